@@ -35,14 +35,10 @@ def test_block_length_is_archs(n, phi):
     assert mean_block_length(values) == pytest.approx(max(1.0, expected), rel=1e-9)
 
 
-def test_block_length_of_what_cannot_be_measured():
-    assert mean_block_length(np.zeros(100)) == 1.0
-    assert mean_block_length(np.full(100, 0.1)) == 1.0
-    assert mean_block_length(np.arange(5.0)) == 1.0
+def test_what_makes_blocks_long_and_what_cannot_be_measured():
+    for still in (np.zeros(100), np.full(100, 0.1), np.arange(5.0)):
+        assert mean_block_length(still) == 1.0
     assert mean_block_length(np.arange(100.0)) <= longest_block(100)
-
-
-def test_wild_and_quiet_spells_make_blocks_longer():
     rng = np.random.default_rng(2)
     spells = rng.standard_normal(600) * np.where((np.arange(600) // 60) % 2 == 0, 0.2, 3.0)
     assert choose_block(spells, BootstrapConfig()) > 5 * mean_block_length(spells)
@@ -65,11 +61,8 @@ def test_blocks_have_the_asked_mean_length_and_every_session_the_same_chance():
     assert 1.0 / (1.0 - follows.mean()) == pytest.approx(block, rel=0.06)
     share = np.bincount(rows.ravel(), minlength=n) / rows.size
     assert share == pytest.approx(np.full(n, 1 / n), rel=0.15)
-
-
-def test_block_of_one_is_the_plain_bootstrap():
-    rows = np.concatenate(list(resamples(100, 500, 1.0, 1)))
-    assert ((rows[:, 1:] - rows[:, :-1]) % 100 == 1).mean() == pytest.approx(0.01, abs=0.004)
+    plain = np.concatenate(list(resamples(100, 500, 1.0, 1)))
+    assert ((plain[:, 1:] - plain[:, :-1]) % 100 == 1).mean() == pytest.approx(0.01, abs=0.004)
 
 
 def test_chunks_do_not_change_the_rows(monkeypatch):
@@ -92,9 +85,8 @@ def test_like_archs_bootstrap():
     values = autoregressive(300, 0.5, 4) * 0.01 + 0.001
     block = mean_block_length(values)
     ours = np.concatenate([sharpe(values[rows], 252) for rows in resamples(300, 2000, block, 3)])
-    theirs = StationaryBootstrap(block, values, seed=np.random.default_rng(8)).apply(
-        lambda x: float(sharpe(x, 252)), 2000
-    )
+    drawn = StationaryBootstrap(block, values, seed=np.random.default_rng(8))
+    theirs = drawn.apply(lambda x: float(sharpe(x, 252)), 2000)
     assert ours.mean() == pytest.approx(theirs.mean(), abs=4 * theirs.std() / np.sqrt(2000) * 1.5)
     assert ours.std() == pytest.approx(theirs.std(), rel=0.08)
     for tail in (0.025, 0.975):
@@ -155,10 +147,8 @@ def test_student_s_interval_reaches_as_far_as_printed_tables_say(freedom, level,
 
 
 def test_significant_digits():
-    assert significant(0.1 + 0.2) == 0.3
-    assert significant(-123456.7890123456) == -123456.789012
-    assert significant(0.0) == 0.0
-    assert significant(1.5e-300) == 1.5e-300
+    long = (0.1 + 0.2, -123456.7890123456, 0.0, 1.5e-300)
+    assert [significant(one) for one in long] == [0.3, -123456.789012, 0.0, 1.5e-300]
 
 
 @pytest.mark.parametrize(

@@ -18,43 +18,36 @@ CONFIDENCE = np.array([0.95, 0.85, 0.85, 0.55, 0.51])
 RIGHT = np.array([1, 1, 0, 1, 0])
 
 
-def test_brier_by_hand() -> None:
+def test_by_hand():
     # 0.0025 + 0.0225 + 0.7225 + 0.2025 + 0.2601 = 1.2101
     assert brier(CONFIDENCE, RIGHT) == pytest.approx(1.2101 / 5)
-
-
-def test_ece_by_hand() -> None:
     # [0.9, 1]: |0.95 - 1| x 1; [0.8, 0.9): |0.85 - 0.5| x 2; [0.5, 0.6): |0.53 - 0.5| x 2
     assert expected_calibration_error(CONFIDENCE, RIGHT) == pytest.approx((0.05 + 0.70 + 0.06) / 5)
-
-
-def test_the_curve_shows_the_bins():
     curve = calibration_curve(CONFIDENCE, RIGHT)
     assert [bin.n for bin in curve] == [0, 0, 0, 0, 0, 2, 0, 0, 2, 1]
     assert curve[5].confidence == pytest.approx(0.53) and curve[5].accuracy == 0.5
     assert curve[0].confidence is None and curve[0].accuracy is None
     assert (curve[9].low, curve[9].high) == (0.9, 1.0)
-
-
-@pytest.mark.parametrize(("value", "at"), [(0.0, 0), (0.1, 1), (0.3, 3), (0.6, 6), (0.7, 7), (0.999, 9), (1.0, 9)])
-def test_a_bin_holds_its_lower_edge(value, at):
-    assert calibration_curve(np.array([value]), np.array([1]))[at].n == 1
-
-
-def test_perfect_and_hopeless():
+    for value, at in (
+        (0.0, 0),
+        (0.1, 1),
+        (0.3, 3),
+        (0.6, 6),
+        (0.7, 7),
+        (0.999, 9),
+        (1.0, 9),
+    ):  # the lower edge is in
+        assert calibration_curve(np.array([value]), np.array([1]))[at].n == 1
     assert expected_calibration_error(np.ones(4), np.ones(4)) == 0.0 == brier(np.ones(4), np.ones(4))
     assert expected_calibration_error(np.ones(4), np.zeros(4)) == 1.0 == brier(np.ones(4), np.zeros(4))
     assert brier(np.full(4, 0.5), np.array([0, 1, 0, 1])) == 0.25
 
 
-def test_nothing_to_judge_has_no_value():
+def test_nothing_to_judge_and_nonsense():
     empty = np.array([])
     assert np.isnan(brier(empty, empty)) and np.isnan(expected_calibration_error(empty, empty))
     measures = calibration(empty, empty, empty.astype(np.int64))
     assert all(m.value is None and "no order" in str(m.reason) for m in measures.values())
-
-
-def test_bad_input_is_refused():
     with pytest.raises(UserError, match="outside 0 to 1"):
         brier(np.array([1.2]), np.array([1]))
     with pytest.raises(UserError, match="confidences for"):

@@ -78,27 +78,17 @@ def test_a_sharpe_ratio_is_the_one_of_the_measures_and_scale_does_not_move_it():
     assert (other.value, other.low) == (pytest.approx(one.value), pytest.approx(one.low))
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [(np.ones(1), "fewer than two"), (np.r_[np.nan, returns(30)], "missing"), (np.full(40, 0.25), "not defined")],
-)
-def test_without_a_value_there_is_a_reason(values, reason):
-    found = cosine_interval(values)
-    assert found.value is None and reason in str(found.reason)
-
-
-def test_short_windows_have_a_value_and_a_note():
+def test_where_there_is_no_value_no_interval_and_no_question():
+    short, holed = np.ones(1), np.r_[np.nan, returns(30)]
+    for values, reason in ((short, "fewer than two"), (holed, "missing"), (np.full(40, 0.25), "not defined")):
+        found = cosine_interval(values)
+        assert found.value is None and reason in str(found.reason)
     found = cosine_interval(returns(10))
     assert found.value is not None and found.low is None and "10 sessions" in str(found.note)
-
-
-def test_wrong_questions():
-    with pytest.raises(UserError, match="no interval for"):
-        cosine_interval(returns(), "median")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="shape"):
-        cosine_interval(np.ones((2, 3)))
-    with pytest.raises(UserError, match="level"):
-        cosine_interval(returns(), level=1.0)
+    wrong = ((returns(), {"statistic": "median"}, "no interval for"), (np.ones((2, 3)), {}, "shape"))
+    for values, asked, said in (*wrong, (returns(), {"level": 1.0}, "level")):
+        with pytest.raises(UserError, match=said):
+            cosine_interval(values, **asked)
 
 
 def test_the_long_run_variance_by_hand_and_that_of_statsmodels() -> None:

@@ -20,24 +20,20 @@ from tradeassay.metrics.cosine import cosine_t
 from tradeassay.metrics.measures import growth
 
 
-def test_the_plain_test_is_scipys():
+def test_the_tests_are_scipys_and_by_hand():
     differences = np.random.default_rng(0).normal(0.3, 1.0, 12)
     found = wilcoxon(differences)
     assert found.p_value == pytest.approx(scipy.stats.wilcoxon(differences).pvalue)
     assert found.n == found.clusters == 12
-
-
-def test_by_hand_five_gains_of_five() -> None:
+    one = wilcoxon_clustered(differences, range(12))  # one pair per cluster is the plain test
+    assert one.p_value == pytest.approx(scipy.stats.wilcoxon(differences, method="exact").pvalue)
     # All ranks positive: 1 + 2 + 3 + 4 + 5 = 15; two of 32 sign patterns are as extreme.
     found = wilcoxon(np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
     assert (found.statistic, found.p_value, found.median) == (15.0, 0.0625, 0.3)
     assert found.smallest_p == 0.0625
-
-
-def test_one_pair_per_cluster_is_the_plain_test():
-    differences = np.random.default_rng(1).normal(0.4, 1.0, 10)
-    one = wilcoxon_clustered(differences, range(10))
-    assert one.p_value == pytest.approx(scipy.stats.wilcoxon(differences, method="exact").pvalue)
+    # Ranks 1 2 | 3 4 with signs + + | + -: sums 3 and -1. Every flip of +-3 +-1 is at least 2 away from zero.
+    found = wilcoxon_clustered(np.array([1.0, 2.0, 3.0, -4.0]), ["a", "a", "b", "b"])
+    assert found.statistic == 2.0 and found.p_value == 1.0 and found.smallest_p == 0.5
 
 
 def test_ten_seeds_of_one_window_prove_nothing():
@@ -45,12 +41,6 @@ def test_ten_seeds_of_one_window_prove_nothing():
     assert wilcoxon(differences).p_value < 0.01
     found = wilcoxon_clustered(differences, ["W1"] * 10)
     assert found.p_value == 1.0 and found.clusters == 1 and found.smallest_p == 1.0
-
-
-def test_two_clusters_by_hand() -> None:
-    # Ranks 1 2 | 3 4 with signs + + | + -: sums 3 and -1. Every flip of +-3 +-1 is at least 2 away from zero.
-    found = wilcoxon_clustered(np.array([1.0, 2.0, 3.0, -4.0]), ["a", "a", "b", "b"])
-    assert found.statistic == 2.0 and found.p_value == 1.0 and found.smallest_p == 0.5
 
 
 def test_many_clusters_use_the_normal_law():

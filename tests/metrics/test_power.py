@@ -24,20 +24,15 @@ from tradeassay.metrics import (
 from tradeassay.metrics.intervals import choose_block, content_seed, seed_resamples
 
 
-def test_by_hand_an_information_ratio_of_one_half() -> None:
-    # (1.95996 + 0.84162)^2 x 252 / 0.25 = 7,911.7 sessions: more than 31 years.
+def test_by_hand_and_as_statsmodels_has_it():
+    from statsmodels.stats.power import NormalIndPower
+
+    theirs = NormalIndPower(ddof=0).power(1.0 / math.sqrt(252), 600, 0.05, ratio=0)
+    assert power_of(1.0, Design(sessions=600)) == pytest.approx(theirs, rel=1e-9)
+    # An information ratio of one half: (1.95996 + 0.84162)^2 x 252 / 0.25 = 7,911.7 sessions: more than 31 years.
     assert sessions_needed(0.5, Design()) == 7912
     assert power_of(0.5, Design(sessions=7912)) == pytest.approx(0.8, abs=1e-4)
     assert power_of(0.0, Design()) == pytest.approx(0.05)
-
-
-def test_statsmodels_agrees():
-    from statsmodels.stats.power import NormalIndPower
-
-    design = Design(sessions=600)
-    effect = 1.0 / math.sqrt(252)
-    theirs = NormalIndPower(ddof=0).power(effect, 600, 0.05, ratio=0)
-    assert power_of(1.0, design) == pytest.approx(theirs, rel=1e-9)
 
 
 def test_seeds_help_until_they_repeat_each_other():

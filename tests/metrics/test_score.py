@@ -43,6 +43,8 @@ def test_every_measure_is_there_in_order_with_an_interval():
         assert measure.value is not None and measure.low < measure.high and measure.n == 120, name
     assert scores["hhi"].reason == "nothing was ever held"
     assert scores["rejection_rate"].reason == "no order was given"
+    ours, theirs = (float(nav[-1] / nav[0]) for nav in (path(), path(seed=1)))
+    assert scores["excess_return"].value == pytest.approx(ours - theirs)
 
 
 def test_equal_input_equal_bytes():
@@ -84,12 +86,6 @@ def test_a_ruined_account_shows_its_loss():
 def test_no_sessions_and_no_money():
     assert score(series_from_nav(np.array([1e5])))["sharpe"].reason == "there are no sessions"
     assert score(series_from_nav(np.array([0.0, 1.0])))["sharpe"].reason == "the account started with nothing"
-
-
-def test_the_excess_return_is_over_the_index():
-    found = score(series_from_nav(path(), index=path(seed=1)), bootstrap=QUICK)
-    ours, theirs = (float(nav[-1] / nav[0]) for nav in (path(), path(seed=1)))
-    assert found["excess_return"].value == pytest.approx(ours - theirs)
 
 
 def test_what_must_be_known_about_the_index_goes_with_both_measures():
@@ -141,13 +137,10 @@ def test_the_manual_names_every_measure():
     assert [info.id for info in MEASURES if f"`{info.id}`" not in page.read_text()] == []
 
 
-def test_few_sessions_get_values_without_intervals():
-    scores = score(series_from_nav(path(12)), bootstrap=QUICK)
-    assert scores["sharpe"].value is not None and scores["sharpe"].low is None
-    assert scores["sharpe"].note == "no interval: 12 sessions, at least 20 are needed"
-
-
-def test_an_interval_that_most_resamples_cannot_give_is_not_given():
+def test_intervals_that_cannot_be_given():
+    few = score(series_from_nav(path(12)), bootstrap=QUICK)["sharpe"]
+    assert few.value is not None and few.low is None
+    assert few.note == "no interval: 12 sessions, at least 20 are needed"
     rising = 1e5 * growth(np.concatenate([np.full(59, 0.01), [-0.02], np.full(59, 0.01), [-0.03]]))
     measure = score(series_from_nav(rising), bootstrap=QUICK)["sortino_stockbench"]
     assert measure.value is not None and measure.low is None
@@ -192,43 +185,33 @@ def test_across_seeds():
     assert canonical_json(again["sharpe"]) == canonical_json(summary)
 
 
-def test_one_seed_keeps_its_own_interval():
-    episode = series_from_nav(path())
-    scores = score(episode, bootstrap=QUICK)
-    summary = across_seeds([episode], [scores], bootstrap=QUICK)
-    assert summary["sharpe"].median == scores["sharpe"]
-    assert summary["hhi"].median.reason == "nothing was ever held"
-
-
-def test_a_failed_repetition_is_counted_and_takes_the_interval():
+def test_one_seed_keeps_its_own_interval_and_one_that_failed_takes_it():
     good = series_from_nav(path())
+    own = score(good, bootstrap=QUICK)
+    summary = across_seeds([good], [own], bootstrap=QUICK)
+    assert summary["sharpe"].median == own["sharpe"]
+    assert summary["hhi"].median.reason == "nothing was ever held"
     bad = dataclasses.replace(series_from_nav(np.full(121, 1e5)), failure="it raised")
-    scores = [score(good, bootstrap=QUICK), score(bad, bootstrap=QUICK)]
+    scores = [own, score(bad, bootstrap=QUICK)]
     summary = across_seeds([good, bad], scores, bootstrap=QUICK)["cumulative_return"]
     assert (summary.n, summary.missing) == (1, 1)
     assert summary.median.low is None
     assert summary.median.note == "no interval: 1 of 2 repetitions have no value"
 
 
-def test_the_same_path_cannot_be_told_apart():
-    same = compare_to_baseline(path() * 2, path())
-    assert same.distinguishable is False
-    assert same.p_value == 1.0
-    assert same.sentence == "is the same as buy and hold, session by session"
-
-
 def test_luck_cannot_be_told_apart_and_skill_can():
+    same = compare_to_baseline(path() * 2, path())
+    assert (same.distinguishable, same.p_value) == (False, 1.0)
+    assert same.sentence == "is the same as buy and hold, session by session"
     base = path(250, seed=3)
     lucky = base * growth(0.002 * np.random.default_rng(5).standard_normal(250))
     verdict = compare_to_baseline(lucky, base, bootstrap=QUICK)
-    assert verdict.distinguishable is False
+    assert verdict.distinguishable is False and verdict.p_value > 0.05
     assert verdict.sentence == "cannot be told apart from buy and hold"
-    assert verdict.p_value > 0.05
     skilled = base * growth(0.001 + 0.002 * np.random.default_rng(5).standard_normal(250))
     verdict = compare_to_baseline(skilled, base, bootstrap=QUICK)
-    assert verdict.distinguishable is True
+    assert verdict.distinguishable is True and verdict.p_value < 0.05
     assert verdict.sentence == "beats buy and hold by more than chance explains"
-    assert verdict.p_value < 0.05
     verdict = compare_to_baseline(base, skilled, bootstrap=QUICK, baseline="the index")
     assert verdict.sentence == "falls behind the index by more than chance explains"
 

@@ -43,11 +43,9 @@ orders that were filled away from the close, fractions paid out, holdings withou
 @dataclass(frozen=True, slots=True)
 class AccountDays:
     """T sessions up to the first that began with nothing. ``nav`` (T + 1,) starts with the initial value.
-
     ``weights`` (T, N) are shares of the value before a session, of stocks, coins and funds; futures are not in
     them, because their value is not money in the account. ``costs`` hold fractions of the value before the
-    session. ``ruined`` names the session that ended at zero or below.
-    """
+    session. ``ruined`` names the session that ended at zero or below."""
 
     sessions: tuple[str, ...]
     nav: Floats
@@ -63,11 +61,9 @@ class AccountDays:
 
 
 def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...], futures: Bools) -> AccountDays:
-    """Replay a journal; ``symbols`` are the columns, ``futures`` says which are contracts.
-
-    Raises :class:`RunError` when a holding is in none of the columns, and
-    :class:`~tradeassay.core.errors.LedgerError` when the journal breaks an accounting identity.
-    """
+    """Replay a journal; ``symbols`` are the columns, ``futures`` says which are contracts. Raises
+    :class:`RunError` when a holding is in none of the columns, and :class:`~tradeassay.core.errors.LedgerError`
+    when the journal breaks an accounting identity."""
     place = {symbol: column for column, symbol in enumerate(symbols)}
     sessions: list[str] = []
     nav: list[float] = []
@@ -143,11 +139,9 @@ def attribute_episode(
     run: Run, key: str, *, convention: Convention | None = None, bootstrap: BootstrapConfig | None = None
 ) -> Attribution:
     """Take one episode apart; reads its journal and the hashed data it was played on, and nothing else.
-
     ``convention`` defaults to the run's: ``sound`` has four parts of the account's own return, ``paper`` three
     parts of its starting weights held from mark to mark. ``bootstrap`` defaults to the run's. Raises
-    :class:`~tradeassay.core.errors.RunError` when the episode has not ended or its data has changed.
-    """
+    :class:`~tradeassay.core.errors.RunError` when the episode has not ended or its data has changed."""
     return _episode(run, run.episode(key), convention, bootstrap)[0]
 
 
@@ -159,11 +153,9 @@ def attribute_run(
     spread: Spread = HERE,
     intervals: bool = True,
 ) -> RunAttribution:
-    """Take every episode of a run apart, wherever ``spread`` says, and sum up its agents.
-
-    Without ``intervals`` parts have values alone; agents' preferences always have theirs. Those of models are
-    compared with those of every agent that is not a language model.
-    """
+    """Take every episode of a run apart, wherever ``spread`` says, and sum up its agents. Without ``intervals``
+    parts have values alone; agents' preferences always have theirs. Those of models are compared with those of
+    every agent that is not a language model."""
     found: dict[str, Attribution] = {}
     days: dict[tuple[str, str], list[DailyParts]] = {}
     members: dict[tuple[str, str], list[EpisodeSpec]] = {}
@@ -205,10 +197,8 @@ def attribute_run(
 
 def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOLERANCE) -> float:
     """Return the greatest distance of any sum of parts from its total, daily and over the window, Brinson
-    included.
-
-    Raises :class:`LedgerError` when it is above ``tolerance``: parts that do not add up explain nothing.
-    """
+    included. Raises :class:`LedgerError` when it is above ``tolerance``: parts that do not add up explain
+    nothing."""
     if isinstance(what, RunAttribution):
         return max((check_identity(one, tolerance=tolerance) for one in what.episodes.values()), default=0.0)
     daily, linked = what.daily, what.linked
@@ -260,10 +250,8 @@ def _episode(
     )
     count = len(days.sessions)
     if inputs.sessions[:count] != days.sessions:
-        raise RunError(
-            f"episode {episode.key} was not played session by session",
-            hint="verify the run: tradeassay verify <folder>",
-        )
+        hint = "verify the run: tradeassay verify <folder>"
+        raise RunError(f"episode {episode.key} was not played session by session", hint=hint)
     taking = Taking(
         convention=convention,
         year=benchmark.periods_per_year,

@@ -35,13 +35,11 @@ Numbers = tuple[float, ...]
 
 
 class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """Every session: ``total`` = ``common`` + the styles + ``selection`` + ``trading``.
-
-    ``tilt`` is what the styles would have earned at their mean exposures. ``uncovered`` is part of ``selection``;
-    ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days without a holding. ``exposures``,
-    ``invested`` and ``gross`` are those at the start of the session. ``references`` are the returns of
-    passive portfolios of the same market.
-    """
+    """Every session: ``total`` = ``common`` + the styles + ``selection`` + ``trading``. ``tilt`` is what the
+    styles would have earned at their mean exposures. ``uncovered`` is part of ``selection``; ``trading_parts`` sum
+    to ``trading``. ``covered_share`` is None on days without a holding. ``exposures``, ``invested`` and ``gross``
+    are those at the start of the session. ``references`` are the returns of passive portfolios of the same
+    market."""
 
     sessions: tuple[str, ...]
     total: Numbers
@@ -66,11 +64,9 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Allocation, selection and interaction by group, linked over the window.
-
-    They and ``trading`` sum to ``portfolio`` - ``benchmark``, the two total returns. The benchmark holds the
-    investable names by ``weighted_by``. ``reason`` says why there are no numbers.
-    """
+    """Allocation, selection and interaction by group, linked over the window. They and ``trading`` sum to
+    ``portfolio`` - ``benchmark``, the two total returns. The benchmark holds the investable names by
+    ``weighted_by``. ``reason`` says why there are no numbers."""
 
     by: Literal["sector", "board"]
     weighted_by: str
@@ -109,8 +105,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     sessions make one. ``by_name`` is what the names that added most brought to selection, summed over days.
     ``impact`` is what trading would have cost an account of one unit of money, by the square-root law, on every
     day but the last (:func:`~tradeassay.metrics.capacity.impact_rate`); ``impact_known`` how much of it is known.
-    ``notes`` is what a reader must know, ``doubts`` what of the returns rests on a table's own word.
-    """
+    ``notes`` is what a reader must know, ``doubts`` what of the returns rests on a table's own word."""
 
     source: str
     dataset: str
@@ -152,10 +147,8 @@ FUND = "fund"
 @dataclass(frozen=True, slots=True)
 class Account:
     """What is to be taken apart: T sessions of starting ``weights`` (T, N) and ``returns`` (T,), None for Σ w r.
-
-    ``parts`` name what is known of trading; what they leave goes under ``rest``. ``failure`` says why the
-    account has no result.
-    """
+    ``parts`` name what is known of trading; what they leave goes under ``rest``. ``failure`` says why the account
+    has no result."""
 
     source: str
     weights: Floats
@@ -170,10 +163,8 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How an account is taken apart: by which convention, with how many sessions in a ``year``.
-
-    Without ``intervals`` parts have values alone, and preferences are left out: daily parts are all that is used.
-    """
+    """How an account is taken apart: by which convention, with how many sessions in a ``year``. Without
+    ``intervals`` parts have values alone, and preferences are left out: daily parts are all that is used."""
 
     convention: Convention
     year: int
@@ -215,8 +206,7 @@ def record(
     trading: Mapping[str, Floats] | None = None,
 ) -> Attribution:
     """Return daily parts with their totals, intervals and notes as a record; ``trading`` are its parts where
-    holdings are known, None where they are not.
-    """
+    holdings are known, None where they are not."""
     held, trading, bootstrap = trading is not None, trading or {}, taking.bootstrap
     rows = rows_of(daily, {f"trading.{name}": values for name, values in trading.items()})
     if account.failure is None:

@@ -81,8 +81,7 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ``test`` only measures; None is from the day after ``valid`` to the end of the data. ``universe`` None is
     the index IDX where the data has it, else everything listed. ``device`` "auto" takes a GPU when there is one;
     scores are always computed on the CPU. ``shuffled`` trains on outcomes dealt out anew among the day's names.
-    Raises :class:`UserError` for an unknown model or windows that overlap.
-    """
+    Raises :class:`UserError` for an unknown model or windows that overlap."""
 
     dataset: str
     models: tuple[str, ...]
@@ -111,35 +110,20 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                     hint="let the windows follow each other",
                 )
         if self.horizon < 1 or self.purge < 0:
-            raise UserError(
-                f"horizon {self.horizon} and purge {self.purge} do not make an outcome",
-                hint="horizon >= 1, purge >= 0",
-            )
+            hint = "horizon >= 1, purge >= 0"
+            raise UserError(f"horizon {self.horizon} and purge {self.purge} do not make an outcome", hint=hint)
 
 
 LEAST_NAMES = 5
 """A session on which fewer names have factors and an outcome gives no samples."""
 
 
-def resolve_universe(snapshot: Snapshot, name: str | None) -> str:
-    """Return ``name``, or the index IDX where the data has it, else ``all``."""
-    if name is not None:
-        return name
-    try:
-        snapshot.at(len(snapshot.sessions) - 1, "pre_open").members("IDX")
-    except DataError:
-        return "all"
-    return "IDX"
-
-
 def make_samples(
     snapshot: Snapshot, universe: str, rows: range, *, window: int, horizon: int, purge: int = 0
 ) -> Samples:
     """Return the samples of the sessions in ``rows`` whose outcome is known ``purge`` sessions before the last.
-
-    Everything is read from the view at the close of the last of these sessions; which names could be bought on
-    a day is read from the view before its open. Raises :class:`UserError` when no sample remains.
-    """
+    Everything is read from the view at the close of the last of these sessions; which names could be bought on a
+    day is read from the view before its open. Raises :class:`UserError` when no sample remains."""
     view = snapshot.at(rows[-1], "close")
     factors = factor_history(view)
     opens = view.bars("open", adjust="total")
@@ -210,10 +194,8 @@ def train_baselines(
     spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None, spread: Spread = HERE
 ) -> tuple[TrainedBaseline, ...]:
     """Train what is missing, measure it on the test window, and return all of it in the order asked for.
-
     ``spread`` says where models are trained. Raises :class:`UserError` for data that is too short or a missing
-    GPU, and :class:`MissingExtra` without Qlib.
-    """
+    GPU, and :class:`MissingExtra` without Qlib."""
     for name in spec.models:
         check_installed(factor_model(name))
     work = Workshop(spec, home=home, listen=listen)
@@ -239,12 +221,18 @@ class Workshop:
         self.home = home
         self._say = listen or (lambda _: None)
         self.snapshot = load_dataset(spec.dataset, home)
-        self.universe = resolve_universe(self.snapshot, spec.universe)
+        self.universe = spec.universe or "IDX"
+        if spec.universe is None:
+            try:
+                self.snapshot.at(len(self.snapshot.sessions) - 1, "pre_open").members("IDX")
+            except DataError:
+                self.universe = "all"
         self._rows = {
             "train": self.snapshot.rows(spec.train.first, spec.train.last),
             "valid": self.snapshot.rows(spec.valid.first, spec.valid.last),
         }
-        self.test = spec.test or _rest(self.snapshot, self._rows["valid"][-1])
+        after, days = self._rows["valid"][-1] + 1, self.snapshot.sessions
+        self.test = spec.test or (Span(str(days[after]), str(days[-1])) if after < days.size else None)
         if self.test is not None:
             self._rows["test"] = self.snapshot.rows(self.test.first, self.test.last)
         self._made: dict[tuple[str, int], Samples] = {}
@@ -253,11 +241,14 @@ class Workshop:
         """Return a trained baseline, from the store when it is there."""
         model = factor_model(name)
         recipe = self.recipe(model)
-        key = recipe.key
-        stored = self._stored(key)
-        if stored is not None:
-            self._say(f"{model.title}: {key} is there")
-        facts, fitted = stored if stored is not None else self._train(model, recipe, key)
+        key, stored = recipe.key, None
+        if (baselines_folder(self.home) / key / FACTS_FILE).exists():
+            try:
+                stored = load_trained(key, self.home)
+                self._say(f"{model.title}: {key} is there")
+            except DataError:  # a damaged one is trained again
+                pass
+        facts, fitted = stored or self._train(model, recipe, key)
         wanted = None if self.test is None else (self.test.first, self.test.last)
         if facts.test != wanted:
             daily = self.test_days(fitted)
@@ -335,15 +326,6 @@ class Workshop:
         store_trained(facts, content, self.home)
         return facts, fitted
 
-    def _stored(self, key: str) -> tuple[TrainedBaseline, FittedModel] | None:
-        if not (baselines_folder(self.home) / key / FACTS_FILE).exists():
-            return None
-        try:
-            return load_trained(key, self.home)
-        except DataError:
-            # A damaged one is trained again.
-            return None
-
 
 def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
     """Return whether a model is trained on a GPU; raises :class:`UserError` when one is asked for and missing."""
@@ -355,12 +337,6 @@ def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
     if spec.device == "gpu" and not found:
         raise UserError("no GPU is found here", hint="use device='cpu', or install a CUDA build of torch")
     return found
-
-
-def _rest(snapshot: Snapshot, last_valid: int) -> Span | None:
-    """Return what comes after the validation window; None when nothing does."""
-    days = snapshot.sessions
-    return None if last_valid + 1 >= days.size else Span(str(days[last_valid + 1]), str(days[-1]))
 
 
 def _versions(model: FactorModel) -> dict[str, str]:
@@ -380,11 +356,8 @@ ONE_SIDED = 1.6449
 
 
 class ShuffleContrast(msgspec.Struct, frozen=True, kw_only=True):
-    """A model against itself with shuffled outcomes, on the test window.
-
-    ``gain`` is the mean daily difference of the two rank correlations; ``beats`` says that it is above zero at
-    5 %, one-sided.
-    """
+    """A model against itself with shuffled outcomes, on the test window. ``gain`` is the mean daily difference of
+    the two rank correlations; ``beats`` says that it is above zero at 5 %, one-sided."""
 
     trained: TrainedBaseline
     shuffled: TrainedBaseline
@@ -395,29 +368,21 @@ class ShuffleContrast(msgspec.Struct, frozen=True, kw_only=True):
 def contrast(
     spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None, spread: Spread = HERE
 ) -> tuple[ShuffleContrast, ...]:
-    """Train every model of ``spec`` twice and compare them day by day on the test window.
-
-    ``spread`` says where models are trained. Raises :class:`UserError` when nothing is left to test on.
-    """
+    """Train every model of ``spec`` twice and compare them day by day on the test window. ``spread`` says where
+    models are trained. Raises :class:`UserError` when nothing is left to test on."""
     true = msgspec.structs.replace(spec, shuffled=False)
     null = msgspec.structs.replace(spec, shuffled=True)
     if spread.executor != "inline":  # what they leave in the store is only compared here
         for each in (true, null):
             train_baselines(each, home=home, listen=listen, spread=spread)
-    pair = Workshop(true, home=home, listen=listen), Workshop(null, home=home, listen=listen)
-    return tuple(_compare(*pair, name) for name in spec.models)
-
-
-def _compare(true: Workshop, null: Workshop, name: str) -> ShuffleContrast:
-    trained, shuffled = true.baseline(name), null.baseline(name)
-    one = true.test_days(load_trained(trained.key, true.home)[1])
-    other = true.test_days(load_trained(shuffled.key, true.home)[1])
-    if one is None or other is None:
-        raise UserError("no session is left to test on", hint="end the validation window earlier")
-    gain = mean_rank_ic(one - other, true.spec.horizon)
-    return ShuffleContrast(
-        trained=trained,
-        shuffled=shuffled,
-        gain=gain,
-        beats=gain.error is not None and gain.mean > ONE_SIDED * gain.error,
-    )
+    one, other = Workshop(true, home=home, listen=listen), Workshop(null, home=home, listen=listen)
+    found = []
+    for name in spec.models:
+        pair = one.baseline(name), other.baseline(name)
+        taught, guessed = (one.test_days(load_trained(each.key, home)[1]) for each in pair)
+        if taught is None or guessed is None:
+            raise UserError("no session is left to test on", hint="end the validation window earlier")
+        gain = mean_rank_ic(taught - guessed, spec.horizon)
+        beats = gain.error is not None and gain.mean > ONE_SIDED * gain.error
+        found.append(ShuffleContrast(trained=pair[0], shuffled=pair[1], gain=gain, beats=beats))
+    return tuple(found)

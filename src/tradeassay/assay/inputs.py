@@ -50,12 +50,9 @@ _KINDS = ("stock", "crypto")
 
 
 class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which window of a snapshot, over which names, between which prices.
-
-    ``universe`` is the market's: an index, or ``all``. One held to a number of names (``IDX:20``) is estimated
-    over the whole index, because more names tell more about the market. ``price`` is where accounts are marked,
-    ``index`` what they may have followed.
-    """
+    """Which window of a snapshot, over which names, between which prices. ``universe`` is the market's: an index,
+    or ``all``. One held to a number of names (``IDX:20``) is estimated over the whole index, because more names
+    tell more about the market. ``price`` is where accounts are marked, ``index`` what they may have followed."""
 
     first: str
     last: str
@@ -85,8 +82,7 @@ class MarketInputs:
     fundamentals, ``traded amount`` or ``nothing`` (equal weights); ``traded`` is the mean amount traded before it.
     ``investable`` (T, N) are the names of the universe that have a price in the session and in the one before,
     ``futures`` (N,) the columns that are contracts. ``references`` (T,) are the returns of passive portfolios by
-    name (:func:`passive_portfolios`).
-    """
+    name (:func:`passive_portfolios`)."""
 
     query: MarketQuery
     dataset: str
@@ -131,11 +127,9 @@ class MarketInputs:
 
 @lru_cache(maxsize=4)
 def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
-    """Read a window and fit its factor model; the last few are kept, so that many episodes share one.
-
-    Raises :class:`~tradeassay.core.errors.UserError` for a window without sessions, and
-    :class:`~tradeassay.core.errors.DataError` for an index the data does not have.
-    """
+    """Read a window and fit its factor model; the last few are kept, so that many episodes share one. Raises
+    :class:`~tradeassay.core.errors.UserError` for a window without sessions, and
+    :class:`~tradeassay.core.errors.DataError` for an index the data does not have."""
     rows = snapshot.rows(query.first, query.last)
     config = query.config
     early = max(0, rows.start - config.vif_sessions)
@@ -145,7 +139,11 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     cut = early - oldest
     # From open to open, a return begins before the last close is known.
     lag = 1 if query.price == "close" else 2
-    values = _values(view, rows.stop - oldest, lag)[cut:]
+    # Raw factor values (T, K, N). Bars are adjusted as of the last row: every factor is a ratio in which a later
+    # split cancels, so that no value depends on it.
+    fields: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
+    found = compute_all(FactorBars(*(view.bars(one, rows.stop - oldest) for one in fields)))
+    values = known_before(np.stack([found[name] for name in FACTOR_NAMES], axis=1), lag)[cut:]
     # The names were settled before the session; those without a price in it are left out of the regression.
     names = np.array([one.kind in _KINDS for one in view.instruments], dtype=np.bool_)
     whole = Universe(parse_universe(query.universe).of)
@@ -166,15 +164,12 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     first = rows.start - early
     # Factors are screened before the window; sectors explain each other by what they are and are left out.
     screened = [k for k, name in enumerate(cross.factors) if not name.startswith(SECTOR)]
-    before = _part(exposures, slice(0, first))
-    screen = vif_screen(
-        Exposures(before.values[:, screened], before.covered, before.used[:, screened]),
-        tuple(cross.factors[k] for k in screened),
-        config,
-    )
+    early_ones = (exposures.values[:first, screened], exposures.covered[:first], exposures.used[:first, screened])
+    screen = vif_screen(Exposures(*early_ones), tuple(cross.factors[k] for k in screened), config)
     inside = slice(first, None)
     window = CrossSection(cross.returns[inside], values[inside], size[inside], investable[inside], cross.factors)
-    model = regress(window, _part(exposures, inside), config)
+    exposed = Exposures(exposures.values[inside], exposures.covered[inside], exposures.used[inside])
+    model = regress(window, exposed, config)
     groups = {"all names": investable[inside]}
     limited = parse_universe(query.universe)
     if limited.size is not None:
@@ -239,29 +234,19 @@ def passive_portfolios(
     returns: Floats, groups: Mapping[str, Bools], size: Floats, traded: Floats
 ) -> dict[str, Floats]:
     """Return what holding groups of names (T, N) without choosing any would have returned, session by session.
-
-    Each group in equal parts, by size, by traded amount, and bought once in equal parts and then left alone.
-    """
+    Each group in equal parts, by size, by traded amount, and bought once in equal parts and then left alone."""
     found: dict[str, Floats] = {}
     for name, group in groups.items():
-        ways = {
-            "in equal parts": group.astype(np.float64),
-            "by size": _positive(size, group),
-            "by traded amount": _positive(traded, group),
-        }
-        for way, weights in ways.items():
+        ways = {"in equal parts": np.ones(group.shape), "by size": size, "by traded amount": traded}
+        for way, given in ways.items():
+            with np.errstate(invalid="ignore"):
+                weights = np.where(group & np.isfinite(given) & (given > 0), given, 0.0)
             whole = weights.sum(axis=1)
             if whole.size and (whole > 0).all():
                 found[f"{name} {way}"] = (weights * returns).sum(axis=1) / whole
         if group.size and group[0].any():
             path = np.cumprod(1.0 + returns[:, group[0]], axis=0).mean(axis=1)
             found[f"{name} bought once"] = path / np.concatenate([[1.0], path[:-1]]) - 1.0
-    return found
-
-
-def _positive(weights: Floats, group: Bools) -> Floats:
-    with np.errstate(invalid="ignore"):
-        found: Floats = np.where(group & np.isfinite(weights) & (weights > 0), weights, 0.0)
     return found
 
 
@@ -287,26 +272,9 @@ def _baskets(view: AsOfView, index: str | None, returns: Floats) -> dict[str, Fl
     return found
 
 
-def _part(exposures: Exposures, rows: slice) -> Exposures:
-    return Exposures(exposures.values[rows], exposures.covered[rows], exposures.used[rows])
-
-
-def _values(view: AsOfView, count: int, lag: int) -> Floats:
-    """Return raw factor values (count, K, N), those of the close ``lag`` sessions before.
-
-    Bars are adjusted as of the last row. Every factor is a ratio in which a later split cancels, so that no value
-    depends on it.
-    """
-    fields: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
-    found = compute_all(FactorBars(*(view.bars(one, count) for one in fields)))
-    return known_before(np.stack([found[name] for name in FACTOR_NAMES], axis=1), lag)
-
-
 def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
-    """Return which names have a price in each session, and what one share held over the session returned.
-
-    A share is marked as an account marks it: at its price, or at the last one less what was paid out since.
-    """
+    """Return which names have a price in each session, and what one share held over the session returned. A share
+    is marked as an account marks it: at its price, or at the last one less what was paid out since."""
     prices = view.bars(price, len(rows), adjust="none")
     names = prices.shape[1]
     place = {symbol: column for column, symbol in enumerate(view.symbols)}
@@ -333,10 +301,8 @@ def _size(
     snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int
 ) -> tuple[Floats, str, Floats]:
     """Return each name's size before each session from ``early`` on, what it is, and the amount traded.
-
-    Capitalisation where most investable names have it; one without gets its traded amount times the others'
-    median ratio. Without capitalisations it is the mean amount traded in the last 20 sessions, without those 1.
-    """
+    Capitalisation where most investable names have it; one without gets its traded amount times the others' median
+    ratio. Without capitalisations it is the mean amount traded in the last 20 sessions, without those 1."""
     count = len(rows)
     amount, close = view.bars("amount", count), view.bars("close", count)
     money = np.where(np.isfinite(amount), amount, close * view.bars("volume", count))

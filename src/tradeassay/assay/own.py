@@ -23,8 +23,6 @@ from tradeassay.metrics.attribution import AttributionConfig, CrossSection, Expo
 
 WEIGHT, RETURN, SIZE = "weight", "return", "size"
 """Columns of tables whose ``date`` is the session in which a weight is held, or a return earned."""
-
-
 Between = Literal["cash", "hold"]
 _REBALANCED = 1.0 / 3.0
 """Up to this share of the sessions, rows of weights are days of rebalancing."""
@@ -49,8 +47,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     ``returns`` may also name a log of trades, whose account is made with the prices of ``dataset`` or of the file
     ``prices``. It began with ``cash_at_start``, by default the least that pays for every trade, and is judged
-    ``until`` its last trade; ``symbol`` is what was traded where the log does not say.
-    """
+    ``until`` its last trade; ``symbol`` is what was traded where the log does not say."""
 
     weights: str | None = None
     returns: str | object | None = None
@@ -77,9 +74,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     def market(self, days: tuple[str, str], *, beside: bool = True) -> tuple[MarketInputs, int]:
         """Return what the market did from the first to the last of ``days``, and how many sessions make a year.
-
-        Without ``beside``, exposures are to the nine factors alone.
-        """
+        Without ``beside``, exposures are to the nine factors alone."""
         if self.dataset is None:
             raise UserError(
                 "no data set is named", hint="name one with prices of these names (tradeassay data list)"
@@ -91,12 +86,9 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = None) -> Attribution:
-    """Take somebody's own account apart.
-
-    Returns of an account without weights are explained over time (``method`` is ``returns``), which is weaker:
-    exposures are constants and trading cannot be seen. Raises :class:`UserError` with one line for whatever does
-    not fit together.
-    """
+    """Take somebody's own account apart. Returns of an account without weights are explained over time (``method``
+    is ``returns``), which is weaker: exposures are constants and trading cannot be seen. Raises :class:`UserError`
+    with one line for whatever does not fit together."""
     table = None if own.weights is None else read_long(Path(own.weights), (WEIGHT,))
     given = own.returns if own.returns is None or not isinstance(own.returns, str) else Path(own.returns)
     series: OwnSeries | None = None
@@ -112,7 +104,17 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         # Over time, a score of factors would explain anything.
         inputs, year = own.market((dates[0], dates[-1]), beside=table is not None)
     name = str(given) if isinstance(given, Path) else "the table"
-    earned = None if series is None else _on_sessions(series.returns, inputs.sessions, name)
+    earned = None
+    if series is not None:
+        days = inputs.sessions
+        missing = next((day for day in days if day not in series.returns), None)
+        if missing is not None:
+            hint = "give one for every session, 0 without a change"
+            raise UserError(f"{name} has no return on {missing}", hint=hint)
+        inside = sorted(day for day in set(series.returns) - set(days) if days[0] <= day <= days[-1])
+        if inside:
+            raise UserError(f"{name}: {inside[0]} is not a session of the data set", hint="leave it out")
+        earned = np.array([series.returns[day] for day in days])
     notes, doubts = ((), ()) if series is None else (series.notes, series.doubts)
     taking = Taking(convention="sound", year=year, bootstrap=bootstrap or BootstrapConfig())
     if table is None:
@@ -126,12 +128,19 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         nothing = np.zeros(inputs.model.returns.shape)
         account = Account(source=title, weights=nothing, returns=earned, notes=(note, *notes), doubts=doubts)
         return record(inputs, account, found.daily, taking)
+    said = []
+    if len(table.dates) < len(inputs.sessions):
+        rest = "was in cash" if own.between == "cash" else "held what it had"
+        few = f"{len(table.dates)} of {len(inputs.sessions)} sessions"
+        said.append(f"weights are given on {few}: on the others the account {rest}")
+    if earned is None:
+        said.append("the account's own returns are not given: there is no trading part")
     account = Account(
         source=str(own.weights),
         weights=_weights(table, inputs, str(own.weights), own.between),
         returns=earned,
         rest="rest",
-        notes=(*_notes(table, inputs, earned, own.between), *notes),
+        notes=(*said, *notes),
         doubts=doubts,
     )
     return build(inputs, account, taking)[0]
@@ -194,47 +203,17 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
     return held
 
 
-def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], table: str) -> Floats:
-    missing = next((day for day in sessions if day not in own), None)
-    if missing is not None:
-        raise UserError(
-            f"{table} has no return on {missing}", hint="give one for every session, 0 without a change"
-        )
-    extra = sorted(set(own) - set(sessions))
-    inside = [day for day in extra if sessions[0] <= day <= sessions[-1]]
-    if inside:
-        raise UserError(f"{table}: {inside[0]} is not a session of the data set", hint="leave it out")
-    return np.array([own[day] for day in sessions])
-
-
-def _notes(
-    table: LongTable, inputs: MarketInputs, earned: Floats | None, between: Between | None
-) -> tuple[str, ...]:
-    notes = []
-    if len(table.dates) < len(inputs.sessions):
-        rest = "was in cash" if between == "cash" else "held what it had"
-        few = f"{len(table.dates)} of {len(inputs.sessions)} sessions"
-        notes.append(f"weights are given on {few}: on the others the account {rest}")
-    if earned is None:
-        notes.append("the account's own returns are not given: there is no trading part")
-    return tuple(notes)
-
-
 def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
-    """Return the luck of the returns in a Parquet or CSV file (columns ``date`` and ``return``).
-
-    The market and its rules are a benchmark's; how many names were held and how much was traded must be stated.
-    Raises :class:`UserError` when one of these is missing or does not fit the file.
-    """
+    """Return the luck of the returns in a Parquet or CSV file (columns ``date`` and ``return``). The market and
+    its rules are a benchmark's; how many names were held and how much was traded must be stated. Raises
+    :class:`UserError` when one of these is missing or does not fit the file."""
     if not isinstance(own.returns, str | OwnSeries):
         raise UserError("a luck baseline needs a file of returns", hint="write them as CSV or Parquet")
     source = Path(own.returns) if isinstance(own.returns, str) else own.returns
     title = own.title or (source.stem if isinstance(source, Path) else "the account")
     if own.benchmark is None or own.names is None or own.turnover is None:
-        raise UserError(
-            f"{title} does not say how it was traded",
-            hint="say it, e.g. benchmark='daily-us-v1', names=20, turnover=4",
-        )
+        hint = "say it, e.g. benchmark='daily-us-v1', names=20, turnover=4"
+        raise UserError(f"{title} does not say how it was traded", hint=hint)
     # Only this needs the benchmarks, which take a fifth of a second to load.
     from tradeassay.benchmarks import benchmarks
 

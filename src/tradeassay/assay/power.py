@@ -30,11 +30,9 @@ class AgentPower(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def power_of_run(run: Run, *, ir: float = SKILLED) -> tuple[AgentPower, ...]:
-    """Return, for every agent of a run but the baselines, what its comparison could have shown.
-
-    Dependence between sessions and between seeds is measured on its active log returns. Raises
-    :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
-    """
+    """Return, for every agent of a run but the baselines, what its comparison could have shown. Dependence between
+    sessions and between seeds is measured on its active log returns. Raises
+    :class:`~tradeassay.core.errors.RunError` while the run is unfinished."""
     found = []
     for cell in summary_of(run, details=False).cells:
         for agent in cell.agents:

@@ -34,8 +34,7 @@ class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
     fall; a **bull** when it ends at least ``move`` above its first level; a **bear** when as far below; else
     **flat**. What is left at the end of a path joins the last window when it is shorter than half of one.
 
-    Raises :class:`UserError` for values out of range.
-    """
+    Raises :class:`UserError` for values out of range."""
 
     length: int = 63
     move: float = 0.05
@@ -61,11 +60,9 @@ class IndexRegime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegimePanel(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in all sessions of one regime.
-
-    Yearly means (``return``, ``against the index``, ``selection``, ``edge``: selection + trading), ``sharpe``, and
-    ``max_drawdown``, the worst inside a single span. ``spans`` counts the windows.
-    """
+    """One agent in all sessions of one regime. Yearly means (``return``, ``against the index``, ``selection``,
+    ``edge``: selection + trading), ``sharpe``, and ``max_drawdown``, the worst inside a single span. ``spans``
+    counts the windows."""
 
     cell: str
     agent: str
@@ -100,31 +97,20 @@ def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[Index
     if len(starts) > 1 and sessions - starts[-1] < rules.length / 2:
         starts.pop()
     spans = []
-    for place, start in enumerate(starts):
-        stop = starts[place + 1] if place + 1 < len(starts) else sessions
+    for start, stop in zip(starts, [*starts[1:], sessions], strict=True):
         part = np.asarray(levels, dtype=np.float64)[start : stop + 1]
+        change, lowest = (significant(float(one / part[0] - 1.0)) for one in (part[-1], part.min()))
         kind = tag_window(part, rules)
-        spans.append(
-            IndexRegime(
-                kind=kind,
-                first=start,
-                last=stop - 1,
-                change=significant(float(part[-1] / part[0] - 1.0)),
-                lowest=significant(float(part.min() / part[0] - 1.0)),
-            )
-        )
+        spans.append(IndexRegime(kind=kind, first=start, last=stop - 1, change=change, lowest=lowest))
     return tuple(spans)
 
 
 def regime_panels(run: Run, rules: RegimeRules | None = None) -> tuple[RegimePanel, ...]:
-    """Return every agent of a run in every regime that its market went through.
-
-    The path is that of the benchmark's index. Sessions of one regime are put together; intervals resample them in
-    blocks. Raises :class:`UserError` where a benchmark has no index.
-    """
-    taken = attribute_run(run, convention="sound")
-    every = (_panels(run, row, taken, rules or RegimeRules()) for row in run.scores.agents)
-    return tuple(panel for panels in every for panel in panels)
+    """Return every agent of a run in every regime that its market went through. The path is that of the
+    benchmark's index. Sessions of one regime are put together; intervals resample them in blocks. Raises
+    :class:`UserError` where a benchmark has no index."""
+    taken, rules = attribute_run(run, convention="sound"), rules or RegimeRules()
+    return tuple(panel for row in run.scores.agents for panel in _panels(run, row, taken, rules))
 
 
 def _panels(run: Run, row: AgentScores, taken: RunAttribution, rules: RegimeRules) -> list[RegimePanel]:

@@ -39,11 +39,9 @@ DISTURBANCES: tuple[Disturbance, ...] = get_args(Disturbance)
 
 
 class RobustnessConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is disturbed, and how much; raises :class:`UserError` for shares and multiples out of range.
-
-    ``sizes`` are shares of the names that are left, ``costs`` multiples of fees and slippage, ``false_items``
-    made-up items a session. ``seed`` draws the names they are about and the one that planted instructions name.
-    """
+    """What is disturbed, and how much; raises :class:`UserError` for shares and multiples out of range. ``sizes``
+    are shares of the names that are left, ``costs`` multiples of fees and slippage, ``false_items`` made-up items
+    a session. ``seed`` draws the names they are about and the one that planted instructions name."""
 
     what: tuple[Disturbance, ...] = DISTURBANCES
     sizes: tuple[float, ...] = (0.25, 0.5)
@@ -62,13 +60,11 @@ class RobustnessConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class RobustnessScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent under one disturbance, against the undisturbed run, session by session.
-
-    ``return_change`` and ``edge_change`` (selection + trading) are yearly means of the daily differences,
-    ``decisions_changed`` the share of sessions with other orders. ``obeyed`` is the share of sessions in which the
-    name that planted instructions ask for was bought while the undisturbed run did not buy it. ``how`` says what
-    was done. Over several seeds daily means are compared.
-    """
+    """One agent under one disturbance, against the undisturbed run, session by session. ``return_change`` and
+    ``edge_change`` (selection + trading) are yearly means of the daily differences, ``decisions_changed`` the
+    share of sessions with other orders. ``obeyed`` is the share of sessions in which the name that planted
+    instructions ask for was bought while the undisturbed run did not buy it. ``how`` says what was done. Over
+    several seeds daily means are compared."""
 
     cell: str
     agent: str
@@ -120,9 +116,7 @@ INSTRUCTION = (
 
 def smaller(panel: Panel, share: float, first: str) -> Panel:
     """Return a market of the most traded names only: ``share`` of them, by money traded before ISO day ``first``.
-
-    Index funds and levels stay. Raises :class:`UserError` when fewer than two names would be left.
-    """
+    Index funds and levels stay. Raises :class:`UserError` when fewer than two names would be left."""
     names = [k for k, listing in enumerate(panel.listings) if listing.instrument.kind in _KINDS]
     rows = int(np.searchsorted(panel.sessions, np.datetime64(first, "D")))
     money = np.nan_to_num(panel.bars["amount"][max(0, rows - 60) : max(rows, 1)], nan=0.0).sum(axis=0)
@@ -171,10 +165,8 @@ def with_false_news(panel: Panel, first: str, last: str, per_session: int, seed:
 
 
 def with_instructions(panel: Panel, first: str, last: str, target: str) -> Panel:
-    """Return the market with an instruction to buy ``target`` inside the text of every item of the window.
-
-    A session without an item gets one about the target, so that every day is tried.
-    """
+    """Return the market with an instruction to buy ``target`` inside the text of every item of the window. A
+    session without an item gets one about the target, so that every day is tried."""
     told = INSTRUCTION.format(symbol=target)
     rows = _rows(panel, first, last)
     begins = int(panel.open_time[rows[0]]) - 24 * 60 * MINUTE
@@ -234,11 +226,9 @@ def costlier(venue: Venue, multiple: float) -> Venue:
 def replayed(
     records: Sequence[StepRecord], snapshot: Snapshot, benchmark: Benchmark, *, costs: float = 1.0, delay: int = 0
 ) -> tuple[StepRecord, ...]:
-    """Carry recorded decisions out again; ``delay`` sessions late, the first ones then being empty.
-
-    Nobody is asked anything: a model that was paid for once need not be paid again. Orders of shares are repeated
-    as they were, and what the account can no longer pay is trimmed or refused by the venue's own rules.
-    """
+    """Carry recorded decisions out again; ``delay`` sessions late, the first ones then being empty. Nobody is
+    asked anything: a model that was paid for once need not be paid again. Orders of shares are repeated as they
+    were, and what the account can no longer pay is trimmed or refused by the venue's own rules."""
     market = Market(snapshot, benchmark.market)
     if costs != 1.0:
         market.venue = costlier(market.venue, costs)
@@ -275,13 +265,11 @@ def robustness_of_run(
     home: Path | str | None = None,
     asking: Asking | None = None,
 ) -> RobustnessReport:
-    """Disturb a recorded run and say what changes; copies of data and the new runs are kept in ``folder``.
-
-    Costs and delay repeat the recorded decisions in a harsher market, asking nobody. Universe and
-    news are played again by the run's own spec on disturbed copies of its data: models are asked again, as
-    ``asking`` says. Raises :class:`~tradeassay.core.errors.RunError` while the run is unfinished, and
-    :class:`UserError` where a venue has other rules now: they would be taken for the disturbance.
-    """
+    """Disturb a recorded run and say what changes; copies of data and the new runs are kept in ``folder``. Costs
+    and delay repeat the recorded decisions in a harsher market, asking nobody. Universe and news are played again
+    by the run's own spec on disturbed copies of its data: models are asked again, as ``asking`` says. Raises
+    :class:`~tradeassay.core.errors.RunError` while the run is unfinished, and :class:`UserError` where a venue has
+    other rules now: they would be taken for the disturbance."""
     from tradeassay.runs import run as play
 
     config = config or RobustnessConfig()

@@ -59,9 +59,7 @@ def lagged(series: Floats, lags: int) -> list[Floats]:
 
 def stale_lags(total: Floats, market: Floats) -> int:
     """Return by how many sessions a series is late behind the market: 0 where lags explain nothing (Dimson 1979).
-
-    A joint F test of :data:`LAGS` lags at one in a thousand, so that a real account is rarely called stale.
-    """
+    A joint F test of :data:`LAGS` lags at one in a thousand, so that a real account is rarely called stale."""
     n = total.size
     lags = min(LAGS, n // _SESSIONS_PER_LAG)
     if lags < 1 or not np.ptp(market) > 0.0 or not np.ptp(total) > 0.0:

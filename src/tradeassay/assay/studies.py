@@ -35,24 +35,21 @@ def study_run(
     folder: Path | str | None = None,
     home: Path | str | None = None,
 ) -> Studies:
-    """Make the studies named in ``what`` of one run.
-
-    Disturbed data and the runs on it are kept in ``folder``, by default beside the run. No model is asked again:
-    where models played, robustness covers costs and delay only. Raises
-    :class:`~tradeassay.core.errors.UserError` where a run cannot answer: no index for regimes, no model for
-    rationales.
-    """
+    """Make the studies named in ``what`` of one run. Disturbed data and the runs on it are kept in ``folder``, by
+    default beside the run. No model is asked again: where models played, robustness covers costs and delay only.
+    Raises :class:`~tradeassay.core.errors.UserError` where a run cannot answer: no index for regimes, no model for
+    rationales."""
+    report = None
+    if "robustness" in what:
+        models = any(episode.by_model for episode in run.episodes)
+        config = RobustnessConfig(what=ASKS_NOBODY) if models else None
+        report = robustness_of_run(
+            run, folder or run.folder.parent / f"{run.folder.name}-robustness", config, home=home
+        )
+        note = "universe and news were left as they are: models would have to be asked again"
+        report = msgspec.structs.replace(report, notes=(*report.notes, note)) if models else report
     return Studies(
-        robustness=_robustness(run, folder, home) if "robustness" in what else None,
+        robustness=report,
         regimes=regime_panels(run) if "regimes" in what else None,
         rationales=rationale_analysis(run) if "rationales" in what else None,
     )
-
-
-def _robustness(run: Run, folder: Path | str | None, home: Path | str | None) -> RobustnessReport:
-    place = folder or run.folder.parent / f"{run.folder.name}-robustness"
-    if not any(episode.by_model for episode in run.episodes):
-        return robustness_of_run(run, place, home=home)
-    report = robustness_of_run(run, place, RobustnessConfig(what=ASKS_NOBODY), home=home)
-    note = "universe and news were left as they are: models would have to be asked again"
-    return msgspec.structs.replace(report, notes=(*report.notes, note))

@@ -78,10 +78,8 @@ def priced(own: OwnAccount) -> Iterator[Snapshot | None]:
 def attribute_trades(
     own: OwnAccount, log: TradeLog, snapshot: Snapshot, bootstrap: BootstrapConfig
 ) -> tuple[Attribution, StatedTrades]:
-    """Take the account of a log apart, and say how much it held and traded.
-
-    Raises :class:`UserError` for trades that its prices do not have.
-    """
+    """Take the account of a log apart, and say how much it held and traded. Raises :class:`UserError` for trades
+    that its prices do not have."""
     log = replace(log, fills=tuple(_named(log, own.symbol, snapshot)))
     rows = [_row(fill, snapshot, log) for fill in log.fills]
     last = str(snapshot.sessions[max(rows)]) if own.until is None else own.until
@@ -204,10 +202,8 @@ def _bare(symbol: str) -> str:
 
 
 def _row(fill: Fill, snapshot: Snapshot, log: TradeLog) -> int:
-    """Return the session in which a fill is booked: the first that closes at its moment or later.
-
-    A decision that names a day may have known its close: it is carried out in the session after it.
-    """
+    """Return the session in which a fill is booked: the first that closes at its moment or later. A decision that
+    names a day may have known its close: it is carried out in the session after it."""
     day = np.datetime64(fill.day)
     if log.decisions or fill.at is None:
         row = int(np.searchsorted(snapshot.sessions, day, side="right" if log.decisions else "left"))

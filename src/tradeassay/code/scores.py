@@ -38,8 +38,7 @@ from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import BootstrapConfig
 from tradeassay.metrics.measures import sharpe
-from tradeassay.metrics.multiple import superior
-from tradeassay.metrics.overfitting import overfitting
+from tradeassay.metrics.multiple import overfitting, superior
 from tradeassay.metrics.sharpe_inference import deflated_sharpe, probabilistic_sharpe
 from tradeassay.sandbox import JobExecutor
 

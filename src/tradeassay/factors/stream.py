@@ -224,7 +224,7 @@ class FactorStream:
         missing = {_MADE_BY[name] for name in names} - self._valued
         if missing:
             with np.errstate(all="ignore"):
-                for make in missing - {FactorStream._spread} if FactorStream._from_long in missing else missing:
+                for make in missing:
                     make(self, self._values)
             self._valued |= missing
         return self._values if names is FACTOR_NAMES else self._values[[_AT[name] for name in names]]
@@ -256,10 +256,6 @@ class FactorStream:
             sums[8], sums[9], sums[10], sums[13], (first, second), _ENOUGH["CORR_PV"]
         )
         values[_AT["CV_VOL"]] = windows.relative_spread(sums[3], sums[7], sums[14], _ENOUGH["CV_VOL"])
-
-    def _spread(self, values: Floats) -> None:
-        n, s, ss, _ = self._long.window(self._row)
-        values[_AT["RV_60"]] = windows.spread(n, windows.centred(n, s, ss), _ENOUGH["RV_60"]) * windows.YEAR
 
     def _from_long(self, values: Floats) -> None:
         n, s, ss, sss = self._long.window(self._row)
@@ -295,8 +291,7 @@ class FactorStream:
 
 _MADE_BY: dict[str, Callable[[FactorStream, Floats], None]] = {
     **dict.fromkeys(("ILLIQ", "REV_ON", "MOM_ID", "CORR_PV", "CV_VOL"), FactorStream._from_short),
-    "RV_60": FactorStream._spread,
-    "SKEW": FactorStream._from_long,  # and the spread, which it needs
+    **dict.fromkeys(("RV_60", "SKEW"), FactorStream._from_long),
     **dict.fromkeys(("MOM_12_1", "HIGH_52W"), FactorStream._from_year),
 }
 

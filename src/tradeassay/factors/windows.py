@@ -84,20 +84,14 @@ def window_sum(values: Floats, window: int) -> Floats:
     end, size, total = values.shape[0], 1 << (window.bit_length() - 1), None
     while size:
         if window & size:
-            block = _tree(values[end - size : end])
-            total = block if total is None else total + block
+            block = values[end - size : end]
+            while len(block) > 1:  # neighbours first
+                block = block[0::2] + block[1::2]
+            total = block[0] if total is None else total + block[0]
             end -= size
         size >>= 1
     assert total is not None
     return total
-
-
-def _tree(values: Floats) -> Floats:
-    """Return the sum over the first axis, whose length is a power of two, neighbours first."""
-    while values.shape[0] > 1:
-        values = values[0::2] + values[1::2]
-    first: Floats = values[0]
-    return first
 
 
 def centred(n: Floats, sums: Floats, squares: Floats) -> Floats:

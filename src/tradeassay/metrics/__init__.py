@@ -71,12 +71,13 @@ from tradeassay.metrics.measures import (
     volatility as volatility,
 )
 from tradeassay.metrics.multiple import (
+    Overfitting as Overfitting,
     Superior as Superior,
     lucky_share as lucky_share,
+    overfitting as overfitting,
     superior as superior,
     tiers as tiers,
 )
-from tradeassay.metrics.overfitting import Overfitting as Overfitting, overfitting as overfitting
 from tradeassay.metrics.paired import (
     PairedTest as PairedTest,
     overlapping_clusters as overlapping_clusters,

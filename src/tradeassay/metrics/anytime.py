@@ -36,8 +36,7 @@ _STEPS = 40
 @dataclass(frozen=True, slots=True)
 class WatchedMean:
     """What was known of a mean at every look: ``sessions`` are those seen by then, ``low`` and ``high`` the band
-    per session, which only narrows, and ``mean`` the mean so far. Empty before the first look.
-    """
+    per session, which only narrows, and ``mean`` the mean so far. Empty before the first look."""
 
     sessions: tuple[int, ...]
     mean: Floats
@@ -60,11 +59,9 @@ def watched_mean(values: Floats, *, level: float = 0.95) -> WatchedMean:
 
 
 def watched_interval(values: Floats, *, periods_per_year: float, level: float = 0.95) -> Measure:
-    """Return a yearly mean with the band that may be looked at every day; ``values`` has shape (n,).
-
-    No interval before the first look, where the series never moves, and where earlier looks contradict later ones:
-    then it has no one mean.
-    """
+    """Return a yearly mean with the band that may be looked at every day; ``values`` has shape (n,). No interval
+    before the first look, where the series never moves, and where earlier looks contradict later ones: then it has
+    no one mean."""
     values = np.asarray(values, dtype=np.float64)
     if values.size < 2 or not np.isfinite(values).all():
         return not_scored("fewer than two sessions" if values.size < 2 else "a number in the series is missing")
@@ -107,10 +104,8 @@ def level_at(n: int, level: float) -> float:
 
 
 def e_value(values: Floats) -> float | None:
-    """Return the evidence, so far, that a mean is above zero; None before the first look.
-
-    Where it is not, 20 or more is *ever* reached with a chance of at most 5 %. ``values`` has shape (n,).
-    """
+    """Return the evidence, so far, that a mean is above zero; None before the first look. Where it is not, 20 or
+    more is *ever* reached with a chance of at most 5 %. ``values`` has shape (n,)."""
     sums = _together(np.asarray(values, dtype=np.float64))
     scale = _scale(sums)
     if not sums.size or not np.isfinite(scale[-1]):
@@ -124,11 +119,9 @@ def e_value(values: Floats) -> float | None:
 
 
 def e_bh(e_values: Sequence[float | None], level: float = 0.95) -> list[bool | None]:
-    """Return which results of a table are found by e-BH (Wang and Ramdas 2022); None stays None, not counted.
-
-    Of those found at most 1 - ``level`` are expected to be false, however they depend on each other and at
-    whatever moment one looks; where none is true, that any is *ever* found has that chance.
-    """
+    """Return which results of a table are found by e-BH (Wang and Ramdas 2022); None stays None, not counted. Of
+    those found at most 1 - ``level`` are expected to be false, however they depend on each other and at whatever
+    moment one looks; where none is true, that any is *ever* found has that chance."""
     known = sorted((e for e in e_values if e is not None), reverse=True)
     enough = [e for rank, e in enumerate(known, 1) if e >= len(known) / ((1.0 - level) * rank)]
     least = enough[-1] if enough else math.inf
@@ -157,8 +150,7 @@ def _weight(alpha: float) -> float:
 
 def _bounds(sums: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Return the lower and upper bound of the mean of a week at every look, along the last axis; NaN before the
-    first, and while no mean at all is excluded.
-    """
+    first, and while no mean at all is excluded."""
     count = np.arange(1, sums.shape[-1] + 1, dtype=np.float64)
     mean = np.cumsum(sums, axis=-1) / count
     spread = np.maximum(np.cumsum(sums**2, axis=-1) - count * mean**2, 0.0)

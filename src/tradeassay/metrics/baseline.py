@@ -19,8 +19,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.cosine import cosine_interval, growth_ends, mean_p_value, reach_ratio
-from tradeassay.metrics.intervals import BootstrapConfig, significant
-from tradeassay.metrics.score import DEFAULT
+from tradeassay.metrics.intervals import DEFAULT, BootstrapConfig, significant
 
 _SAME = 1e-12
 _USUAL = 0.9
@@ -28,13 +27,11 @@ _USUAL = 0.9
 
 
 class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent against its baseline.
-
-    ``difference`` is the yearly difference of growth, exp(mean log difference x periods per year) - 1, with its
-    interval; ``distinguishable`` is True when that excludes zero, False when it does not, None when nothing could
-    be compared; ``sentence`` says it in plain words. All three allow for the number of agents compared, and so
-    does ``p_adjusted``; ``p_value`` is the two-sided one of this comparison alone.
-    """
+    """An agent against its baseline. ``difference`` is the yearly difference of growth, exp(mean log difference x
+    periods per year) - 1, with its interval; ``distinguishable`` is True when that excludes zero, False when it
+    does not, None when nothing could be compared; ``sentence`` says it in plain words. All three allow for the
+    number of agents compared, and so does ``p_adjusted``; ``p_value`` is the two-sided one of this comparison
+    alone."""
 
     baseline: str
     difference: Measure
@@ -67,17 +64,13 @@ def compare_to_baseline(
     baseline: str = "buy and hold",
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> AgainstBaseline:
-    """Return whether a value path can be told apart from its baseline's.
-
-    Each path has shape (n + 1,), or (repetitions, n + 1): then the mean over repetitions is compared, session by
-    session. Raises :class:`UserError` when the lengths differ.
-    """
+    """Return whether a value path can be told apart from its baseline's. Each path has shape (n + 1,), or
+    (repetitions, n + 1): then the mean over repetitions is compared, session by session. Raises :class:`UserError`
+    when the lengths differ."""
     agent, base = np.atleast_2d(np.asarray(nav, np.float64)), np.atleast_2d(np.asarray(baseline_nav, np.float64))
     if agent.shape[-1] != base.shape[-1]:
-        raise UserError(
-            f"paths of {agent.shape[-1]} and {base.shape[-1]} values cannot be compared",
-            hint="run both over the same sessions",
-        )
+        hint = "run both over the same sessions"
+        raise UserError(f"paths of {agent.shape[-1]} and {base.shape[-1]} values cannot be compared", hint=hint)
     n = agent.shape[-1] - 1
     if not (agent > 0).all() or not (base > 0).all():
         return nothing_to_compare(baseline, "an account was worth nothing or less")
@@ -106,11 +99,9 @@ def nothing_to_compare(baseline: str, reason: str) -> AgainstBaseline:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's adjusted p-values (Holm 1979), in the same order; None stays None and is not counted.
-
-    Among k agents that only guess, one in twenty looks different at the 5 % level. Judged by the adjusted values,
-    the chance that even one does is at most 5 %.
-    """
+    """Return Holm's adjusted p-values (Holm 1979), in the same order; None stays None and is not counted. Among k
+    agents that only guess, one in twenty looks different at the 5 % level. Judged by the adjusted values, the
+    chance that even one does is at most 5 %."""
     order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0
@@ -121,11 +112,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def corrected(found: Sequence[AgainstBaseline | None], level: float) -> list[AgainstBaseline | None]:
-    """Return the comparisons of one table with everything in them allowing for their number.
-
-    Holm divides the error by as much as he multiplies the p-value with; so does the interval, and it excludes zero
-    exactly when the adjusted p-value is below 1 - ``level``.
-    """
+    """Return the comparisons of one table with everything in them allowing for their number. Holm divides the
+    error by as much as he multiplies the p-value with; so does the interval, and it excludes zero exactly when the
+    adjusted p-value is below 1 - ``level``."""
     made: list[AgainstBaseline | None] = []
     compared = float(sum(one is not None and one.p_value is not None for one in found))
     for one, adjusted in zip(found, holm([None if one is None else one.p_value for one in found]), strict=True):

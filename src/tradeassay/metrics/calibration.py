@@ -20,10 +20,16 @@ from numpy.typing import NDArray
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
-from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, measure_from, resamples
+from tradeassay.metrics.intervals import (
+    DEFAULT,
+    BootstrapConfig,
+    choose_block,
+    content_seed,
+    measure_from,
+    resamples,
+)
 
 BINS = 10
-DEFAULT = BootstrapConfig()
 Right = NDArray[Any]
 
 
@@ -53,9 +59,7 @@ def brier(confidence: Floats, right: Right) -> float:
 
 def expected_calibration_error(confidence: Floats, right: Right, bins: int = BINS) -> float:
     """Return the mean over ``bins`` equal-width bins of abs(mean confidence - accuracy), weighted by their orders.
-
-    A bin includes its lower edge; the last one includes 1 too.
-    """
+    A bin includes its lower edge; the last one includes 1 too."""
     confidence, hit = _checked(confidence, right)
     if not confidence.size or np.isnan(confidence).any():
         return float("nan")

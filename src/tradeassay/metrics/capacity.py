@@ -19,12 +19,9 @@ PAID = 2.0 / 3.0
 
 def impact_rate(weights: Floats, returns: Floats, total: Floats, traded: Floats) -> tuple[Floats, float]:
     """Return what impact costs in each session but the last, as a share of an account of one unit of money, and
-    the share of what was traded whose usual amount is known.
-
-    An account of size A pays the root of A times as much. ``weights`` (T, N) are held into each session,
-    ``returns`` (T, N) the names', ``total`` (T,) the account's, ``traded`` (T, N) the usual amounts of money.
-    Names without an amount pay what the others do.
-    """
+    the share of what was traded whose usual amount is known. An account of size A pays the root of A times as
+    much. ``weights`` (T, N) are held into each session, ``returns`` (T, N) the names', ``total`` (T,) the
+    account's, ``traded`` (T, N) the usual amounts of money. Names without an amount pay what the others do."""
     drifted = weights[:-1] * (1.0 + returns[:-1]) / (1.0 + total[:-1, None])
     change = np.abs(weights[1:] - drifted)
     change[change < 1e-12] = 0.0  # rounding is no trade

@@ -16,12 +16,9 @@ Better = Literal["higher", "lower"]
 
 
 class MeasureInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure. ``better`` says which direction is good, None where neither is.
-
-    ``defined`` is one sentence with the formula. ``path`` marks measures that depend on the order of the
-    returns: their interval tells what other orders of the same blocks would have given, and need not be
-    centred on the value.
-    """
+    """One measure. ``better`` says which direction is good, None where neither is. ``defined`` is one sentence
+    with the formula. ``path`` marks measures that depend on the order of the returns: their interval tells what
+    other orders of the same blocks would have given, and need not be centred on the value."""
 
     id: str
     title: str

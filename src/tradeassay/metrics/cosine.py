@@ -44,10 +44,8 @@ def cosine_variance(values: Floats) -> Floats:
 
 
 def cosine_t(values: Floats) -> tuple[Floats, int]:
-    """Return the ratio of the mean to its standard error along the last axis, and its degrees of freedom.
-
-    NaN where a series does not vary.
-    """
+    """Return the ratio of the mean to its standard error along the last axis, and its degrees of freedom. NaN
+    where a series does not vary."""
     values = np.asarray(values, dtype=np.float64)
     n = values.shape[-1]
     error = np.sqrt(cosine_variance(values) / n)
@@ -71,10 +69,8 @@ def cosine_interval(
     level: float = 0.95,
     least: int = LEAST,
 ) -> Measure:
-    """Return a yearly mean or Sharpe ratio with its interval.
-
-    ``returns`` has shape (n,). Raises :class:`UserError` for another statistic, shape or level.
-    """
+    """Return a yearly mean or Sharpe ratio with its interval. ``returns`` has shape (n,). Raises
+    :class:`UserError` for another statistic, shape or level."""
     if statistic not in ("mean", "sharpe"):
         raise UserError(f"no interval for '{statistic}'", hint="choose mean or sharpe")
     returns = np.asarray(returns, dtype=np.float64)
@@ -109,10 +105,8 @@ def cosine_interval(
 
 def growth_interval(returns: Floats, *, periods: float, level: float, least: int) -> Measure:
     """Return what returns of shape (n,) grow to over ``periods`` sessions, with the interval of their log growth.
-
     The interval of a product is that of the sum of logarithms: nobody loses more than everything. Raises
-    :class:`UserError` as :func:`cosine_interval` does; no value where everything was lost in a session.
-    """
+    :class:`UserError` as :func:`cosine_interval` does; no value where everything was lost in a session."""
     returns = np.asarray(returns, dtype=np.float64)
     if not (returns > -1.0).all():
         return not_scored("everything was lost in a session")

@@ -30,9 +30,7 @@ class YearOfReturns(msgspec.Struct, frozen=True, kw_only=True):
 
 class Drawdown(msgspec.Struct, frozen=True, kw_only=True):
     """A fall below the last peak: the session after the peak, the deepest one, and the one that made it good.
-
-    ``recovered`` is None where that has not happened; ``sessions`` counts from the peak to there or to the end.
-    """
+    ``recovered`` is None where that has not happened; ``sessions`` counts from the peak to there or to the end."""
 
     depth: float
     first: str
@@ -64,14 +62,28 @@ def history_of(sessions: Sequence[str], path: Sequence[float], periods_per_year:
             for place, one in zip(places.tolist(), ratios.tolist(), strict=True)
             if np.isfinite(one)
         )
-    return AccountHistory(months=by_month(sessions, path), drawdowns=_deepest(sessions, values), rolling=rolling)
+    fall = drawdowns(values)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], fall < 0.0, [False])).astype(np.int8)))
+    found = []
+    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        low = start + int(np.argmin(fall[start:end]))
+        found.append(
+            Drawdown(
+                depth=significant(float(fall[low]), 6),
+                # Place 0 of the path is before the first session, and never below a peak.
+                first=sessions[start - 1],
+                deepest=sessions[low - 1],
+                recovered=sessions[end - 1] if end < values.size else None,
+                sessions=min(end, values.size - 1) - start + 1,
+            )
+        )
+    deepest = tuple(sorted(found, key=lambda one: one.depth)[:_DEEPEST])
+    return AccountHistory(months=by_month(sessions, path), drawdowns=deepest, rolling=rolling)
 
 
 def by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfReturns, ...]:
-    """Return the returns by calendar month of ISO ``sessions``; ``path`` has the initial value first.
-
-    A month's return runs from the last value before it to its last value. Empty when a value is not positive.
-    """
+    """Return the returns by calendar month of ISO ``sessions``; ``path`` has the initial value first. A month's
+    return runs from the last value before it to its last value. Empty when a value is not positive."""
     if len(path) != len(sessions) + 1 or min(path) <= 0:
         return ()
     years: dict[str, list[float | None]] = {}
@@ -88,23 +100,3 @@ def by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfRetu
         )
         for year, months in years.items()
     )
-
-
-def _deepest(sessions: Sequence[str], path: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[Drawdown, ...]:
-    fall = drawdowns(path)
-    under = np.concatenate(([False], fall < 0.0, [False]))
-    edges = np.flatnonzero(np.diff(under.astype(np.int8)))
-    found = []
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        low = start + int(np.argmin(fall[start:end]))
-        found.append(
-            Drawdown(
-                depth=significant(float(fall[low]), 6),
-                # Place 0 of the path is before the first session, and never below a peak.
-                first=sessions[start - 1],
-                deepest=sessions[low - 1],
-                recovered=sessions[end - 1] if end < path.size else None,
-                sessions=min(end, path.size - 1) - start + 1,
-            )
-        )
-    return tuple(sorted(found, key=lambda one: one.depth)[:_DEEPEST])

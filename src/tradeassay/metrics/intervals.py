@@ -36,10 +36,8 @@ _MOST_UNDEFINED = 0.05
 
 
 def significant(value: float, digits: int = 12) -> float:
-    """Return ``value`` rounded to ``digits`` significant digits.
-
-    Stored numbers are rounded so that the last bits, in which machines may differ, do not change a file.
-    """
+    """Return ``value`` rounded to ``digits`` significant digits. Stored numbers are rounded so that the last bits,
+    in which machines may differ, do not change a file."""
     return float(f"{value:.{digits - 1}e}") if math.isfinite(value) else value
 
 
@@ -57,10 +55,8 @@ def student_reach(freedom: float, level: float) -> float:
 
 
 def percentile_interval(drawn: Floats, level: float) -> tuple[float, float] | None:
-    """Return the central ``level`` interval of resampled values, shape (draws,).
-
-    None when more than 5 % of the resamples have no value: the rest would be a biased picture.
-    """
+    """Return the central ``level`` interval of resampled values, shape (draws,). None when more than 5 % of the
+    resamples have no value: the rest would be a biased picture."""
     defined = drawn[np.isfinite(drawn)]
     if defined.size == 0 or defined.size < (1.0 - _MOST_UNDEFINED) * drawn.size:
         return None
@@ -82,10 +78,8 @@ def wilson_interval(successes: float, n: int, level: float) -> tuple[float, floa
 
 
 def measure_from(value: float, drawn: Floats | None, *, level: float, n: int, note: str | None = None) -> Measure:
-    """Return a measure with its percentile interval, or with a note when none can be given.
-
-    ``drawn`` are resampled values, None when ``note`` says why there are none.
-    """
+    """Return a measure with its percentile interval, or with a note when none can be given. ``drawn`` are
+    resampled values, None when ``note`` says why there are none."""
     if not math.isfinite(value):
         return not_scored("it is not defined for this series")
     bounds = None if drawn is None else percentile_interval(drawn, level)
@@ -108,10 +102,8 @@ def rate_measure(successes: int, n: int, *, nothing: str, level: float = 0.95) -
 
 def long_run_variance(values: Floats, lags: int) -> Floats:
     """Return the variance of sqrt(n) x mean along the last axis, by Bartlett's kernel (Newey and West 1987).
-
     ``values`` has shape (..., n); ``lags`` autocovariances are counted, 0 gives the plain variance (divided by n).
-    Never negative; NaN with no observation.
-    """
+    Never negative; NaN with no observation."""
     values = np.asarray(values, dtype=np.float64)
     n = values.shape[-1]
     if n == 0:
@@ -124,10 +116,8 @@ def long_run_variance(values: Floats, lags: int) -> Floats:
 
 
 def variance_inflation(values: Floats, lags: int) -> float:
-    """Return how many times larger the variance of the mean is than for independent observations.
-
-    1 for a series that does not vary. The effective number of observations is n divided by this.
-    """
+    """Return how many times larger the variance of the mean is than for independent observations. 1 for a series
+    that does not vary. The effective number of observations is n divided by this."""
     plain = float(long_run_variance(values, 0))
     return float(long_run_variance(values, lags)) / plain if plain > 0.0 else 1.0
 
@@ -143,10 +133,8 @@ def longest_block(n: int) -> float:
 
 
 def mean_block_length(values: Floats) -> float:
-    """Return the mean block length for one series of shape (n,), in observations, between 1 and the longest.
-
-    1 (no blocks) for a series that does not vary or has fewer than eight observations.
-    """
+    """Return the mean block length for one series of shape (n,), in observations, between 1 and the longest. 1 (no
+    blocks) for a series that does not vary or has fewer than eight observations."""
     values = np.asarray(values, dtype=np.float64)
     n = values.shape[0]
     if n < 8:
@@ -185,12 +173,10 @@ MOST_DRAWS = 1_000_000
 
 
 class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How intervals are made.
-
-    ``draws`` resamples, percentile interval at ``level``. ``block`` is the mean block length in sessions, None
-    for the automatic choice, which is kept between ``shortest`` and min(3 sqrt(n), n / 3). With fewer than
-    ``least`` observations no interval is given. ``salt`` changes the resamples and nothing else.
-    """
+    """How intervals are made. ``draws`` resamples, percentile interval at ``level``. ``block`` is the mean block
+    length in sessions, None for the automatic choice, which is kept between ``shortest`` and min(3 sqrt(n), n /
+    3). With fewer than ``least`` observations no interval is given. ``salt`` changes the resamples and nothing
+    else."""
 
     draws: int = 1000
     level: float = 0.95
@@ -213,6 +199,9 @@ class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"an interval from {self.least} observations", hint="set least to 2 or more")
 
 
+DEFAULT = BootstrapConfig()
+
+
 def too_few(value: float, n: int, config: BootstrapConfig, what: str = "sessions") -> Measure:
     """Return a measure without an interval, which ``n`` sessions are too few for."""
     note = f"no interval: {n} {what}, at least {config.least} are needed"
@@ -220,11 +209,9 @@ def too_few(value: float, n: int, config: BootstrapConfig, what: str = "sessions
 
 
 def choose_block(returns: Floats, config: BootstrapConfig) -> float:
-    """Return the mean block length for returns of shape (n,).
-
-    The larger of the automatic lengths for the returns and for their squares: ratios depend on both, and
-    returns whose signs are independent still come in quiet and wild spells.
-    """
+    """Return the mean block length for returns of shape (n,). The larger of the automatic lengths for the returns
+    and for their squares: ratios depend on both, and returns whose signs are independent still come in quiet and
+    wild spells."""
     n = returns.shape[0]
     highest = max(1.0, longest_block(n))
     if config.block is not None:
@@ -245,10 +232,8 @@ def content_seed(config: BootstrapConfig, *arrays: Floats) -> int:
 
 
 def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
-    """Yield index matrices of shape (rows, n), ``draws`` rows in all, of a stationary bootstrap.
-
-    Row by row the same whatever the chunks are.
-    """
+    """Yield index matrices of shape (rows, n), ``draws`` rows in all, of a stationary bootstrap. Row by row the
+    same whatever the chunks are."""
     stream = np.random.PCG64(seed)
     rows = max(1, _CHUNK // max(n, 1))
     # A uniform number is k / 2^53, so the whole k say as much; only where a block begins is its start worked out.

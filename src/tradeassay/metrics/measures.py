@@ -44,10 +44,8 @@ def cumulative_return(nav: Floats) -> Floats:
 
 
 def annualised_return(nav: Floats, periods_per_year: float) -> Floats:
-    """Return the geometric yearly return: (1 + cumulative return) ** (periods_per_year / n) - 1, a fraction.
-
-    NaN when the path is empty or ends at or below zero.
-    """
+    """Return the geometric yearly return: (1 + cumulative return) ** (periods_per_year / n) - 1, a fraction. NaN
+    when the path is empty or ends at or below zero."""
     nav = np.asarray(nav, dtype=np.float64)
     periods = nav.shape[-1] - 1
     if periods < 1:
@@ -57,18 +55,14 @@ def annualised_return(nav: Floats, periods_per_year: float) -> Floats:
 
 
 def volatility(returns: Floats, periods_per_year: float) -> Floats:
-    """Return the yearly standard deviation: std(returns, ddof = 1) x sqrt(periods_per_year), a fraction.
-
-    NaN with fewer than two returns.
-    """
+    """Return the yearly standard deviation: std(returns, ddof = 1) x sqrt(periods_per_year), a fraction. NaN with
+    fewer than two returns."""
     return np.asarray(spread(returns) * np.sqrt(periods_per_year))
 
 
 def spread(returns: Floats) -> Floats:
-    """Return the sample standard deviation (ddof = 1) of one period; exactly 0 where returns do not vary.
-
-    NaN with fewer than two returns.
-    """
+    """Return the sample standard deviation (ddof = 1) of one period; exactly 0 where returns do not vary. NaN with
+    fewer than two returns."""
     returns = np.asarray(returns, dtype=np.float64)
     if returns.shape[-1] < 2:
         return np.full(returns.shape[:-1], np.nan)
@@ -77,11 +71,9 @@ def spread(returns: Floats) -> Floats:
 
 
 def drawdowns(nav: Floats) -> Floats:
-    """Return value / highest value so far - 1 at every point: shape (..., n + 1), fractions <= 0.
-
-    The initial value counts as the first peak, so a loss in the first session is a drawdown.
-    A NaN makes everything after it NaN.
-    """
+    """Return value / highest value so far - 1 at every point: shape (..., n + 1), fractions <= 0. The initial
+    value counts as the first peak, so a loss in the first session is a drawdown. A NaN makes everything after it
+    NaN."""
     nav = np.asarray(nav, dtype=np.float64)
     peak = np.maximum.accumulate(nav, axis=-1)
     return np.asarray(nav / np.where(peak > 0, peak, np.nan) - 1.0)
@@ -105,23 +97,18 @@ def downside_deviation(returns: Floats, threshold: float = 0.0) -> Floats:
 
 
 def sortino(returns: Floats, periods_per_year: float, risk_free: float = 0.0) -> Floats:
-    """Return mean(returns - risk_free) / downside_deviation(returns, risk_free) x sqrt(periods_per_year).
-
-    The denominator is the root mean square of the shortfalls over all periods, good ones counting as
-    zero (Sortino and van der Meer's target semideviation). NaN when no period fell short.
-    """
+    """Return mean(returns - risk_free) / downside_deviation(returns, risk_free) x sqrt(periods_per_year). The
+    denominator is the root mean square of the shortfalls over all periods, good ones counting as zero (Sortino and
+    van der Meer's target semideviation). NaN when no period fell short."""
     excess = np.asarray(returns, dtype=np.float64) - risk_free
     return np.asarray(ratio(mean(excess), downside_deviation(excess)) * np.sqrt(periods_per_year))
 
 
 def sortino_stockbench(returns: Floats) -> Floats:
     """Return StockBench's Sortino: mean(returns) / std(negative returns, ddof = 1), per period, *not annualised*.
-
-    It differs from :func:`sortino` in three ways: the denominator is the spread of the losing periods
-    around their own mean, not their distance from zero; winning periods do not count in it; and nothing
-    is annualised. An agent that loses the same amount every time has no value here. NaN with fewer than
-    two losing periods.
-    """
+    It differs from :func:`sortino` in three ways: the denominator is the spread of the losing periods around their
+    own mean, not their distance from zero; winning periods do not count in it; and nothing is annualised. An agent
+    that loses the same amount every time has no value here. NaN with fewer than two losing periods."""
     returns = np.asarray(returns, dtype=np.float64)
     losing = returns < 0
     count = losing.sum(axis=-1)
@@ -157,29 +144,23 @@ def ratio(above: Floats, below: Floats) -> Floats:
 
 
 def turnover(traded: Floats, nav_before: Floats, periods_per_year: float) -> Floats:
-    """Return the yearly one-way turnover: mean(traded / 2 / nav_before) x periods_per_year.
-
-    ``traded`` is the value of all fills of a session, buys plus sales, forced ones included; dividends,
-    splits and pay-outs of delisted names are not trades. 1.0 means that the whole account was turned over
-    once a year. Building the first portfolio counts: buying everything once is 0.5 within the window.
-    """
+    """Return the yearly one-way turnover: mean(traded / 2 / nav_before) x periods_per_year. ``traded`` is the
+    value of all fills of a session, buys plus sales, forced ones included; dividends, splits and pay-outs of
+    delisted names are not trades. 1.0 means that the whole account was turned over once a year. Building the first
+    portfolio counts: buying everything once is 0.5 within the window."""
     return np.asarray((np.asarray(traded) / 2.0 / nav_before).mean(axis=-1) * periods_per_year)
 
 
 def cost_rate(costs: Floats, nav_before: Floats, periods_per_year: float) -> Floats:
     """Return the yearly drag of fees, taxes, borrowing and interest: mean(costs / nav_before) x periods_per_year.
-
-    Slippage is inside the fill price and not counted here.
-    """
+    Slippage is inside the fill price and not counted here."""
     return np.asarray((np.asarray(costs) / nav_before).mean(axis=-1) * periods_per_year)
 
 
 def concentration(values: Floats) -> Floats:
-    """Return the Herfindahl-Hirschman index of one session: the sum of squared shares of abs(value).
-
-    ``values`` are position values, shape (..., symbols), shorts negative. Shares are of what is
-    *invested*, so cash does not dilute it: 1.0 = one name, 1 / k = k equal names. NaN when nothing is held.
-    """
+    """Return the Herfindahl-Hirschman index of one session: the sum of squared shares of abs(value). ``values``
+    are position values, shape (..., symbols), shorts negative. Shares are of what is *invested*, so cash does not
+    dilute it: 1.0 = one name, 1 / k = k equal names. NaN when nothing is held."""
     size = np.abs(np.asarray(values, dtype=np.float64))
     total = size.sum(axis=-1)
     share = size / np.where(total > 0, total, np.nan)[..., None]
@@ -222,12 +203,10 @@ def failure_rate(failed: Counts) -> Floats:
 
 
 def rejection_rate(rejected: Counts, orders: Counts) -> Floats:
-    """Return refused orders / orders given, both counted in the session that placed them, shape (..., n).
-
-    An order partly filled and partly refused counts as refused once, and so does one that waited and was refused
-    in a later session: no session then has more refusals than orders, and the rate of any resample stays within
-    0..1. An order that asked for what already was (``no_change``) is not counted as refused.
-    """
+    """Return refused orders / orders given, both counted in the session that placed them, shape (..., n). An order
+    partly filled and partly refused counts as refused once, and so does one that waited and was refused in a later
+    session: no session then has more refusals than orders, and the rate of any resample stays within 0..1. An
+    order that asked for what already was (``no_change``) is not counted as refused."""
     given = np.asarray(orders, dtype=np.float64).sum(axis=-1)
     refused = np.asarray(rejected, dtype=np.float64).sum(axis=-1)
     return np.asarray(refused / np.where(given > 0, given, np.nan))

@@ -25,12 +25,9 @@ EXACT_CLUSTERS = 16
 
 class PairedTest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether paired differences are centred on zero. ``p_value`` is two-sided, None where nothing could be
-    tested.
-
-    ``statistic`` is the sum of signed ranks, ``median`` the middle difference, ``n`` how many differences are
-    not zero, ``clusters`` how many independent groups they form (for a plain test: n). ``smallest_p`` is the
-    smallest p-value that so few clusters can give at all: above 0.05 the test could not have found anything.
-    """
+    tested. ``statistic`` is the sum of signed ranks, ``median`` the middle difference, ``n`` how many differences
+    are not zero, ``clusters`` how many independent groups they form (for a plain test: n). ``smallest_p`` is the
+    smallest p-value that so few clusters can give at all: above 0.05 the test could not have found anything."""
 
     statistic: float
     p_value: float | None
@@ -42,10 +39,8 @@ class PairedTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wilcoxon(differences: Floats) -> PairedTest:
-    """Return Wilcoxon's plain signed-rank test (zeros dropped, exact for few pairs without ties; scipy's).
-
-    Raises :class:`UserError` for a difference that is missing.
-    """
+    """Return Wilcoxon's plain signed-rank test (zeros dropped, exact for few pairs without ties; scipy's). Raises
+    :class:`UserError` for a difference that is missing."""
     kept, _ = _nonzero(differences, np.arange(np.size(differences)))
     if not kept.size:
         return _nothing("every difference is zero")
@@ -63,12 +58,10 @@ def wilcoxon(differences: Floats) -> PairedTest:
 
 
 def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> PairedTest:
-    """Return the signed-rank test in which a whole cluster (a window) counts once.
-
-    ``clusters`` names the group of each difference. Under the null the signs of a group may be flipped together:
-    with at most :data:`EXACT_CLUSTERS` groups all flips are counted, with more the normal approximation is used.
-    Raises :class:`UserError` for a difference that is missing, or another number of groups than differences.
-    """
+    """Return the signed-rank test in which a whole cluster (a window) counts once. ``clusters`` names the group of
+    each difference. Under the null the signs of a group may be flipped together: with at most
+    :data:`EXACT_CLUSTERS` groups all flips are counted, with more the normal approximation is used. Raises
+    :class:`UserError` for a difference that is missing, or another number of groups than differences."""
     if len(clusters) != np.size(differences):
         raise UserError(
             f"{len(clusters)} clusters for {np.size(differences)} differences", hint="give one for each"

@@ -29,12 +29,10 @@ _NORMAL = NormalDist()
 
 class Design(msgspec.Struct, frozen=True, kw_only=True):
     """An experiment: ``sessions`` and ``seeds``, tested two-sided at ``level``, aiming for ``power``.
-
     ``seed_correlation`` is the correlation of two seeds' active returns (1: seeds repeat each other),
     ``inflation`` how many times larger dependence makes the variance of the mean (1: independent sessions; see
     :func:`~tradeassay.metrics.intervals.ar1_inflation`), ``comparisons`` how many agents are judged together.
-    Raises :class:`UserError` for numbers that do not describe an experiment.
-    """
+    Raises :class:`UserError` for numbers that do not describe an experiment."""
 
     sessions: int = 252
     seeds: int = 1
@@ -64,12 +62,9 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def judged(self) -> float:
-        """What the test takes for :attr:`noise`.
-
-        A test that redraws sessions and seeds: what seeds do not
-        share is then counted (3 k - 2) / k times instead of once, so that with k > 1 seeds the test errs on the
-        safe side.
-        """
+        """What the test takes for :attr:`noise`. A test that redraws sessions and seeds: what seeds do not share
+        is then counted (3 k - 2) / k times instead of once, so that with k > 1 seeds the test errs on the safe
+        side."""
         shared, k = self.seed_correlation, self.seeds
         return self.inflation * (shared + (1.0 - shared) * (3.0 * k - 2.0) / (k * k))
 
@@ -97,11 +92,9 @@ def minimum_detectable_ir(design: Design) -> float:
 
 
 def sessions_needed(ir: float, design: Design) -> int:
-    """Return how many sessions find ``ir`` with the design's power; its own number of sessions is ignored.
-
-    Raises :class:`UserError` for an ``ir`` of 0, which no number of sessions can find, and for one that is not a
-    number.
-    """
+    """Return how many sessions find ``ir`` with the design's power; its own number of sessions is ignored. Raises
+    :class:`UserError` for an ``ir`` of 0, which no number of sessions can find, and for one that is not a
+    number."""
     if not math.isfinite(ir):
         raise UserError(f"an information ratio of {ir}", hint="give a number such as 0.5")
     if ir == 0.0:
@@ -122,10 +115,8 @@ def seeds_needed(ir: float, design: Design) -> int | None:
 def measured_design(
     active: Floats, *, level: float = 0.95, power: float = 0.8, comparisons: int = 1, periods_per_year: int = 252
 ) -> Design:
-    """Return the design of an experiment that was run, with its dependence measured.
-
-    ``active`` are active returns, shape (n,) or (seeds, n). Raises :class:`UserError` without two sessions.
-    """
+    """Return the design of an experiment that was run, with its dependence measured. ``active`` are active
+    returns, shape (n,) or (seeds, n). Raises :class:`UserError` without two sessions."""
     table = np.atleast_2d(np.asarray(active, dtype=np.float64))
     seeds, n = table.shape
     if n < 2 or not np.isfinite(table).all():
@@ -151,11 +142,9 @@ def measured_design(
 
 
 class PowerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a design can and cannot see. ``chance``: of finding an agent with a true ratio of ``ir``.
-
-    ``smallest`` is the smallest ratio found with the design's power, ``sessions`` how many sessions would find
-    ``ir``. ``hopeless``: not even a coin's chance. ``sentence`` says it in plain words.
-    """
+    """What a design can and cannot see. ``chance``: of finding an agent with a true ratio of ``ir``. ``smallest``
+    is the smallest ratio found with the design's power, ``sessions`` how many sessions would find ``ir``.
+    ``hopeless``: not even a coin's chance. ``sentence`` says it in plain words."""
 
     ir: float
     chance: float

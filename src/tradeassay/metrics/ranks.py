@@ -21,16 +21,12 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.intervals import BootstrapConfig, significant
-
-DEFAULT = BootstrapConfig()
+from tradeassay.metrics.intervals import significant
 
 
 def tied_ranks(values: Floats) -> Floats:
-    """Return the ranks of finite numbers, 1 for the smallest; equal ones share their mean rank.
-
-    They are those of ``scipy.stats.rankdata``, whose module takes longer to import than most commands need.
-    """
+    """Return the ranks of finite numbers, 1 for the smallest; equal ones share their mean rank. They are those of
+    ``scipy.stats.rankdata``, whose module takes longer to import than most commands need."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = np.cumsum(count) - (count - 1) / 2.0
     return ranks[place]
@@ -43,12 +39,10 @@ def places(values: Sequence[float | None]) -> list[int | None]:
 
 
 class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Friedman's test over markets and Nemenyi's critical difference, as data for a picture.
-
-    ``mean_ranks`` by name (1 = best), sorted. ``statistic`` and ``p_value`` are Friedman's,
-    ``p_iman_davenport`` the bolder version. Two agents whose mean ranks differ by less than ``difference``
-    cannot be told apart; ``groups`` are the largest sets of neighbours without a difference, best first.
-    """
+    """Friedman's test over markets and Nemenyi's critical difference, as data for a picture. ``mean_ranks`` by
+    name (1 = best), sorted. ``statistic`` and ``p_value`` are Friedman's, ``p_iman_davenport`` the bolder version.
+    Two agents whose mean ranks differ by less than ``difference`` cannot be told apart; ``groups`` are the largest
+    sets of neighbours without a difference, best first."""
 
     mean_ranks: dict[str, float]
     statistic: float
@@ -61,17 +55,13 @@ class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def critical_difference(scores: Floats, names: Sequence[str], *, level: float = 0.95) -> CriticalDifference:
-    """Return Friedman's test and Nemenyi's critical difference (Demšar 2006).
-
-    ``scores`` has shape (markets, agents), higher is better; markets (windows, data sets) must not share sessions.
-    Raises :class:`UserError` for fewer than two of either, gaps, or other shapes.
-    """
+    """Return Friedman's test and Nemenyi's critical difference (Demšar 2006). ``scores`` has shape (markets,
+    agents), higher is better; markets (windows, data sets) must not share sessions. Raises :class:`UserError` for
+    fewer than two of either, gaps, or other shapes."""
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != len(names) or min(table.shape) < 2 or not np.isfinite(table).all():
-        raise UserError(
-            f"{table.shape} scores of {len(names)} agents",
-            hint="give (markets, agents), two of each at least, no gaps",
-        )
+        hint = "give (markets, agents), two of each at least, no gaps"
+        raise UserError(f"{table.shape} scores of {len(names)} agents", hint=hint)
     from scipy.stats import chi2, f, rankdata, studentized_range
 
     markets, k = table.shape
@@ -123,10 +113,8 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 def ratings(
     comparisons: Sequence[Pairing], *, draws: int = 500, level: float = 0.95, seed: int = 0
 ) -> dict[str, Measure]:
-    """Return everybody's rating (mean 1500) with an interval from resampling groups of comparisons.
-
-    Not scored with fewer than two names. With fewer than five groups no interval is given.
-    """
+    """Return everybody's rating (mean 1500) with an interval from resampling groups of comparisons. Not scored
+    with fewer than two names. With fewer than five groups no interval is given."""
     names = sorted({name for c in comparisons for name in (c.first, c.second)})
     if len(names) < 2:
         return {name: not_scored("nobody to be compared with") for name in names}
@@ -155,10 +143,8 @@ def ratings(
 
 
 def _fit(wins: Floats) -> Floats:
-    """Return the ratings that maximise the likelihood of a matrix of wins (row over column).
-
-    The average opponent has the strength 1 while it is maximised; ratings are moved to their mean only after that.
-    """
+    """Return the ratings that maximise the likelihood of a matrix of wins (row over column). The average opponent
+    has the strength 1 while it is maximised; ratings are moved to their mean only after that."""
     games = wins + wins.T
     won = wins.sum(axis=1) + 0.5
     level = np.zeros(wins.shape[0])

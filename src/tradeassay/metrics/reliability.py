@@ -97,11 +97,9 @@ def _share(found: Measure) -> str:
 
 
 def pass_all(groups: Sequence[Sequence[bool]], k: int, *, units: int = 1, level: float = 0.95) -> Measure:
-    """Return pass^k: the chance that ``k`` plays of a group all pass, in the mean over groups.
-
-    ``units`` of the groups are independent of each other; Wilson's interval over them holds for means of shares
-    too. With one, plays count as independent, and it is that of a single pass to the power of k.
-    """
+    """Return pass^k: the chance that ``k`` plays of a group all pass, in the mean over groups. ``units`` of the
+    groups are independent of each other; Wilson's interval over them holds for means of shares too. With one,
+    plays count as independent, and it is that of a single pass to the power of k."""
     tried = [group for group in groups if len(group) >= k]
     if not tried or k < 1:
         return not_scored(f"nothing was played {k} times")
@@ -138,10 +136,8 @@ def _squares(means: Floats) -> Floats:
 
 
 def spread_shares(table: Floats) -> Floats:
-    """Return the shares of :data:`PARTS` in the spread of scores of shape (models, wordings, windows, seeds).
-
-    NaN for what was not varied, or cannot be told from seeds because everything was played once.
-    """
+    """Return the shares of :data:`PARTS` in the spread of scores of shape (models, wordings, windows, seeds). NaN
+    for what was not varied, or cannot be told from seeds because everything was played once."""
     cells, seeds = table.mean(axis=-1), table.shape[-1]
     levels = np.array(cells.shape)
     squares = seeds * _squares(cells[None])[0]
@@ -199,9 +195,7 @@ def reliability(
 
 def _share_ends(share: float, without: Floats, level: float) -> tuple[float, float]:
     """Return the interval of a share whose values ``without`` each unit are known: the jackknife of its log odds.
-
-    Redrawing ten units as wholes holds the truth in 75 to 90 % (``perf/reliability.py``).
-    """
+    Redrawing ten units as wholes holds the truth in 75 to 90 % (``perf/reliability.py``)."""
     from scipy.special import expit, logit
 
     n = without.size
@@ -235,10 +229,8 @@ def _passes(plays: Sequence[Play], level: float) -> dict[Axis, tuple[Measure, ..
 
 
 def _block(plays: Sequence[Play]) -> tuple[Floats, int]:
-    """Return the scores of a complete block, shape (models, wordings, windows, seeds), and how many they are.
-
-    What lacks the largest share of its cells is left out first; seeds beyond the fewest of a cell too.
-    """
+    """Return the scores of a complete block, shape (models, wordings, windows, seeds), and how many they are. What
+    lacks the largest share of its cells is left out first; seeds beyond the fewest of a cell too."""
     cells: dict[tuple[str, str, str], list[float]] = {}
     for one in plays:
         if one.score is not None and math.isfinite(one.score):

@@ -19,6 +19,7 @@ from tradeassay.metrics import measures
 from tradeassay.metrics.catalogue import BY_ID, MEASURES
 from tradeassay.metrics.cosine import cosine_interval, growth_interval
 from tradeassay.metrics.intervals import (
+    DEFAULT,
     BootstrapConfig,
     choose_block,
     content_seed,
@@ -36,11 +37,9 @@ _ROWS = ("returns", "turned", "cost", "hhi", "idle", "abstained", "failed", "ord
 
 @dataclass(frozen=True, slots=True)
 class SessionMatrix:
-    """An episode as a matrix: one row per quantity (``_ROWS``), one column per session.
-
-    ``index`` has the index's session returns, or is None. ``path`` is the value path where it is known; a resample
-    has none and gets one by compounding. Money is in shares of the value before the session.
-    """
+    """An episode as a matrix: one row per quantity (``_ROWS``), one column per session. ``index`` has the index's
+    session returns, or is None. ``path`` is the value path where it is known; a resample has none and gets one by
+    compounding. Money is in shares of the value before the session."""
 
     matrix: Sequence[Floats]
     index: Floats | None
@@ -124,17 +123,13 @@ _VS_INDEX = ("excess_return", "information_ratio")
 _MEANS = ("cumulative_return", "annualised_return", "sharpe", "information_ratio")
 _PATH_NOTE = "interval: what other orders of the same blocks of sessions would have given"
 
-DEFAULT = BootstrapConfig()
-
 
 def score(
     series: EpisodeSeries, *, bootstrap: BootstrapConfig = DEFAULT, only: Collection[str] = ()
 ) -> dict[str, Measure]:
-    """Return every measure of the catalogue for one episode, or ``only`` some, in the catalogue's order.
-
-    Equal input gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are
-    rounded to twelve significant digits. A bad result does not raise.
-    """
+    """Return every measure of the catalogue for one episode, or ``only`` some, in the catalogue's order. Equal
+    input gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are rounded to
+    twelve significant digits. A bad result does not raise."""
     n = len(series.sessions)
     if series.failure is not None:  # nothing traded is not a return of zero
         scores = dict.fromkeys(BY_ID, not_scored(str(series.failure)))
@@ -242,13 +237,11 @@ def _ruined(series: EpisodeSeries) -> dict[str, Measure]:
 
 
 class SeedSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A measure over repetitions.
-
-    ``median`` carries the interval, ``n`` is how many repetitions have a value and ``missing`` how many do not.
-    ``q1``/``q3`` are the quartiles (linear interpolation), ``iqr`` their distance, ``mean`` and ``std`` (n - 1)
-    the usual ones, ``cv`` = std / abs(mean), ``lowest``/``highest`` the extremes. None where undefined: the
-    spread of one repetition, the coefficient of variation around zero, everything when no repetition has a value.
-    """
+    """A measure over repetitions. ``median`` carries the interval, ``n`` is how many repetitions have a value and
+    ``missing`` how many do not. ``q1``/``q3`` are the quartiles (linear interpolation), ``iqr`` their distance,
+    ``mean`` and ``std`` (n - 1) the usual ones, ``cv`` = std / abs(mean), ``lowest``/``highest`` the extremes.
+    None where undefined: the spread of one repetition, the coefficient of variation around zero, everything when
+    no repetition has a value."""
 
     median: Measure
     n: int
@@ -294,13 +287,11 @@ def across_seeds(
     *,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> dict[str, SeedSummary]:
-    """Return each measure's summary over repetitions of one agent, in the catalogue's order.
-
-    ``scores`` are the episodes' own, in the same order; they supply the values. The median's interval comes
-    from a two-level bootstrap: repetitions are drawn with replacement, and within a draw all of them
-    get the *same* resampled sessions, because they lived through the same market. With one repetition, or several
-    that are the same, it is that repetition's own. Episodes of different lengths get a median without one.
-    """
+    """Return each measure's summary over repetitions of one agent, in the catalogue's order. ``scores`` are the
+    episodes' own, in the same order; they supply the values. The median's interval comes from a two-level
+    bootstrap: repetitions are drawn with replacement, and within a draw all of them get the *same* resampled
+    sessions, because they lived through the same market. With one repetition, or several that are the same, it is
+    that repetition's own. Episodes of different lengths get a median without one."""
     single = bool(scores) and all(one == scores[0] for one in scores[1:])
     drawn = None if single else _draw_together(episodes, bootstrap)
     notes = () if single else [one.index_note for one in episodes if one.index_note]
@@ -363,8 +354,7 @@ class EpisodeSeries:
     ``abstained`` and ``failed`` what the decision was. ``index`` holds index levels of shape (n + 1,), the first
     from the session before, or None; ``index_note`` goes with every measure against it. ``rejections`` and
     ``failures`` count reasons. ``failure`` says why the whole episode has no result, None when it has one.
-    Raises :class:`UserError` for arrays of other lengths and for more orders refused than placed.
-    """
+    Raises :class:`UserError` for arrays of other lengths and for more orders refused than placed."""
 
     sessions: tuple[str, ...]
     nav: Floats
@@ -390,18 +380,14 @@ class EpisodeSeries:
                 f"a path of {self.nav.shape[0]} values for {n} sessions", hint="include the initial value"
             )
         if self.index is not None and self.index.shape != (n + 1,):
-            raise UserError(
-                f"{self.index.shape[0]} index levels for {n} sessions",
-                hint="give one per session and the level of the session before the first",
-            )
+            hint = "give one per session and the level of the session before the first"
+            raise UserError(f"{self.index.shape[0]} index levels for {n} sessions", hint=hint)
         for name in ("cash", "traded", "costs", "hhi", "orders", "rejected", "abstained", "failed"):
             if getattr(self, name).shape != (n,):
                 raise UserError(f"'{name}' does not have one number per session ({n})")
         if (self.rejected > self.orders).any():
-            raise UserError(
-                "more orders were refused than placed in a session",
-                hint="count a refusal in the session in which the order was placed, once per order",
-            )
+            hint = "count a refusal in the session in which the order was placed, once per order"
+            raise UserError("more orders were refused than placed in a session", hint=hint)
 
     @property
     def returns(self) -> Floats:
@@ -423,10 +409,8 @@ def series_from_nav(
     index: Floats | None = None,
 ) -> EpisodeSeries:
     """Return the series of a bare value path (a foreign backtest, an index): fully invested, nothing traded.
-
     ``nav`` has shape (n + 1,) with the initial value first. Trading, concentration and conduct are those of
-    somebody who never acted, so only results and risk mean anything.
-    """
+    somebody who never acted, so only results and risk mean anything."""
     nav = np.asarray(nav, dtype=np.float64)
     n = nav.shape[0] - 1
     zeros, counts = np.zeros(n), np.zeros(n, dtype=np.int64)

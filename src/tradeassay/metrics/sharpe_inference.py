@@ -18,6 +18,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import (
+    DEFAULT,
     BootstrapConfig,
     choose_block,
     content_seed,
@@ -28,18 +29,15 @@ from tradeassay.metrics.intervals import (
 )
 from tradeassay.metrics.measures import sharpe
 
-DEFAULT = BootstrapConfig()
 _EULER = 0.5772156649015329
 _NORMAL = NormalDist()
 
 
 class Deflated(msgspec.Struct, frozen=True, kw_only=True):
-    """A Sharpe ratio after the best-of-many has been taken out.
-
-    ``probability`` is the deflated Sharpe ratio: how likely the true ratio is above what the best of ``trials``
-    worthless ones would show. ``hurdle`` is that ratio, yearly; ``sharpe`` the observed one, yearly. ``trials``
-    may be a fraction: it counts what was effectively independent.
-    """
+    """A Sharpe ratio after the best-of-many has been taken out. ``probability`` is the deflated Sharpe ratio: how
+    likely the true ratio is above what the best of ``trials`` worthless ones would show. ``hurdle`` is that ratio,
+    yearly; ``sharpe`` the observed one, yearly. ``trials`` may be a fraction: it counts what was effectively
+    independent."""
 
     probability: Measure
     sharpe: float | None
@@ -50,10 +48,8 @@ class Deflated(msgspec.Struct, frozen=True, kw_only=True):
 def probabilistic_sharpe(
     returns: Floats, threshold: float = 0.0, *, periods_per_year: float = 252, bootstrap: BootstrapConfig = DEFAULT
 ) -> Measure:
-    """Return the probability that the true Sharpe ratio is above ``threshold`` (yearly), with its interval.
-
-    No value for fewer than three returns or returns that do not vary.
-    """
+    """Return the probability that the true Sharpe ratio is above ``threshold`` (yearly), with its interval. No
+    value for fewer than three returns or returns that do not vary."""
     returns = _one_series(returns)
     n = returns.size
     hurdle = threshold / math.sqrt(periods_per_year)
@@ -78,12 +74,9 @@ def deflated_sharpe(
     periods_per_year: float = 252,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> Deflated:
-    """Return the deflated Sharpe ratio of one series.
-
-    ``trials`` is how many (effectively independent) strategies were tried, ``trial_variance`` the variance of
-    their *yearly* Sharpe ratios. Raises :class:`UserError` for fewer
-    than one trial or a negative variance.
-    """
+    """Return the deflated Sharpe ratio of one series. ``trials`` is how many (effectively independent) strategies
+    were tried, ``trial_variance`` the variance of their *yearly* Sharpe ratios. Raises :class:`UserError` for
+    fewer than one trial or a negative variance."""
     hurdle = expected_best_sharpe(trials, trial_variance)
     returns = _one_series(returns)
     found = float(sharpe(returns, periods_per_year)) if returns.size > 1 else float("nan")
@@ -106,10 +99,8 @@ def psr(returns: Floats, hurdle: float) -> Floats:
 
 
 def sharpe_error(returns: Floats) -> tuple[Floats, Floats]:
-    """Return the Sharpe ratio of one period and sqrt(1 - skew x ratio + (kurtosis - 1) / 4 x ratio ** 2).
-
-    The second, over sqrt(n - 1), is the ratio's standard error (Mertens 2002). NaN where returns do not vary.
-    """
+    """Return the Sharpe ratio of one period and sqrt(1 - skew x ratio + (kurtosis - 1) / 4 x ratio ** 2). The
+    second, over sqrt(n - 1), is the ratio's standard error (Mertens 2002). NaN where returns do not vary."""
     returns = np.asarray(returns, dtype=np.float64)
     ratio = sharpe(returns, 1.0)
     centred = returns - returns.mean(axis=-1, keepdims=True)
@@ -122,16 +113,12 @@ def sharpe_error(returns: Floats) -> tuple[Floats, Floats]:
 
 
 def expected_best_sharpe(trials: float, trial_variance: float) -> float:
-    """Return the Sharpe ratio that the best of ``trials`` worthless strategies is expected to show.
-
-    In the unit of ``trial_variance``: sqrt of it x the expected maximum of ``trials`` standard normal numbers,
-    by the approximation of Bailey and López de Prado. 0 for one trial. Raises :class:`UserError` for fewer.
-    """
+    """Return the Sharpe ratio that the best of ``trials`` worthless strategies is expected to show. In the unit of
+    ``trial_variance``: sqrt of it x the expected maximum of ``trials`` standard normal numbers, by the
+    approximation of Bailey and López de Prado. 0 for one trial. Raises :class:`UserError` for fewer."""
     if not trials >= 1.0 or not trial_variance >= 0.0:
-        raise UserError(
-            f"{trials} trials with a variance of {trial_variance}",
-            hint="give at least one trial and no negative variance",
-        )
+        hint = "give at least one trial and no negative variance"
+        raise UserError(f"{trials} trials with a variance of {trial_variance}", hint=hint)
     if trials == 1.0:
         return 0.0
     best = (1.0 - _EULER) * _NORMAL.inv_cdf(1.0 - 1.0 / trials)
@@ -143,9 +130,7 @@ def minimum_track_record(
     returns: Floats, threshold: float = 0.0, *, level: float = 0.95, periods_per_year: float = 252
 ) -> Measure:
     """Return how many sessions of such returns are needed to see a Sharpe ratio above ``threshold`` (yearly).
-
-    One-sided at ``level``. No value when the observed ratio is not above the threshold: no length would do.
-    """
+    One-sided at ``level``. No value when the observed ratio is not above the threshold: no length would do."""
     returns = _one_series(returns)
     ratio, spread = sharpe_error(returns) if returns.size > 2 else (np.array(np.nan), np.array(np.nan))
     if not np.isfinite(spread):

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.luck.portfolios import (
-    DEFAULT,
     By,
     LuckPlace,
     RandomPortfolios,
@@ -22,6 +21,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, growth, significant
+from tradeassay.metrics.intervals import DEFAULT
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks import Benchmark
@@ -59,11 +59,8 @@ class StatedTrades(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
-    """What was to be matched and what the random portfolios came to (their medians).
-
-    Turnover is one-way and yearly, cash a share of the account's value, names the number held; means over
-    sessions.
-    """
+    """What was to be matched and what the random portfolios came to (their medians). Turnover is one-way and
+    yearly, cash a share of the account's value, names the number held; means over sessions."""
 
     turnover: tuple[float, float]
     cash: tuple[float, float]
@@ -94,13 +91,11 @@ class Luck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_early: bool = False) -> Luck:
-    """Return where an episode's result lies among random portfolios that trade when and as much as it did.
-
-    With ``stop_early`` the first 2,000 are enough where they do not differ, or where it lies in their middle.
-    No place, with the reason, for an episode that failed, lost everything, never traded, played a market random
-    portfolios cannot (futures), or played by rules that its venue no longer has. Raises
-    :class:`~tradeassay.core.errors.RunError` when it has not ended.
-    """
+    """Return where an episode's result lies among random portfolios that trade when and as much as it did. With
+    ``stop_early`` the first 2,000 are enough where they do not differ, or where it lies in their middle. No place,
+    with the reason, for an episode that failed, lost everything, never traded, played a market random portfolios
+    cannot (futures), or played by rules that its venue no longer has. Raises
+    :class:`~tradeassay.core.errors.RunError` when it has not ended."""
     episode, series = run.episode(key), run.series(key)
     luck = Luck(episode=key, agent=run.names[episode.label], seed=episode.seed, place=None, reason="")
     if series.failure is not None or series.ruined is not None:
@@ -128,19 +123,14 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
 def luck_of_run(
     run: Run, *, agents: tuple[str, ...] = (), config: LuckConfig = USUAL, spread: Spread = HERE
 ) -> tuple[Luck, ...]:
-    """Return the luck of every episode of a run, or of those of some agents, in the run's order.
-
-    ``spread`` says where episodes are worked on.
-
-    Raises :class:`UserError` for an agent that the run does not have.
-    """
+    """Return the luck of every episode of a run, or of those of some agents, in the run's order; ``spread`` says
+    where they are worked on. Raises :class:`UserError` for an agent that the run does not have."""
     known = dict.fromkeys(episode.label for episode in run.episodes)
     for agent in agents:
         if agent not in known:
             raise UserError(f"no agent '{agent}' in {run.folder}", hint=f"it has {', '.join(known)}")
     wanted = [episode.key for episode in run.episodes if not agents or episode.label in agents]
-    one = partial(luck_of_episode, run, config=config)
-    return tuple(spread.map(one, wanted))
+    return tuple(spread.map(partial(luck_of_episode, run, config=config), wanted))
 
 
 def luck_of_returns(
@@ -152,12 +142,9 @@ def luck_of_returns(
     config: LuckConfig = USUAL,
     title: str = "returns",
 ) -> Luck:
-    """Return where somebody's own returns lie among random portfolios of a benchmark's market.
-
-    ``returns`` go from ISO day to simple return, one for every session from the first to the last. Returns say
-    nothing about trades, so these are ``stated``. Raises :class:`UserError` when a session is missing or the
-    numbers cannot be met.
-    """
+    """Return where somebody's own returns lie among random portfolios of a benchmark's market. ``returns`` go from
+    ISO day to simple return, one for every session from the first to the last. Returns say nothing about trades,
+    so these are ``stated``. Raises :class:`UserError` when a session is missing or the numbers cannot be met."""
     days = sorted(returns)
     if len(days) < 2:
         raise UserError(f"{len(days)} returns", hint="give at least two sessions")
@@ -182,9 +169,7 @@ def luck_of_returns(
         )
     nav = growth(np.array([returns[day] for day in days])) * market.cash
     luck = Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
-    if not (nav > 0).all():
-        return luck
-    return _placed(luck, nav, made, market, shape, config)
+    return _placed(luck, nav, made, market, shape, config) if (nav > 0).all() else luck
 
 
 def _placed(

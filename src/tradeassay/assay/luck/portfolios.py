@@ -16,7 +16,7 @@ from tradeassay.core.errors import UserError, require
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import BootstrapConfig, rate_measure, resamples, significant, simple_returns
-from tradeassay.metrics.intervals import choose_block, content_seed, measure_from, too_few
+from tradeassay.metrics.intervals import DEFAULT, choose_block, content_seed, measure_from, too_few
 
 TOGETHER = 128
 """Portfolios that are played together: enough to share a session's prices, few enough to stay in the cache."""
@@ -30,10 +30,8 @@ Python)."""
 @dataclass(frozen=True, slots=True)
 class RandomPortfolios:
     """``nav`` (portfolios, sessions + 1) with the initial value first; ``shapes`` holds one shape per portfolio.
-
     ``shapes`` has shape (portfolios, 3): one-way turnover per session, cash ratio and names held, means over the
-    sessions.
-    """
+    sessions."""
 
     nav: Floats
     shapes: Floats
@@ -41,10 +39,8 @@ class RandomPortfolios:
 
 def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
     """Return how many portfolios can be played on a schedule: all that are wanted where numba compiles them.
-
     Without numba the same functions run as plain Python, which allows some hundreds of short or small ones. Raises
-    :class:`~tradeassay.core.errors.MissingExtra` where they would be too few.
-    """
+    :class:`~tradeassay.core.errors.MissingExtra` where they would be too few."""
     if find_spec("numba") is not None:
         return wanted
     each = schedule.gross.size * max(shape.names, 1.0) + schedule.seat.size
@@ -57,20 +53,16 @@ def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
 def random_portfolios(
     market: LuckMarket, schedule: SeatChanges, *, n: int = 10_000, seed: int = 0
 ) -> RandomPortfolios:
-    """Play ``n`` random portfolios on a schedule, on all cores; equal arguments give equal numbers.
-
-    Raises :class:`UserError` for fewer than :data:`LEAST`, or a schedule of another number of sessions.
-    """
+    """Play ``n`` random portfolios on a schedule, on all cores; equal arguments give equal numbers. Raises
+    :class:`UserError` for fewer than :data:`LEAST`, or a schedule of another number of sessions."""
     if n < LEAST:
         raise UserError(
             f"{n} random portfolios make no distribution", hint=f"ask for at least {LEAST}, better 10000"
         )
     sessions = len(market.sessions)
     if schedule.gross.size != sessions:
-        raise UserError(
-            f"a schedule of {schedule.gross.size} sessions for a market of {sessions}",
-            hint="give both the same window",
-        )
+        hint = "give both the same window"
+        raise UserError(f"a schedule of {schedule.gross.size} sessions for a market of {sessions}", hint=hint)
     nav, shapes = np.empty((n, sessions + 1)), np.zeros((n, len(Shape._fields)))
     numbers, nothing = np.arange(n), np.empty((0, 3))
 
@@ -89,10 +81,8 @@ def random_portfolios(
 def play_numbered(
     market: LuckMarket, schedule: SeatChanges, numbered: tuple[int, Ints], nav: Floats, shapes: Floats, log: Floats
 ) -> int:
-    """Play the portfolios with these numbers under a seed; returns how many orders the first one gave.
-
-    The orders of the first are written to ``log``, as far as there is room: (session, column, units).
-    """
+    """Play the portfolios with these numbers under a seed; returns how many orders the first one gave. The orders
+    of the first are written to ``log``, as far as there is room: (session, column, units)."""
     from tradeassay.account.compiled.book import blank_books
     from tradeassay.assay.luck.simulate import seeds_for, simulate
 
@@ -104,7 +94,6 @@ def play_numbered(
 
 # Where a result lies among them ------------------------------------------------------------------------------
 
-DEFAULT = BootstrapConfig()
 By = Literal["return", "sharpe"]
 _TINY = 1e-12
 """What an account that lost everything is taken to have left, so that its growth is a number."""
@@ -119,12 +108,10 @@ points wide, and so many know a share to one."""
 
 class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A result among random portfolios, ``by`` its return over the window or its yearly Sharpe ratio.
-
-    ``percentile`` is the share of portfolios that did worse (ties count half); its interval tells what the
-    share would have been on redrawn sessions, the same for all. ``by_luck`` is the share that did at least as
-    well, ``as_badly`` the share that did no better, with Wilson's interval. ``median``, ``low`` and ``high`` (5 %
-    and 95 %) describe the random portfolios, ``quantiles`` are their percentiles from 0 to 100, for a picture.
-    """
+    ``percentile`` is the share of portfolios that did worse (ties count half); its interval tells what the share
+    would have been on redrawn sessions, the same for all. ``by_luck`` is the share that did at least as well,
+    ``as_badly`` the share that did no better, with Wilson's interval. ``median``, ``low`` and ``high`` (5 % and 95
+    %) describe the random portfolios, ``quantiles`` are their percentiles from 0 to 100, for a picture."""
 
     by: By
     value: float | None
@@ -146,10 +133,8 @@ def place_among(
     periods_per_year: float = 252,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> LuckPlace:
-    """Return the place of a value path, shape (n + 1,), among random ones, shape (portfolios, n + 1).
-
-    Without enough sessions the percentile has no interval. Raises :class:`UserError` for paths of other lengths.
-    """
+    """Return the place of a value path, shape (n + 1,), among random ones, shape (portfolios, n + 1). Without
+    enough sessions the percentile has no interval. Raises :class:`UserError` for paths of other lengths."""
     nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
     if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
         raise UserError(

@@ -31,7 +31,7 @@ from tradeassay.account.compiled.tape import (
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.view import AccountState, Bools, Floats, Ints
+from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.play.market import MOMENTS, Universe
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ NO_NAME = -1
 
 @dataclass(frozen=True, slots=True)
 class LuckMarket:
-    """Where random portfolios trade: one episode's market, rules and money, as arrays.
-
-    ``sessions`` and ``symbols`` name the rows and columns of the ``tape``.
-    """
+    """Where random portfolios trade: one episode's market, rules and money, as arrays. ``sessions`` and
+    ``symbols`` name the rows and columns of the ``tape``."""
 
     tape: Tape
     sessions: tuple[str, ...]
@@ -58,11 +56,8 @@ class LuckMarket:
 
 
 def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
-    """Return an episode's market as arrays.
-
-    Raises :class:`UserError` where random portfolios cannot trade it: it has futures, or two splits of a name on
-    one day.
-    """
+    """Return an episode's market as arrays. Raises :class:`UserError` where random portfolios cannot trade it: it
+    has futures, or two splits of a name on one day."""
     venue = venues.get(config.venue).limited(max_weight=config.max_weight, max_positions=config.max_positions)
     rows = snapshot.rows(config.first, config.last)
     last = snapshot.at(rows[-1], "close").session_bars()
@@ -82,13 +77,10 @@ def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
 
 class SeatChanges(NamedTuple):
     """Changes of seats. ``first`` (sessions + 1,) tells where the changes of a session begin; the rest is per
-    change.
-
-    ``grows`` says whether the seat becomes larger. ``size`` is then the traded value as a share of NAV, otherwise
-    the share of the holding that is given up (1 = all of it). ``sign`` is -1 for short seats. ``opens`` marks a
-    seat that was empty, ``column`` a name that is not left to chance (an index fund). ``gross`` (sessions,) is
-    what the seats are worth together after the trades, as a share of NAV.
-    """
+    change. ``grows`` says whether the seat becomes larger. ``size`` is then the traded value as a share of NAV,
+    otherwise the share of the holding that is given up (1 = all of it). ``sign`` is -1 for short seats. ``opens``
+    marks a seat that was empty, ``column`` a name that is not left to chance (an index fund). ``gross``
+    (sessions,) is what the seats are worth together after the trades, as a share of NAV."""
 
     first: Ints
     seat: Ints
@@ -102,10 +94,8 @@ class SeatChanges(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What random portfolios are matched to: means over the sessions.
-
-    ``turnover`` is one-way and per session, ``cash`` a share of NAV, ``names`` the number of names held.
-    """
+    """What random portfolios are matched to: means over the sessions. ``turnover`` is one-way and per session,
+    ``cash`` a share of NAV, ``names`` the number of names held."""
 
     turnover: float
     cash: float
@@ -166,21 +156,17 @@ class _Changes:
 
 
 def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[SeatChanges, Shape]:
-    """Return the schedule of a recorded episode and what is to be matched.
-
-    Trades of one name in one session are netted. A position that ended without a trade (its name left the
-    exchange) is closed. Raises :class:`UserError` when the journal's sessions are not the market's.
-    """
+    """Return the schedule of a recorded episode and what is to be matched. Trades of one name in one session are
+    netted. A position that ended without a trade (its name left the exchange) is closed. Raises :class:`UserError`
+    when the journal's sessions are not the market's."""
     columns = {symbol: column for column, symbol in enumerate(market.symbols)}
     changes, shape = _Changes(), []
     before: Mapping[str, float] = {}
     start: float | None = None
     for t, (ledger, record) in enumerate(Ledger.steps(records)):
         if t >= len(market.sessions) or record.session != market.sessions[t]:
-            raise UserError(
-                f"session {record.session} of the journal is not the market's",
-                hint="give the episode's own market",
-            )
+            hint = "give the episode's own market"
+            raise UserError(f"session {record.session} of the journal is not the market's", hint=hint)
         state = ledger.state()
         net: dict[str, float] = {}
         traded = 0.0
@@ -189,7 +175,12 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
                 net[event.symbol] = net.get(event.symbol, 0.0) + event.quantity
                 traded += abs(event.quantity * event.price * event.multiplier)
         after = {symbol: position.quantity for symbol, position in state.positions.items()}
-        worth = _worth(market.tape, t, columns, state)
+        # What positions are worth at the session's fill prices, or at their marks where they have none.
+        worth = {}
+        for symbol, position in state.positions.items():
+            at = float(market.tape.grid[t, columns[symbol], FILL])
+            unit = (at if at > 0.0 else position.mark) * float(market.tape.facts[columns[symbol], MULTIPLIER])
+            worth[symbol] = position.quantity * unit
         value = state.cash + plain_sum(worth.values())
         left = []
         for symbol, quantity in before.items():
@@ -213,28 +204,13 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
     return changes.done(), Shape(*np.mean(shape, axis=0).tolist())
 
 
-def _worth(tape: Tape, t: int, columns: Mapping[str, int], state: AccountState) -> dict[str, float]:
-    """Return what positions are worth at the session's fill prices, or at their marks where they have none."""
-    found = {}
-    for symbol, position in state.positions.items():
-        column = columns[symbol]
-        at = float(tape.grid[t, column, FILL])
-        unit = (at if at > 0.0 else position.mark) * float(tape.facts[column, MULTIPLIER])
-        found[symbol] = position.quantity * unit
-    return found
-
-
 def even_schedule(sessions: int, *, names: int, turnover: float) -> tuple[SeatChanges, Shape]:
     """Return a schedule for results whose trades are not known: equal seats, replaced in turn, hold everything.
-
     ``turnover`` is one-way and per session, as a share of NAV. All seats are filled in the first session. Raises
-    :class:`UserError` for numbers that cannot be met.
-    """
+    :class:`UserError` for numbers that cannot be met."""
     if names < 1 or not 0.0 <= turnover <= 1.0:
-        raise UserError(
-            f"no schedule with {names} names and {turnover:g} turnover a session",
-            hint="give at least one name, and no more turnover than all of the account a session",
-        )
+        hint = "give at least one name, and no more turnover than all of the account a session"
+        raise UserError(f"no schedule with {names} names and {turnover:g} turnover a session", hint=hint)
     changes, due, turn = _Changes(), 0.0, 0
     size = 1.0 / names
     for seat in range(names):

@@ -78,12 +78,10 @@ def simulate(
     plan: SeatChanges,
     wish: Floats,
 ) -> int:
-    """Play one portfolio per die, session by session; returns how many orders the first one gave.
-
-    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3); ``books`` are blank, one row each.
-    ``wish`` has room for a number per change. All portfolios play a session before the next one begins: its prices
-    are read from memory once.
-    """
+    """Play one portfolio per die, session by session; returns how many orders the first one gave. ``nav`` has
+    shape (portfolios, sessions + 1), ``shape`` (portfolios, 3); ``books`` are blank, one row each. ``wish`` has
+    room for a number per change. All portfolios play a session before the next one begins: its prices are read
+    from memory once."""
     sessions = tape.eventful.size
     for one in range(dice.size):
         nav[one, 0] = books.money[one, 0]
@@ -137,10 +135,8 @@ def trade(
 
 @inlined
 def size_up(book: SeatBook, t: int, wish: Floats, tape: Tape, plan: SeatChanges) -> float:
-    """Work out every change before the first trade: units to give up, values to take on. Returns NAV.
-
-    What is taken on is scaled so that the account is as much invested as the recorded one was, within limits.
-    """
+    """Work out every change before the first trade: units to give up, values to take on. Returns NAV. What is
+    taken on is scaled so that the account is as much invested as the recorded one was, within limits."""
     nav, gross = valued(book, t, FILL, tape)
     planned = 0.0
     for e in range(plan.first[t], plan.first[t + 1]):

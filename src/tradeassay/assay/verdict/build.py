@@ -143,12 +143,9 @@ def assay_run(
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
 ) -> Assay:
-    """Return the assay of a run (see :func:`assay`).
-
-    All agents of a cell count as comparisons, shown or not. The account's own returns are taken apart, whatever
-    the run's convention. Raises :class:`UserError` for an agent the run does not have and
-    :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
-    """
+    """Return the assay of a run (see :func:`assay`). All agents of a cell count as comparisons, shown or not. The
+    account's own returns are taken apart, whatever the run's convention. Raises :class:`UserError` for an agent
+    the run does not have and :class:`~tradeassay.core.errors.RunError` while the run is unfinished."""
     scores = run.scores.agents
     known = dict.fromkeys(row.agent for row in scores)
     for name in (*agents, *(leaks or ())):
@@ -318,8 +315,7 @@ def _findings(
 @dataclass(frozen=True, slots=True)
 class TrialSetting:
     """What an account's daily parts are judged with: how many were tried, and what it was ``taken`` from; where
-    there is no attribution that knows them, passive portfolios as ``references``, and ``sessions``.
-    """
+    there is no attribution that knows them, passive portfolios as ``references``, and ``sessions``."""
 
     here: int = 1
     tried: Tried = NO_TRIES
@@ -332,8 +328,7 @@ def with_daily(
     found: AgentFindings, daily: Mapping[str, Floats], year: int, config: VerdictConfig, setting: TrialSetting
 ) -> AgentFindings:
     """Return findings with everything that follows from daily parts: the edge, what could have been shown, and the
-    tests of what is behind it.
-    """
+    tests of what is behind it."""
     market, total = daily.get("market"), daily["total"]
     comparisons = setting.here * config.trials + setting.tried.effective
     test = MeanTest(year, config, comparisons)
@@ -610,9 +605,7 @@ ALONE = "returns alone do not say what was held"
 
 def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tuple[AgentAssay, tuple[str, ...]]:
     """Return the verdict on returns of which nothing else is known but, perhaps, those of a benchmark; and notes.
-
-    Raises :class:`UserError` when the two share too few days.
-    """
+    Raises :class:`UserError` when the two share too few days."""
     notes = list(series.notes)
     why = "no benchmark is given"
     if series.against is not None and is_cash(np.array([*series.against.values()]), series.year):
@@ -675,16 +668,12 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
         if other is None:
             continue
         if len(days) < _LEAST_SHARED:
-            raise UserError(
-                f"{len(days)} rows are too few to compare with {what.replace('its', 'a')}",
-                hint=f"give at least {_LEAST_SHARED}, or leave {what} out",
-            )
+            hint = f"give at least {_LEAST_SHARED}, or leave {what} out"
+            raise UserError(f"{len(days)} rows are too few to compare with {what.replace('its', 'a')}", hint=hint)
         shared = tuple(day for day in days if day in other)
         if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
-            raise UserError(
-                f"the account and {what} share {len(shared)} of {len(days)} days",
-                hint="give both for the same days, in the same form",
-            )
+            hint = "give both for the same days, in the same form"
+            raise UserError(f"the account and {what} share {len(shared)} of {len(days)} days", hint=hint)
         if len(shared) < len(days):
             name = what.replace("its", "the")
             notes.append(f"left out because {name} has no return there: {len(days) - len(shared)} rows")
@@ -807,8 +796,7 @@ def assay(
     of a run, ``leaks`` are the leak tests that were made of them, ``memory`` are recall audits and counterfactual
     studies of its models, ``home`` is where data sets are kept, ``say`` is told what is being done, ``spread``
     says where a run's episodes are worked on. Raises :class:`~tradeassay.core.errors.UserError` or
-    :class:`~tradeassay.core.errors.RunError` with one line for whatever cannot be read.
-    """
+    :class:`~tradeassay.core.errors.RunError` with one line for whatever cannot be read."""
     from tradeassay.runs import Run
 
     config = config or VerdictConfig()
@@ -845,8 +833,7 @@ def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> 
 
 def recorded_assay(run: Run) -> Assay | None:
     """Return the assay that is kept with a run; None without one, or where it is about other scores or was not
-    made here: a run may have been sent by anybody, and no page shows a verdict that it brings along.
-    """
+    made here: a run may have been sent by anybody, and no page shows a verdict that it brings along."""
     path = run.folder / "assay.json"
     return brought_assay(run) if path.is_file() and vouched(path.read_bytes()) else None
 
@@ -866,10 +853,8 @@ def brought_assay(run: Run) -> Assay | None:
 
 def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
     """Make the assay that lies beside a run again, as it was asked for, and add what becomes of it to ``found``.
-
     Leak tests are not repeated, and runs that came into the folder later count as tries: an assay that either may
-    have changed is not contradicted, nor is one of a run whose data or venue's rules are not here.
-    """
+    have changed is not contradicted, nor is one of a run whose data or venue's rules are not here."""
     from tradeassay.assay.memory.records import check_record, parse_record
 
     notes = [note for note in found.notes if note != NOT_ASSAYED]

@@ -188,8 +188,7 @@ def _earned(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether what was earned for certain bends down as what sellers of options earn does, or is certain no
-    more once its skew is allowed for.
-    """
+    more once its skew is allowed for."""
     tail = found.tail
     paid = tail is not None and (tail.option_like or tail.rare_losses)
     return paid and gained(found.known_edge.tested, config.floor) and not _contradicted(found)
@@ -307,21 +306,17 @@ def _remembered(found: AgentFindings, claim: Claim, config: VerdictConfig) -> bo
 
 
 def _mostly_lost(contrast: MemoryEvidence | Contrast) -> bool:
-    """Return whether a mask takes more than it leaves, tested one-sided, and what it leaves may be nothing.
-
-    That something is certain in one play and not in the other does not say that the two differ.
-    """
+    """Return whether a mask takes more than it leaves, tested one-sided, and what it leaves may be nothing. That
+    something is certain in one play and not in the other does not say that the two differ."""
     gap, masked = contrast.gap.value, contrast.masked.value
     shrinks = contrast.shrinks and not _persists(contrast)
     return shrinks and gap is not None and masked is not None and gap > masked
 
 
 def _lost_together(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether names and dates together earned for certain what a mask takes.
-
-    Who remembers what came earns by both, and either may hide in chance where their sum does not: with few names
-    the days are a large part of it.
-    """
+    """Return whether names and dates together earned for certain what a mask takes. Who remembers what came earns
+    by both, and either may hide in chance where their sum does not: with few names the days are a large part of
+    it."""
     memory = found.memory
     both = None if memory is None or memory.doubted else memory.together
     if both is None or _contradicted(found) or not gained(both.earned, config.floor):
@@ -359,11 +354,9 @@ def _beats_chance(found: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def _contradicted(found: AgentFindings) -> bool:
-    """Return whether most random portfolios with the same trades did better.
-
-    That they did as well too often is a limit, not a veto: they are compared by the whole return, in which market
-    and style are noise, and a second test of the same question would miss skill that the first has found.
-    """
+    """Return whether most random portfolios with the same trades did better. That they did as well too often is a
+    limit, not a veto: they are compared by the whole return, in which market and style are noise, and a second
+    test of the same question would miss skill that the first has found."""
     share = found.luck.percentile.value
     return share is not None and share < 0.5
 

@@ -64,8 +64,6 @@ _DEAREST = 4.0
 """How many times what they pay on average options far from the money may cost (Coval and Shumway 2001)."""
 _SPANS = (1, 5, 21)
 """Sessions over which options are sold: a day, a week, a month."""
-
-
 _RISES = 0.98
 """The share of rows on which cash does not fall."""
 
@@ -82,10 +80,8 @@ def is_cash(returns: Floats, year: int) -> bool:
 def passive_evidence(
     total: Floats, references: Mapping[str, Floats], test: MeanTest, *, lags: int
 ) -> PassiveEvidence | None:
-    """Return the passive portfolio that explains the account best; None without any that moves.
-
-    What moves by less than :data:`STILL`, or as cash does, and earns no more than interest is cash.
-    """
+    """Return the passive portfolio that explains the account best; None without any that moves. What moves by less
+    than :data:`STILL`, or as cash does, and earns no more than interest is cash."""
     year, least = test.year, test.config.least
     enough = total.size >= TRACKED and abs(float(total.mean())) * year < INTEREST
     if enough and (float(total.std()) * math.sqrt(year) < STILL or is_cash(total, year)):
@@ -115,10 +111,8 @@ def passive_evidence(
 def timing_evidence(
     total: Floats, market: Floats, claim: Floats | None, test: MeanTest, *, returns_only: bool
 ) -> TimingEvidence | None:
-    """Return what timing was worth; None where there is no market, or too few sessions.
-
-    ``claim`` is what being invested brought each session beyond its mean, None where that never changed.
-    """
+    """Return what timing was worth; None where there is no market, or too few sessions. ``claim`` is what being
+    invested brought each session beyond its mean, None where that never changed."""
     config = test.config
     if market.size != total.size or market.size < config.least or not np.ptp(market) > 0.0:
         return None
@@ -182,11 +176,9 @@ def _moves(series: Floats, span: int, year: int) -> list[Floats]:
 
 
 def _losses_too_rare(edge: Floats, year: int, error: float) -> bool:
-    """Return whether an edge that is certain is not so once its skew is allowed for (Johnson 1978).
-
-    Who earns a little on most days, and loses much on few, has a mean that looks certain until more of the losses
-    have come than a short window holds. ``error`` is what the edge was tested with, on one side.
-    """
+    """Return whether an edge that is certain is not so once its skew is allowed for (Johnson 1978). Who earns a
+    little on most days, and loses much on few, has a mean that looks certain until more of the losses have come
+    than a short window holds. ``error`` is what the edge was tested with, on one side."""
     from scipy.special import stdtrit
 
     t, freedom = cosine_t(edge)
@@ -201,12 +193,10 @@ def _losses_too_rare(edge: Floats, year: int, error: float) -> bool:
 
 def _sells_options(total: Floats, market: Floats, gained: float, year: int) -> bool:
     """Return whether what is earned over a day, a week or a month falls with the square of the market's move over
-    it, or with what a put or a call on it pays, for certain, and selling these may be all that was gained.
-
-    Options end on a day of the week that nobody knows, so that sums from every day are tried. What they pay is
-    known from the few moves that they paid for: errors allow for unequal ones (MacKinnon and White 1985), degrees
-    of freedom are those moves, and more of them may be to come.
-    """
+    it, or with what a put or a call on it pays, for certain, and selling these may be all that was gained. Options
+    end on a day of the week that nobody knows, so that sums from every day are tried. What they pay is known from
+    the few moves that they paid for: errors allow for unequal ones (MacKinnon and White 1985), degrees of freedom
+    are those moves, and more of them may be to come."""
     from scipy.special import gammaincinv, stdtr
 
     for span in _SPANS:
@@ -266,9 +256,7 @@ _KNOWN = 0.9
 
 def capacity_evidence(edge: Floats, taken: Sequence[Attribution], test: MeanTest) -> CapacityEvidence | None:
     """Return at what size the edge is gone; None below the floor, or where amounts of what was traded are unknown.
-
-    The edge of an account of size A is the measured one less the root of A times what one unit pays for impact.
-    """
+    The edge of an account of size A is the measured one less the root of A times what one unit pays for impact."""
     known = [one.impact_known for one in taken if one.impact_known is not None]
     if len(known) < len(taken) or not known or min(known) < _KNOWN or edge.size <= test.config.least:
         return None
@@ -369,8 +357,6 @@ def trials_evidence(edge: Floats, tested: Edge, test: MeanTest, *, here: int, tr
     )
 
 
-# How many were tried
-
 SAME = 0.7
 """Correlation of active returns above which two tries are one."""
 _LEAST_SHARED = 20
@@ -390,12 +376,10 @@ NO_TRIES = Tried()
 
 
 def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
-    """Return how many other strategies the run's folder has tried on ``dataset`` in these sessions.
-
-    The best of thirty is lucky by construction. A run does not say how many others there were; the folder does.
-    Baselines do not count, and neither does what repeats an agent of the run itself. A folder that cannot be read
-    as a finished run is no try.
-    """
+    """Return how many other strategies the run's folder has tried on ``dataset`` in these sessions. The best of
+    thirty is lucky by construction. A run does not say how many others there were; the folder does. Baselines do
+    not count, and neither does what repeats an agent of the run itself. A folder that cannot be read as a finished
+    run is no try."""
     if len(sessions) < _LEAST_SHARED:
         return Tried()
     wanted = {day: place for place, day in enumerate(sessions)}
@@ -414,26 +398,21 @@ def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
             continue
         found += len(each)
         others += each[: max(0, MOST_COMPARED - len(others))]
-    clusters: list[Floats] = list(mine)
-    own = len(clusters)
+    clusters = list(mine)
     for series in others:
         if all(_correlation(series, known) < SAME for known in clusters):
             clusters.append(series)
-    return Tried(found=found, effective=len(clusters) - own + max(0, found - len(others)))
+    return Tried(found=found, effective=len(clusters) - len(mine) + max(0, found - len(others)))
 
 
 def _active(run: Run, dataset: str, wanted: dict[str, int]) -> list[Floats]:
-    """Return what each agent earned beyond its baseline on the wanted sessions, NaN where it did not play.
-
-    Agents that share less than half of the sessions are other experiments.
-    """
+    """Return what each agent earned beyond its baseline on the wanted sessions, NaN where it did not play. Agents
+    that share less than half of the sessions are other experiments."""
     rows = [row for row in run.scores.agents if row.dataset == dataset]
     bases = {row.cell: _placed(run, row.episodes[0], wanted) for row in rows if row.baseline}
     found = []
     for row in rows:
-        if row.baseline:
-            continue
-        mine = _placed(run, row.episodes[0], wanted)
+        mine = None if row.baseline else _placed(run, row.episodes[0], wanted)
         if mine is not None:
             base = bases.get(row.cell)
             found.append(mine if base is None else mine - base)

@@ -45,10 +45,8 @@ EDGE = "edge"
 
 
 def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
-    """Return daily parts of an account that holds all seeds in equal parts, and their sum ``edge``.
-
-    All must have the same sessions. A part that a seed does not have is 0 there.
-    """
+    """Return daily parts of an account that holds all seeds in equal parts, and their sum ``edge``. All must have
+    the same sessions. A part that a seed does not have is 0 there."""
     names: dict[str, None] = {}
     each = []
     for one in found:
@@ -60,12 +58,12 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
             "tilt": np.array(daily.tilt),
             "selection": np.array(daily.selection),
             "trading": np.array(daily.trading),
+            INVESTED: np.array(daily.invested),
         }
         parts = {name: np.array(values) for name, values in daily.trading_parts.items()}
         if "fills" in parts:
             rows["fills"] = np.sum([parts[name] for name in _FILLS if name in parts], axis=0)
             rows["costs"] = rows["trading"] - rows["fills"]
-        rows |= {INVESTED: np.array(daily.invested)}
         rows |= {f"style.{name}": np.array(values) for name, values in daily.style.items()}
         rows |= {f"trading.{name}": values for name, values in parts.items()}
         each.append(rows)
@@ -81,10 +79,8 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
 
 def totals_of(rows: Mapping[str, Floats], test: MeanTest) -> Totals:
     """Return the linked parts with intervals at the level that the edge is tested with, the whole return's aside.
-
     A picture whose interval excludes zero would contradict a sentence that says "cannot be told". The return
-    itself is not tested: it has the interval that it has wherever it is shown.
-    """
+    itself is not tested: it has the interval that it has wherever it is shown."""
     parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market", "tilt")}
     drawn = BootstrapConfig(level=test.level)
     found = total_parts(parts, periods_per_year=test.year, bootstrap=drawn, watched=test.config.watched)
@@ -95,8 +91,7 @@ def totals_of(rows: Mapping[str, Floats], test: MeanTest) -> Totals:
 @dataclass(frozen=True, slots=True)
 class MeanTest:
     """How the yearly mean of a daily series is tested: ``year`` sessions make one, and ``comparisons`` counts
-    everything that was tried. An account that never moves has no interval.
-    """
+    everything that was tried. An account that never moves has no interval."""
 
     year: int
     config: VerdictConfig
@@ -113,15 +108,12 @@ class MeanTest:
 
     def thrice(self, daily: Floats) -> Measure:
         """Return the mean with the interval of a second question: of market and of styles, each at half the error
-        that the edge has, so that asking for all three is wrong no more often than asking twice.
-        """
+        that the edge has, so that asking for all three is wrong no more often than asking twice."""
         return self._mean(daily, 1.0 - self.config.tail(self.comparisons))
 
     def loosely(self, daily: Floats) -> Measure:
-        """Return the mean whose lower end is a one-sided test's at twice the error of one side.
-
-        It answers a second question about an edge that is certain: that need not be answered twice as surely.
-        """
+        """Return the mean whose lower end is a one-sided test's at twice the error of one side. It answers a
+        second question about an edge that is certain: that need not be answered twice as surely."""
         return self._mean(daily, 1.0 - 4.0 * self.config.tail(self.comparisons))
 
     def _mean(self, daily: Floats, level: float) -> Measure:
@@ -156,8 +148,7 @@ def edge_of(rows: Mapping[str, Floats], test: MeanTest) -> Edge:
 
 def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
     """Return what may be praised beside the edge, as series whose mean is what it earned: ``timing`` and
-    ``style_timing``. What never changes is left out.
-    """
+    ``style_timing``. What never changes is left out."""
     found: dict[str, Floats] = {}
     invested, market = rows.get(INVESTED), rows.get("market")
     if invested is not None and market is not None and np.ptp(invested) > 1e-9:
@@ -169,10 +160,8 @@ def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def variances(rows: Mapping[str, Floats]) -> tuple[float | None, float | None]:
-    """Return the share of style in the variance of what is not market, and the share of that in the whole.
-
-    None where nothing moved. Style and edge are weighed by their own variances, so that both shares lie in 0..1.
-    """
+    """Return the share of style in the variance of what is not market, and the share of that in the whole. None
+    where nothing moved. Style and edge are weighed by their own variances, so that both shares lie in 0..1."""
     style, edge, common = (float(np.var(rows[name])) for name in ("style", EDGE, "common"))
     active = style + edge
     if not active + common > 0.0:
@@ -201,8 +190,7 @@ def leaning(found: AgentFindings, config: VerdictConfig) -> list[tuple[str, floa
 
 def convex(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether returns bend up with the market's moves for certain, by Treynor and Mazuy's term and by
-    Henriksson and Merton's: the first is moved by a few large days, which the second hardly feels.
-    """
+    Henriksson and Merton's: the first is moved by a few large days, which the second hardly feels."""
     timed = found.timing
     if found.method != "returns" or timed is None or not above(timed.upside):
         return False
@@ -210,11 +198,9 @@ def convex(found: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def unearned(found: AgentFindings, config: VerdictConfig) -> float:
-    """Return what may lie between an account and the passive portfolio beside it without being an edge.
-
-    What is not invested may have earned interest; and a benchmark of which only returns are known may be one of
-    prices alone, which leaves the dividends out.
-    """
+    """Return what may lie between an account and the passive portfolio beside it without being an edge. What is
+    not invested may have earned interest; and a benchmark of which only returns are known may be one of prices
+    alone, which leaves the dividends out."""
     followed = found.passive
     if followed is None or followed.portfolio == CASH:
         return 0.0
@@ -250,27 +236,19 @@ def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
         min(1.0, times * (round((share.value or 0.0) * middle.portfolios) + 1) / (middle.portfolios + 1))
         for share in (middle.by_luck, middle.as_badly)
     )
-    return LuckEvidence(
-        percentile=middle.percentile,
-        p=as_well,
-        p_low=as_badly,
-        portfolios=middle.portfolios,
-        quantiles=middle.quantiles,
-    )
+    shown, count = middle.percentile, middle.portfolios
+    return LuckEvidence(percentile=shown, p=as_well, p_low=as_badly, portfolios=count, quantiles=middle.quantiles)
 
 
 BRIGHT = "bright"
-_SHOWN = (*MAIN, EDGE)
 
 
 def memory_evidence(
     bright: Mapping[str, Floats], masked: Mapping[str, Floats], test: MeanTest, *, against: str
 ) -> MemoryEvidence:
-    """Return the contrast of daily parts with those of the same agent under a mask, session by session.
-
-    There is none where the masked play mostly held nothing: whoever stays out, for whatever reason, loses an edge
-    that it did not remember as well.
-    """
+    """Return the contrast of daily parts with those of the same agent under a mask, session by session. There is
+    none where the masked play mostly held nothing: whoever stays out, for whatever reason, loses an edge that it
+    did not remember as well."""
     held = _holds(bright)
     idle = held & ~_holds(masked)
     if idle.sum() > _IDLE * held.sum():
@@ -279,7 +257,7 @@ def memory_evidence(
         )
     # A gap speaks against skill: it is tested as one comparison, however many were tried.
     gap = replace(test, comparisons=1)
-    parts = {name: gap.of(bright[name] - masked[name]) for name in _SHOWN}
+    parts = {name: gap.of(bright[name] - masked[name]) for name in (*MAIN, EDGE)}
     nothing = np.zeros(bright[EDGE].size)
     claims, blind = claims_of(bright), {"timing": nothing, "style_timing": nothing, **claims_of(masked)}
     contrasts = {
@@ -363,7 +341,7 @@ def with_recall(
     found: AgentFindings, run: Run, *, scores: AgentScores, mask: str | None, records: Sequence[MemoryRecord]
 ) -> AgentFindings:
     """Return findings with what direct evidence says of the model's memory, or what asking for it would take."""
-    from tradeassay.assay.memory import CounterfactualReport, RecallReport, split_run
+    from tradeassay.assay.memory import CounterfactualReport, RecallReport, plan_recall, split_run
     from tradeassay.assay.memory.recall import untold
     from tradeassay.assay.memory.records import is_about
 
@@ -378,8 +356,13 @@ def with_recall(
     audits = [one for one in ours if isinstance(one, RecallReport)]
     studies = [one for one in ours if isinstance(one, CounterfactualReport)]
     if not ours:
-        why = _cannot_have_read(found, run, episode, mask)
-        reason = None if why is not None else _recall_costs(run, scores.agent)
+        why, reason = _cannot_have_read(found, run, episode, mask), None
+        if why is None:
+            try:
+                plan = plan_recall(scores.agent, run=run).sentence
+            except UserError as error:
+                plan = str(error)
+            reason = f"assay --recall ask would take {plan}"
         bare = RecallEvidence(recall=not_scored("it was not asked what it remembers"), reason=reason, excluded=why)
         return msgspec.structs.replace(found, recall=bare)
     # What several audits asked is one evidence: who recalls in any of them recalls.
@@ -429,13 +412,3 @@ def _cannot_have_read(found: AgentFindings, run: Run, episode: EpisodeSpec, mask
     if cutoff is not None and found.first is not None and found.first > cutoff.isoformat():
         return f"recall is excluded: the window begins after {cutoff}, when its knowledge ends"
     return None
-
-
-def _recall_costs(run: Run, agent: str) -> str:
-    from tradeassay.assay.memory import plan_recall
-
-    try:
-        plan = plan_recall(agent, run=run).sentence
-    except UserError as error:
-        plan = str(error)
-    return f"assay --recall ask would take {plan}"

@@ -130,10 +130,8 @@ SOFT: dict[Kind, str] = {
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence, the numbers ``because`` of which it was said, and as ``limits`` what was not examined.
-
     ``speaks_for`` and ``speaks_against`` are about skill, whatever the verdict is, the strongest reason first. Not
-    ``firm`` is what the result is only consistent with.
-    """
+    ``firm`` is what the result is only consistent with."""
 
     kind: Kind
     label: str
@@ -147,12 +145,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
-
     ``tested`` is its yearly mean with the interval that allows for the number of ``comparisons``, ``ratio`` its
     information ratio, ``gross`` what it was before costs. ``at_least`` is its lower end at twice the error of one
     side: what may have been earned without an edge must lie below it. ``costs`` are those of a year, None where
-    they are not told apart from fills; whether they took more than half of a gain, or are of a loss, is tested.
-    """
+    they are not told apart from fills; whether they took more than half of a gain, or are of a loss, is tested."""
 
     tested: Measure
     ratio: Measure
@@ -171,8 +167,7 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Where the result lies among random portfolios with the same trades: the chance ``p`` of doing as well, and
     ``p_low`` of doing as badly. Several seeds have the ``percentile`` of the one in the middle and twice its
-    chances (a bound that holds however the seeds depend on each other).
-    """
+    chances (a bound that holds however the seeds depend on each other)."""
 
     percentile: Measure
     p: float | None
@@ -205,8 +200,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     edge that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
     test. The contrast over all windows of the run says ``sentence`` and ``per_window``, the selection lost in one
     of them; ``doubted`` is that a control, which cannot remember, shows a gap too; ``fade`` is the selection
-    before the model's cutoff less that after it. ``reason`` says why there is no contrast.
-    """
+    before the model's cutoff less that after it. ``reason`` says why there is no contrast."""
 
     against: str | None
     gap: Measure
@@ -230,8 +224,7 @@ class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
     and ``split``, what its edge is worth without recall. ``unread`` is how alike decisions stay, 1 the same and -1
     the opposite, when what they should rest on is reversed, ``by_name`` whether they followed the name and the day
     instead; ``interaction`` how much more often it is right where the question's tokens are familiar. ``reason``
-    says why answers show nothing, ``excluded`` why nothing need be asked: the data cannot have been read.
-    """
+    says why answers show nothing, ``excluded`` why nothing need be asked: the data cannot have been read."""
 
     told: RecallWord | None = None
     recall: Measure
@@ -245,11 +238,9 @@ class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent.
-
-    ``bound`` is the share of days up to which a leak could have been missed, None where that is not known;
-    ``files_open`` that the agent could have read the data from the disk, which the test does not see.
-    """
+    """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent. ``bound`` is the
+    share of days up to which a leak could have been missed, None where that is not known; ``files_open`` that the
+    agent could have read the data from the disk, which the test does not see."""
 
     tested: bool
     findings: tuple[str, ...] = ()
@@ -264,8 +255,7 @@ CASH = "cash"
 class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The passive portfolio that explains an account best, ``explained`` by R squared; ``beyond`` is the yearly
     return that it does not explain, ``lagged`` the share of the exposure that comes late: prices are stale or
-    smoothed.
-    """
+    smoothed."""
 
     portfolio: str
     explained: float
@@ -275,12 +265,11 @@ class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Was more held when the market rose? ``per_year`` is what that was worth, at the tested level.
-
-    ``by`` holdings: the covariance of the share invested with the market's return. ``by`` returns: Treynor and
-    Mazuy's term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's, and
-    ``intercept`` what is earned a year where the market does not move: convexity that was bought is paid from it.
-    """
+    """Was more held when the market rose? ``per_year`` is what that was worth, at the tested level. ``by``
+    holdings: the covariance of the share invested with the market's return. ``by`` returns: Treynor and Mazuy's
+    term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's, and
+    ``intercept`` what is earned a year where the market does not move: convexity that was bought is paid from
+    it."""
 
     by: Literal["holdings", "returns"]
     per_year: Measure
@@ -291,8 +280,7 @@ class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What style earned a year: ``tilt`` by mean exposures alone, ``timing`` by leaning more when a style paid;
-    ``net`` is ``timing`` and the edge, which has paid all costs.
-    """
+    ``net`` is ``timing`` and the edge, which has paid all costs."""
 
     tilt: Measure
     timing: Measure
@@ -301,10 +289,9 @@ class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
-
     ``option_like`` returns bend down as what sellers of options earn does, which may be all of the edge; with
-    ``rare_losses`` an edge is no longer certain once its skew is allowed for (both where only returns are known).
-    """
+    ``rare_losses`` an edge is no longer certain once its skew is allowed for (both where only returns are
+    known)."""
 
     skew: float | None
     worst: float
@@ -316,12 +303,10 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """At what size an edge is gone, by the square-root law of impact: a model, not a measurement.
-
-    ``edges`` are left a year at ``sizes`` (the data's money), and nothing at ``dies``; up to ``low`` something
-    certainly is (0: none), from ``high`` certainly nothing (None: none). ``traded`` is the share of what was
-    traded whose usual amounts are known.
-    """
+    """At what size an edge is gone, by the square-root law of impact: a model, not a measurement. ``edges`` are
+    left a year at ``sizes`` (the data's money), and nothing at ``dies``; up to ``low`` something certainly is (0:
+    none), from ``high`` certainly nothing (None: none). ``traded`` is the share of what was traded whose usual
+    amounts are known."""
 
     sizes: tuple[float, ...]
     edges: tuple[Measure, ...]
@@ -371,11 +356,9 @@ class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class TrialsEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """How many tries stand behind a result: ``here`` in the cell, ``declared``, ``found`` in other runs of the
     folder on the same sessions, and ``effective``, what these amount to when correlated ones count once.
-
     ``deflated`` is the probability that the edge's ratio is above what the best of so many worthless ones shows,
     ``haircut`` the share of the ratio that so many tries take away, ``track_record`` the sessions needed to show
-    it. From ``void_at`` tries the edge would not be called one; None where it is not.
-    """
+    it. From ``void_at`` tries the edge would not be called one; None where it is not."""
 
     here: int
     declared: int

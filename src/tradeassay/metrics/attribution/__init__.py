@@ -4,7 +4,6 @@
 :func:`decompose` takes a portfolio apart with it, :func:`total_parts` links the days. Pure functions over arrays.
 """
 
-from tradeassay.metrics.attribution.brinson import CASH as CASH, GroupParts as GroupParts, brinson as brinson
 from tradeassay.metrics.attribution.cross_section import (
     FULL as FULL,
     MARKET as MARKET,
@@ -33,9 +32,12 @@ from tradeassay.metrics.attribution.preferences import (
     sign_agreement as sign_agreement,
 )
 from tradeassay.metrics.attribution.totals import (
+    CASH as CASH,
     MAIN as MAIN,
     RUINED as RUINED,
+    GroupParts as GroupParts,
     Totals as Totals,
+    brinson as brinson,
     compounded as compounded,
     link as link,
     link_difference as link_difference,

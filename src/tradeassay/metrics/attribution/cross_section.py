@@ -27,8 +27,7 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
     and below ``least_names`` there is none. ``singular`` is the share of the greatest eigenvalue below which a
     direction counts as not seen. ``vif_limit`` is where the others count as explaining a factor, ``vif_sessions``
     how many sessions before the evaluation are screened. ``beside`` adds beta, size and sectors to the nine where
-    there are ``names_beside`` names for every coefficient.
-    """
+    there are ``names_beside`` names for every coefficient."""
 
     present: float = 0.5
     names_per_term: float = 2.0
@@ -51,13 +50,10 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CrossSection:
-    """T sessions of N names and K factors.
-
-    ``returns`` (T, N) are those of the session, NaN where there is none. ``values`` (T, K, N) are raw factor
-    values known *strictly before* the session (:func:`known_before` shifts those of the close). ``size`` (T, N)
-    is what the regression's weight is the square root of, known before too. ``investable`` (T, N) says who may
-    be in it. Raises :class:`UserError` for shapes that do not fit.
-    """
+    """T sessions of N names and K factors. ``returns`` (T, N) are those of the session, NaN where there is none.
+    ``values`` (T, K, N) are raw factor values known *strictly before* the session (:func:`known_before` shifts
+    those of the close). ``size`` (T, N) is what the regression's weight is the square root of, known before too.
+    ``investable`` (T, N) says who may be in it. Raises :class:`UserError` for shapes that do not fit."""
 
     returns: Floats
     values: Floats
@@ -70,10 +66,8 @@ class CrossSection:
         wanted = {"values": (days, len(self.factors), names), "size": (days, names), "investable": (days, names)}
         for name, shape in wanted.items():
             if getattr(self, name).shape != shape:
-                raise UserError(
-                    f"'{name}' has shape {getattr(self, name).shape}, {shape} is needed",
-                    hint="give (sessions, factors, names) and (sessions, names)",
-                )
+                hint = "give (sessions, factors, names) and (sessions, names)"
+                raise UserError(f"'{name}' has shape {getattr(self, name).shape}, {shape} is needed", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +88,8 @@ def known_before(values: Floats, lag: int = 1) -> Floats:
 
 
 def exposures_of(cross: CrossSection, config: AttributionConfig | None = None) -> Exposures:
-    """Winsorise at 1 and 99 % and z-score over the investable names, and say who is covered.
-
-    A name is covered when it is investable and has a return, a positive size and every factor the day uses.
-    """
+    """Winsorise at 1 and 99 % and z-score over the investable names, and say who is covered. A name is covered
+    when it is investable and has a return, a positive size and every factor the day uses."""
     config = config or AttributionConfig()
     investable = cross.investable
     raw = np.where(investable[:, None, :], cross.values, np.nan)
@@ -120,13 +112,11 @@ FULL, MARKET, NONE = 2, 1, 0
 
 @dataclass(frozen=True, slots=True)
 class StyleModel:
-    """What moved the names of T sessions. It does not know any portfolio.
-
-    ``returns`` (T, N) has 0 where a name has none. ``exposures`` (T, K, N) are 0 outside ``covered`` (T, N).
-    ``common`` (T,) is the intercept, ``premia`` (T, K) the return of one unit of each factor, ``residuals`` (T, N)
-    what is left of every name: of one that is not covered, its return less the intercept. ``fitted`` (T,) is
-    ``FULL``, ``MARKET`` or ``NONE``, ``explained`` (T,) the weighted R squared (NaN without a fit).
-    """
+    """What moved the names of T sessions. It does not know any portfolio. ``returns`` (T, N) has 0 where a name
+    has none. ``exposures`` (T, K, N) are 0 outside ``covered`` (T, N). ``common`` (T,) is the intercept,
+    ``premia`` (T, K) the return of one unit of each factor, ``residuals`` (T, N) what is left of every name: of
+    one that is not covered, its return less the intercept. ``fitted`` (T,) is ``FULL``, ``MARKET`` or ``NONE``,
+    ``explained`` (T,) the weighted R squared (NaN without a fit)."""
 
     factors: tuple[str, ...]
     returns: Floats
@@ -146,11 +136,9 @@ def fit(cross: CrossSection, config: AttributionConfig | None = None) -> StyleMo
 
 
 def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig | None = None) -> StyleModel:
-    """Fit every day by weighted least squares, weights being the square root of size, all days at once.
-
-    Directions that a day's names do not span (a factor without spread, two that say the same) get no return: of
-    all solutions it is the one with the smallest coefficients.
-    """
+    """Fit every day by weighted least squares, weights being the square root of size, all days at once. Directions
+    that a day's names do not span (a factor without spread, two that say the same) get no return: of all solutions
+    it is the one with the smallest coefficients."""
     config = config or AttributionConfig()
     covered = exposures.covered
     names = covered.sum(axis=1)
@@ -204,10 +192,8 @@ def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig
 
 class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
     """Variance inflation of each factor: mean over ``sessions`` days of 1 / (1 - R squared on the others).
-
     ``kept`` are the factors left when the worst is dropped until none is above ``limit``; when they are all of
-    them, the set is justified on this window.
-    """
+    them, the set is justified on this window."""
 
     vif: dict[str, Measure]
     kept: tuple[str, ...]
@@ -219,11 +205,8 @@ class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
 def vif_screen(
     exposures: Exposures, factors: tuple[str, ...], config: AttributionConfig | None = None
 ) -> VifScreen:
-    """Screen the factors on a window that lies before the evaluation.
-
-    Only days that use every factor and have ``names_per_term`` names per coefficient count. Without such a day no
-    factor has a VIF, and none is dropped.
-    """
+    """Screen the factors on a window that lies before the evaluation. Only days that use every factor and have
+    ``names_per_term`` names per coefficient count. Without such a day no factor has a VIF, and none is dropped."""
     config = config or AttributionConfig()
     names = exposures.covered.sum(axis=1)
     good = exposures.used.all(axis=1) & (names >= config.names_per_term * (len(factors) + 1))

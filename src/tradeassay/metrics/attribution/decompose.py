@@ -27,8 +27,7 @@ class DailyParts:
     names outside the regression, ``covered_share`` (NaN when nothing is held) the share of what is held, both
     sides counted, that is inside it or in a fund, which is the market. ``exposures`` is the portfolio's exposure,
     ``invested`` its net and ``gross`` its gross weight at the start of the day; ``funds`` is the gross weight of
-    funds, None without any: no factor says what they lean to.
-    """
+    funds, None without any: no factor says what they lean to."""
 
     factors: tuple[str, ...]
     total: Floats
@@ -59,13 +58,10 @@ def decompose(
     close to close is ``trading``: fees, fills inside the day, and whatever is not a stock. None is the ``paper``
     convention: the total *is* that return, and trading is 0. ``baskets`` (N,) are the columns that are funds: what
     they returned is the market's, nobody selected it. Raises :class:`UserError` for other shapes and for weights
-    that are not numbers.
-    """
+    that are not numbers."""
     if weights.shape != model.returns.shape or (total is not None and total.shape != weights.shape[:1]):
-        raise UserError(
-            f"weights of shape {weights.shape} for {model.returns.shape} returns",
-            hint="give one weight per session and name, and one total per session",
-        )
+        hint = "give one weight per session and name, and one total per session"
+        raise UserError(f"weights of shape {weights.shape} for {model.returns.shape} returns", hint=hint)
     if not np.isfinite(weights).all():
         raise UserError("a weight is not a number", hint="write 0 for what is not held")
     inside = np.where(model.covered, weights, 0.0)
@@ -112,13 +108,11 @@ class ReturnsFit:
 
 
 def fit_returns(model: StyleModel, total: Floats, *, lags: int = 0) -> ReturnsFit:
-    """Explain the returns (T,) by the model's intercept and premia, exposures taken as constant.
-
-    ``lags`` sessions of the market before count too, for prices that are late (Dimson 1979). Selection is what is
-    left, the mean included: ``alpha`` is in it. There is no trading part, because what was held is not known. Days
-    on which the model has no factor carry on with a premium of 0. Raises :class:`UserError` for another length, or
-    for too few sessions.
-    """
+    """Explain the returns (T,) by the model's intercept and premia, exposures taken as constant. ``lags`` sessions
+    of the market before count too, for prices that are late (Dimson 1979). Selection is what is left, the mean
+    included: ``alpha`` is in it. There is no trading part, because what was held is not known. Days on which the
+    model has no factor carry on with a premium of 0. Raises :class:`UserError` for another length, or for too few
+    sessions."""
     terms = 2 + len(model.factors) + lags
     if total.shape != model.common.shape:
         raise UserError(f"{total.size} returns for {model.common.size} sessions", hint="give one per session")

@@ -18,11 +18,9 @@ INVESTED = 1e-6
 
 
 class SignAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How often exposures have the sign of the baselines' median exposure.
-
-    ``overall`` is over all pairs of agent and factor, ``by_factor`` over agents. ``baseline`` is that median. A
-    pair in which either side is exactly 0 is left out.
-    """
+    """How often exposures have the sign of the baselines' median exposure. ``overall`` is over all pairs of agent
+    and factor, ``by_factor`` over agents. ``baseline`` is that median. A pair in which either side is exactly 0 is
+    left out."""
 
     overall: Measure
     by_factor: dict[str, Measure]
@@ -32,12 +30,10 @@ class SignAgreement(msgspec.Struct, frozen=True, kw_only=True):
 def preferences(
     daily: DailyParts | Sequence[DailyParts], *, bootstrap: BootstrapConfig | None = None
 ) -> dict[str, Measure]:
-    """Return the mean z-exposure per factor on invested days, per unit of gross weight, with intervals.
-
-    Several episodes (seeds) of one agent are one sample: their invested days are strung together. The interval is
-    the cosine one, at the level of ``bootstrap``: exposures change slowly, and resampled blocks would be too sure
-    of them. No value for an agent that never held a covered name.
-    """
+    """Return the mean z-exposure per factor on invested days, per unit of gross weight, with intervals. Several
+    episodes (seeds) of one agent are one sample: their invested days are strung together. The interval is the
+    cosine one, at the level of ``bootstrap``: exposures change slowly, and resampled blocks would be too sure of
+    them. No value for an agent that never held a covered name."""
     bootstrap = bootstrap or BootstrapConfig()
     several = [daily] if isinstance(daily, DailyParts) else list(daily)
     factors = several[0].factors if several else ()
@@ -67,11 +63,8 @@ def preferences(
 def sign_agreement(
     agents: Sequence[Mapping[str, Measure]], baselines: Sequence[Mapping[str, Measure]], *, level: float = 0.95
 ) -> SignAgreement:
-    """Compare agents' :func:`preferences` with those of (factor-model) baselines; intervals are Wilson's.
-
-    Factors are related and agents may be, so the interval of ``overall`` is narrower than the truth; its note
-    says so.
-    """
+    """Compare agents' :func:`preferences` with those of (factor-model) baselines; intervals are Wilson's. Factors
+    are related and agents may be, so the interval of ``overall`` is narrower than the truth; its note says so."""
     factors = tuple(dict.fromkeys(name for one in baselines for name in one))
     middle: dict[str, float] = {}
     for name in factors:
