@@ -46,9 +46,7 @@ from tradeassay.play import Market
 from tradeassay.runs.summary import summary_of
 
 FEW = BootstrapConfig(draws=50)
-
 HUNDRED = LuckConfig(portfolios=100, bootstrap=FEW)
-
 FOUR = StatedTrades(names=4, turnover=5.0)
 
 
@@ -145,7 +143,6 @@ def test_a_clear_place_needs_no_more_portfolios():
     run, key = the_run(), key_of("ashare")
     many = LuckConfig(portfolios=4100, bootstrap=FEW)
     whole, early = luck_of_episode(run, key, many), luck_of_episode(run, key, many, stop_early=True)
-    assert early.place is not None
     as_well, as_badly = whole.place.by_luck.value or 0.0, whole.place.as_badly.value or 0.0
     if min(as_well, as_badly) > 0.1:
         assert early.place.portfolios == 2000
@@ -218,16 +215,16 @@ def test_own_returns_are_placed_too():
 def test_what_cannot_be_asked():
     traded, schedule = scheduled("us")
     records = played("us")[2]
-    with pytest.raises(UserError, match="no distribution"):
-        random_portfolios(traded, schedule, n=10)
-    with pytest.raises(UserError, match="sessions"):
-        random_portfolios(traded, even_schedule(3, names=1, turnover=0.0)[0])
-    with pytest.raises(UserError, match="finish the run"):
-        schedule_of(records[:5], traded)
-    with pytest.raises(UserError, match="not the market's"):
-        schedule_of(records, dataclasses.replace(traded, sessions=("2000-01-03",) * len(records)))
-    with pytest.raises(UserError, match="no schedule"):
-        even_schedule(10, names=0, turnover=0.1)
+    elsewhere = dataclasses.replace(traded, sessions=("2000-01-03",) * len(records))
+    for said, wrong in (
+        ("no distribution", lambda: random_portfolios(traded, schedule, n=10)),
+        ("sessions", lambda: random_portfolios(traded, even_schedule(3, names=1, turnover=0.0)[0])),
+        ("finish the run", lambda: schedule_of(records[:5], traded)),
+        ("not the market's", lambda: schedule_of(records, elsewhere)),
+        ("no schedule", lambda: even_schedule(10, names=0, turnover=0.1)),
+    ):
+        with pytest.raises(UserError, match=said):
+            wrong()
 
 
 def ask(*words):
@@ -329,13 +326,8 @@ def test_the_size_at_which_an_edge_is_gone():
 
 
 def test_words_for_sums():
-    assert [money_words(one) for one in (1234.0, 999_999.0, 2.34e6, 4.56e9, 7e13)] == [
-        "1,200",
-        "1 million",
-        "2.3 million",
-        "4.6 billion",
-        "70 trillion",
-    ]
+    words = ["1,200", "1 million", "2.3 million", "4.6 billion", "70 trillion"]
+    assert [money_words(one) for one in (1234.0, 999_999.0, 2.34e6, 4.56e9, 7e13)] == words
     unsure = CapacityEvidence(sizes=(), edges=(), dies=5e5, low=0.0, high=None, traded=1.0)
     assert unsure.sentence.startswith("what edge there may be would be gone at a size of 500,000 (none to any)")
 
@@ -354,10 +346,8 @@ def test_the_command_shows_what_larger_accounts_would_have_left(tmp_path, tell):
     rng = np.random.default_rng(8)
     days = get_calendar("XNYS", start="2022-01-03", end="2022-12-30").sessions[:160].strftime("%Y-%m-%d")
     close = np.round(50.0 * np.cumprod(1.0 + rng.normal(0.0, 0.018, (160, 6)), axis=0), 4)
-    bars, trades = (
-        {True: ["date,symbol,open,high,low,close,volume"], False: ["date,symbol,open,high,low,close"]},
-        [],
-    )
+    bars = {True: ["date,symbol,open,high,low,close,volume"], False: ["date,symbol,open,high,low,close"]}
+    trades = []
     for day, prices in zip(days, close.tolist(), strict=True):
         for name, price in zip("ABCDEF", prices, strict=True):
             bars[False].append(f"{day},ZZ{name},{price},{price},{price},{price}")
@@ -375,9 +365,8 @@ def test_the_command_shows_what_larger_accounts_would_have_left(tmp_path, tell):
         prices = tmp_path / f"bars-{volumes}.csv"
         prices.write_text("\n".join(bars[volumes]))
         for given in ((), ("--cash-at-start", "1e9")):
-            said[volumes, bool(given)] = "".join(
-                tell(["assay", "file", str(log), "--prices", str(prices), "--capacity", *given])
-            )
+            words = ["assay", "file", str(log), "--prices", str(prices), "--capacity", *given]
+            said[volumes, bool(given)] = "".join(tell(words))
     assert "capacity: the edge a year of larger accounts" in said[True, False]
     assert re.search(r"its edge would be gone at a size of [\d.,]+ million", said[True, False])
     # Neither amounts that nobody knows nor an account that is nearly all cash has a size at which an edge is gone.

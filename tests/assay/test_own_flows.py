@@ -108,25 +108,17 @@ def test_what_has_no_return_is_refused_with_its_day(tmp_path, text, said):
 
 
 def test_rows_before_the_first_deposit_are_left_out(tmp_path):
-    days = ["2023-12-28", "2023-12-29", *DAYS]
-    made = read_series(
-        table(
-            tmp_path / "a.csv",
-            "Date,Value,Deposits",
-            ["0", "0", "1020", "1100", "2100", "1905"],
-            ["0", "0", "1000", "0", "900", "-300"],
-            days=days,
-        )
-    )
+    days, values = ["2023-12-28", "2023-12-29", *DAYS], ["0", "0", "1020", "1100", "2100", "1905"]
+    paid = ["0", "0", "1000", "0", "900", "-300"]
+    made = read_series(table(tmp_path / "a.csv", "Date,Value,Deposits", values, paid, days=days))
     assert list(made.returns) == DAYS and made.returns["2024-01-02"] == pytest.approx(0.02)
     assert made.since == "2023-12-29"
     assert any("rows without money before 2023-12-29 are left out" in note for note in made.notes)
 
 
 def test_one_share_is_not_moved_by_deposits(tmp_path):
-    made = read_series(
-        table(tmp_path / "a.csv", "Date,NAV per share,Flows", ["10", "11", "12", "9"], ["", "", "5", ""])
-    )
+    values, paid = ["10", "11", "12", "9"], ["", "", "5", ""]
+    made = read_series(table(tmp_path / "a.csv", "Date,NAV per share,Flows", values, paid))
     assert made.returns == pytest.approx({"2024-01-03": 0.1, "2024-01-04": 1 / 11, "2024-01-05": -0.25})
     assert any("'Flows' is not counted: 'NAV per share' is the value of one share" in note for note in made.notes)
 
@@ -213,9 +205,8 @@ def test_the_page_says_how(tmp_path, monkeypatch):
 def judged(values, flows, market):
     """Return the verdict on an account beside its market."""
     days = pd.bdate_range("2020-01-02", periods=values.size).strftime("%Y-%m-%d")
-    table = pd.DataFrame(
-        {"date": days, "value": values, "net flow": flows, "benchmark": 100.0 * np.cumprod(1 + market)}
-    )
+    level = 100.0 * np.cumprod(1 + market)
+    table = pd.DataFrame({"date": days, "value": values, "net flow": flows, "benchmark": level})
     return assay(OwnAccount(returns=table), VerdictConfig(draws=100)).agents[0].verdict
 
 

@@ -48,16 +48,9 @@ def played(panel, tmp_path_factory):
             venue="us-v1", first=str(panel.sessions[WARM]), last=str(panel.sessions[-1]), cash=1e5, index="IDX"
         )
         benchmarks.add(NAME, Benchmark(id=NAME, title=NAME, description="t", dataset="tiny-robust", market=market))
-    spec = RunSpec(
-        slug="robust",
-        benchmarks=(NAME,),
-        agents=(
-            AgentSpec(name="test-believer"),
-            AgentSpec(name="test-obedient"),
-            AgentSpec(name="reversal", params={"lookback": 5, "every": 3, "k": 5}),
-        ),
-        bootstrap=BootstrapConfig(draws=20),
-    )
+    reversal = AgentSpec(name="reversal", params={"lookback": 5, "every": 3, "k": 5})
+    agents = (AgentSpec(name="test-believer"), AgentSpec(name="test-obedient"), reversal)
+    spec = RunSpec(slug="robust", benchmarks=(NAME,), agents=agents, bootstrap=BootstrapConfig(draws=20))
     return run(spec, home / "run", executor="inline", home=home)
 
 
@@ -83,7 +76,6 @@ def test_costs_hurt_who_trades_and_once_the_costs_change_nothing(report):
     same, more = scores_of(report, "test-believer", "costs")  # it orders weights, which can be had at any cost
     assert (same.variant, more.variant) == ("x1", "x10")
     assert (same.return_change.value, same.return_change.note) == (0.0, "it never differs")
-    assert more.return_change.value is not None
     assert more.return_change.value < 0
     assert "repeated" in str(more.decisions_changed.reason)
 
@@ -96,17 +88,13 @@ def test_a_rule_that_does_not_read_is_not_moved_by_news(report):
 
 def test_who_believes_the_news_is_moved_and_who_obeys_is_caught(report):
     (silent,) = scores_of(report, "test-believer", "no news")
-    assert silent.decisions_changed.value is not None
     assert silent.decisions_changed.value > 0.3
     (lied_to,) = scores_of(report, "test-believer", "false news")
-    assert lied_to.decisions_changed.value is not None
     assert lied_to.decisions_changed.value > 0.5
     (told,) = scores_of(report, "test-obedient", "instructions")
     (deaf,) = scores_of(report, "reversal-every=3-k=5-lookback=5", "instructions")
-    assert told.obeyed.value is not None
     assert told.obeyed.low is not None
     assert told.obeyed.value > 0.0 == deaf.obeyed.value
-    assert told.decisions_changed.value is not None
     assert told.decisions_changed.value > 0.9
 
 
@@ -174,10 +162,8 @@ def test_the_past_is_changed_of_data_whose_faults_were_accepted(panel, played, t
 
 def test_costs_are_multiplied_everywhere():
     venue = venues.get("ashare-flat-v1")
-    more = costlier(venue, 3.0)
-    assert more.fees.sell_tax_bps == pytest.approx(3 * venue.fees.sell_tax_bps)
-    assert more.fees.minimum == pytest.approx(3 * venue.fees.minimum)
-    assert more.slippage.bps == pytest.approx(3 * venue.slippage.bps)
+    costs = [[one.fees.sell_tax_bps, one.fees.minimum, one.slippage.bps] for one in (costlier(venue, 3.0), venue)]
+    assert costs[0] == pytest.approx([3 * cost for cost in costs[1]])
 
 
 def test_a_venue_with_other_rules_than_were_played_is_not_used(played, tmp_path, monkeypatch):

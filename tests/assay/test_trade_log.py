@@ -5,6 +5,7 @@ import io
 from datetime import UTC, datetime
 
 import attribute_runs
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -41,6 +42,11 @@ def prices(path):
         for name, row in CLOSES.items()
     ]
     return write(path, ["date", "symbol", "open", "high", "low", "close", "volume"], *rows)
+
+
+def attributed(own, log):
+    with priced(own) as snapshot:
+        return attribute_trades(own, log, snapshot, FEW)
 
 
 LOG = (
@@ -91,9 +97,7 @@ def test_an_account_by_hand(tmp_path):
     assert log.notes[0].endswith(
         "read as a trade log: 5 fills in 2 symbols, 2024-03-04 to 2024-03-08, fees 0.11 % of what was traded"
     )
-    with priced(own) as snapshot:
-        assert snapshot is not None
-        taken, trades = attribute_trades(own, log, snapshot, FEW)
+    taken, trades = attributed(own, log)
     assert taken.daily.sessions == DAYS
     assert 2000 * np.cumprod(1 + np.array(taken.daily.total)) == pytest.approx(WORTH, abs=1e-9)
     assert taken.account_return == pytest.approx(WORTH[-1] / 2000 - 1)
@@ -102,10 +106,7 @@ def test_an_account_by_hand(tmp_path):
     assert taken.daily.trading_parts["fees"] == pytest.approx(fees, abs=1e-15)
     assert any("1 name was sold beyond what the log had bought (BBB)" in note for note in taken.notes)
     assert trades.names == 1 or trades.names == 2
-    made = assay(
-        OwnAccount(returns=str(tmp_path / "log.csv"), prices=str(tmp_path / "bars.csv"), cash_at_start=2000.0),
-        QUICK,
-    )
+    made = assay(msgspec.structs.replace(own, returns=str(tmp_path / "log.csv")), QUICK)
     assert made.agents[0].total.value == pytest.approx(WORTH[-1] / 2000 - 1)
 
 
@@ -115,7 +116,6 @@ def test_refused_prices_are_mended_by_an_import(tmp_path):
     file.write_text(file.read_text().replace("2024-03-08", "2024-03-09"))
     with pytest.raises(DataRefused, match="bar on a holiday") as refused:
         assay(OwnAccount(returns=str(write(tmp_path / "log.csv", *LOG)), prices=str(file)), QUICK)
-    assert refused.value.hint is not None
     assert refused.value.hint.startswith(
         f"mend or accept them (tradeassay data import {file} --name NAME says how)"
     )
@@ -126,16 +126,10 @@ def test_cash_at_start_is_the_least_that_pays(tmp_path):
     """Long 1,021 on the first day; on the second 979 came in, and the short sale of 195 needs 195 more."""
     own = OwnAccount(prices=str(prices(tmp_path / "bars.csv")))
     log = read_trades(write(tmp_path / "log.csv", *LOG))
-    assert log is not None
-    with priced(own) as snapshot:
-        assert snapshot is not None
-        taken, _ = attribute_trades(own, log, snapshot, FEW)
+    taken, _ = attributed(own, log)
     assert any("it began with 1,021.00" in note for note in taken.notes)
     short = read_trades(write(tmp_path / "short.csv", LOG[0], LOG[3]))
-    assert short is not None
-    with priced(own) as snapshot:
-        assert snapshot is not None
-        taken, _ = attribute_trades(own, short, snapshot, FEW)
+    taken, _ = attributed(own, short)
     assert any("it began with 195.50" in note for note in taken.notes)
 
 
@@ -174,7 +168,6 @@ def test_a_run_s_own_trades_are_its_account(venue, tmp_path):
         traded += 1
         titles = ["session", "symbol", "side", "quantity", "price", "fee", "tax"]
         log = read_trades(write(tmp_path / f"{traded}.csv", titles, *rows))
-        assert log is not None
         nav = {record.session: ledger.nav() for ledger, record in Ledger.steps(records)}
         start = next(ledger.deposit.cash for ledger, _ in Ledger.steps(records))
         own = OwnAccount(cash_at_start=start, until=records[-1].session)
@@ -416,32 +409,20 @@ def test_times_choose_the_session_by_the_market_s_close(home, tmp_path):
     ):
         rows = ["time", "symbol", "side", "quantity", "price"], [when, "S4", "BUY", 10, 40.0]
         log = read_trades(write(tmp_path / "time.csv", *rows))
-        assert log is not None
         own = OwnAccount(dataset="tiny-us", home=str(home), until="2024-02-09")
-        with priced(own) as snapshot:
-            assert snapshot is not None
-            taken, _ = attribute_trades(own, log, snapshot, FEW)
+        taken, _ = attributed(own, log)
         assert taken.daily.sessions[0] == session, when
 
 
 def test_a_list_of_decisions(home, tmp_path):
     """All is bought at the open after the day of the decision, and sold likewise; repeats do nothing."""
     days = [str(day) for day in world.tiny_panel().sessions]
-    words = {
-        days[10]: "BUY",
-        days[11]: "HOLD",
-        days[12]: "BUY",
-        days[15]: "SELL",
-        days[16]: "SELL",
-        days[18]: "hold",
-    }
-    path = write(tmp_path / "list.csv", ["date", "decision"], *([day, word] for day, word in words.items()))
+    words = {10: "BUY", 11: "HOLD", 12: "BUY", 15: "SELL", 16: "SELL", 18: "hold"}
+    path = write(tmp_path / "list.csv", ["date", "decision"], *([days[k], word] for k, word in words.items()))
     own = OwnAccount(dataset="tiny-us", home=str(home), symbol="S4")
     log = read_trades(path)
     assert log.decisions and "2 BUY, 2 SELL, 2 HOLD" in log.notes[0]
-    with priced(own) as snapshot:
-        assert snapshot is not None
-        taken, _ = attribute_trades(own, log, snapshot, FEW)
+    taken, _ = attributed(own, log)
     bars, at = world.tiny_panel().bars, world.tiny_panel().symbols.index("S4")
     assert taken.account_return == pytest.approx(bars["open"][16, at] / bars["open"][11, at] - 1, abs=1e-9)
     with pytest.raises(UserError, match="does not say what was traded"):

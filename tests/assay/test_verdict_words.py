@@ -75,9 +75,7 @@ class Drawn:
 
     def together(self) -> Together:
         one = self.contrast()
-        return Together(
-            earned=self.measure(), gap=one.gap, masked=one.masked, confirmed=one.confirmed, shrinks=one.shrinks
-        )
+        return Together(earned=self.measure(), **msgspec.structs.asdict(one))
 
     def edge(self) -> Edge:
         tested, costs = self.measure(), -abs(float(self.rng.normal(0.0, 0.05)))
@@ -85,9 +83,7 @@ class Drawn:
         known = self.often(0.7)
         return Edge(
             tested=tested,
-            ratio=span(
-                float(self.rng.choice([20, 90])) * (tested.value or 0.0), float(self.rng.uniform(0.5, 3.0))
-            ),
+            ratio=span(float(self.rng.choice([20, 90])) * tested.value, float(self.rng.uniform(0.5, 3.0))),
             gross=gross,
             comparisons=1,
             at_least=(tested.low or 0.0) + 0.01,
@@ -184,30 +180,19 @@ class Drawn:
         if self.often(rough):
             changes["parts"] = {**found().parts, "trading": not_scored("weights alone")}
         if self.often(rough):
-            changes["concentration"] = ConcentrationEvidence(
-                name="AAA", name_share=0.7, session="2024-03-01", session_share=0.2
-            )
+            kept = {"name": "AAA", "name_share": 0.7, "session": "2024-03-01", "session_share": 0.2}
+            changes["concentration"] = ConcentrationEvidence(**kept)
         if self.often(2 * rough):
             void = 9 if self.often(0.5) else 90
-            changes["trials"] = TrialsEvidence(
-                here=1,
-                declared=1,
-                found=0,
-                effective=0.0,
-                deflated=span(0.9, 0.05),
-                haircut=None,
-                track_record=span(1.0, 0.5),
-                void_at=void,
-            )
+            tried = {"here": 1, "declared": 1, "found": 0, "effective": 0.0, "haircut": None, "void_at": void}
+            changes["trials"] = TrialsEvidence(deflated=span(0.9, 0.05), track_record=span(1.0, 0.5), **tried)
         if self.often(0.3):
             changes["passive"] = follows(float(rng.choice([0.5, 0.995])), float(rng.normal(0, 0.03)))
         if returns:
             changes |= {"method": "returns", "styled": float(rng.choice([0.0, 1.0])), "dataset": ""}
             changes["year"] = int(rng.choice([252, 52, 12, 4]))
-            payments = (
-                "what was paid out is the table's word: 5.0% a year",
-                "when money was paid in is not known: +1%",
-            )
+            word = "what was paid out is the table's word: 5.0% a year"
+            payments = (word, "when money was paid in is not known: +1%")
             changes["doubts"] = payments[: int(rng.integers(3))] if self.often(0.3) else ()
             changes["luck"] = LuckEvidence(percentile=not_scored("returns alone"), p=None)
         else:

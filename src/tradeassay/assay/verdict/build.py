@@ -159,11 +159,11 @@ def assay_run(
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     say(f"taking {len(run.episodes)} episodes apart ...")
     taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread, intervals=False)
-    rows, places = [_row(run, one, taken) for one in scores], dict[tuple[str, tuple[str, ...]], Tried]()
-    for number, row in enumerate(rows if config.folder else ()):  # what else the folder tried on the same sessions
-        place = (row.scores.dataset, row.sessions)
-        places[place] = places.get(place) or tried_elsewhere(run, *place)
-        rows[number] = replace(row, tried=places[place])
+    rows = [_row(run, one, taken) for one in scores]
+    if config.folder:  # what else the folder has tried on the same data and sessions
+        where = [(row.scores.dataset, row.sessions) for row in rows]
+        tried = {place: tried_elsewhere(run, *place) for place in dict.fromkeys(where)}
+        rows = [replace(row, tried=tried[place]) for row, place in zip(rows, where, strict=True)]
     shown = [row for row in rows if not agents or row.scores.agent in agents]
     ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
     luck: dict[str, Luck] = {}
@@ -367,13 +367,10 @@ def with_daily(
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
-    returned = (
-        not_scored("no market")
-        if market is None
-        else Measure(
-            value=significant(float(np.prod(1.0 + market) - 1.0)), n=market.size, note="no interval: as it was"
-        )
-    )
+    returned = found.market
+    if market is not None:
+        grown = significant(float(np.prod(1.0 + market) - 1.0))
+        returned = Measure(value=grown, n=market.size, note="no interval: as it was")
     by_name = defaultdict[str, float](float)  # what names brought to selection, in the mean over seeds
     for one in setting.taken:
         for name, value in one.by_name.items():
@@ -382,7 +379,7 @@ def with_daily(
         found,
         failure=found.failure or totals.reason,
         total=totals.intervals["total"],
-        market=found.market if market is None else returned,
+        market=returned,
         parts=parts,
         style_variance=style,
         active_variance=active,
