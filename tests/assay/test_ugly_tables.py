@@ -289,10 +289,8 @@ def layouts():
     shuffled = [plain[k] for k in RNG.permutation(len(plain))]
     yield returned("in no order", shuffled)
     yield returned("blank lines", [row + ("\n" if k % 20 == 19 else "") for k, row in enumerate(plain)])
-    yield returned(
-        "the title again on every page",
-        [row + ("\nDate,Return" if k % 50 == 49 else "") for k, row in enumerate(plain)],
-    )
+    rows = [row + ("\nDate,Return" if k % 50 == 49 else "") for k, row in enumerate(plain)]
+    yield returned("the title again on every page", rows)
     gaps = [row if k % 11 else f"{DAYS[k]},N/A" for k, row in enumerate(plain)]
     kept = np.array([r for k, r in enumerate(DAILY) if k % 11])
     yield returned("holidays as N/A", gaps, true=total(kept))
@@ -309,18 +307,10 @@ def layouts():
     two = [f"{row},{b:.6f}" for row, b in zip(plain, other, strict=True)]
     yield csv("a benchmark beside", "Date,Portfolio Return,Benchmark Return", two)
     yield csv("two funds", "Date,Alpha Fund,Beta Fund", two, true=None)
-    yield csv(
-        "value and return",
-        "Date,Value,Daily Return",
-        [f"{d},{v:.4f},{r:.6f}" for d, v, r in zip(DAYS, 100 * np.cumprod(1 + DAILY), DAILY, strict=True)],
-    )
-    yield csv(
-        "a quiet fund in per cent",
-        "Date,Return (%)",
-        each(lambda d, r: f"{d},{100 * r:.5f}", QUIET),
-        true=total(QUIET),
-        off=1e-5,
-    )
+    rows = [f"{d},{v:.4f},{r:.6f}" for d, v, r in zip(DAYS, 100 * np.cumprod(1 + DAILY), DAILY, strict=True)]
+    yield csv("value and return", "Date,Value,Daily Return", rows)
+    rows = each(lambda d, r: f"{d},{100 * r:.5f}", QUIET)
+    yield csv("a quiet fund in per cent", "Date,Return (%)", rows, true=total(QUIET), off=1e-5)
     yield returned(
         "a quiet fund in fractions", each(lambda d, r: f"{d},{r:.7f}", QUIET), true=total(QUIET), off=1e-5
     )
@@ -332,12 +322,8 @@ def layouts():
         "Statement,Data,Title,Daily Performance",
         "Performance,Header,Date,Return",
     ]
-    yield csv(
-        "sections of a statement",
-        "\n".join(ib),
-        each(lambda d, r: f"Performance,Data,{d:%Y%m%d},{100 * r:.4f}%"),
-        off=3e-4,
-    )
+    rows = each(lambda d, r: f"Performance,Data,{d:%Y%m%d},{100 * r:.4f}%")
+    yield csv("sections of a statement", "\n".join(ib), rows, off=3e-4)
 
 
 def months():
@@ -354,35 +340,15 @@ def months():
         "compact months": lambda d, e: f"{d:%Y%m}",
     }
     for name, form in forms.items():
-        yield csv(
-            name,
-            "Month,Return",
-            [f"{form(d, e)},{100 * r:.4f}%" for d, e, r in zip(MONTHS, ENDS, MONTHLY, strict=True)],
-            true=true,
-            off=1e-3,
-        )
-    yield csv(
-        "wild months",
-        "Month,Return",
-        each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, MONTHS),
-        true=total(WILD),
-        off=0.05,
-    )
-    yield csv(
-        "wild months in per cent",
-        "Month,Return",
-        each(lambda d, r: f"{d:%Y-%m},{100 * r:.2f}%", WILD, MONTHS),
-        true=total(WILD),
-        off=0.05,
-    )
+        rows = [f"{form(d, e)},{100 * r:.4f}%" for d, e, r in zip(MONTHS, ENDS, MONTHLY, strict=True)]
+        yield csv(name, "Month,Return", rows, true=true, off=1e-3)
+    rows = each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, MONTHS)
+    yield csv("wild months", "Month,Return", rows, true=total(WILD), off=0.05)
+    rows = each(lambda d, r: f"{d:%Y-%m},{100 * r:.2f}%", WILD, MONTHS)
+    yield csv("wild months in per cent", "Month,Return", rows, true=total(WILD), off=0.05)
     quarters = np.array([total(MONTHLY[k : k + 3]) for k in range(0, 36, 3)])
-    yield csv(
-        "quarters",
-        "Quarter,Return",
-        [f"{2020 + k // 4}Q{k % 4 + 1},{100 * q:.4f}%" for k, q in enumerate(quarters)],
-        true=true,
-        off=1e-3,
-    )
+    rows = [f"{2020 + k // 4}Q{k % 4 + 1},{100 * q:.4f}%" for k, q in enumerate(quarters)]
+    yield csv("quarters", "Quarter,Return", rows, true=true, off=1e-3)
     years = np.array([total(MONTHLY[k : k + 12]) for k in range(0, 36, 12)])
     for name, tongue, sign, by, late in (
         ("a factsheet", "en", "", ",", False),
@@ -404,13 +370,8 @@ def months():
         ",".join([str(2020 + k), *(f"{100 * r:.4f}%" for r in MONTHLY[12 * k : 12 * k + 12])]) for k in range(2)
     ]
     heads = ",".join(["", *(month(d, "en", True) for d in MONTHS[:12])])
-    yield csv(
-        "a factsheet of a year that goes on",
-        heads,
-        [*whole, ",".join(["2022", *part])],
-        true=total(MONTHLY[:31]),
-        off=1e-3,
-    )
+    rows = [*whole, ",".join(["2022", *part])]
+    yield csv("a factsheet of a year that goes on", heads, rows, true=total(MONTHLY[:31]), off=1e-3)
 
 
 def books():
@@ -479,18 +440,10 @@ def traps():
     yearly = [f"{2020 + k},{100 * total(MONTHLY[12 * k : 12 * k + 12]):.4f}%" for k in range(3)]
     mixed = [row for k in range(3) for row in (*monthly[12 * k : 12 * k + 12], yearly[k])]
     yield csv("totals of years between months", "Month,Return", mixed, true=total(MONTHLY), off=1e-3)
-    yield csv(
-        "rolling years",
-        "Date,12M Return",
-        [f"{d},{r:.6f}" for d, r in zip(ENDS, np.round(RNG.normal(0.08, 0.1, 36), 4), strict=True)],
-        true=None,
-    )
-    yield csv(
-        "yearly rates",
-        "Date,Annualized Return",
-        each(lambda d, v: f"{d},{v:.6f}", 0.1 + DAILY.cumsum()),
-        true=None,
-    )
+    rows = [f"{d},{r:.6f}" for d, r in zip(ENDS, np.round(RNG.normal(0.08, 0.1, 36), 4), strict=True)]
+    yield csv("rolling years", "Date,12M Return", rows, true=None)
+    rows = each(lambda d, v: f"{d},{v:.6f}", 0.1 + DAILY.cumsum())
+    yield csv("yearly rates", "Date,Annualized Return", rows, true=None)
     falls = grown / np.maximum.accumulate(grown) - 1
     yield csv("drawdowns", "Date,Drawdown", each(lambda d, v: f"{d},{100 * v:.4f}%", falls, start), true=None)
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
@@ -504,26 +457,12 @@ def traps():
         f"{d},{b:.6f},{r:.6f}" for d, b, r in zip(DAYS, np.round(RNG.normal(0, 0.01, 130), 6), DAILY, strict=True)
     ]
     yield csv("benchmark first", "Date,Benchmark,Fund", first)
-    yield csv(
-        "a split",
-        "Date,Close",
-        [f"{d},{v * (100 if k < 60 else 50):.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
-        true=None,
-        said="moves by",
-    )
-    yield csv(
-        "a value of nothing",
-        "Date,NAV",
-        [f"{d},{0 if k == 40 else 100 * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
-        true=None,
-    )
-    yield csv(
-        "a typing error",
-        "Date,NAV",
-        [f"{d},{(1000 if k == 40 else 100) * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
-        true=None,
-        said="moves by",
-    )
+    rows = [f"{d},{v * (100 if k < 60 else 50):.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
+    yield csv("a split", "Date,Close", rows, true=None, said="moves by")
+    rows = [f"{d},{0 if k == 40 else 100 * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
+    yield csv("a value of nothing", "Date,NAV", rows, true=None)
+    rows = [f"{d},{(1000 if k == 40 else 100) * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
+    yield csv("a typing error", "Date,NAV", rows, true=None, said="moves by")
     signs = [f"{d},{100 * r:.4f}{'%' if k % 2 else ''}" for k, (d, r) in enumerate(zip(DAYS, DAILY, strict=True))]
     yield returned("signs on some", signs, off=3e-4)
     later = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", path)
@@ -531,23 +470,15 @@ def traps():
     yield csv("cumulative without its name", "Date,Performance (%)", later)
     sums = each(lambda d, v: f"{d},{100 * v:.4f}", DAILY.cumsum())
     yield csv("sums of returns", "Date,Cumulative Sum (%)", sums, true=None)
-    yield csv(
-        "logarithms of value",
-        "Date,Log NAV",
-        each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, start),
-        true=None,
-    )
+    rows = each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, start)
+    yield csv("logarithms of value", "Date,Log NAV", rows, true=None)
     units = [
         f"{d},{100 * v:.4f},{500 + k},{100 * v * (500 + k):.2f}"
         for k, (d, v) in enumerate(zip(start, grown, strict=True))
     ]
     yield csv("units bought", "Date,NAV per share,Shares,Total Assets", units)
-    yield csv(
-        "assets that grow by deposits",
-        "Date,Total Assets,Shares",
-        [",".join((r.split(",")[0], r.split(",")[3], r.split(",")[2])) for r in units],
-        true=None,
-    )
+    rows = [",".join((r.split(",")[0], r.split(",")[3], r.split(",")[2])) for r in units]
+    yield csv("assets that grow by deposits", "Date,Total Assets,Shares", rows, true=None)
     quotas = [
         f"{d},{100 * v:.4f},{2.0 if k == 60 else 0}" for k, (d, v) in enumerate(zip(start, grown, strict=True))
     ]

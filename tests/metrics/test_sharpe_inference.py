@@ -52,13 +52,10 @@ def test_the_papers_example_of_a_deflated_ratio() -> None:
     assert scipy.stats.norm.cdf(z) == pytest.approx(0.9004, abs=1e-3)
 
 
-def test_the_expected_best_is_that_of_simulated_trials():
+def test_the_expected_best_is_that_of_simulated_trials_and_more_deflate_more():
     drawn = np.random.default_rng(0).normal(0, 0.7, (20_000, 50)).max(axis=1).mean()
     assert expected_best_sharpe(50, 0.49) == pytest.approx(drawn, rel=0.02)
     assert expected_best_sharpe(1, 0.49) == 0.0
-
-
-def test_more_trials_deflate_more():
     few = deflated_sharpe(RETURNS, trials=2, trial_variance=0.5, bootstrap=FEW)
     many = deflated_sharpe(RETURNS, trials=200, trial_variance=0.5, bootstrap=FEW)
     assert many.probability.value < few.probability.value and many.hurdle > few.hurdle

@@ -13,14 +13,11 @@ TABLE = BASE[:, None] + RNG.normal(0, 0.004, (250, 5))
 NAMES = ["a", "b", "c", "d", "e"]
 
 
-def test_nobody_beats_the_benchmark_by_luck():
+def test_nobody_beats_the_benchmark_by_luck_and_a_planted_winner_is_named():
     found = superior(TABLE, BASE, NAMES, bootstrap=FEW)
     assert found.p_value > 0.05 and found.better == ()
     assert found.lower <= found.p_value <= found.upper
     assert found == superior(TABLE, BASE, NAMES, bootstrap=FEW)
-
-
-def test_a_planted_winner_is_named():
     better = TABLE.copy()
     better[:, 2] += 0.003
     found = superior(better, BASE, NAMES, bootstrap=FEW)
@@ -44,12 +41,14 @@ def test_the_benchmark_itself_is_no_rival():
 
 def test_too_short_and_nonsense():
     assert "at least 20" in str(superior(TABLE[:10], BASE[:10]).reason)
-    with pytest.raises(UserError, match="benchmark returns"):
-        superior(TABLE, BASE[:-1])
-    with pytest.raises(UserError, match="names"):
-        superior(TABLE, BASE, ["a"])
-    with pytest.raises(UserError, match="two-dimensional"):
-        superior(BASE, BASE)
+    wrong = (
+        ("benchmark returns", TABLE, BASE[:-1]),
+        ("names", TABLE, BASE, ["a"]),
+        ("two-dimensional", BASE, BASE),
+    )
+    for said, *given in (short, named, ("two-dimensional", BASE, BASE)):
+        with pytest.raises(UserError, match=said):
+            superior(*given)
 
 
 @pytest.mark.slow

@@ -23,14 +23,7 @@ from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Convention, Measure, not_scored, plain_sum
 from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
-from tradeassay.metrics.attribution import (
-    MAIN,
-    TOLERANCE,
-    DailyParts,
-    SignAgreement,
-    preferences,
-    sign_agreement,
-)
+from tradeassay.metrics.attribution import MAIN, TOLERANCE, DailyParts, SignAgreement, preferences, sign_agreement
 
 if TYPE_CHECKING:
     from tradeassay.runs import EpisodeSpec, Run

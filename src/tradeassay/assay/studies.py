@@ -29,11 +29,7 @@ class Studies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def study_run(
-    run: Run,
-    what: Collection[Study],
-    *,
-    folder: Path | str | None = None,
-    home: Path | str | None = None,
+    run: Run, what: Collection[Study], *, folder: Path | str | None = None, home: Path | str | None = None
 ) -> Studies:
     """Make the studies named in ``what`` of one run. Disturbed data and the runs on it are kept in ``folder``, by
     default beside the run. No model is asked again: where models played, robustness covers costs and delay only.

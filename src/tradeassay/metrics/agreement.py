@@ -35,11 +35,7 @@ _CONSTANT = "all ratings are the same value: there was nothing to disagree about
 
 
 def krippendorff_alpha(
-    units: Sequence[Mapping[str, Rating]],
-    level: Level = "nominal",
-    *,
-    draws: int = 0,
-    seed: int = 0,
+    units: Sequence[Mapping[str, Rating]], level: Level = "nominal", *, draws: int = 0, seed: int = 0
 ) -> Measure:
     """Return alpha over ``units``, each a mapping from rater to rating; raters may miss units. With ``draws`` the
     interval comes from that many resamples of units."""

@@ -189,14 +189,10 @@ class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
         check_fields(self)
         if not 1 <= self.draws <= MOST_DRAWS:
             raise UserError(f"{self.draws} bootstrap draws", hint=f"ask for 1 to {MOST_DRAWS}, better 1000")
-        if not 0.0 < self.level < 1.0:
-            raise UserError(f"a confidence level of {self.level}", hint="choose one between 0 and 1, e.g. 0.95")
-        if self.block is not None and not self.block >= 1.0:
-            raise UserError(f"a mean block length of {self.block}", hint="choose 1 or more sessions")
-        if not self.shortest >= 1.0:
-            raise UserError(f"a shortest block length of {self.shortest}", hint="choose 1 or more sessions")
-        if self.least < 2:
-            raise UserError(f"an interval from {self.least} observations", hint="set least to 2 or more")
+        blocks = (self.block is None or self.block >= 1.0) and self.shortest >= 1.0
+        if not (0.0 < self.level < 1.0 and blocks and self.least >= 2):
+            hint = "a level between 0 and 1, blocks of 1 or more sessions, least 2 or more"
+            raise UserError(f"no intervals at level {self.level} from {self.least} observations", hint=hint)
 
 
 DEFAULT = BootstrapConfig()

@@ -379,12 +379,12 @@ class EpisodeSeries:
             raise UserError(
                 f"a path of {self.nav.shape[0]} values for {n} sessions", hint="include the initial value"
             )
-        if self.index is not None and self.index.shape != (n + 1,):
-            hint = "give one per session and the level of the session before the first"
-            raise UserError(f"{self.index.shape[0]} index levels for {n} sessions", hint=hint)
         for name in ("cash", "traded", "costs", "hhi", "orders", "rejected", "abstained", "failed"):
             if getattr(self, name).shape != (n,):
                 raise UserError(f"'{name}' does not have one number per session ({n})")
+        if self.index is not None and self.index.shape != (n + 1,):
+            hint = "give one per session and the level of the session before the first"
+            raise UserError(f"{self.index.shape[0]} index levels for {n} sessions", hint=hint)
         if (self.rejected > self.orders).any():
             hint = "count a refusal in the session in which the order was placed, once per order"
             raise UserError("more orders were refused than placed in a session", hint=hint)

@@ -49,22 +49,13 @@ def test_a_day_worked_by_hand():
     assert daily.covered_share == pytest.approx([1.0, 0.7])
     assert daily.trading == pytest.approx([0.020 - 0.021, 0.021 - 0.020])
     assert daily.error() < 1e-15
-
-
-def test_paper_has_three_parts_of_the_weights_own_return():
+    # On paper there are three parts, of the weights' own return.
     weights = np.array([[0.5, -0.2, 0.3], [0.0, 0.0, 0.0]])
     daily = decompose(worked(), weights)
     assert not daily.trading.any()
     assert daily.total == pytest.approx([0.021, 0.0])
     assert np.isnan(daily.covered_share[1])
     assert daily.error() < 1e-15
-
-
-def test_weights_must_fit_and_be_numbers():
-    with pytest.raises(UserError, match="shape"):
-        decompose(worked(), np.zeros((2, 2)))
-    with pytest.raises(UserError, match="not a number"):
-        decompose(worked(), np.full((2, 3), np.nan))
 
 
 def test_carino_worked_by_hand():
@@ -159,9 +150,6 @@ def test_ruin_and_emptiness_have_a_reason():
     assert "-100 %" in str(gone.reason)
     assert gone.intervals["total"].value is None
     assert total_parts({"total": np.zeros(0)}).reason == "there are no sessions"
-
-
-def test_few_sessions_have_totals_without_intervals():
     found = total_parts({"total": np.array([0.1, 0.1])}).intervals["total"]
     assert found.value == pytest.approx(0.21)
     assert found.low is None
@@ -198,11 +186,16 @@ def test_brinson_is_exact_with_shorts_leverage_and_missing_groups(seed, neutral,
     assert np.isfinite(parts.selection).all()
 
 
-def test_brinson_needs_a_whole_benchmark():
-    with pytest.raises(UserError, match="sum to 1"):
-        brinson(np.ones((1, 2)), np.ones((1, 2)), np.ones((1, 2)), np.array([0, 0]), ("a",))
-    with pytest.raises(UserError, match="shape"):
-        brinson(np.ones((1, 2)), np.ones((1, 3)), np.ones((1, 2)), np.array([0, 0]), ("a",))
+def test_shapes_must_fit_weights_be_numbers_and_a_benchmark_whole():
+    two, none = np.ones((1, 2)), np.array([0, 0])
+    for said, wrong in (
+        ("shape", lambda: decompose(worked(), np.zeros((2, 2)))),
+        ("not a number", lambda: decompose(worked(), np.full((2, 3), np.nan))),
+        ("sum to 1", lambda: brinson(two, two, two, none, ("a",))),
+        ("shape", lambda: brinson(two, np.ones((1, 3)), two, none, ("a",))),
+    ):
+        with pytest.raises(UserError, match=said):
+            wrong()
 
 
 def test_returns_alone_find_constant_exposures():
@@ -210,12 +203,9 @@ def test_returns_alone_find_constant_exposures():
     days, names = 400, 60
     values = rng.normal(size=(days, 2, names))
     premia = rng.normal(0, 0.01, (days, 2, 1))
-    returns = (
-        rng.normal(0.0, 0.01, (days, 1)) + (values * premia).sum(axis=1) + rng.normal(0, 0.005, (days, names))
-    )
-    model = fit(
-        CrossSection(returns, values, np.ones((days, names)), np.ones((days, names), dtype=bool), ("x", "y"))
-    )
+    moved = rng.normal(0.0, 0.01, (days, 1)) + (values * premia).sum(axis=1)
+    returns, ones = moved + rng.normal(0, 0.005, (days, names)), np.ones((days, names))
+    model = fit(CrossSection(returns, values, ones, ones > 0, ("x", "y")))
     total = 0.0004 + 0.9 * model.common + model.premia @ np.array([0.5, -0.3])
     found = fit_returns(model, total)
     assert found.market == pytest.approx(0.9, abs=1e-9)

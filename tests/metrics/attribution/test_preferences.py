@@ -8,17 +8,11 @@ from tradeassay.metrics.attribution import DailyParts, preferences, sign_agreeme
 
 
 def days(exposures: np.ndarray, gross: np.ndarray, share: float = 1.0) -> DailyParts:
-    n = gross.size
-    zeros = np.zeros(n)
+    zeros = np.zeros(gross.size)
     return DailyParts(
         factors=("up", "down"),
-        total=zeros,
-        common=zeros,
-        style=np.zeros((n, 2)),
-        tilt=np.zeros(len(exposures)),
-        selection=zeros,
-        uncovered=zeros,
-        trading=zeros,
+        **dict.fromkeys(("total", "common", "tilt", "selection", "uncovered", "trading"), zeros),
+        style=np.zeros((gross.size, 2)),
         covered_share=np.where(gross > 0, share, np.nan),
         exposures=exposures,
         invested=gross,
@@ -45,9 +39,6 @@ def test_seeds_are_one_sample_with_an_interval():
     assert found["up"].n == 160
     assert found["up"].low is not None and found["up"].low > 0.3
     assert found["down"].low is not None and found["down"].low < 0 < (found["down"].high or 0)
-
-
-def test_nothing_held_is_no_preference():
     found = preferences(days(np.zeros((3, 2)), np.zeros(3)))
     assert found["up"].value is None
     assert "ever held" in str(found["up"].reason)

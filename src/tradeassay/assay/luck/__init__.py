@@ -12,10 +12,7 @@ from tradeassay.assay.luck.luck import (
     luck_of_returns as luck_of_returns,
     luck_of_run as luck_of_run,
 )
-from tradeassay.assay.luck.portfolios import (
-    place_among as place_among,
-    random_portfolios as random_portfolios,
-)
+from tradeassay.assay.luck.portfolios import place_among as place_among, random_portfolios as random_portfolios
 from tradeassay.assay.luck.schedule import (
     LuckMarket as LuckMarket,
     SeatChanges as SeatChanges,
