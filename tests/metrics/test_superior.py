@@ -41,11 +41,7 @@ def test_the_benchmark_itself_is_no_rival():
 
 def test_too_short_and_nonsense():
     assert "at least 20" in str(superior(TABLE[:10], BASE[:10]).reason)
-    wrong = (
-        ("benchmark returns", TABLE, BASE[:-1]),
-        ("names", TABLE, BASE, ["a"]),
-        ("two-dimensional", BASE, BASE),
-    )
+    short, named = ("benchmark returns", TABLE, BASE[:-1]), ("names", TABLE, BASE, ["a"])
     for said, *given in (short, named, ("two-dimensional", BASE, BASE)):
         with pytest.raises(UserError, match=said):
             superior(*given)
