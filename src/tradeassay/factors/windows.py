@@ -81,7 +81,8 @@ def window_sum(values: Floats, window: int) -> Floats:
     missing = window - values.shape[0]
     if missing > 0:
         values = np.concatenate([np.zeros((missing, *values.shape[1:])), values])
-    end, size, total = values.shape[0], 1 << (window.bit_length() - 1), None
+    total: Floats | None = None
+    end, size = values.shape[0], 1 << (window.bit_length() - 1)
     while size:
         if window & size:
             block = values[end - size : end]
