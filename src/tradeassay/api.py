@@ -341,15 +341,8 @@ def resume(
     asking: Asking | None = None,
 ) -> Run | CodeRun:
     """Continue a stopped run; it ends with the same bytes as if it had never stopped."""
-    done = runs.resume(
-        folder,
-        executor=executor,
-        workers=workers,
-        progress=progress,
-        home=home,
-        retry_failed=retry_failed,
-        asking=asking,
-    )
+    how: Any = {"executor": executor, "workers": workers, "progress": progress, "asking": asking}
+    done = runs.resume(folder, home=home, retry_failed=retry_failed, **how)
     return load_run(done.folder, home=home)
 
 
@@ -376,11 +369,7 @@ def plan(
 def list_agents() -> tuple[AgentInfo, ...]:
     """Return every registered agent."""
     return tuple(
-        AgentInfo(
-            name=name,
-            summary=cls.summary,
-            params={parameter.name: parameter.default for parameter in parameters(name)},
-        )
+        AgentInfo(name=name, summary=cls.summary, params={one.name: one.default for one in parameters(name)})
         for name, cls in _agents.items()
     )
 
@@ -398,10 +387,9 @@ def list_benchmarks() -> tuple[Benchmark, ...]:
 def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> RunSpec:
     if isinstance(what, RunSpec | Path) or (isinstance(what, str) and what.endswith((".toml", ".json"))):
         if set(fields) - {"slug"}:
-            extra = sorted(set(fields) - {"slug"})[0]
-            raise UserError(
-                f"the spec already says what to run, so '{extra}' has no place", hint="change the spec"
-            )
+            extra = min(set(fields) - {"slug"})
+            said = f"the spec already says what to run, so '{extra}' has no place"
+            raise UserError(said, hint="change the spec")
         slug = fields.get("slug")
         if not isinstance(what, RunSpec):
             return load_spec(what, slug=slug)

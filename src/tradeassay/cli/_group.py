@@ -148,11 +148,11 @@ def _completion(context: click.Context, option: click.Parameter, shell: str | No
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--completion",
+    help="Print a completion script for a shell, and exit.",
     type=click.Choice(["bash", "zsh", "fish"]),
     is_eager=True,
     expose_value=False,
     callback=_completion,
-    help="Print a completion script for a shell, and exit.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="tradeassay")
 def root() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,45 +30,61 @@ class FoldedCommand(click.Command):
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
-        self.params.append(
-            click.Option(
-                ["--help-advanced"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_help_advanced,
-                help="Show this message with the advanced options, and exit.",
-            )
-        )
+        said = "Show this message with the advanced options, and exit."
+        whole: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": self._help_advanced}
+        self.params.append(click.Option(["--help-advanced"], is_flag=True, help=said, **whole))
+
+    @staticmethod
+    def _help_advanced(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            context.meta["advanced"] = True
+            click.echo(context.get_help())
+            context.exit()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options; the advanced ones in a section of their own, by name or in full."""
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        advanced = [one for one in options if isinstance(one, Advanced)]
+        folded = [one for one in options if isinstance(one, Advanced)]
+
+        def write(some: Iterable[click.Option]) -> None:
+            records = [one.get_help_record(ctx) for one in some]
+            formatter.write_dl([record for record in records if record is not None])
+
         with formatter.section("Options"):
-            _write(formatter, ctx, [one for one in options if one not in advanced])
+            write(one for one in options if one not in folded)
         with formatter.section("Advanced options"):
             if ctx.meta.get("advanced"):
-                _write(formatter, ctx, advanced)
-            else:
-                names = f"{', '.join(one.opts[-1] for one in advanced)}: see\N{NO-BREAK SPACE}--help-advanced"
-                indent = " " * formatter.current_indent
-                text = textwrap.fill(
-                    names, formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-                )
-                formatter.write(text.replace("\N{NO-BREAK SPACE}", " ") + "\n")
+                write(folded)
+                return
+            names = f"{', '.join(one.opts[-1] for one in folded)}: see\N{NO-BREAK SPACE}--help-advanced"
+            indent = " " * formatter.current_indent
+            wrapper = textwrap.TextWrapper(formatter.width, indent, indent, break_on_hyphens=False)
+            text = wrapper.fill(names)
+            formatter.write(text.replace("\N{NO-BREAK SPACE}", " ") + "\n")
 
 
-def _write(formatter: click.HelpFormatter, ctx: click.Context, options: Sequence[click.Option]) -> None:
-    records = [one.get_help_record(ctx) for one in options]
-    formatter.write_dl([record for record in records if record is not None])
+def option(names: str, help: str | None = None, **fields: Any) -> Callable[[F], F]:
+    """Return an option whose help shows its default; ``-m --model=METAVAR models`` are its flags, what stands for
+    its value in the help, and its parameter."""
+    parts = [part.partition("=") for part in names.split()]
+    metavar = dict([("metavar", metavar) for _, _, metavar in parts if metavar])
+    shown = {"show_default": fields.get("default") != "", **metavar, **fields}
+    return click.option(*(name for name, _, _ in parts), help=help, **shown)
 
 
-def _help_advanced(context: click.Context, option: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        context.meta["advanced"] = True
-        click.echo(context.get_help())
-        context.exit()
+def flag(names: str, help: str) -> Callable[[F], F]:
+    """Return an option without a value."""
+    return option(names, help, is_flag=True)
+
+
+def several(names: str, help: str | None = None, **fields: Any) -> Callable[[F], F]:
+    """Return an option that may be given more than once."""
+    return option(names, help, multiple=True, **fields)
+
+
+def advanced(names: str, help: str, **fields: Any) -> Callable[[F], F]:
+    """Return an option that ``--help`` only names."""
+    return option(names, help, cls=Advanced, **fields)
 
 
 def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
@@ -83,63 +99,31 @@ def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 
 COUNT, NATURAL = click.IntRange(1), click.IntRange(0)
-FILE, FOLDER = click.Path(path_type=Path, dir_okay=False), click.Path(path_type=Path, file_okay=False)
+PATH, FILE = click.Path(path_type=Path), click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+THERE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+out = advanced("--runs=FOLDER out", "Folder of the runs.", type=FOLDER, default=Path("runs"))
+workers = advanced("--workers", "Processes to use. Default: one per core.", type=COUNT)
 
 
-def option(*names: str, **fields: Any) -> Callable[[F], F]:
-    """Return an option whose help shows its default."""
-    return click.option(*names, **{"show_default": True, **fields})
-
-
-def several(*names: str, **fields: Any) -> Callable[[F], F]:
-    """Return an option that may be given more than once."""
-    return click.option(*names, multiple=True, **fields)
-
-
-def advanced(*names: str, **fields: Any) -> Callable[[F], F]:
-    """Return an option that ``--help`` only names; it shows its default."""
-    return option(*names, cls=Advanced, **fields)
-
-
-out_option = advanced(
-    "--runs", "out", type=FOLDER, default=Path("runs"), metavar="FOLDER", help="Folder of the runs."
-)
-workers_option = advanced("--workers", type=COUNT, help="Processes to use. Default: one per core.")
-
-
-def page_option(what: str = "page", **fields: Any) -> Callable[[F], F]:
+def page(what: str = "page", **fields: Any) -> Callable[[F], F]:
     """Return ``-o``, ``--out``: where a page or another file is written."""
-    fields.setdefault("type", click.Path(path_type=Path, dir_okay=False))
-    fields.setdefault("metavar", "FILE")
-    return click.option("-o", "--out", "page", help=f"Where to write the {what}.", **fields)
+    return option("-o --out page", f"Where to write the {what}.", **{"type": FILE, "metavar": "FILE", **fields})
 
 
-def file_option(name: str, help: str, metavar: str = "FILE") -> Callable[[F], F]:
-    """Return an option that names a file which is there."""
-    return click.option(
-        name, type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar=metavar, help=help
-    )
-
-
-def executor_option(
-    default: str = "inline", choices: Sequence[str] = ("local", "inline", "ray")
-) -> Callable[[F], F]:
+def executor(default: str = "inline", choices: Sequence[str] = ("local", "inline", "ray")) -> Callable[[F], F]:
     """Return the option that says where many independent pieces are worked on."""
+
+    def with_ray(context: click.Context, option: click.Parameter, chosen: str) -> str:
+        # That Ray is missing is said before anything is done.
+        if chosen == "ray" and not context.resilient_parsing and find_spec("ray") is None:
+            raise absent("ray", "ray", "--executor ray")
+        return chosen
+
     words = {"local": "local processes", "inline": "this process", "ray": "a Ray cluster"}
-    return advanced(
-        "--executor",
-        type=click.Choice(choices),
-        default=default,
-        callback=_with_ray,
-        help=f"Where to run: {', '.join(words[one] for one in choices)}. The result is the same.",
-    )
-
-
-def _with_ray(context: click.Context, option: click.Parameter, chosen: str) -> str:
-    """Say that Ray is missing before anything is done."""
-    if chosen == "ray" and not context.resilient_parsing and find_spec("ray") is None:
-        raise absent("ray", "ray", "--executor ray")
-    return chosen
+    said = f"Where to run: {', '.join(words[one] for one in choices)}. The result is the same."
+    return advanced("--executor", said, type=click.Choice(choices), default=default, callback=with_ray)
 
 
 def one_each(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,6 +132,10 @@ def one_each(context: click.Context, option: click.Parameter, values: tuple[str,
         if "," in value and all("/" in part for part in value.split(",")):
             raise UserError(f"'{value}' is several models", hint="give each its own -m")
     return values
+
+
+def models(help: str, **fields: Any) -> Callable[[F], F]:
+    return several("-m --model models", help, **{"metavar": "PROVIDER/MODEL", "callback": one_each, **fields})
 
 
 def holds_an_arena(path: Path) -> bool:
@@ -173,32 +161,25 @@ def find_run(name: str, out: Path) -> Path:
     if Path(name).is_dir():
         raise UserError(f"{name} does not hold a run: manifest.json is missing", hint="give the folder of a run")
     known = sorted(path.parent.name for path in out.glob("*/manifest.json"))
+    hint = f"there are no runs in {out}; start one with: tradeassay demo"
     if known:
         hint = did_you_mean(name, known, f"runs in {out}: {', '.join(known)}")
-    else:
-        hint = f"there are no runs in {out}; start one with: tradeassay demo"
     raise UserError(f"no recorded run '{name}'", hint=hint)
 
 
-_ASKING = (
-    click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what the whole run may spend."),
-    click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key, the same bytes."),
-    advanced("--base-url", metavar="URL", help="Another server that speaks the provider's API."),
-    advanced("--concurrency", type=COUNT, default=8, help="Episodes in conversation at the same time."),
-    advanced("--prices", type=FILE, metavar="FILE.toml", help="Prices of models that override the packaged ones."),
-)
-
-
-def asking_options(command: F, *, several: bool = False) -> F:
+def asking(command: F, *, several: bool = False) -> F:
     """Add how models are asked; with ``several`` recordings of several models can be named."""
-    command = add_options(_ASKING)(command)
-    return click.option(
-        "--cassettes",
-        type=click.Path(path_type=Path),
-        multiple=several,
-        metavar="RUN|FILE|recorded/MODEL",
-        help="Reuse recorded answers: of another run, a recording's file, or recorded/MODEL"
-        + ("; repeat for several models." if several else "."),
+    said = "Reuse recorded answers: of another run, a recording's file, or recorded/MODEL"
+    said += "; repeat for several models." if several else "."
+    return add_options(
+        (
+            option("--cassettes=RUN|FILE|recorded/MODEL", said, type=PATH, multiple=several),
+            option("--max-usd=DOLLARS", "Hard cap on what the whole run may spend.", type=float),
+            flag("--replay", "Recorded answers only: no network, no key, the same bytes."),
+            advanced("--base-url=URL", "Another server that speaks the provider's API."),
+            advanced("--concurrency", "Episodes in conversation at the same time.", type=COUNT, default=8),
+            advanced("--prices=FILE.toml", "Prices of models that override the packaged ones.", type=FILE),
+        )
     )(command)
 
 
@@ -216,87 +197,56 @@ def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str
     if source is not None and (source.is_file() or source.parts[0] == "recorded"):
         from tradeassay.runs.store.archive import find_recording, open_recording
 
-        named = () if benchmark is None or benchmark.endswith((".toml", ".json")) else (benchmark,)
+        named = () if benchmark is None or is_spec_file(benchmark) else (benchmark,)
         taken["cassettes"] = open_recording(find_recording(str(source), *named)).folder
     elif source is not None and out is not None and not (source / "models").is_dir():
         taken["cassettes"] = find_run(str(source), out)
     return Asking(**taken)
 
 
-spec_options = add_options(
+spec = add_options(
     (
         click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
         several(
-            "-a",
-            "--agent",
-            "agents",
-            metavar="NAME[:KEY=VALUE,...]",
-            help="An agent, with parameters; repeat for several. Default: every rule, or only the models.",
+            "-a --agent=NAME[:KEY=VALUE,...] agents",
+            "An agent, with parameters; repeat for several. Default: every rule, or only the models.",
         ),
+        models("A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several."),
         several(
-            "-m",
-            "--model",
-            "models",
-            metavar="PROVIDER/MODEL",
-            callback=one_each,
-            help="A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several.",
+            "--mask=LEVEL[,LEVEL] masks",
+            "What is hidden from models: bright, stock-blind, date-blind, blinded.",
         ),
+        several("--mode=MODE[,MODE] modes", "What models may use: memory-only, fixed-candidate, open-research."),
         several(
-            "--mask",
-            "masks",
-            metavar="LEVEL[,LEVEL]",
-            help="What is hidden from models: bright, stock-blind, date-blind, blinded.",
-        ),
-        several(
-            "--mode",
-            "modes",
-            metavar="MODE[,MODE]",
-            help="What models may use: memory-only, fixed-candidate, open-research.",
-        ),
-        several(
-            "--window",
-            "windows",
-            metavar="CODE[,CODE]",
-            help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01.",
+            "--window=CODE[,CODE] windows",
+            "Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01.",
         ),
         advanced(
-            "-p",
-            "--set",
-            "settings",
+            "-p --set=KEY=VALUE[,VALUE] settings",
+            "Any other setting of the conversation; several values make a grid.",
             multiple=True,
-            metavar="KEY=VALUE[,VALUE]",
-            help="Any other setting of the conversation; several values make a grid.",
         ),
-        option("--seeds", default=1, help="Run every agent under this many seeds."),
-        click.option("--dataset", metavar="NAME", help="Trade a data set other than the benchmark's own."),
-        click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
-        click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
-        advanced("--index", metavar="NAME", help="The index to compare with, or none. Default: by its role."),
+        option("--seeds", "Run every agent under this many seeds.", default=1),
+        option("--dataset=NAME", "Trade a data set other than the benchmark's own."),
+        option("--first=DAY", "First session to trade, YYYY-MM-DD."),
+        option("--last=DAY", "Last session to trade, YYYY-MM-DD."),
+        advanced("--index=NAME", "The index to compare with, or none. Default: by its role."),
         advanced(
-            "--universe",
-            metavar="NAME[:N]",
-            help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50.",
+            "--universe=NAME[:N]",
+            "What may be bought: an index's members, all, or the N most traded, e.g. hs300:50.",
         ),
         advanced(
-            "--secret",
-            metavar="HEX",
-            help="Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random.",
+            "--secret=HEX",
+            "Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random.",
         ),
-        click.option(
-            "--slug",
-            metavar="NAME",
-            help="Name of the run's folder; the same slug resumes. Default: from its content.",
-        ),
+        option("--slug=NAME", "Name of the run's folder; the same slug resumes. Default: from its content."),
     )
 )
 """The arguments that describe a run."""
 
 
-def only_benchmark(described: dict[str, Any]) -> bool:
-    """Tell whether nothing but one benchmark's id was given to describe a run, and perhaps how to call it."""
-    plain = {"what": described["what"], "slug": described["slug"], "seeds": 1}
-    named = len(described["what"]) == 1 and not described["what"][0].endswith((".toml", ".json"))
-    return named and not any(value for key, value in described.items() if value != plain.get(key))
+def is_spec_file(what: str) -> bool:
+    return what.endswith((".toml", ".json"))
 
 
 def parse_settings(
@@ -334,20 +284,18 @@ def after_cutoff(code: str, models: Sequence[str]) -> str:
 
     if not models:
         raise UserError("after-cutoff goes with models: it is their cutoff", hint="name one with -m")
-    table = load_cutoffs()
-    found = {model: table.of(model) for model in models}
-    unknown = [model for model, cutoff in found.items() if cutoff is None]
-    if unknown:
-        raise UserError(
-            f"the knowledge cutoff of {unknown[0]} is not known",
-            hint=f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(unknown[0])}",
-        )
-    return f"after-{max(cutoff.last_day for cutoff in found.values() if cutoff is not None).isoformat()}"
+    table, last_days = load_cutoffs(), []
+    for model in models:
+        if (cutoff := table.of(model)) is None:
+            hint = f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(model)}"
+            raise UserError(f"the knowledge cutoff of {model} is not known", hint=hint)
+        last_days.append(cutoff.last_day)
+    return f"after-{max(last_days).isoformat()}"
 
 
 def program_spec(what: Sequence[str]) -> CodeSpec | None:
     """Return the spec of a run of programs that a file holds; None for anything else."""
-    if len(what) != 1 or not what[0].endswith((".toml", ".json")) or not Path(what[0]).is_file():
+    if len(what) != 1 or not is_spec_file(what[0]) or not Path(what[0]).is_file():
         return None
     from tradeassay.runs.spec.run_spec import load_code_spec
 
@@ -370,18 +318,14 @@ def build_spec(what: tuple[str, ...], agents: tuple[str, ...], slug: str | None,
     from tradeassay.api import make_spec
     from tradeassay.runs import load_spec
 
-    if len(what) == 1 and what[0].endswith((".toml", ".json")):
+    if len(what) == 1 and is_spec_file(what[0]):
         if agents or options.pop("seeds") != 1 or any(options.values()):
-            raise UserError(
-                f"{what[0]} already says what to run", hint="drop the other options, or put them into the file"
-            )
+            hint = "drop the other options, or put them into the file"
+            raise UserError(f"{what[0]} already says what to run", hint=hint)
         return load_spec(Path(what[0]), slug=slug)
     settings = parse_settings(*(options.pop(name) for name in ("masks", "modes", "settings")))
+    windows = [after_cutoff(code, options["models"]) for code in split_list(options.pop("windows"))]
+    protocol = {key: values[0] if len(values) == 1 else values for key, values in settings.items()}
     return make_spec(
-        benchmarks=what,
-        agents=agents or None,
-        slug=slug,
-        windows=[after_cutoff(code, options["models"]) for code in split_list(options.pop("windows"))],
-        protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},
-        **options,
+        benchmarks=what, agents=agents or None, slug=slug, windows=windows, protocol=protocol, **options
     )

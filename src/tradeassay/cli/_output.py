@@ -13,13 +13,9 @@ import click
 from tradeassay.core.printable import printable
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.programs import CodeSpec
-    from tradeassay.code.task import CodeTask, Wording
-    from tradeassay.code.validation import ProgramLine, ValidationReport
     from tradeassay.core.measure import Measure
     from tradeassay.core.registry import Registry
-    from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
-    from tradeassay.runs.summary import RunSummary
+    from tradeassay.runs import CodeRun, Run, VerifyReport
     from tradeassay.runs.verify.seal import Sealed
 
 _MOST_SHOWN = 20
@@ -115,13 +111,6 @@ def write_file(path: Path, content: bytes) -> None:
         raise UserError(f"{path} cannot be written: {error.strerror}", hint="name another file") from error
 
 
-def write_spec(path: Path, spec: RunSpec | CodeSpec) -> None:
-    """Write a spec as a file that can be run; raises :class:`UserError` where it cannot be written."""
-    import msgspec
-
-    write_file(path, msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n")
-
-
 def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) -> None:
     """Print what became of every claim of a run: contradictions and the table on stdout, prose on stderr."""
     if found is not None:
@@ -186,10 +175,20 @@ def own_fault(command: Callable[..., int]) -> Callable[..., int]:
 
 def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
     """Show a finished run; return 1 when an episode failed, else 0."""
+    from tradeassay.report import print_leaderboard
     from tradeassay.runs import Run
+    from tradeassay.runs.summary import summary_of
 
+    # One record holds the figures that both the terminal and the page show.
+    summary = None
     try:
-        summary = _show_finished(run, as_json=as_json)
+        if isinstance(run, Run):
+            summary = summary_of(run)
+        if as_json:
+            print_json(run.shown_scores if isinstance(run, Run) else run.scores)
+        else:
+            print_leaderboard(summary or run)
+        say(f"report: {written_page(run, summary=summary)}")
     except KeyboardInterrupt:
         hint = f"stopped; the run is complete, see it with: tradeassay report {shlex.quote(str(run.folder))}"
         say(hint)
@@ -222,86 +221,3 @@ def written_page(run: Run | CodeRun, page: Path | None = None, **made: Any) -> s
         return str(write_html(run, page, **made))
     except PageKept as kept:
         return str(kept)
-
-
-def _show_finished(run: Run | CodeRun, *, as_json: bool) -> RunSummary | None:
-    """Print a run's boards, write its page, and return the one record whose figures both show."""
-    from tradeassay.report import print_leaderboard
-    from tradeassay.runs import Run
-    from tradeassay.runs.summary import summary_of
-
-    summary = summary_of(run) if isinstance(run, Run) else None
-    if as_json:
-        print_json(run.shown_scores if isinstance(run, Run) else run.scores)
-    else:
-        print_leaderboard(summary or run)
-    say(f"report: {written_page(run, summary=summary)}")
-    return summary
-
-
-def task_words(task: CodeTask, wording: Wording, framework: str, *, reference: bool) -> str:
-    """Return a task for a reader, or its reference alone; raises :class:`UserError` for what it does not have."""
-    from tradeassay.core.errors import UserError
-
-    frame = framework == "frame"
-    text = task.text(wording, "frame" if frame else "backtrader")
-    source = (task.frame.reference if task.frame is not None else "") if frame else task.reference
-    if reference:
-        if not source.strip():
-            raise UserError(f"task '{task.id}' has no reference for {framework}", hint="see tradeassay code tasks")
-        return source.strip()
-    if text is None:
-        raise UserError(
-            f"task '{task.id}' has no {wording} wording for {framework}", hint="see tradeassay code tasks"
-        )
-    head = f"{task.id}: {task.title}"
-    about = (
-        f"{task.difficulty}, {task.timeframe} bars of '{task.market}', {task.bars} bars, {task.assets} asset(s)"
-    )
-    terms = (
-        f"cash {task.cash:,.0f}, commission {task.commission:g}, sizing {task.sizing.kind} {task.sizing.value:g}"
-    )
-    decoys = "; ".join(f"{decoy.name} fails at {decoy.fails_at}" for decoy in task.decoys) or "none"
-    lines = [head, about, terms, "", text, "", f"decoys: {decoys}"]
-    return "\n".join([*lines, f"it lacks {', '.join(task.lacks)}"] if task.lacks else lines)
-
-
-def program_teller() -> Callable[[ProgramLine], None]:
-    """Return what says which programs are not as expected, and now and then how many are done."""
-    from itertools import count
-
-    from tradeassay.runs.play.progress import PacedCount
-
-    numbers, pace = count(1), PacedCount(say)
-
-    def tell(line: ProgramLine) -> None:
-        if not line.ok:
-            say(f"{line.name}: expected {line.expected}, got {line.outcome} {line.reason}".rstrip())
-        pace("programs examined", next(numbers))
-
-    return tell
-
-
-def show_validation(done: ValidationReport) -> None:
-    """Print a validation: programs by what was expected, and the judges' errors."""
-    kinds: dict[str, list[ProgramLine]] = {}
-    for line in done.lines:
-        kinds.setdefault("reference" if line.kind == "gold" else f"decoy for {line.expected}", []).append(line)
-    rows = [(kind, f"{len(lines)}", f"{sum(line.ok for line in lines)}") for kind, lines in sorted(kinds.items())]
-    print_table(f"{done.tasks} task{'s' * (done.tasks != 1)}", ("programs", "run", "as expected"), rows)
-    for errors in done.judges:
-        wrong = [
-            f"{name} {'n/a' if rate.value is None else f'{rate.value:.1%} of {rate.n}'}"
-            for name, rate in (("false rejects", errors.false_rejects), ("false accepts", errors.false_accepts))
-        ]
-        say(f"judge {errors.judge}: {', '.join(wrong)}{f' ({errors.note})' if errors.note else ''}")
-    for line in done.lines:
-        if line.redrawn:
-            say(f"{line.name} made no trade on {line.redrawn} drawn home market(s), and was given another")
-    for line in done.disagreements:
-        say(f"judges disagree on {line.name}: behaviour {line.behaviour}, language {line.language}")
-    say(
-        "all as expected"
-        if done.ok
-        else f"{len(done.wrong)} not as expected: {', '.join(w.name for w in done.wrong)}"
-    )

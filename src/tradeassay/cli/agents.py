@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import FoldedCommand, advanced, executor_option, option, split_list, workers_option
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say, say_broken
 from tradeassay.core.errors import UserError
 
@@ -29,7 +29,7 @@ def agents(as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--get", "name", metavar="NAME", help="Download a small model that runs on this machine.")
+@opt.option("--get=NAME name", "Download a small model that runs on this machine.")
 @json_option
 def models(name: str | None, as_json: bool) -> None:
     """List the known models. Any other that Inspect can reach works too, with an unknown price.
@@ -68,36 +68,33 @@ def _get(name: str, as_json: bool) -> None:
 _TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tested on", "IC test")
 
 
-@click.command(cls=FoldedCommand)
-@click.option("--dataset", metavar="NAME", help="The data to train on, e.g. synthetic/ashare:7.")
-@option("--models", default="all", metavar="NAME[,NAME]", help="Which of the eighteen.")
-@click.option("--train", metavar="DAY..DAY", help="The window to train on.")
-@click.option("--valid", metavar="DAY..DAY", help="The window that decides when to stop.")
-@click.option("--test", metavar="DAY..DAY", help="The window to measure on. Default: the rest of the data.")
-@click.option(
-    "--universe", metavar="NAME", help="The names, e.g. IDX or all. Default: the index IDX where there is one."
-)
-@click.option("--small", is_flag=True, help="Small models that train in seconds.")
-@click.option("--check", is_flag=True, help="Also train each on shuffled outcomes, and say whether it beats that.")
-@click.option("--shuffled", is_flag=True, help="Train on shuffled outcomes: a baseline that knows nothing.")
-@option("--seed", default=0, help="Seed of everything random.")
-@advanced(
-    "--settings",
+@click.command(cls=opt.FoldedCommand)
+@opt.option("--dataset=NAME", "The data to train on, e.g. synthetic/ashare:7.")
+@opt.option("--models=NAME[,NAME]", "Which of the eighteen.", default="all")
+@opt.option("--train=DAY..DAY", "The window to train on.")
+@opt.option("--valid=DAY..DAY", "The window that decides when to stop.")
+@opt.option("--test=DAY..DAY", "The window to measure on. Default: the rest of the data.")
+@opt.option("--universe=NAME", "The names, e.g. IDX or all. Default: the index IDX where there is one.")
+@opt.flag("--small", "Small models that train in seconds.")
+@opt.flag("--check", "Also train each on shuffled outcomes, and say whether it beats that.")
+@opt.flag("--shuffled", "Train on shuffled outcomes: a baseline that knows nothing.")
+@opt.option("--seed", "Seed of everything random.", default=0)
+@opt.advanced(
+    "--settings=WHOSE[,WHOSE]",
+    "ours, qlib (the defaults of Qlib's classes), or both side by side.",
     default="ours",
-    metavar="WHOSE[,WHOSE]",
-    help="ours, qlib (the defaults of Qlib's classes), or both side by side.",
 )
-@advanced("--horizon", default=5, help="Sessions over which an outcome is measured.")
-@advanced("--purge", default=5, help="Sessions kept free between two windows.")
-@advanced("--threads", default=2, help="Threads to train with.")
-@advanced(
+@opt.advanced("--horizon", "Sessions over which an outcome is measured.", default=5)
+@opt.advanced("--purge", "Sessions kept free between two windows.", default=5)
+@opt.advanced("--threads", "Threads to train with.", default=2)
+@opt.advanced(
     "--device",
+    "Where to train networks; auto uses a GPU if there is one.",
     type=click.Choice(["auto", "cpu", "gpu"]),
     default="auto",
-    help="Where to train networks; auto uses a GPU if there is one.",
 )
-@workers_option
-@executor_option()
+@opt.workers
+@opt.executor()
 @json_option
 def baselines(as_json: bool, check: bool, executor: Any, workers: int | None, **described: Any) -> None:
     """List the factor-model baselines (eighteen models of Qlib on the nine factors), or train some.
@@ -115,22 +112,26 @@ def baselines(as_json: bool, check: bool, executor: Any, workers: int | None, **
         return
     if needed:
         raise UserError(f"training needs --{needed[0]} too", hint="give --dataset, --train and --valid")
-    from tradeassay.assay.baselines import contrast, train_baselines
+    from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
+    from tradeassay.assay.baselines import BaselineSpec, contrast, parse_span, train_baselines
     from tradeassay.core.executors import Spread
 
-    specs = _baseline_specs(**described)
+    models, settings = described.pop("models"), dict.fromkeys(opt.split_list(described.pop("settings")))
+    sizes: dict[str, Size] = {"ours": "small" if described.pop("small") else "full", "qlib": "qlib"}
+    for whose in settings:
+        if whose not in sizes:
+            raise UserError(f"no settings '{whose}'", hint="ours, qlib, or ours,qlib")
+    for window in ("train", "valid", "test"):
+        described[window] = None if described[window] is None else parse_span(described[window])
+    described["models"] = tuple(FACTOR_MODELS) if models == "all" else opt.split_list(models)
+    specs = [BaselineSpec(size=sizes[whose], **described) for whose in settings]
     spread = Spread(executor=executor, workers=workers)
     if check:
         compared = [one for spec in specs for one in contrast(spec, listen=say, spread=spread)]
-        rows = [
-            (
-                one.trained.key,
-                _model_of(one.trained),
-                *map(_ic, (one.trained.test_ic, one.shuffled.test_ic, one.gain)),
-                "yes" if one.beats else "no",
-            )
-            for one in compared
-        ]
+        rows = []
+        for one in compared:
+            measured = map(_ic, (one.trained.test_ic, one.shuffled.test_ic, one.gain))
+            rows.append((one.trained.key, _model_of(one.trained), *measured, "yes" if one.beats else "no"))
         columns = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
         print_rows(compared, as_json, "against chance", columns, rows)
         return
@@ -147,40 +148,12 @@ def _list_baselines(as_json: bool) -> None:
         models = [{"name": model.name, "title": model.title} for model in FACTOR_MODELS.values()]
         print_json({"models": models, "trained": trained})
         return
-    print_table(
-        "models",
-        ("name", "what it is", "trained"),
-        [
-            (model.name, model.title, str(sum(one.recipe.model == model.name for one in trained)))
-            for model in FACTOR_MODELS.values()
-        ],
-    )
-    print_table("\ntrained", _TRAINED, [_trained_row(one) for one in trained])
-
-
-def _baseline_specs(
-    models: str, train: str, valid: str, test: str | None, small: bool, settings: str, **rest: Any
-) -> list[Any]:
-    from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
-    from tradeassay.assay.baselines import BaselineSpec, parse_span
-
-    named = tuple(FACTOR_MODELS) if models == "all" else split_list(models)
-    sizes: dict[str, Size] = {"ours": "small" if small else "full", "qlib": "qlib"}
-    whose = list(dict.fromkeys(split_list(settings)))
-    for one in whose:
-        if one not in sizes:
-            raise UserError(f"no settings '{one}'", hint="ours, qlib, or ours,qlib")
-    return [
-        BaselineSpec(
-            models=named,
-            train=parse_span(train),
-            valid=parse_span(valid),
-            test=None if test is None else parse_span(test),
-            size=sizes[one],
-            **rest,
-        )
-        for one in whose
+    rows = [
+        (model.name, model.title, str(sum(one.recipe.model == model.name for one in trained)))
+        for model in FACTOR_MODELS.values()
     ]
+    print_table("models", ("name", "what it is", "trained"), rows)
+    print_table("\ntrained", _TRAINED, map(_trained_row, trained))
 
 
 def _model_of(one: TrainedBaseline) -> str:

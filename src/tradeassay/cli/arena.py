@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._options import NATURAL, Advanced, FoldedCommand, advanced, option, several
 from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say
+from tradeassay.core.errors import UserError, require
 
 if TYPE_CHECKING:
     from tradeassay.arena.rounds.health import Health
     from tradeassay.arena.season import Season
-    from tradeassay.arena.standings import Standing
     from tradeassay.arena.state.store import Store
 
 
@@ -32,84 +32,65 @@ def _without_password(context: click.Context, option: click.Parameter, db: str) 
     return db
 
 
-_db = option(
-    "--db",
+_db = opt.option(
+    "--db=URL",
+    "A file, or postgresql+psycopg://...",
     default="arena.db",
-    metavar="URL",
     envvar="TRADEASSAY_ARENA_DB",
     show_envvar=True,
     callback=_without_password,
-    help="A file, or postgresql+psycopg://...",
 )
-_season_id = click.option("--season", "id", metavar="ID", help="A season's id (without it: the newest).")
-_replay = click.option(
-    "--replay", type=click.Choice(["synthetic"]), help="Play the built-in season: no key, no data."
+_season_id = opt.option("--season=ID id", "A season's id (without it: the newest).")
+_replay = opt.option("--replay", "Play the built-in season: no key, no data.", type=click.Choice(["synthetic"]))
+_season = opt.option("--season file", "Play the season in this TOML file.", type=click.Path(path_type=Path))
+_speed = opt.option("--speed", "Replayed time per real time, or max.", default="1d/2s")
+_convention = opt.option(
+    "--convention", "For the built-in season.", type=click.Choice(["sound", "paper"]), default="sound"
 )
-_season = click.option(
-    "--season", "file", type=click.Path(path_type=Path), help="Play the season in this TOML file."
-)
-_speed = option("--speed", default="1d/2s", help="Replayed time per real time, or max.")
-_convention = option(
-    "--convention", type=click.Choice(["sound", "paper"]), default="sound", help="For the built-in season."
-)
-_seed = option("--seed", type=NATURAL, default=7, help="For the built-in season.")
-_allow = several("--allow", metavar="NETWORK", help="A private network where agents may be, e.g. 127.0.0.0/8.")
-_pages = click.option(
-    "--pages",
-    metavar="DIR",
-    default="",
-    help="Folder of the public pages (default: the database's name with .pages).",
+_seed = opt.option("--seed", "For the built-in season.", type=opt.NATURAL, default=7)
+_allow = opt.several("--allow=NETWORK", "A private network where agents may be, e.g. 127.0.0.0/8.")
+_pages = opt.option(
+    "--pages=DIR", "Folder of the public pages (default: the database's name with .pages).", default=""
 )
 
-_renamed = several("--renamed", metavar="OLD=NEW", help="A live symbol that its vendor has renamed, e.g. FB=META.")
+_renamed = opt.several("--renamed=OLD=NEW", "A live symbol that its vendor has renamed, e.g. FB=META.")
 
 
-@arena.command(cls=FoldedCommand)
+@arena.command(cls=opt.FoldedCommand)
 @_replay
 @_season
 @_speed
 @_db
 @_convention
 @_seed
-@option("--host", default="127.0.0.1", help="Where to listen.")
-@option("--port", type=click.IntRange(1, 65535), default=8000)
-@click.option("--expert", "experts", multiple=True, help="Someone who may judge news; their key is shown once.")
-@click.option("--register", is_flag=True, help="Allow registration over HTTP; the operator's key is shown once.")
-@click.option("--apply", is_flag=True, help="Anybody may ask to be let in; the operator approves.")
+@opt.option("--host", "Where to listen.", default="127.0.0.1")
+@opt.option("--port", type=click.IntRange(1, 65535), default=8000)
+@opt.several("--expert experts", "Someone who may judge news; their key is shown once.")
+@opt.flag("--register", "Allow registration over HTTP; the operator's key is shown once.")
+@opt.flag("--apply", "Anybody may ask to be let in; the operator approves.")
 @_allow
-@advanced(
-    "--proxy",
-    "proxies",
+@opt.advanced(
+    "--proxy=NETWORK proxies",
+    "A proxy that says whose request it passes on (X-Forwarded-For), e.g. 127.0.0.1.",
     multiple=True,
-    metavar="NETWORK",
-    help="A proxy that says whose request it passes on (X-Forwarded-For), e.g. 127.0.0.1.",
 )
 @_renamed
 @_pages
-@click.option(
-    "--embed",
-    cls=Advanced,
-    metavar="ORIGIN",
+@opt.advanced(
+    "--embed=ORIGIN",
+    "Pages of this origin (or *) may frame these.",
     default="",
     envvar="TRADEASSAY_ARENA_EMBED",
     show_envvar=True,
-    help="Pages of this origin (or *) may frame these.",
 )
-@click.option(
-    "--webhook",
-    cls=Advanced,
-    metavar="URL",
+@opt.advanced(
+    "--webhook=URL",
+    "Post what begins to fail here, as JSON with a text.",
     default="",
     envvar="TRADEASSAY_ARENA_WEBHOOK",
     show_envvar=True,
-    help="Post what begins to fail here, as JSON with a text.",
 )
-@click.option(
-    "--open",
-    "wait",
-    is_flag=True,
-    help="Allow registration (as --register) and begin when the first agent has registered.",
-)
+@opt.flag("--open wait", "Allow registration (as --register) and begin when the first agent has registered.")
 def serve(
     replay: str | None, file: Path | None, convention: str, seed: int, register: bool, wait: bool, **served: Any
 ) -> None:
@@ -131,16 +112,14 @@ def serve(
 @arena.command()
 @_replay
 @_season
-@option("--speed", default="max", help="Replayed time per real time, or max.")
+@opt.option("--speed", "Replayed time per real time, or max.", default="max")
 @_db
 @_convention
 @_seed
-@click.option("--until", help="Stop after this day (ISO date).")
-@click.option("--worker", help="This process's name where several play one database; keep it across restarts.")
-@click.option(
-    "--cassettes",
-    metavar="FILE|recorded/MODEL",
-    help="Play a recorded season again from its answers: no network, no key.",
+@opt.option("--until", "Stop after this day (ISO date).")
+@opt.option("--worker", "This process's name where several play one database; keep it across restarts.")
+@opt.option(
+    "--cassettes=FILE|recorded/MODEL", "Play a recorded season again from its answers: no network, no key."
 )
 @_allow
 @_renamed
@@ -148,16 +127,12 @@ def serve(
 def run(
     replay: str | None,
     file: Path | None,
-    speed: str,
     db: str,
     convention: str,
     seed: int,
-    until: str | None,
-    worker: str | None,
     cassettes: str | None,
-    allow: tuple[str, ...],
-    renamed: tuple[str, ...],
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Play a season without pages; the same command continues a stopped one.
 
@@ -173,7 +148,6 @@ def run(
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.web.serving import PlayOptions, play
-    from tradeassay.core.errors import UserError
     from tradeassay.core.time import DAY, midnight, parse_day
 
     season, opener = _chosen(replay, file, convention, seed), None
@@ -188,15 +162,17 @@ def run(
         season, opener = recorded_season(opened), replaying(opened)
     if season is None:
         raise UserError("no season was named", hint="add --replay synthetic, --season FILE or --cassettes FILE")
+    until = given["until"]
     end = None if until is None else midnight(parse_day(until)) + DAY
     store = Store(open_engine(db))
     try:
-        pace, networks = parse_speed(speed), parse_networks(allow)
+        pace, networks = parse_speed(given["speed"]), parse_networks(given["allow"])
 
         def hear(health: Health) -> None:
             health.say = say
 
-        how = PlayOptions(allow=networks, worker=worker, opener=opener, renamed=renamed, on_health=hear)
+        own = {"worker": given["worker"], "renamed": given["renamed"]}
+        how = PlayOptions(allow=networks, opener=opener, on_health=hear, **own)
         done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, how)))
     except KeyboardInterrupt as stop:
         said = f"stopped; the same command continues season '{season.id}' in {db}"
@@ -212,12 +188,12 @@ def run(
 @arena.command()
 @_db
 @_season_id
-@click.option("--asset", "assets", multiple=True, help="Only this asset.")
-@click.option("--model", "models", multiple=True, help="Only this model.")
-@click.option("--architecture", "architectures", multiple=True, help="Only this architecture.")
-@click.option("--from", "first", help="From this day on.")
-@click.option("--to", "last", help="Up to this day.")
-@click.option("--rewards", "rewarded", metavar="ENTRY", help="Show this entry's reward log instead.")
+@opt.several("--asset assets", "Only this asset.")
+@opt.several("--model models", "Only this model.")
+@opt.several("--architecture architectures", "Only this architecture.")
+@opt.option("--from first", "From this day on.")
+@opt.option("--to last", "Up to this day.")
+@opt.option("--rewards=ENTRY rewarded", "Show this entry's reward log instead.")
 @json_option
 def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wanted: Any) -> None:
     """Show the standings, with intervals and the probability of being first.
@@ -225,15 +201,23 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
     --rewards shows what an entry was told about its decisions, in a season with the rule feedback.
     """
     _need_extra()
-    if rewarded is not None:
-        _show_rewards(db, id, rewarded, as_json)
-        return
     from tradeassay.arena.queries.seasons import opened_season
+
+    if rewarded is not None:
+        from tradeassay.arena.queries.decisions import experiences
+
+        with opened_season(db, id) as (store, season):
+            paid = experiences(store, season.id, rewarded)
+        told = [(p.packet.symbol, p.packet.date, p.action, str(p.position), f"{p.reward:+.5f}") for p in paid]
+        columns = ("asset", "session", "action", "position", "reward")
+        print_rows(paid, as_json, f"rewards of '{rewarded}'", columns, told)
+        return
     from tradeassay.arena.queries.snapshot import board_of
     from tradeassay.arena.season import BASELINE
     from tradeassay.arena.standings import Filter
-    from tradeassay.arena.web.pages import names_of
+    from tradeassay.arena.web.pages import FORMS, names_of
     from tradeassay.arena.web.words import words
+    from tradeassay.report.formatting import paste_cell, shown
 
     board = board_of(db, id, Filter(**{name: value or None for name, value in wanted.items()}))
     if as_json:
@@ -242,7 +226,14 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
     days = f", {board.first} to {board.last}" if board.first else ""
     with opened_season(db, board.season) as (_, season):
         names = names_of(words("en"), season)  # as its page calls them
-    rows = [_row(row, names.get(row.entry, row.label)) for row in board.rows]
+    rows = []  # in the forms of the season's page
+    for row in board.rows:
+        spans = (("CR", row.measures["CR"]), ("excess", row.excess))
+        single = (("SR", row.measures["SR"]), ("MDD", row.measures["MDD"]), ("best", row.best))
+        cells = [paste_cell(measure, FORMS[name]).text for name, measure in spans]
+        cells += [shown(measure, FORMS[name]).text for name, measure in single]
+        rank = "" if row.rank is None else str(row.rank)
+        rows.append((rank, names.get(row.entry, row.label), *cells, str(row.failed), str(row.missed)))
     print_table(f"season '{board.season}'{days}", _COLUMNS, rows, heads=2)
     for row in board.rows:
         if row.rank is None and row.entry != BASELINE:
@@ -253,16 +244,16 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
 
 
 _AMENDS = {
-    "join": "ENTRY [NAME=VALUE...]",
-    "withdraw": "ENTRY",
-    "rename": "ENTRY label=TEXT",
-    "add": "ASSET [NAME=VALUE...]",
-    "retire": "ASSET",
-    "reopen": "SESSION",
-    "extend": "DAY",
-    "rule": "NAME=VALUE",
+    **{"join": "ENTRY [NAME=VALUE...]", "withdraw": "ENTRY", "rename": "ENTRY label=TEXT"},
+    **{
+        "add": "ASSET [NAME=VALUE...]",
+        "retire": "ASSET",
+        "reopen": "SESSION",
+        "extend": "DAY",
+        "rule": "NAME=VALUE",
+    },
 }
-_DOORS = {"register": "ENTRY", "revoke": "ENTRY", "approve": "ENTRY", "decline": "ENTRY"}
+_DOORS = dict.fromkeys(("register", "revoke", "approve", "decline"), "ENTRY")
 _ACTIONS = {
     **{name: ("day", "by", "key") for name in (*_AMENDS, "approve")},
     "register": ("address", "renew"),
@@ -277,20 +268,16 @@ _ACTIONS = {
 @click.argument("action", type=click.Choice(list(_ACTIONS)))
 @click.argument("what", nargs=-1)
 @_season_id
-@click.option("--address", help="register: where the agent is asked (http or https); without one it polls.")
-@click.option("--renew", is_flag=True, help="register: give a new token; the old one stops working.")
-@click.option("--revoke", is_flag=True, help="key: revoke it instead.")
-@click.option(
-    "--day", metavar="DAY", help="The first session of what begins, the last of what ends. Default: now."
-)
-@click.option("--by", metavar="NAME", help="Who decides or amends. Default: operator.")
-@click.option(
-    "--sign",
-    "key",
-    metavar="KEY",
+@opt.option("--address", "register: where the agent is asked (http or https); without one it polls.")
+@opt.flag("--renew", "register: give a new token; the old one stops working.")
+@opt.flag("--revoke", "key: revoke it instead.")
+@opt.option("--day=DAY", "The first session of what begins, the last of what ends. Default: now.")
+@opt.option("--by=NAME", "Who decides or amends. Default: operator.")
+@opt.option(
+    "--sign=KEY key",
+    "The private SSH key of the operator that the season's spec names.",
     envvar="TRADEASSAY_ARENA_KEY",
     show_envvar=True,
-    help="The private SSH key of the operator that the season's spec names.",
 )
 @_db
 @json_option
@@ -316,39 +303,56 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
     """
     _need_extra()
     from tradeassay.arena.queries.seasons import opened_season
+    from tradeassay.core.time import WallClock, iso
 
     for name, value in given.items():
         if value and name != "key" and name not in _ACTIONS[action]:
             raise click.UsageError(f"--{name} means nothing to 'amend {action}'")
     if action == "key":
-        _give_key(what, db, revoke=given["revoke"], as_json=as_json)
+        from tradeassay.arena.api.doors import house_key
+
+        if not 1 <= len(what) <= 2 or what[0] not in ("operator", "expert"):
+            raise click.UsageError("amend key takes operator or expert, and a NAME")
+        kind, name = what[0], what[-1] if len(what) == 2 else "operator"
+        made = house_key(db, "operator" if kind == "operator" else "expert", name, revoke=given["revoke"])
+        if as_json:
+            print_json({"kind": kind, "name": name, "key": made})
+        elif made is not None:
+            click.echo(made)
+        else:
+            say(f"the key of {kind} '{name}' is revoked")
         return
-    takes = _AMENDS.get(action) or _DOORS.get(action)
+    takes, now = _AMENDS.get(action) or _DOORS.get(action), iso(WallClock().now())
     if takes is not None and (not what or (len(what) > 1 and "=" not in takes)):
         raise click.UsageError(f"amend {action} takes {'one ' if '=' not in takes else ''}{takes}")
     with opened_season(db, id) as (store, season):
         if action in _AMENDS:
-            _amend(store, season, action, what, given, as_json=as_json)
+            _amend(store, season, action, what, now, given, as_json=as_json)
         elif action == "bar":
-            _bars(store, season, what, given["by"] or "operator", as_json=as_json)
+            _bars(store, season, what, given["by"] or "operator", now, as_json=as_json)
         else:
-            _doors(store, season, action, what, given, as_json=as_json)
+            _doors(store, season, action, what, now, given, as_json=as_json)
 
 
 def _amend(
-    store: Store, season: Season, action: str, what: tuple[str, ...], given: dict[str, Any], *, as_json: bool
+    store: Store,
+    season: Season,
+    action: Any,
+    what: tuple[str, ...],
+    now: str,
+    given: dict[str, Any],
+    *,
+    as_json: bool,
 ) -> None:
     from tradeassay.arena.amending import Asked, amend, parse_values
-    from tradeassay.core.time import WallClock, iso
 
-    name = what[0].partition("=")[0] if action == "rule" else what[0]
     asked = Asked(
-        change=action,  # type: ignore[arg-type]  # one of the changes
-        what=name,
+        change=action,
+        what=what[0].partition("=")[0] if action == "rule" else what[0],
         values=parse_values(what if action == "rule" else what[1:]),
         day=given["day"],
         by=given["by"] or "operator",
-        now=iso(WallClock().now()),
+        now=now,
         key=Path(given["key"]) if given["key"] else None,
     )
     made = amend(store, season, asked)
@@ -360,13 +364,18 @@ def _amend(
 
 
 def _doors(
-    store: Store, season: Season, action: str, what: tuple[str, ...], given: dict[str, Any], *, as_json: bool
+    store: Store,
+    season: Season,
+    action: str,
+    what: tuple[str, ...],
+    now: str,
+    given: dict[str, Any],
+    *,
+    as_json: bool,
 ) -> None:
     from tradeassay.arena.api.doors import Doors
-    from tradeassay.core.errors import UserError
-    from tradeassay.core.time import WallClock, iso
 
-    doors, now = Doors(store), iso(WallClock().now())
+    doors = Doors(store)
     if action == "applicants":
         found = doors.applicants(season.id)
         columns = ("entry", "status", "at", "label", "address", "contact")
@@ -388,34 +397,17 @@ def _doors(
         return
     if action == "revoke" and not doors.revoke(season.id, entry, now=now):
         raise UserError(f"entry '{entry}' has no token", hint="tradeassay arena amend register gives one")
-    if action == "approve":
-        settings = doors.applicant(season.id, entry)
-        wanted = ["architecture=http", *([f"label={settings.label}"] if settings.label else [])]
-        if all(one.id != entry for one in season.entries):
-            _amend(store, season, "join", (entry, *wanted), given, as_json=as_json)
+    if action == "approve" and all(one.id != entry for one in season.entries):
+        label = doors.applicant(season.id, entry).label
+        wanted = ("architecture=http", *([f"label={label}"] if label else []))
+        _amend(store, season, "join", (entry, *wanted), now, given, as_json=as_json)
     if action in ("approve", "decline"):
         doors.judge(season.id, entry, approve=action == "approve", now=now)
     say(f"{entry}: {action}d" if action.endswith("e") else f"{entry}: {action}")
 
 
-def _give_key(what: tuple[str, ...], db: str, *, revoke: bool, as_json: bool) -> None:
-    from tradeassay.arena.api.doors import house_key
-
-    if not 1 <= len(what) <= 2 or what[0] not in ("operator", "expert"):
-        raise click.UsageError("amend key takes operator or expert, and a NAME")
-    kind, name = what[0], what[-1] if len(what) == 2 else "operator"
-    made = house_key(db, "operator" if kind == "operator" else "expert", name, revoke=revoke)
-    if as_json:
-        print_json({"kind": kind, "name": name, "key": made})
-    elif made is not None:
-        click.echo(made)
-    else:
-        say(f"the key of {kind} '{name}' is revoked")
-
-
-def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, *, as_json: bool) -> None:
+def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, now: str, *, as_json: bool) -> None:
     from tradeassay.arena.rounds.prices import held_bars_of, say_word
-    from tradeassay.core.time import WallClock, iso
 
     if not what:
         found = held_bars_of(store, season.id)
@@ -426,7 +418,6 @@ def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, *, as_js
     if len(what) != 3 or what[2] not in ("accept", "refuse"):
         raise click.UsageError("amend bar takes ASSET, SESSION and accept or refuse")
     asset, session, word = what
-    now = iso(WallClock().now())
     say_word(store, season.id, asset, session, "accept" if word == "accept" else "refuse", by, now)
     if as_json:
         print_json({"season": season.id, "asset": asset, "session": session, "word": word, "by": by})
@@ -456,65 +447,25 @@ def health(db: str, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _show_rewards(db: str, season: str | None, entry: str, as_json: bool) -> None:
-    from tradeassay.arena.queries.decisions import experiences
-    from tradeassay.arena.queries.seasons import opened_season
-
-    with opened_season(db, season) as (store, chosen):
-        found = experiences(store, chosen.id, entry)
-    rows = [
-        (one.packet.symbol, one.packet.date, one.action, str(one.position), f"{one.reward:+.5f}") for one in found
-    ]
-    columns = ("asset", "session", "action", "position", "reward")
-    print_rows(found, as_json, f"rewards of '{entry}'", columns, rows)
-
-
 _COLUMNS = (
     *(">rank", "agent", ">return (95% interval)", ">against buy and hold"),
     *(">Sharpe", ">max drawdown", ">P(first)", ">failed", ">missed"),
 )
 
 
-def _row(row: Standing, name: str) -> tuple[str, ...]:
-    """Return a standing in the forms of the season's page."""
-    from tradeassay.arena.web.pages import FORMS
-    from tradeassay.report.formatting import paste_cell, shown
-
-    single = (("SR", row.measures["SR"]), ("MDD", row.measures["MDD"]), ("best", row.best))
-    return (
-        "" if row.rank is None else str(row.rank),
-        name,
-        paste_cell(row.measures["CR"], FORMS["CR"]).text,
-        paste_cell(row.excess, FORMS["excess"]).text,
-        *(shown(measure, FORMS[name]).text for name, measure in single),
-        str(row.failed),
-        str(row.missed),
-    )
-
-
 def _chosen(replay: str | None, file: Path | None, convention: str, seed: int) -> Season | None:
-    from tradeassay.core.errors import UserError
+    import msgspec
+
+    from tradeassay.arena.season import demo_season, load_season
 
     if replay is not None and file is not None:
         raise UserError("two seasons were named", hint="give --replay or --season, not both")
     if file is not None:
-        from tradeassay.arena.season import load_season
-
         return load_season(file)
-    if replay is None:
-        return None
-    import msgspec
-
-    from tradeassay.arena.season import demo_season
-
-    season = demo_season(seed)
-    if convention == "paper":
+    season = None if replay is None else demo_season(seed)
+    if season is not None and convention == "paper":
         season = msgspec.structs.replace(season, id=f"{season.id}-paper", convention="paper")
     return season
-
-
-SEAT = "you"
-"""The entry of whoever joins the built-in season with --open."""
 
 
 def _with_seat(season: Season | None) -> Season:
@@ -527,7 +478,7 @@ def _with_seat(season: Season | None) -> Season:
     season = season or demo_season()
     if any(entry.architecture in OUTSIDE for entry in season.entries):
         return season
-    seat = Entry(id=SEAT, architecture="http", label="Your agent")
+    seat = Entry(id="you", architecture="http", label="Your agent")
     return msgspec.structs.replace(season, id=f"{season.id}-open"[:64], entries=(*season.entries, seat))
 
 
@@ -539,7 +490,6 @@ def _or_stalled(play: Callable[[], _T]) -> _T:
     from sqlalchemy.exc import SQLAlchemyError
 
     from tradeassay.arena.rounds.running import Stalled
-    from tradeassay.core.errors import UserError
 
     try:
         return play()
@@ -551,7 +501,5 @@ def _or_stalled(play: Callable[[], _T]) -> _T:
 
 
 def _need_extra() -> None:
-    from tradeassay.core.errors import require
-
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         require(module, "arena")

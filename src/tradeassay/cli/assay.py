@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._options import (
-    COUNT,
-    NATURAL,
-    FoldedCommand,
-    add_options,
-    advanced,
-    executor_option,
-    file_option,
-    find_run,
-    option,
-    out_option,
-    page_option,
-    refuse_seal,
-    several,
-    workers_option,
-)
 from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say, written_page
 from tradeassay.core.errors import UserError
 
@@ -36,12 +21,10 @@ if TYPE_CHECKING:
     from tradeassay.core.measure import Measure
     from tradeassay.runs import Run
 
-_trades_options = add_options(
+_trades_options = opt.add_options(
     (
-        advanced("--names", type=COUNT, help="For a table of returns: how many names were held."),
-        advanced(
-            "--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover."
-        ),
+        opt.advanced("--names", "For a table of returns: how many names were held.", type=opt.COUNT),
+        opt.advanced("--turnover", "For a table of returns: yearly one-way turnover.", type=click.FloatRange(0.0)),
     )
 )
 _TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".ods")
@@ -85,66 +68,42 @@ def assay() -> None:
     """
 
 
-_trials = option(
-    "--trials", type=COUNT, default=1, help="How many strategies were tried before this one was shown."
+_trials = opt.option(
+    "--trials", "How many strategies were tried before this one was shown.", type=opt.COUNT, default=1
 )
-_watched = click.option(
-    "--watched", is_flag=True, help="It still grows and is looked at again: intervals that hold however often."
-)
-_capacity = advanced("--capacity", is_flag=True, help="Show what larger accounts would have left of the edge.")
-_portfolios = advanced(
+_watched = opt.flag("--watched", "It still grows and is looked at again: intervals that hold however often.")
+_capacity = opt.advanced("--capacity", "Show what larger accounts would have left of the edge.", is_flag=True)
+_portfolios = opt.advanced(
     "--portfolios",
-    type=NATURAL,
+    "Random portfolios of the luck baseline (fewer where that is enough); 0 for none.",
+    type=opt.NATURAL,
     default=10_000,
-    help="Random portfolios of the luck baseline (fewer where that is enough); 0 for none.",
 )
 
 
-@assay.command("run", cls=FoldedCommand)
+@assay.command("run", cls=opt.FoldedCommand)
 @click.argument("run")
-@several("--agent", "agents", metavar="NAME", help="Only this agent of the run; repeat for several.")
-@page_option("page. Default: report.html in its folder, RUN-assay.html for --agent")
+@opt.several("--agent=NAME agents", "Only this agent of the run; repeat for several.")
+@opt.page("page. Default: report.html in its folder, RUN-assay.html for --agent")
 @_trials
 @_watched
 @_portfolios
-@click.option("--leak-test", is_flag=True, help="Replay every session with the future changed; no model is asked.")
-@click.option(
-    "--leak-sessions", type=click.IntRange(2), metavar="N", help="Only the first N sessions of the leak test."
-)
-@click.option(
-    "--robustness",
-    is_flag=True,
-    help="Repeat the run with other costs, delay, names and news; no model is asked again.",
-)
-@several(
-    "--recall",
-    "recalls",
-    metavar="FILE|ask",
-    help="What its models remember: a record of memory recall or counterfactual (repeat), or ask them now.",
+@opt.flag("--leak-test", "Replay every session with the future changed; no model is asked.")
+@opt.option("--leak-sessions=N", "Only the first N sessions of the leak test.", type=click.IntRange(2))
+@opt.flag("--robustness", "Repeat the run with other costs, delay, names and news; no model is asked again.")
+@opt.several(
+    "--recall=FILE|ask recalls",
+    "What its models remember: a record of memory recall or counterfactual (repeat), or ask them now.",
 )
 @_capacity
-@click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
-@click.option("--rationales", is_flag=True, help="Count reasons that name things the model had not been shown.")
-@out_option
-@workers_option
-@executor_option()
+@opt.flag("--regimes", "Show every agent in rising, falling, V-shaped and flat markets.")
+@opt.flag("--rationales", "Count reasons that name things the model had not been shown.")
+@opt.out
+@opt.workers
+@opt.executor()
 @json_option
 def assay_run(
-    run: str,
-    agents: tuple[str, ...],
-    page: Path | None,
-    trials: int,
-    watched: bool,
-    portfolios: int,
-    leak_test: bool,
-    leak_sessions: int | None,
-    recalls: tuple[str, ...],
-    out: Path,
-    workers: int | None,
-    executor: Any,
-    as_json: bool,
-    capacity: bool,
-    **asked: bool,
+    run: str, agents: tuple[str, ...], page: Path | None, out: Path, as_json: bool, capacity: bool, **given: Any
 ) -> None:
     """Say what a recorded run is made of."""
     from tradeassay.assay import study_run
@@ -156,20 +115,17 @@ def assay_run(
     from tradeassay.runs import Run
     from tradeassay.runs.verify.attested import vouched
 
-    folder = find_run(run, out)
-    recorded, spread = Run.load(folder), Spread(executor=executor, workers=workers)
-    wanted: list[Any] = [study for study, chosen in asked.items() if chosen]
-    studies = study_run(recorded, wanted) if wanted else None
-    leaks = None
-    if leak_test or leak_sessions is not None:
-        tests = LeakTestConfig(sessions=leak_sessions)
+    folder = opt.find_run(run, out)
+    recorded, spread = Run.load(folder), Spread(executor=given["executor"], workers=given["workers"])
+    wanted: list[Any] = [study for study in ("robustness", "regimes", "rationales") if given[study]]
+    studies, leaks = study_run(recorded, wanted) if wanted else None, None
+    if given["leak_test"] or given["leak_sessions"] is not None:
+        tests = LeakTestConfig(sessions=given["leak_sessions"])
         leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
-    memory = [
-        one
-        for name in recalls
-        for one in (ask_models(recorded, say=say) if name == "ask" else [read_record(Path(name))])
-    ]
-    config = VerdictConfig(trials=trials, portfolios=portfolios, watched=watched)
+    memory = []
+    for name in given["recalls"]:
+        memory += ask_models(recorded, say=say) if name == "ask" else [read_record(Path(name))]
+    config = VerdictConfig(**{name: given[name] for name in ("trials", "portfolios", "watched")})
     made = assay_of(recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
     # Of some agents: beside the run, whose own page shows what is recorded.
     usual: Path | None = Path(f"{folder.name}-assay.html")
@@ -185,62 +141,46 @@ def assay_run(
     _show_verdicts(made, page, usual, as_json, studies, run=recorded, capacity=capacity)
 
 
-@assay.command("file", cls=FoldedCommand)
+@assay.command("file", cls=opt.FoldedCommand)
 @click.argument("table", metavar="FILE")
-@click.option(
-    "--against", metavar="MARKET", help="sp500, nasdaq, us-market, a file of a benchmark's returns, or a column."
-)
-@click.option("--cash", metavar="FILE", help="What cash earned: a file, or french; none for returns beyond it.")
-@click.option(
-    "--factors", metavar="FILE", help="Returns of styles, a column each (RF and Mkt-RF among them), or french."
-)
-@click.option("--dataset", metavar="NAME", help="The data set with the prices of what was held.")
-@advanced("--universe", metavar="NAME", default="all", help="An index of the data set, or all.")
-@file_option("--weights", "The weights that were held, beside a table of returns.")
-@click.option("--prices", metavar="FILE", help="For a trade log: bars of what was traded, instead of --dataset.")
-@click.option(
-    "--cash-at-start", type=click.FloatRange(0.0, min_open=True), help="For a trade log: what it began with."
-)
-@advanced("--until", metavar="DAY", help="For a trade log: hold on after its last trade.")
-@advanced("--symbol", metavar="NAME", help="For a list of decisions: what was bought and sold.")
-@click.option(
+@opt.option("--against=MARKET", "sp500, nasdaq, us-market, a file of a benchmark's returns, or a column.")
+@opt.option("--cash=FILE", "What cash earned: a file, or french; none for returns beyond it.")
+@opt.option("--factors=FILE", "Returns of styles, a column each (RF and Mkt-RF among them), or french.")
+@opt.option("--dataset=NAME", "The data set with the prices of what was held.")
+@opt.advanced("--universe=NAME", "An index of the data set, or all.", default="all")
+@opt.option("--weights=FILE", "The weights that were held, beside a table of returns.", type=opt.THERE)
+@opt.option("--prices=FILE", "For a trade log: bars of what was traded, instead of --dataset.")
+@opt.option("--cash-at-start", "For a trade log: what it began with.", type=click.FloatRange(0.0, min_open=True))
+@opt.advanced("--until=DAY", "For a trade log: hold on after its last trade.")
+@opt.advanced("--symbol=NAME", "For a list of decisions: what was bought and sold.")
+@opt.option(
     "--between",
+    "For weights: what sessions without a row mean. Default: hold where rows are rare, or asked.",
     type=click.Choice(["cash", "hold"]),
-    help="For weights: what sessions without a row mean. Default: hold where rows are rare, or asked.",
 )
-@page_option("page. Default: FILE-assay.html")
+@opt.page("page. Default: FILE-assay.html")
 @_trials
 @_watched
-@click.option("--column", help="The account's column.")
-@click.option(
+@opt.option("--column", "The account's column.")
+@opt.option(
     "--unit",
+    "What the numbers are. Default: guessed from their size.",
     type=click.Choice(["fraction", "percent", "basis points"]),
-    help="What the numbers are. Default: guessed from their size.",
 )
-@click.option("--dates", type=click.Choice(["dmy", "mdy"]), help="Which way 03/04/2024 is read.")
-@advanced(
+@opt.option("--dates", "Which way 03/04/2024 is read.", type=click.Choice(["dmy", "mdy"]))
+@opt.advanced(
     "--dividends",
+    "The most that the market's returns leave out a year; 0 for none.",
     type=click.FloatRange(0.0, 1.0),
     default=0.025,
-    help="The most that the market's returns leave out a year; 0 for none.",
 )
-@advanced("--interest", type=click.FloatRange(0.0, 1.0), default=0.05, help="The most that cash earned in a year.")
+@opt.advanced("--interest", "The most that cash earned in a year.", type=click.FloatRange(0.0, 1.0), default=0.05)
 @_portfolios
-@advanced("--benchmark", metavar="ID", help="The benchmark whose rules a luck baseline follows.")
+@opt.advanced("--benchmark=ID", "The benchmark whose rules a luck baseline follows.")
 @_capacity
 @_trades_options
 @json_option
-def assay_file(
-    table: str,
-    weights: Path | None,
-    page: Path | None,
-    column: str | None,
-    unit: Any,
-    dates: Any,
-    capacity: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **given: Any) -> None:
     """Say what an account of your own is made of.
 
     FILE is a Parquet or CSV table of returns or values (date, return), of weights (date, symbol, weight), or a
@@ -250,24 +190,24 @@ def assay_file(
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig, assay as assay_of
     from tradeassay.data.tables.account import TableReading
 
-    refuse_seal(table)
+    opt.refuse_seal(table)
     if not Path(table).is_file():
         raise UserError(f"no file {table}", hint="check the path")
-    config = VerdictConfig(
-        **{name: given.pop(name) for name in ("trials", "portfolios", "dividends", "interest", "watched")}
-    )
-    reading = TableReading(unit=unit, dates=dates, column=column)
+    judged = ("trials", "portfolios", "dividends", "interest", "watched")
+    config = VerdictConfig(**{name: given.pop(name) for name in judged})
+    reading = TableReading(**{name: given.pop(name) for name in ("unit", "dates", "column")})
+    weights = given.pop("weights")
     own = OwnAccount(weights=None if weights is None else str(weights), returns=table, reading=reading, **given)
     usual = Path(table).with_name(f"{Path(table).stem}-assay.html")
     _show_verdicts(assay_of(own, config), page, usual, as_json, capacity=capacity)
 
 
 @assay.command("self-test")
-@option("--worlds", type=COUNT, default=10, help="Synthetic worlds to judge agents in.")
+@opt.option("--worlds", "Synthetic worlds to judge agents in.", type=opt.COUNT, default=10)
 @_trials
 @_portfolios
-@workers_option
-@executor_option()
+@opt.workers
+@opt.executor()
 @json_option
 def self_test(
     worlds: int, trials: int, portfolios: int, workers: int | None, executor: Any, as_json: bool
@@ -299,87 +239,59 @@ def _show_verdicts(
 ) -> None:
     """Print the verdicts and write the page: where it was asked for, else at its usual place unless for JSON. That
     of a run is in its folder where ``usual`` is None."""
+    from tradeassay.assay.verdict.record import money_words
     from tradeassay.report import print_verdicts, write_html
 
     if as_json:
         print_json(made if studies is None else {"assay": made, "studies": studies})
     else:
         print_verdicts(made)
-        if capacity:
-            _print_capacity(made)
-        if studies is not None:
-            _print_studies(studies)
+    rows = []
+    for one in made.agents if capacity and not as_json else ():
+        known = one.capacity
+        if known is None:
+            why = "it has no edge before impact, or the usual amounts of what it traded are not known"
+            say(f"{one.agent}: no size is known: {why}")
+            continue
+        say(f"{one.agent}: {known.sentence}")
+        for size, edge in zip(known.sizes, known.edges, strict=True):
+            ends = "" if edge.low is None else f"{edge.low:+.1%} to {edge.high:+.1%}"
+            rows.append((one.agent, money_words(size), _cell(edge), ends))
+    if rows:
+        print_table("capacity: the edge a year of larger accounts", ("agent", "size", "edge", "interval"), rows)
+    if studies is not None and not as_json:
+        _print_studies(studies)
     if page is not None or not as_json:
         place = page or usual
         say(f"page: {write_html(made, place) if run is None else written_page(run, place, assay=made)}")
 
 
-def _print_capacity(made: Assay) -> None:
-    """Print what larger accounts would have left; say why where that is not known."""
-    from tradeassay.assay.verdict.record import money_words
-
-    rows = []
-    for one in made.agents:
-        known = one.capacity
-        for size, edge in () if known is None else zip(known.sizes, known.edges, strict=True):
-            ends = "" if edge.low is None else f"{edge.low:+.1%} to {edge.high:+.1%}"
-            rows.append((one.agent, money_words(size), _cell(edge), ends))
-        say(
-            f"{one.agent}: no size is known: it has no edge before impact, or the usual amounts of what it traded "
-            "are not known"
-            if known is None
-            else f"{one.agent}: {known.sentence}"
-        )
-    if rows:
-        print_table("capacity: the edge a year of larger accounts", ("agent", "size", "edge", "interval"), rows)
-
-
 def _print_studies(studies: Studies) -> None:
     if studies.robustness is not None:
+        changes = ("return_change", "edge_change", "decisions_changed", "obeyed")
         columns = ("agent", "disturbance", "variant", "return", "edge", "decisions changed", "obeyed")
-        print_table(
-            "robustness: change a year when disturbed",
-            columns,
-            (
-                (
-                    one.agent,
-                    one.disturbance,
-                    one.variant,
-                    _cell(one.return_change),
-                    _cell(one.edge_change),
-                    _cell(one.decisions_changed),
-                    _cell(one.obeyed),
-                )
-                for one in studies.robustness.scores
-            ),
-        )
+        rows = [
+            (one.agent, one.disturbance, one.variant, *(_cell(getattr(one, name)) for name in changes))
+            for one in studies.robustness.scores
+        ]
+        print_table("robustness: change a year when disturbed", columns, rows)
         for note in studies.robustness.notes:
             say(note)
     if studies.regimes is not None:
         shown = ("return", "against the index", "selection", "sharpe", "max_drawdown")
-        print_table(
-            "regimes: a year's pace in each",
-            ("agent", "market", "sessions", *shown),
-            (
-                (
-                    one.agent,
-                    one.regime,
-                    str(one.sessions),
-                    *(_cell(one.measures.get(name), ratio=name == "sharpe") for name in shown),
-                )
-                for one in studies.regimes
-            ),
-        )
+        rows = []
+        for part in studies.regimes:
+            cells = (_cell(part.measures.get(name), ratio=name == "sharpe") for name in shown)
+            rows.append((part.agent, part.regime, str(part.sessions), *cells))
+        print_table("regimes: a year's pace in each", ("agent", "market", "sessions", *shown), rows)
     if studies.rationales is not None:
-        rows = studies.rationales.rows
-        print_table(
-            "rationales: reasons that name something unseen",
-            ("agent", "mask", "reasons", "any", *(rows[0].shares if rows else ())),
-            (
-                (one.agent, one.arm, str(one.reasons), _cell(one.any), *map(_cell, one.shares.values()))
-                for one in rows
-            ),
-        )
+        found = studies.rationales.rows
+        columns = ("agent", "mask", "reasons", "any", *(found[0].shares if found else ()))
+        rows = [
+            (one.agent, one.arm, str(one.reasons), _cell(one.any), *map(_cell, one.shares.values()))
+            for one in found
+        ]
+        print_table("rationales: reasons that name something unseen", columns, rows)
 
 
 def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
@@ -390,33 +302,18 @@ def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
 
 @click.command()
 @click.argument("run")
-@out_option
-@several("--agent", "agents", metavar="NAME", help="Only this agent of the run; repeat for several.")
-@option("--portfolios", type=click.IntRange(100), default=10_000, help="How many.")
-@option("--seed", type=NATURAL, default=0, help="Draws other portfolios.")
-@option("--by", type=click.Choice(["return", "sharpe"]), default="return", help="What to rank by.")
-@click.option(
-    "--benchmark", metavar="ID", help="For a table of returns: the benchmark whose market and rules are used."
-)
-@click.option(
-    "--dataset", metavar="NAME", help="For a table of returns: a data set other than the benchmark's own."
-)
+@opt.out
+@opt.several("--agent=NAME agents", "Only this agent of the run; repeat for several.")
+@opt.option("--portfolios", "How many.", type=click.IntRange(100), default=10_000)
+@opt.option("--seed", "Draws other portfolios.", type=opt.NATURAL, default=0)
+@opt.option("--by", "What to rank by.", type=click.Choice(["return", "sharpe"]), default="return")
+@opt.option("--benchmark=ID", "For a table of returns: the benchmark whose market and rules are used.")
+@opt.option("--dataset=NAME", "For a table of returns: a data set other than the benchmark's own.")
 @_trades_options
-@workers_option
-@executor_option()
+@opt.workers
+@opt.executor()
 @json_option
-def luck(
-    run: str,
-    out: Path,
-    agents: tuple[str, ...],
-    portfolios: int,
-    seed: int,
-    by: Literal["return", "sharpe"],
-    workers: int | None,
-    executor: Any,
-    as_json: bool,
-    **stated: Any,
-) -> None:
+def luck(run: str, out: Path, agents: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Rank a result among random portfolios with the same rules, turnover and costs.
 
     RUN is a recorded run, or a Parquet or CSV file with the columns date and return. Random portfolios trade when
@@ -424,37 +321,33 @@ def luck(
     --names and --turnover.
     """
     from tradeassay.assay.luck import LuckConfig, luck_of_run
+    from tradeassay.core.executors import Spread
+    from tradeassay.report.numbers import written
 
-    path, config = Path(run), LuckConfig(portfolios=portfolios, seed=seed, by=by)
+    path, spread = Path(run), Spread(executor=given.pop("executor"), workers=given.pop("workers"))
+    config = LuckConfig(**{name: given.pop(name) for name in ("portfolios", "seed", "by")})
     if path.is_file():
         from tradeassay.assay import OwnAccount, luck_of_file
 
-        found: tuple[Luck, ...] = (luck_of_file(OwnAccount(returns=str(path), **stated), config),)
+        found: tuple[Luck, ...] = (luck_of_file(OwnAccount(returns=str(path), **given), config),)
     else:
-        from tradeassay.core.executors import Spread
         from tradeassay.runs import Run
 
-        recorded, spread = Run.load(find_run(run, out)), Spread(executor=executor, workers=workers)
-        found = luck_of_run(recorded, agents=agents, config=config, spread=spread)
-    print_rows(found, as_json, f"luck of '{path.name}'", _LUCK, map(_luck_row, found))
+        found = luck_of_run(Run.load(opt.find_run(run, out)), agents=agents, config=config, spread=spread)
+    rows = []
+    for one in found:
+        cells = ["", "", "", "", "", "", str(one.reason)]
+        if one.place is not None:
+            place, share = one.place, one.place.percentile
+            form = "change" if place.by == "return" else "signed"
+            cells = [written(value, form) for value in (place.value, place.low, place.median, place.high)]
+            span = "" if share.low is None else f"{share.low:.0%} to {share.high:.0%}"
+            cells += [f"{share.value:.1%}", span, share.note or ""]
+        rows.append((one.agent, str(one.seed), *cells))
+    columns = ("agent", "seed", "result", "random 5 %", "median", "95 %", "better than", "interval", "note")
+    print_rows(found, as_json, f"luck of '{path.name}'", columns, rows)
     if not as_json:
         say("better than: share of random portfolios with the same trades in other names that did worse")
-
-
-_LUCK = ("agent", "seed", "result", "random 5 %", "median", "95 %", "better than", "interval", "note")
-
-
-def _luck_row(one: Luck) -> tuple[str, ...]:
-    place = one.place
-    if place is None:
-        return (one.agent, str(one.seed), *[""] * 6, str(one.reason))
-    from tradeassay.report.numbers import written
-
-    form = "change" if place.by == "return" else "signed"
-    numbers = [written(value, form) for value in (place.value, place.low, place.median, place.high)]
-    share = place.percentile
-    span = "" if share.low is None else f"{share.low:.0%} to {share.high:.0%}"
-    return (one.agent, str(one.seed), *numbers, f"{share.value:.1%}", span, share.note or "")
 
 
 _SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
@@ -462,21 +355,18 @@ _SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 @click.command()
 @click.argument("run", required=False)
-@out_option
-@option("--ir", type=float, default=1.0, help="The yearly information ratio to detect.")
-@option("--sessions", type=COUNT, default=252, help="Sessions played.")
-@option("--seeds", type=COUNT, default=1, help="Repetitions of the agent.")
-@option("--level", type=_SHARE, default=0.95, help="Confidence level of the test.")
-@option("--power", type=_SHARE, default=0.8, help="Probability of detecting the ratio.")
-@option("--agents", "comparisons", type=COUNT, default=1, help="Agents judged together.")
-@option(
-    "--seed-correlation",
-    type=click.FloatRange(0.0, 1.0),
-    default=0.5,
-    help="Correlation of two seeds' active returns.",
+@opt.out
+@opt.option("--ir", "The yearly information ratio to detect.", type=float, default=1.0)
+@opt.option("--sessions", "Sessions played.", type=opt.COUNT, default=252)
+@opt.option("--seeds", "Repetitions of the agent.", type=opt.COUNT, default=1)
+@opt.option("--level", "Confidence level of the test.", type=_SHARE, default=0.95)
+@opt.option("--power", "Probability of detecting the ratio.", type=_SHARE, default=0.8)
+@opt.option("--agents comparisons", "Agents judged together.", type=opt.COUNT, default=1)
+@opt.option(
+    "--seed-correlation", "Correlation of two seeds' active returns.", type=click.FloatRange(0.0, 1.0), default=0.5
 )
-@option(
-    "--autocorrelation", type=click.FloatRange(-0.9, 0.9), default=0.0, help="Autocorrelation of active returns."
+@opt.option(
+    "--autocorrelation", "Autocorrelation of active returns.", type=click.FloatRange(-0.9, 0.9), default=0.0
 )
 @json_option
 def power(run: str | None, out: Path, ir: float, autocorrelation: float, as_json: bool, **planned: Any) -> None:
@@ -484,11 +374,23 @@ def power(run: str | None, out: Path, ir: float, autocorrelation: float, as_json
 
     With a recorded RUN: what each of its comparisons could have shown, with the dependence measured in it.
     """
-    if run is not None:
-        _recorded_power(find_run(run, out), ir, as_json)
-        return
     from tradeassay.metrics import Design, ar1_inflation, power_summary, seeds_needed
 
+    if run is not None:
+        from tradeassay.assay.power import power_of_run
+        from tradeassay.runs import Run
+
+        found = power_of_run(Run.load(opt.find_run(run, out)), ir=ir)
+        rows: list[tuple[str, ...]] = []
+        for one in found:
+            known = one.power_summary
+            shown = ("", "") if known is None else (f"{known.smallest:.2f}", f"{known.chance:.0%}")
+            rows.append((one.cell, one.agent, *shown, one.sentence))
+        columns = ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words")
+        print_rows(found, as_json, "power", columns, rows)
+        if not as_json:
+            say("smallest ratio: the information ratio that would be found with a chance of 80 %")
+        return
     design = Design(inflation=ar1_inflation(autocorrelation), **planned)
     seen, more = power_summary(design, ir=ir), seeds_needed(ir, design)
     if as_json:
@@ -504,45 +406,17 @@ def power(run: str | None, out: Path, ir: float, autocorrelation: float, as_json
     print_table("power", ("question", "answer"), rows)
 
 
-def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
-    from tradeassay.assay.power import power_of_run
-    from tradeassay.runs import Run
-
-    found = power_of_run(Run.load(folder), ir=ir)
-    rows = []
-    for one in found:
-        seen = one.power_summary
-        shown = ("", "") if seen is None else (f"{seen.smallest:.2f}", f"{seen.chance:.0%}")
-        rows.append((one.cell, one.agent, *shown, one.sentence))
-    columns = ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words")
-    print_rows(found, as_json, "power", columns, rows)
-    if not as_json:
-        say("smallest ratio: the information ratio that would be found with a chance of 80 %")
-
-
 @click.command("leak-test")
 @click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
-@option("--benchmark", metavar="ID", default="daily-us-v1", help="The benchmark to play.")
-@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
-@click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
-@click.option("--sessions", type=click.IntRange(2), help="Decisions to test. Default: all; 40 for a model.")
-@option("--seed", type=NATURAL, default=0, help="Draws other futures.")
-@workers_option
-@executor_option()
+@opt.option("--benchmark=ID", "The benchmark to play.", default="daily-us-v1")
+@opt.option("--dataset=NAME", "A data set other than the benchmark's own.")
+@opt.option("--first=DAY", "First session, YYYY-MM-DD. Default: the benchmark's.")
+@opt.option("--sessions", "Decisions to test. Default: all; 40 for a model.", type=click.IntRange(2))
+@opt.option("--seed", "Draws other futures.", type=opt.NATURAL, default=0)
+@opt.workers
+@opt.executor()
 @json_option
-@click.pass_context
-def leak_test(
-    ctx: click.Context,
-    agents: tuple[str, ...],
-    benchmark: str,
-    dataset: str | None,
-    first: str | None,
-    sessions: int | None,
-    seed: int,
-    workers: int | None,
-    executor: Any,
-    as_json: bool,
-) -> None:
+def leak_test(agents: tuple[str, ...], benchmark: str, first: str | None, as_json: bool, **given: Any) -> None:
     """Test whether an agent's decisions depend on what lies after its clock, and say through which channel.
 
     In every session everything after the clock is replaced by another future, twice. AGENT is a registered agent
@@ -559,9 +433,9 @@ def leak_test(
 
     refuse_other_kind(benchmark, trades=True)
     window = None if first is None else Window(first=first, last=max(first, benchmarks.get(benchmark).market.last))
-    config = LeakTestConfig(sessions=sessions, seed=seed)
-    one = partial(examine, benchmark=benchmark, dataset=dataset, window=window, config=config)
-    reports = Spread(executor=executor, workers=workers).map(one, agents)
+    config = LeakTestConfig(sessions=given["sessions"], seed=given["seed"])
+    one = partial(examine, benchmark=benchmark, dataset=given["dataset"], window=window, config=config)
+    reports = Spread(executor=given["executor"], workers=given["workers"]).map(one, agents)
     if as_json:
         print_json(reports[0] if len(reports) == 1 else reports)
     else:
@@ -579,4 +453,4 @@ def leak_test(
                 say(note)
             say(report.sentence)
     if any(report.leaks for report in reports):
-        ctx.exit(1)
+        click.get_current_context().exit(1)

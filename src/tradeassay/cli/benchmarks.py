@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.cli._options import FOLDER
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, print_rows, say, say_broken
 from tradeassay.core.errors import UserError
 
@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option(
-    "--needs", "dataset", metavar="DATASET", help="Say what NAME needs and how much of it this data set has."
+@opt.option("--needs=DATASET dataset", "Say what NAME needs and how much of it this data set has.")
+@opt.option(
+    "--cards=FOLDER",
+    "Write a data card and Croissant metadata for NAME, or for every benchmark.",
+    type=opt.FOLDER,
 )
-@click.option(
-    "--cards",
-    type=FOLDER,
-    metavar="FOLDER",
-    help="Write a data card and Croissant metadata for NAME, or for every benchmark.",
-)
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of what NAME (or ama, the arena) sends.")
+@opt.flag("--schema", "Print the JSON Schema of what NAME (or ama, the arena) sends.")
 @json_option
 def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema: bool, as_json: bool) -> None:
     """List the benchmarks, show the rules of one, or say what it needs from a data set."""

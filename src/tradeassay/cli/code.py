@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._code_options import draw_of, filter_options, run_options, take_spec, take_tasks
+from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._options import (
-    COUNT,
-    FILE,
-    FOLDER,
-    NATURAL,
-    FoldedCommand,
-    add_options,
-    advanced,
-    asking_options,
-    executor_option,
-    find_run,
-    option,
-    out_option,
-    page_option,
-    split_list,
-    take_asking,
-    workers_option,
-)
 from tradeassay.cli._output import (
     finish,
     json_option,
@@ -35,43 +16,115 @@ from tradeassay.cli._output import (
     print_json,
     print_rows,
     print_table,
-    program_teller,
     say,
-    show_validation,
-    task_words,
     write_file,
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import newest
 
 if TYPE_CHECKING:
-    from tradeassay.code.bars import TaskBars
+    from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.code.evaluation import Evaluation
-    from tradeassay.code.review import ReviewBoard
-    from tradeassay.code.task import Framework
+    from tradeassay.code.task import CodeTask, Framework
+    from tradeassay.code.validation import ProgramLine, ValidationReport
 
+_FIELDS = {
+    "task": "tasks",
+    "difficulty": "difficulties",
+    "timeframe": "timeframes",
+    "family": "families",
+    "to_the_end": "early_stop",
+    "decides": "evaluate",
+    "temperature": "params",
+    "max_tokens": "params",
+}
+"""The field of a spec that an option of another name is about."""
+_NAMES = {
+    "strategies": "strategy",
+    "reviewers": "reviewer",
+    "wordings": "wording",
+    "frameworks": "framework",
+    "settings": "setting",
+    "models": "model",
+}
+
+SYSTRADE_OPTIONS = (
+    opt.several("--strategy=ID strategies", "systrade: only these strategies."),
+    opt.advanced("--iterations=N", "systrade: number of submissions. Default: 4.", type=click.IntRange(1, 10)),
+    opt.several(
+        "--reviewer=MODEL reviewers", "systrade: a model that marks submissions, blind; repeat for several."
+    ),
+    opt.advanced("--to-the-end", "systrade: continue after the target is reached.", is_flag=True),
+    opt.option("--dataset=NAME", "systrade, --task-file: stored bars, not synthetic ones."),
+    opt.advanced("--symbols=A,B", "systrade: which of the data set's symbols are the legs."),
+    opt.advanced(
+        "--splits=D,D,D",
+        "systrade: with --dataset, the days on which development and test begin and the test has ended.",
+    ),
+    opt.advanced(
+        "--minutes=N",
+        "systrade: this many minute bars, for strategies that have a minute version.",
+        type=opt.NATURAL,
+    ),
+    opt.advanced("--data-seed=N", "systrade: which synthetic year. Default: 1.", type=int),
+)
+_FILTERS = (
+    opt.advanced("--difficulty=NAME", "easy, medium or hard; repeat for several.", multiple=True),
+    opt.advanced("--timeframe=NAME", "1d, 1h, 30m, 15m, 5m or 1m.", multiple=True),
+    opt.advanced("--family=NAME", "trend, breakout, calendar ...", multiple=True),
+    opt.option("--sample=N", "Only this many of them, evenly spread.", type=opt.COUNT),
+    opt.advanced(
+        "--task-file=FILE.json", "Your copy of the public 400-task file, instead of our tasks.", type=opt.FILE
+    ),
+)
+_RUN = (
+    opt.several(
+        "-m --model=MODEL models",
+        "A model that writes programs; repeat for several.",
+        required=True,
+        callback=opt.one_each,
+    ),
+    opt.several("-t --task=ID task", "Only these tasks."),
+    *_FILTERS,
+    opt.advanced("--wording=NAME wordings", "formal (default) or conversational; repeat for both.", multiple=True),
+    opt.advanced("--framework=NAME frameworks", "backtrader (default) or frame; repeat for both.", multiple=True),
+    opt.several("--setting=NAME settings", "single-turn (default) or agentic; repeat for both."),
+    opt.option("--turns=N", "Answers per agentic task. Default: 10.", type=opt.COUNT),
+    opt.advanced(
+        "--history",
+        "What a later turn sees of the earlier ones. Default: last.",
+        type=click.Choice(["full", "last"]),
+    ),
+    opt.option("--judge=MODEL", "A language judge beside the behavioural one."),
+    opt.advanced("--strict", "quantcode: a call that the kernel refuses fails a program.", is_flag=True),
+    opt.advanced(
+        "--decides",
+        "Which judge decides the judge stage. Default: reference-first.",
+        type=click.Choice(["reference-first", "behaviour", "language", "both"]),
+    ),
+    opt.option("--seeds", "Answers per task.", type=opt.COUNT, default=1),
+    opt.advanced("--temperature", "Sampling temperature of the writer. Default: 0.", type=float),
+    opt.advanced("--max-tokens", "Longest answer of the writer. Default: 16384.", type=opt.COUNT),
+    opt.advanced(
+        "--secret=HEX",
+        "Secret that the judged markets are drawn from; give an earlier run's to repeat it. Default: random.",
+    ),
+)
 _REPORTS = (
-    page_option("scorecard of --spec"),
-    click.option("--junit", type=FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
-    click.option("--sarif", type=FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
-    click.option("--bar-log", type=FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
-    advanced(
-        "--since",
-        type=FOLDER,
-        metavar="FOLDER",
-        help="With --spec: an earlier submission; was it repaired, or changed into something else?",
+    opt.page("scorecard of --spec"),
+    opt.option("--junit=FILE", "With --spec: write the gates as JUnit XML.", type=opt.FILE),
+    opt.option("--sarif=FILE", "With --spec: write the findings as SARIF.", type=opt.FILE),
+    opt.option("--bar-log=FILE", "With --spec: write the audit log by bars as CSV.", type=opt.FILE),
+    opt.advanced(
+        "--since=FOLDER",
+        "With --spec: an earlier submission; was it repaired, or changed into something else?",
+        type=opt.FOLDER,
     ),
-    click.option(
-        "--dataset",
-        metavar="NAME",
-        help="With --spec or --task-file, or without a task: stored bars, not synthetic.",
-    ),
-    advanced("--symbols", metavar="A,B", help="With --dataset: which of its symbols is meant."),
-    advanced(
-        "--splits", metavar="D,D,D", help="With --dataset: first days of development, test, and what follows."
-    ),
-    advanced("--data-seed", type=int, default=1, help="Which of the secret's years."),
-    advanced("--years", type=COUNT, default=1, help="With --spec: D4 over so many of them, with its interval."),
+    opt.option("--dataset=NAME", "With --spec or --task-file, or without a task: stored bars, not synthetic."),
+    opt.advanced("--symbols=A,B", "With --dataset: which of its symbols is meant."),
+    opt.advanced("--splits=D,D,D", "With --dataset: first days of development, test, and what follows."),
+    opt.advanced("--data-seed", "Which of the secret's years.", type=int, default=1),
+    opt.advanced("--years", "With --spec: D4 over so many of them, with its interval.", type=opt.COUNT, default=1),
 )
 
 
@@ -80,28 +133,17 @@ def code() -> None:
     """Trading strategies written by models: run them in a sandbox and judge them by what they do."""
 
 
-@code.command(cls=FoldedCommand)
+@code.command(cls=opt.FoldedCommand)
 @click.argument("benchmark")
-@run_options
-@click.option(
-    "--slug", metavar="NAME", help="Name of the run's folder; the same slug resumes. Default: from its content."
-)
-@advanced("--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are reused.")
-@asking_options
-@out_option
-@workers_option
-@executor_option("local", ("local", "ray"))
+@opt.add_options((*_RUN, *SYSTRADE_OPTIONS))
+@opt.option("--slug=NAME", "Name of the run's folder; the same slug resumes. Default: from its content.")
+@opt.advanced("--retry-failed", "Play failed episodes again; recorded answers are reused.", is_flag=True)
+@opt.asking
+@opt.out
+@opt.workers
+@opt.executor("local", ("local", "ray"))
 @json_option
-def run(
-    benchmark: str,
-    out: Path,
-    slug: str | None,
-    workers: int | None,
-    executor: Any,
-    retry_failed: bool,
-    as_json: bool,
-    **described: Any,
-) -> int:
+def run(benchmark: str, out: Path, slug: str | None, retry_failed: bool, as_json: bool, **described: Any) -> int:
     """Have models write programs for the tasks of a benchmark.
 
     \b
@@ -113,14 +155,14 @@ def run(
     """
     from tradeassay.benchmarks.programs import code_benchmarks
     from tradeassay.core.hashing import sha256_of
-    from tradeassay.runs import CodeRun, Run, resume, run as run_spec
+    from tradeassay.runs import resume, run as run_spec
 
     benchmark = newest(benchmark, code_benchmarks())
-    asking = take_asking(described, out, benchmark)
+    how: dict[str, Any] = {name: described.pop(name) for name in ("executor", "workers")}
+    how |= {"asking": opt.take_asking(described, out, benchmark), "progress": "auto"}
     spec = take_spec(benchmark, described)
     folder = out / (slug or f"{benchmark}-{sha256_of(spec)[:8]}")  # the same command finds its run again
-    how = {"asking": asking, "executor": executor, "workers": workers, "progress": "auto"}
-    done: Run | CodeRun = run_spec(spec, folder, **how)
+    done: Any = run_spec(spec, folder, **how)
     if retry_failed and done.failed:
         done = resume(folder, retry_failed=True, **how)
     status = finish(done, as_json=as_json)
@@ -129,41 +171,94 @@ def run(
     return status
 
 
-@code.command("eval", cls=FoldedCommand)
+def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
+    """Return the spec that the options describe, of any benchmark of programs; raises :class:`UserError` for an
+    option that its spec has no field for, and for what makes no sense.
+    """
+    import msgspec
+
+    from tradeassay.benchmarks.programs import find_protocol, refuse_other_kind
+
+    refuse_other_kind(benchmark, trades=False)
+    kind = find_protocol(benchmark).Spec
+    plain: Any = kind(models=given["models"], benchmark=benchmark)
+    asked = {
+        name: value for name, value in given.items() if value is not None and value != () and value is not False
+    }
+    for name in asked:
+        if _FIELDS.get(name, name) not in kind.__struct_fields__:
+            option = f"--{_NAMES.get(name, name).replace('_', '-')}"
+            raise UserError(f"{option} means nothing to '{benchmark}'", hint="see tradeassay code run --help")
+    changes = {_FIELDS.get(name, name): value for name, value in asked.items()}
+    for name in ("symbols", "splits"):
+        if name in asked:
+            changes[name] = opt.split_list(asked[name])
+    if "task_file" in asked:
+        changes["task_file"] = str(asked["task_file"])
+    if "to_the_end" in asked:
+        changes["early_stop"] = False
+    if "decides" in asked:
+        changes["evaluate"] = msgspec.structs.replace(plain.evaluate, decides=asked["decides"])
+    sampling = {name: asked[name] for name in ("temperature", "max_tokens") if name in asked}
+    if sampling:
+        try:
+            changes["params"] = msgspec.convert(
+                {**msgspec.to_builtins(plain.params), **sampling}, type(plain.params)
+            )
+        except msgspec.ValidationError as error:
+            reason = f"the model cannot be asked with these settings: {error}"
+            raise UserError(reason, hint="temperature is 0 to 2") from error
+    changes["seeds"] = tuple(range(given["seeds"]))
+    spec: CodeSpec = msgspec.structs.replace(plain, **changes)
+    return spec
+
+
+def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
+    """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
+    from tradeassay.benchmarks.quantcode.benchmark import tasks_of
+    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+
+    file: Path | None = filters.get("task_file")
+    chosen = QuantCodeSpec(
+        models=("scripted/coder-sma",),
+        tasks=tuple(filters.get("task") or ()),
+        difficulties=filters["difficulty"],
+        timeframes=filters["timeframe"],
+        families=filters["family"],
+        sample=filters["sample"],
+        task_file=None if file is None else str(file),
+    )
+    found = tasks_of(chosen)
+    if not found:
+        raise UserError("no task is left", hint="drop a filter")
+    return found
+
+
+@code.command("eval", cls=opt.FoldedCommand)
 @click.argument("program", type=click.Path(path_type=Path))
-@click.option("--task", metavar="ID", help="The QuantCode task that a program is for; see tradeassay code tasks.")
-@click.option(
-    "--spec", metavar="STRATEGY", help="The strategy that a folder is for; see tradeassay code strategies."
+@opt.option("--task=ID", "The QuantCode task that a program is for; see tradeassay code tasks.")
+@opt.option("--spec=STRATEGY", "The strategy that a folder is for; see tradeassay code strategies.")
+@opt.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
+@opt.option("--judge=MODEL", "A model that reads the program as well.")
+@opt.option(
+    "--task-file=FILE",
+    "The task is in a file: your own ID.toml, or your copy of the public 400-task file.",
+    type=opt.FILE,
 )
-@option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
-@click.option("--judge", metavar="MODEL", help="A model that reads the program as well.")
-@click.option(
-    "--task-file",
-    type=FILE,
-    metavar="FILE",
-    help="The task is in a file: your own ID.toml, or your copy of the public 400-task file.",
-)
-@click.option(
-    "--secret", metavar="HEX", help="Secret of an earlier examination, to judge on its markets. Default: random."
-)
-@click.option("--strict", is_flag=True, help="A call that the kernel refuses fails the program.")
-@click.option("--reward", is_flag=True, help="Print one number between 0 and 1 to train on: how far it came.")
-@click.option("--judged", is_flag=True, help="--reward: half is for doing what the task's reference does.")
-@add_options(_REPORTS)
+@opt.option("--secret=HEX", "Secret of an earlier examination, to judge on its markets. Default: random.")
+@opt.flag("--strict", "A call that the kernel refuses fails the program.")
+@opt.flag("--reward", "Print one number between 0 and 1 to train on: how far it came.")
+@opt.flag("--judged", "--reward: half is for doing what the task's reference does.")
+@opt.add_options(_REPORTS)
 @json_option
 def evaluate(
     program: Path,
     task: str | None,
     spec: str | None,
     framework: Any,
-    judge: str | None,
-    task_file: Path | None,
     secret: str | None,
-    strict: bool,
-    reward: bool,
-    judged: bool,
     as_json: bool,
-    **reports: Any,
+    **given: Any,
 ) -> int:
     """Check your own program or submission, without a model.
 
@@ -176,41 +271,44 @@ def evaluate(
     A submission is a folder with strategy.py and strategy_card.json. Exits with 0 when it passes, with 1 when
     it does not; with --reward always with 0.
     """
+    judge, task_file, strict, reward, judged = (
+        given[name] for name in ("judge", "task_file", "strict", "reward", "judged")
+    )
     if spec is not None:
         if task is not None:
             raise UserError("both --task and --spec are given", hint="a program has a task, a folder a strategy")
-        _refuse_given(
-            "a folder with --spec", judge=judge, task_file=task_file, strict=strict, reward=reward, judged=judged
-        )
-        return evaluate_submission(program, spec, reports, as_json=as_json, secret=secret)
+        about = {name: given[name] for name in ("judge", "task_file", "strict", "reward", "judged")}
+        _refuse_given("a folder with --spec", **about)
+        return evaluate_submission(program, spec, given, as_json=as_json, secret=secret)
     if program.is_dir():
         raise UserError(f"{program} is a folder", hint="name its strategy with --spec, or a program in it")
-    drawn = {"years": reports["years"] > 1, "data_seed": reports["data_seed"] != 1}
-    _refuse_given("a program", **{name: reports[name] for name in _OF_FOLDERS}, **drawn)
-    if task is None:
-        _refuse_given("a program without --task", task_file=task_file, judge=judge, reward=reward)
-    elif reward:
-        _refuse_given("--reward", judge=judge, strict=strict, task_file=task_file, dataset=reports["dataset"])
-        return _show_reward(program, task, framework, secret, judged=judged, as_json=as_json)
-    if judged:
-        raise UserError("--judged is about a reward", hint="give --reward too")
-    if reports["symbols"] and not reports["dataset"]:
-        raise UserError("--symbols needs a data set", hint="give --dataset too")
+    of_folders = {name: given[name] for name in ("junit", "sarif", "page", "bar_log", "since", "splits")}
+    of_folders |= {"years": given["years"] > 1, "data_seed": given["data_seed"] != 1}
+    _refuse_given("a program", **of_folders)
+    dataset, symbols = given["dataset"], opt.split_list(given["symbols"])
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
     from tradeassay.code.running import rules_of
 
+    if task is None:
+        _refuse_given("a program without --task", task_file=task_file, judge=judge, reward=reward)
+    elif reward:
+        _refuse_given("--reward", judge=judge, strict=strict, task_file=task_file, dataset=dataset)
+        _show_reward(program, task, framework, secret, judged=judged, as_json=as_json)
+        return 0
+    if judged:
+        raise UserError("--judged is about a reward", hint="give --reward too")
+    if symbols and not dataset:
+        raise UserError("--symbols needs a data set", hint="give --dataset too")
     rules = rules_of(secret)
     chosen, home = find_task(task, task_file), None
-    if reports["dataset"] is not None:
+    if dataset is not None:
         from tradeassay.benchmarks.quantcode.loading import on_stored_bars
         from tradeassay.data import load_dataset
 
-        named = split_list(reports["symbols"])
-        if len(named) > 1:
-            raise UserError(
-                f"a program is run on one symbol, and {len(named)} are named", hint="run it once for each of them"
-            )
-        chosen, home = on_stored_bars(chosen, load_dataset(reports["dataset"]), named[0] if named else None)
+        if len(symbols) > 1:
+            many = f"a program is run on one symbol, and {len(symbols)} are named"
+            raise UserError(many, hint="run it once for each of them")
+        chosen, home = on_stored_bars(chosen, load_dataset(dataset), symbols[0] if symbols else None)
     source = read_program(program)
     found = check_program(source, chosen, framework=framework, judge=judge, rules=rules, strict=strict, home=home)
     if as_json:
@@ -218,26 +316,41 @@ def evaluate(
         about = {"secret": rules.secret, "lacks": chosen.lacks, "stored_bars": bars}
         print_json({"outcome": found.outcome, "verdict": found.verdict, **about, "evaluation": found})
     else:
+        from tradeassay.report import print_evaluation
+
         unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
-        title = f"{program.name}{unjudged} on {task}" if task else f"{program.name} without a task"
-        _show_evaluation(found, title, home, chosen.lacks)
+        print_evaluation(
+            found, f"{program.name}{unjudged} on {task}" if task else f"{program.name} without a task"
+        )
+        if home is not None:
+            first, last = (str(home.times[at])[:10] for at in (0, -1))
+            say(f"on {home.rows} stored bars of {home.name}, {first} to {last}")
+        for what in chosen.lacks:
+            say(f"the task comes without {what}")
+        for attempt in found.attempts:
+            say(f"refused: {attempt}")
         _say_mend(found, source)
         if found.walls:
             say(f"ran behind {found.walls} walls; --secret {rules.secret} repeats this examination")
     return 0 if found.outcome == "solved" or (task is None and found.unopposed) else 1
 
 
-def _show_evaluation(found: Evaluation, title: str, home: TaskBars | None, lacks: Sequence[str]) -> None:
-    from tradeassay.report import print_evaluation
+def _show_reward(
+    program: Path, task: str, framework: Any, secret: str | None, *, judged: bool, as_json: bool
+) -> None:
+    from tradeassay.benchmarks.quantcode.check import find_task, read_program
+    from tradeassay.code.reward import reward
 
-    print_evaluation(found, title)
-    if home is not None:
-        first, last = (str(home.times[at])[:10] for at in (0, -1))
-        say(f"on {home.rows} stored bars of {home.name}, {first} to {last}")
-    for what in lacks:
-        say(f"the task comes without {what}")
-    for attempt in found.attempts:
-        say(f"refused: {attempt}")
+    by: Any = "behaviour" if judged else None
+    made = reward(find_task(task), read_program(program), by, framework=framework, secret=secret)
+    if as_json:
+        print_json({name: getattr(made, name) for name in ("value", "outcome", "parts", "reason")})
+        return
+    click.echo("none" if made.value is None else f"{made.value:g}")
+    parts = ", ".join(f"{name} {part:g}" for name, part in made.parts.items())
+    say(f"{made.outcome}: {parts or 'nothing passed'}")
+    if made.reason:
+        say(made.reason)
 
 
 def _say_mend(found: Evaluation, source: str) -> None:
@@ -256,102 +369,95 @@ def _say_mend(found: Evaluation, source: str) -> None:
         say(f"a program may import {theirs}, where installed, and most of the standard library")
 
 
-_OF_FOLDERS = ("junit", "sarif", "page", "bar_log", "since", "splits")
-
-
 def _refuse_given(what: str, **given: Any) -> None:
     """Raise :class:`UserError` for an option that would be ignored."""
     for name, value in given.items():
         if value:
-            raise UserError(
-                f"--{'out' if name == 'page' else name.replace('_', '-')} means nothing to {what}",
-                hint="see tradeassay code eval --help",
-            )
+            option = f"--{'out' if name == 'page' else name.replace('_', '-')}"
+            raise UserError(f"{option} means nothing to {what}", hint="see tradeassay code eval --help")
 
 
 @code.command()
 @click.argument("task", required=False)
-@filter_options
-@option("--wording", type=click.Choice(["formal", "conversational"]), default="formal")
-@option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
-@click.option("--reference", is_flag=True, help="With TASK: print its reference program instead of its words.")
-@click.option("--draw", "count", type=COUNT, metavar="N", help="Draw N new tasks of --family, a split or all.")
-@option("--seed", type=int, default=0, help="With --draw: the same seed, the same tasks.")
+@opt.add_options(_FILTERS)
+@opt.option("--wording", type=click.Choice(["formal", "conversational"]), default="formal")
+@opt.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
+@opt.flag("--reference", "With TASK: print its reference program instead of its words.")
+@opt.option("--draw=N count", "Draw N new tasks of --family, a split or all.", type=opt.COUNT)
+@opt.option("--seed", "With --draw: the same seed, the same tasks.", type=int, default=0)
 @json_option
-def tasks(
-    task: str | None,
-    wording: Any,
-    framework: Any,
-    reference: bool,
-    count: int | None,
-    seed: int,
-    as_json: bool,
-    **filters: Any,
-) -> None:
+def tasks(task: str | None, reference: bool, count: int | None, seed: int, as_json: bool, **filters: Any) -> None:
     """List the tasks, show one (its words, its terms, its reference), or draw new ones.
 
     `--family FAMILY --draw N` draws from generators; a family may be train, validation, test or all. An id that
     was drawn can be named wherever a task can; with --json whole tasks are printed.
     """
-    from tradeassay.benchmarks.quantcode.check import task_line
+    from tradeassay.benchmarks.quantcode import draw_tasks
+    from tradeassay.benchmarks.quantcode.check import find_task, task_line
 
-    if task is None:
-        found = take_tasks(filters) if count is None else draw_of(filters, count, seed)
+    if task is not None:
+        shown = find_task(task, filters.get("task_file"))
         if as_json:
-            print_json([task_line(one) for one in found] if count is None else found)
-            return
-        rows = [
-            (
-                one.id,
-                one.title,
-                one.difficulty,
-                one.timeframe,
-                one.family or "",
-                one.market,
-                "yes" if one.frame else "",
-            )
-            for one in found
-        ]
-        print_table("tasks", ("id", "title", "difficulty", "bars of", "family", "market", "frame"), rows)
-        say(f"{len(found)} tasks")
+            print_json(shown)
+        else:
+            click.echo(_task_words(shown, filters["wording"], filters["framework"], reference=reference))
         return
-    from tradeassay.benchmarks.quantcode.check import find_task
-
-    shown = find_task(task, filters.get("task_file"))
-    if as_json:
-        print_json(shown)
+    if count is None:
+        found = take_tasks(filters)
     else:
-        click.echo(task_words(shown, wording, framework, reference=reference))
+        named = filters["family"]
+        if len(named) > 1 or any(filters.get(name) for name in ("difficulty", "timeframe", "sample", "task_file")):
+            hint = "tradeassay code tasks --family all --draw 5"
+            raise UserError("--draw goes with one --family and --seed", hint=hint)
+        found = draw_tasks(named[0] if named else "all", count, seed)
+    if as_json:
+        print_json([task_line(one) for one in found] if count is None else found)
+        return
+    rows = [
+        (t.id, t.title, t.difficulty, t.timeframe, t.family or "", t.market, "yes" if t.frame else "")
+        for t in found
+    ]
+    print_table("tasks", ("id", "title", "difficulty", "bars of", "family", "market", "frame"), rows)
+    say(f"{len(found)} tasks")
+
+
+def _task_words(task: CodeTask, wording: Any, framework: str, *, reference: bool) -> str:
+    """Return a task for a reader, or its reference alone; raises :class:`UserError` for what it does not have."""
+    frame = framework == "frame"
+    source = (task.frame.reference if task.frame is not None else "") if frame else task.reference
+    text = source.strip() or None if reference else task.text(wording, "frame" if frame else "backtrader")
+    if text is None:
+        lacks = "reference" if reference else f"{wording} wording"
+        raise UserError(f"task '{task.id}' has no {lacks} for {framework}", hint="see tradeassay code tasks")
+    if reference:
+        return text
+    about = (
+        f"{task.difficulty}, {task.timeframe} bars of '{task.market}', {task.bars} bars, {task.assets} asset(s)"
+    )
+    sizing = f"sizing {task.sizing.kind} {task.sizing.value:g}"
+    terms = f"cash {task.cash:,.0f}, commission {task.commission:g}, {sizing}"
+    decoys = "; ".join(f"{decoy.name} fails at {decoy.fails_at}" for decoy in task.decoys) or "none"
+    lines = [f"{task.id}: {task.title}", about, terms, "", text, "", f"decoys: {decoys}"]
+    return "\n".join([*lines, f"it lacks {', '.join(task.lacks)}"] if task.lacks else lines)
 
 
 @code.command()
 @click.argument("ids", nargs=-1)
-@filter_options
-@click.option("--judge", metavar="MODEL", help="Measure this language judge too.")
-@click.option("--thorough", is_flag=True, help="Full look-ahead check and all markets for every program.")
-@click.option("--secret", metavar="HEX", help="Secret that the judged markets are drawn from. Default: random.")
-@click.option(
-    "--look-ahead",
-    type=NATURAL,
+@opt.add_options(_FILTERS)
+@opt.option("--judge=MODEL", "Measure this language judge too.")
+@opt.flag("--thorough", "Full look-ahead check and all markets for every program.")
+@opt.option("--secret=HEX", "Secret that the judged markets are drawn from. Default: random.")
+@opt.option(
+    "--look-ahead=[SEED]",
+    "Instead test the look-ahead check, on strategies that look ahead and on honest ones.",
+    type=opt.NATURAL,
     is_flag=False,
     flag_value=0,
-    metavar="[SEED]",
-    help="Instead test the look-ahead check, on strategies that look ahead and on honest ones.",
 )
-@workers_option
-@executor_option("local", ("local", "ray"))
+@opt.workers
+@opt.executor("local", ("local", "ray"))
 @json_option
-def validate(
-    ids: tuple[str, ...],
-    judge: str | None,
-    thorough: bool,
-    secret: str | None,
-    look_ahead: int | None,
-    workers: int | None,
-    executor: Any,
-    as_json: bool,
-    **filters: Any,
-) -> int:
+def validate(ids: tuple[str, ...], look_ahead: int | None, as_json: bool, **given: Any) -> int:
     """Run references and decoys without a model: a reference must pass, a decoy must fail at its stage.
 
     Exits with 1 when one does not. All tasks take minutes; --sample 5 takes seconds. --look-ahead exits with
@@ -359,38 +465,61 @@ def validate(
     """
     if look_ahead is not None:
         return _validate_look_ahead(look_ahead, as_json)
-    from tradeassay.benchmarks.quantcode.check import validate_tasks
+    from itertools import count
 
-    chosen = take_tasks({**filters, "task": ids})
-    done = validate_tasks(
-        chosen,
-        judge=judge,
-        thorough=thorough,
-        workers=workers,
-        secret=secret,
-        tell=program_teller(),
-        executor=executor,
-    )
+    from tradeassay.benchmarks.quantcode.check import validate_tasks
+    from tradeassay.runs.play.progress import PacedCount
+
+    numbers, pace = count(1), PacedCount(say)
+
+    def tell(line: ProgramLine) -> None:
+        if not line.ok:
+            say(f"{line.name}: expected {line.expected}, got {line.outcome} {line.reason}".rstrip())
+        pace("programs examined", next(numbers))
+
+    named = ("judge", "thorough", "secret", "workers", "executor")
+    how: dict[str, Any] = {name: given.pop(name) for name in named}
+    chosen = take_tasks({**given, "task": ids})
+    done = validate_tasks(chosen, tell=tell, **how)
     if as_json:
         print_json(done)
     else:
-        show_validation(done)
+        _show_validation(done)
     return 0 if done.ok else 1
+
+
+def _show_validation(done: ValidationReport) -> None:
+    """Print a validation: programs by what was expected, and the judges' errors."""
+    kinds: dict[str, list[ProgramLine]] = {}
+    for line in done.lines:
+        kinds.setdefault("reference" if line.kind == "gold" else f"decoy for {line.expected}", []).append(line)
+    rows = [(kind, f"{len(lines)}", f"{sum(line.ok for line in lines)}") for kind, lines in sorted(kinds.items())]
+    print_table(f"{done.tasks} task{'s' * (done.tasks != 1)}", ("programs", "run", "as expected"), rows)
+    for errors in done.judges:
+        rates = (("false rejects", errors.false_rejects), ("false accepts", errors.false_accepts))
+        wrong = [f"{name} {'n/a' if r.value is None else f'{r.value:.1%} of {r.n}'}" for name, r in rates]
+        say(f"judge {errors.judge}: {', '.join(wrong)}{f' ({errors.note})' if errors.note else ''}")
+    for line in done.lines:
+        if line.redrawn:
+            say(f"{line.name} made no trade on {line.redrawn} drawn home market(s), and was given another")
+    for line in done.disagreements:
+        say(f"judges disagree on {line.name}: behaviour {line.behaviour}, language {line.language}")
+    named = ", ".join(one.name for one in done.wrong)
+    say("all as expected" if done.ok else f"{len(done.wrong)} not as expected: {named}")
 
 
 @code.command()
 @click.argument("strategy", required=False)
-@click.option("--semantics", is_flag=True, help="With STRATEGY: print its frozen semantics instead of its doc.")
-@click.option(
-    "--reference",
-    type=FOLDER,
-    metavar="FOLDER",
-    help="With STRATEGY: write the reference submission there, to start from.",
+@opt.flag("--semantics", "With STRATEGY: print its frozen semantics instead of its doc.")
+@opt.option(
+    "--reference=FOLDER",
+    "With STRATEGY: write the reference submission there, to start from.",
+    type=opt.FOLDER,
 )
-@click.option(
+@opt.option(
     "--schema",
+    "Print the JSON schema of a strategy card, or of frozen semantics.",
     type=click.Choice(["card", "semantics"]),
-    help="Print the JSON schema of a strategy card, or of frozen semantics.",
 )
 @json_option
 def strategies(strategy: str | None, semantics: bool, reference: Path | None, schema: Any, as_json: bool) -> None:
@@ -429,8 +558,8 @@ def evaluate_submission(
     if secret is not None:
         refuse_bad_secret(secret)
     secret = secret or draw_secret()
-    days, dataset, year = split_list(given["splits"]) or DAYS, given["dataset"], given["data_seed"]
-    bars = bars_for(strategy, dataset, split_list(given["symbols"]), days, secret, year)
+    days, dataset, year = opt.split_list(given["splits"]) or DAYS, given["dataset"], given["data_seed"]
+    bars = bars_for(strategy, dataset, opt.split_list(given["symbols"]), days, secret, year)
     since, years, bar_log = given["since"], given["years"], given["bar_log"]
     if years > 1 and (dataset is not None or year != 1):
         raise UserError("--years draws synthetic years", hint="leave --dataset and --data-seed out")
@@ -464,33 +593,13 @@ def write_text(path: Path, text: str) -> None:
     say(f"written: {path}")
 
 
-def _show_reward(
-    program: Path, task: str, framework: Any, secret: str | None, *, judged: bool, as_json: bool
-) -> int:
-    from tradeassay.benchmarks.quantcode.check import find_task, read_program
-    from tradeassay.code.reward import reward
-
-    found = reward(
-        find_task(task), read_program(program), "behaviour" if judged else None, framework=framework, secret=secret
-    )
-    if as_json:
-        print_json({"value": found.value, "outcome": found.outcome, "parts": found.parts, "reason": found.reason})
-        return 0
-    click.echo("none" if found.value is None else f"{found.value:g}")
-    parts = ", ".join(f"{name} {part:g}" for name, part in found.parts.items())
-    say(f"{found.outcome}: {parts or 'nothing passed'}")
-    if found.reason:
-        say(found.reason)
-    return 0
-
-
 @code.command()
 @click.argument("names", nargs=-1, metavar="[STRATEGY]...")
-@option("--variants", type=COUNT, default=17, help="Settings per strategy; the first are the frozen ones.")
-@option("--tapes", type=COUNT, default=3, help="Synthetic years of days.")
-@option("--seed", type=NATURAL, default=0, help="Draws other settings.")
-@workers_option
-@executor_option("local")
+@opt.option("--variants", "Settings per strategy; the first are the frozen ones.", type=opt.COUNT, default=17)
+@opt.option("--tapes", "Synthetic years of days.", type=opt.COUNT, default=3)
+@opt.option("--seed", "Draws other settings.", type=opt.NATURAL, default=0)
+@opt.workers
+@opt.executor("local")
 @json_option
 def sweep(
     names: tuple[str, ...], variants: int, tapes: int, seed: int, workers: int | None, executor: Any, as_json: bool
@@ -498,9 +607,23 @@ def sweep(
     """Backtest many settings of the strategies on synthetic days, at five cost levels."""
     from statistics import median_high
 
-    from tradeassay.code.sweep import sweep as run_sweep
+    from tradeassay.benchmarks.systrade.loading import load_spec, strategy_lines
+    from tradeassay.code.bars import make_bars
+    from tradeassay.code.semantics.compiler import KernelTape
+    from tradeassay.code.sweep import Batch, spread_parameters, sweep as run_sweep
 
-    batches = [batch for name in names or _swept() for batch in _batches(name, variants, tapes, seed)]
+    daily = [line.id for line in strategy_lines() if "1d" in line.timeframes]
+    batches = []
+    for name in names or daily:
+        spec = load_spec(name).semantics
+        if "1d" not in spec.inputs.timeframes:
+            raise UserError(f"'{name}' has no daily version", hint=f"one of {', '.join(daily)}")
+        legs = spec.inputs.legs
+        for tape in range(tapes):
+            bars = make_bars("pairs" if len(legs) == 2 else "us", "1d", len(legs), 252, tape)
+            feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
+            settings = spread_parameters(spec, variants, seed)
+            batches.append(Batch(spec, KernelTape(feeds, legs, bars.times), f"synthetic us:{tape}", settings))
     rows = run_sweep(batches, workers=workers, executor=executor)
     found: dict[tuple[str, float], list[float]] = {}
     for row in rows:
@@ -511,31 +634,6 @@ def sweep(
     ]
     columns = ("strategy", "costs in bp", "backtests", "lowest", "median", "highest")
     print_rows(rows, as_json, "returns", columns, table)
-
-
-def _swept() -> list[str]:
-    """Return the strategies that have a daily version."""
-    from tradeassay.benchmarks.systrade.loading import strategy_lines
-
-    return [line.id for line in strategy_lines() if "1d" in line.timeframes]
-
-
-def _batches(name: str, variants: int, tapes: int, seed: int) -> list[Any]:
-    from tradeassay.benchmarks.systrade.loading import load_spec
-    from tradeassay.code.bars import make_bars
-    from tradeassay.code.semantics.compiler import KernelTape
-    from tradeassay.code.sweep import Batch, spread_parameters
-
-    spec = load_spec(name).semantics
-    if "1d" not in spec.inputs.timeframes:
-        raise UserError(f"'{name}' has no daily version", hint=f"one of {', '.join(_swept())}")
-    legs, made = spec.inputs.legs, []
-    for tape in range(tapes):
-        bars = make_bars("pairs" if len(legs) == 2 else "us", "1d", len(legs), 252, tape)
-        feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
-        settings = spread_parameters(spec, variants, seed)
-        made.append(Batch(spec, KernelTape(feeds, legs, bars.times), f"synthetic us:{tape}", settings))
-    return made
 
 
 def _validate_look_ahead(seed: int, as_json: bool) -> int:
@@ -558,16 +656,14 @@ def _validate_look_ahead(seed: int, as_json: bool) -> int:
 
 @code.command()
 @click.argument("what", nargs=-1, required=True, metavar="RUN | TABLE.csv...")
-@click.option("--key", type=FILE, help="With tables: the key that was written with the form.")
-@option("--seed", type=NATURAL, default=0, help="Draws another order.")
-@click.option(
-    "-o",
-    "--out",
-    "place",
+@opt.option("--key", "With tables: the key that was written with the form.", type=opt.FILE)
+@opt.option("--seed", "Draws another order.", type=opt.NATURAL, default=0)
+@opt.option(
+    "-o --out place",
+    "Where to write: of a run the folder (default: here), of tables a page.",
     type=click.Path(path_type=Path),
-    help="Where to write: of a run the folder (default: here), of tables a page.",
 )
-@out_option
+@opt.out
 @json_option
 def review(
     what: tuple[str, ...], key: Path | None, seed: int, place: Path | None, out: Path, as_json: bool
@@ -585,37 +681,32 @@ def review(
         if key is None:
             raise UserError("marks cannot be read without their key", hint="give --key key.json")
         _read_marks(tuple(map(Path, what)), key, place, as_json)
-    elif len(what) == 1:
-        _write_form(find_run(what[0], out), place or Path(), seed, as_json)
-    else:
+        return
+    if len(what) > 1:
         gone = next(one for one in what if not Path(one).is_file())
         raise UserError(f"no file {gone}", hint="name one run, or the tables that raters filled in")
-
-
-def _write_form(folder: Path, place: Path, seed: int, as_json: bool) -> None:
     import msgspec
 
     from tradeassay.code.review import make_form
     from tradeassay.report import write_review_form
     from tradeassay.runs import CodeRun
 
-    last = [
-        (record.strategy, [one.submission for one in record.iterations if one.submission is not None][-1:])
-        for record in CodeRun.load(folder).records().values()
-        if hasattr(record, "iterations")
-    ]
-    submissions = [(strategy, found[0]) for strategy, found in last if found]
+    folder, place = opt.find_run(what[0], out), place or Path()
+    submissions = []  # the last of every task
+    for record in CodeRun.load(folder).records().values():
+        made = [one.submission for one in getattr(record, "iterations", ()) if one.submission is not None]
+        submissions += [(record.strategy, one) for one in made[-1:]]
     if not submissions:
         raise UserError(f"no submissions in '{folder.name}'", hint="name a run of systrade-v1")
-    made, joined = make_form(submissions, seed=seed)
+    form, joined = make_form(submissions, seed=seed)
     files = {
-        "form": (place / "form.json", made.as_json()),
-        "table": (place / "marks.csv", made.as_csv()),
+        "form": (place / "form.json", form.as_json()),
+        "table": (place / "marks.csv", form.as_csv()),
         "key": (place / "key.json", msgspec.json.encode(joined).decode()),
     }
     for path, text in files.values():
         write_text(path, text)
-    page = write_review_form(made, place / "form.html")
+    page = write_review_form(form, place / "form.html")
     say(f"written: {page}")
     if as_json:
         written = {name: str(path) for name, (path, _) in files.items()}
@@ -623,6 +714,7 @@ def _write_form(folder: Path, place: Path, seed: int, as_json: bool) -> None:
 
 
 def _read_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_json: bool) -> None:
+    """Print marks, ratings, agreement, and who marked whom how, the strictest reviewer first."""
     from tradeassay.code.review import read_form
 
     rated = read_form(tables, key)
@@ -638,20 +730,14 @@ def _read_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_json:
         (author, *map(plain_number, (board.fidelity[author], board.risk[author], board.rating.get(author))))
         for author in board.fidelity
     ]
-    print_table(
-        f"{agreed.ratings} marks by {agreed.raters} raters", ("author", "fidelity", "risk", "rating"), rows
-    )
-    print_desks(board)
+    title = f"{agreed.ratings} marks by {agreed.raters} raters"
+    print_table(title, ("author", "fidelity", "risk", "rating"), rows)
+    if board.standings and board.desks:
+        authors = [one.author for one in board.standings]
+        rows = [
+            (desk.reviewer, *map(plain_number, (desk.mean, *(desk.marks[a] for a in authors))))
+            for desk in board.desks
+        ]
+        print_table("mean of both marks", ("reviewer", "mean given", *authors), rows)
     for name, alpha in (("fidelity", agreed.fidelity), ("risk", agreed.risk)):
         say(f"agreement on {name}: {plain_number(alpha)}" + (f" ({alpha.reason})" if alpha.reason else ""))
-
-
-def print_desks(board: ReviewBoard) -> None:
-    """Print who marked whom how, the strictest reviewer first."""
-    if not board.standings or not board.desks:
-        return
-    authors = [one.author for one in board.standings]
-    rows = [
-        (desk.reviewer, *map(plain_number, (desk.mean, *(desk.marks[a] for a in authors)))) for desk in board.desks
-    ]
-    print_table("mean of both marks", ("reviewer", "mean given", *authors), rows)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._options import several, split_list
 from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
 from tradeassay.core.errors import DataRefused, UserError
 
 if TYPE_CHECKING:
     from tradeassay.data import FilesConfig, Manifest
 
-_faults = click.option("--allow-faults", is_flag=True, help="Store data with faults; they become a badge.")
-_replace = click.option("--replace", "replace_existing", is_flag=True, help="Replace a data set of that name.")
+_faults = opt.flag("--allow-faults", "Store data with faults; they become a badge.")
+_replace = opt.flag("--replace replace_existing", "Replace a data set of that name.")
 
 
 @click.group(cls=CommandGroup)
@@ -38,50 +38,29 @@ def list_command(as_json: bool) -> None:
         listed = [{"name": name, "summary": summary, "extra": extra} for name, summary, extra in origins]
         print_json({"stored": stored, "catalogue": catalogue, "sources": listed})
         return
-    print_table(
-        "stored",
-        ("name", "kind", "content", "remarks"),
-        [
-            (
-                s.name,
-                s.kind,
-                f"{s.instruments} names, {s.first_session} .. {s.last_session}",
-                s.problem or "; ".join(s.biases),
-            )
-            for s in stored
-        ],
-    )
-    print_table(
-        "\ncatalogue (tradeassay data get NAME)",
-        ("name", "content", "span", "MB"),
-        [(entry.name, entry.content, entry.span, f"{entry.megabytes:g}") for entry in catalogue],
-    )
-    print_table(
-        "\nsources (tradeassay data get SOURCE --name NAME)",
-        ("name", "what", "needs"),
-        [(name, summary, f"tradeassay[{extra}]" if extra else "") for name, summary, extra in origins],
-    )
+    rows: list[tuple[str, ...]] = []
+    for one in stored:
+        content = f"{one.instruments} names, {one.first_session} .. {one.last_session}"
+        rows.append((one.name, one.kind, content, one.problem or "; ".join(one.biases)))
+    print_table("stored", ("name", "kind", "content", "remarks"), rows)
+    rows = [(entry.name, entry.content, entry.span, f"{entry.megabytes:g}") for entry in catalogue]
+    print_table("\ncatalogue (tradeassay data get NAME)", ("name", "content", "span", "MB"), rows)
+    rows = [(name, summary, f"tradeassay[{extra}]" if extra else "") for name, summary, extra in origins]
+    print_table("\nsources (tradeassay data get SOURCE --name NAME)", ("name", "what", "needs"), rows)
 
 
 @data.command()
 @click.argument("source", metavar="NAME | SOURCE")
-@click.option("--name", help="From a live source: name of the data set in the store.")
-@click.option("--symbols", help="From a live source: comma-separated symbols.")
-@click.option("--first", metavar="DAY", help="From a live source: first day, YYYY-MM-DD.")
-@click.option("--last", metavar="DAY", help="From a live source: last day, YYYY-MM-DD.")
-@several("-p", "--option", "options", metavar="KEY=VALUE", help="Any other option of the source.")
+@opt.option("--name", "From a live source: name of the data set in the store.")
+@opt.option("--symbols", "From a live source: comma-separated symbols.")
+@opt.option("--first=DAY", "From a live source: first day, YYYY-MM-DD.")
+@opt.option("--last=DAY", "From a live source: last day, YYYY-MM-DD.")
+@opt.several("-p --option=KEY=VALUE options", "Any other option of the source.")
 @_replace
 @_faults
 @json_option
 def get(
-    source: str,
-    name: str | None,
-    symbols: str | None,
-    options: tuple[str, ...],
-    replace_existing: bool,
-    allow_faults: bool,
-    as_json: bool,
-    **days: str | None,
+    source: str, name: str | None, symbols: str | None, options: tuple[str, ...], as_json: bool, **rest: Any
 ) -> None:
     """Get a data set of the catalogue, or data from a live source, into the store. Nothing is installed.
 
@@ -94,9 +73,10 @@ def get(
     """
     from tradeassay.data import fetch_dataset, get_dataset, get_side_tables, list_catalogue, sources
 
-    given: dict[str, Any] = {key: value for key, value in days.items() if value is not None}
+    how: dict[str, Any] = {key: rest.pop(key) for key in ("allow_faults", "replace_existing")}
+    given = {key: value for key, value in rest.items() if value is not None}
     if symbols is not None:
-        given["symbols"] = list(split_list(symbols))
+        given["symbols"] = list(opt.split_list(symbols))
     given |= dict(map(_pair, options))
     entry = next((entry for entry in list_catalogue() if entry.name == source), None)
     if name is None:
@@ -112,37 +92,24 @@ def get(
         say(f"tables without prices, to put beside an import: {place}")
         say(f"licence: {entry.licence}")
         return
-    how: dict[str, Any] = {"allow_faults": allow_faults, "replace_existing": replace_existing}
     _stored(get_dataset(source, **how) if name is None else fetch_dataset(source, name, given, **how), as_json)
 
 
 @data.command("import")
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
-@click.option("--name", help="Name in the store. Default: the folder's or file's.")
-@click.option("--columns", help="role=NAME,... for unusual names; NAME,NAME,... for files without a header.")
-@click.option(
-    "--layout", metavar="NAME", help="Another project's layout: stockbench, qlib, akshare-daily, per-day, wide."
-)
-@several("-p", "--option", "options", metavar="KEY=VALUE", help="calendar, timezone, currency ...")
-@several(
+@opt.option("--name", "Name in the store. Default: the folder's or file's.")
+@opt.option("--columns", "role=NAME,... for unusual names; NAME,NAME,... for files without a header.")
+@opt.option("--layout=NAME", "Another project's layout: stockbench, qlib, akshare-daily, per-day, wide.")
+@opt.several("-p --option=KEY=VALUE options", "calendar, timezone, currency ...")
+@opt.several(
     "--drop",
+    "Leave out rows of this kind, counted and listed in the manifest.",
     type=click.Choice(["bad-actions", "undated", "bad-figures"]),
-    help="Leave out rows of this kind, counted and listed in the manifest.",
 )
 @_replace
 @_faults
 @json_option
-def import_command(
-    path: Path,
-    name: str | None,
-    columns: str | None,
-    layout: str | None,
-    options: tuple[str, ...],
-    drop: tuple[str, ...],
-    replace_existing: bool,
-    allow_faults: bool,
-    as_json: bool,
-) -> None:
+def import_command(path: Path, columns: str | None, layout: str | None, as_json: bool, **given: Any) -> None:
     """Import a folder or file of OHLCV data (CSV or Parquet). What was guessed is shown.
 
     \b
@@ -153,10 +120,12 @@ def import_command(
     from tradeassay.data import import_files, preview_files
     from tradeassay.data.tables.layouts import unpacked
 
-    config = _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))})
+    how: dict[str, Any] = {key: given.pop(key) for key in ("allow_faults", "replace_existing")}
+    options = dict(map(_pair, given.pop("options")))
+    config = _files_config(path, columns, {**given, **options})
     with nullcontext(config) if layout is None else unpacked(layout, path, config) as read:
         try:
-            result = import_files(read, allow_faults=allow_faults, replace_existing=replace_existing)
+            result = import_files(read, **how)
         except DataRefused:
             say(str(preview_files(read)))  # a wrong guess is the usual cause, so show what was guessed
             raise
@@ -166,9 +135,9 @@ def import_command(
 
 @data.command()
 @click.argument("what")
-@click.option("--columns", help="As for import.")
-@click.option("-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="As for import.")
-@click.option("--all", "everything", is_flag=True, help="Show every fault, not just the first three of each kind.")
+@opt.option("--columns", "As for import.")
+@opt.several("-p --option=KEY=VALUE options", "As for import.")
+@opt.flag("--all everything", "Show every fault, not just the first three of each kind.")
 @json_option
 def doctor(what: str, columns: str | None, options: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """List the faults of a stored data set, a folder or a file: kind, file, row and reason.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tradeassay.cli._options import out_option, workers_option
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, say
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ _TITLE = "Is it skill?"
 
 
 @click.command()
-@out_option
-@workers_option
+@opt.out
+@opt.workers
 @json_option
 def demo(out: Path, workers: int | None, as_json: bool) -> None:
     """Judge six accounts of known nature, a recorded model and a famous index, and name a page to open.

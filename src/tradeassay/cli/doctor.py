@@ -7,16 +7,19 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import click
 import msgspec
 
-from tradeassay.cli._options import program_spec
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.drive import fault_of
+from tradeassay.core.errors import MissingExtra, TradeassayError, UserError
 from tradeassay.core.executors.task import cores
 
 
@@ -52,7 +55,6 @@ _PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
 
 _SPEC_FILES = (".toml", ".json", ".yaml", ".yml")
 """What spec files end with; other tools have theirs in YAML, and no model is called so."""
-_GOOD = "everything needed is here"
 
 
 def examine(*, attack: bool = False) -> tuple[MachineFinding, ...]:
@@ -88,10 +90,8 @@ def _packages() -> Iterator[MachineFinding]:
             present.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             missing.append(name)
-    if missing:
-        yield MachineFinding("packages", "broken", f"missing: {', '.join(missing)} (pip install . in its folder)")
-    else:
-        yield MachineFinding("packages", "ok", ", ".join(present))
+    lacking = f"missing: {', '.join(missing)} (pip install . in its folder)"
+    yield MachineFinding("packages", "broken" if missing else "ok", lacking if missing else ", ".join(present))
 
 
 def _store() -> Iterator[MachineFinding]:
@@ -106,11 +106,8 @@ def _store() -> Iterator[MachineFinding]:
         yield MachineFinding("store", "broken", f"cannot write to {home}: {error.strerror} (set TRADEASSAY_HOME)")
         return
     free = shutil.disk_usage(home).free / 1e9
-    yield MachineFinding(
-        "store",
-        "ok" if free > 1 else "broken",
-        f"{home}, {len(list_datasets(home))} data sets, {free:.0f} GB free",
-    )
+    held = f"{home}, {len(list_datasets(home))} data sets, {free:.0f} GB free"
+    yield MachineFinding("store", "ok" if free > 1 else "broken", held)
 
 
 def _extras() -> Iterator[MachineFinding]:
@@ -152,17 +149,13 @@ def _kernel() -> Iterator[MachineFinding]:
     from tradeassay.sandbox import ask_kernel, refusal
 
     kernel = ask_kernel()
+    said = f"Landlock {kernel.landlock_abi} and seccomp are here; to attack the walls: doctor --sandbox"
     refused = refusal(kernel)
-    if refused is None:
-        said = f"Landlock {kernel.landlock_abi} and seccomp are here; to attack the walls: doctor --sandbox"
-        yield MachineFinding("sandbox", "ok", said)
-    else:
-        yield MachineFinding("sandbox", "absent", str(refused))
+    yield MachineFinding("sandbox", "ok" if refused is None else "absent", str(refused or said))
 
 
 def _sandbox() -> Iterator[MachineFinding]:
     """The walls around untrusted code, tried by the short form of the escape suite."""
-    from tradeassay.core.errors import TradeassayError
     from tradeassay.testing import CheckFailed, check_sandbox
 
     try:
@@ -176,15 +169,12 @@ def _sandbox() -> Iterator[MachineFinding]:
 def examine_for(what: str) -> Iterator[MachineFinding]:
     """Look at what one run needs: ``what`` is a spec file, a benchmark, an agent or a model. Nothing is asked or
     fetched."""
-    from pathlib import Path
-
     from tradeassay.agents import agents
     from tradeassay.benchmarks import benchmarks
     from tradeassay.benchmarks.programs import code_benchmarks, refuse_other_kind
-    from tradeassay.core.errors import UserError
     from tradeassay.core.registry import did_you_mean, newest
 
-    if (programs := program_spec((what,))) is not None:
+    if (programs := opt.program_spec((what,))) is not None:
         yield from _programs()
         for name in programs.models:
             yield from _model(name)
@@ -224,35 +214,35 @@ def _programs() -> Iterator[MachineFinding]:
         yield from _libraries()
 
 
+def _tried(part: str, fine: str, look: Callable[[], object]) -> Iterator[MachineFinding]:
+    """Say that a part is well where looking at it raises nothing."""
+    try:
+        look()
+    except TradeassayError as error:
+        yield MachineFinding(part, "broken", str(error))
+    else:
+        yield MachineFinding(part, "ok", fine)
+
+
 def _model(name: str) -> Iterator[MachineFinding]:
-    from tradeassay.core.errors import TradeassayError
     from tradeassay.llm import check_model
 
-    try:
-        check_model(name)
-    except TradeassayError as error:
-        yield MachineFinding(f"model {name}", "broken", str(error))
-    else:
-        yield MachineFinding(f"model {name}", "ok", "can be asked: its package and key are here")
+    return _tried(f"model {name}", "can be asked: its package and key are here", lambda: check_model(name))
 
 
-def _agent(name: str, params: dict[str, object]) -> Iterator[MachineFinding]:
+def _agent(name: str, params: dict[str, Any]) -> Iterator[MachineFinding]:
     from tradeassay.agents import agents, converses, make_agent
-    from tradeassay.core.errors import TradeassayError
 
-    try:
+    def look() -> None:
         agents.get(name)
         if not converses(name):
-            make_agent(name, params)  # type: ignore[arg-type]  # a spec's values
-    except TradeassayError as error:
-        yield MachineFinding(f"agent {name}", "broken", str(error))
-    else:
-        yield MachineFinding(f"agent {name}", "ok", "is there")
+            make_agent(name, params)
+
+    return _tried(f"agent {name}", "is there", look)
 
 
 def _benchmark(name: str, datasets: tuple[str, ...]) -> Iterator[MachineFinding]:
     from tradeassay.benchmarks import benchmarks
-    from tradeassay.core.errors import TradeassayError
     from tradeassay.data import load_dataset
 
     try:
@@ -261,18 +251,11 @@ def _benchmark(name: str, datasets: tuple[str, ...]) -> Iterator[MachineFinding]
         yield MachineFinding(f"benchmark {name}", "broken", str(error))
         return
     for dataset in datasets or (chosen.dataset,):
-        try:
-            load_dataset(dataset)
-        except TradeassayError as error:
-            yield MachineFinding(f"data {dataset}", "broken", str(error))
-        else:
-            yield MachineFinding(f"data {dataset}", "ok", f"for {name}")
+        yield from _tried(f"data {dataset}", f"for {name}", partial(load_dataset, dataset))
 
 
 def _libraries() -> Iterator[MachineFinding]:
     """What programs are promised, imported where they will import it: inside the sandbox."""
-    from tradeassay.core.errors import MissingExtra, TradeassayError
-
     if find_spec("backtrader") is None and find_spec("talib") is None:
         return  # the extra is not installed, which stands above
     try:
@@ -287,13 +270,10 @@ def _libraries() -> Iterator[MachineFinding]:
 
 
 @click.command()
-@click.option(
-    "--for",
-    "what",
-    metavar="SPEC",
-    help="Check only what this needs: a spec file, a benchmark, an agent or a model. Asks no model.",
+@opt.option(
+    "--for=SPEC what", "Check only what this needs: a spec file, a benchmark, an agent or a model. Asks no model."
 )
-@click.option("--sandbox", "attack", is_flag=True, help="Attack the sandbox and import what programs may import.")
+@opt.flag("--sandbox attack", "Attack the sandbox and import what programs may import.")
 @json_option
 def doctor(what: str | None, attack: bool, as_json: bool) -> int:
     """Check this machine: Python, packages, store, optional parts. Exits with 1 when something needed fails.
@@ -305,13 +285,10 @@ def doctor(what: str | None, attack: bool, as_json: bool) -> int:
         print_json(findings)
     else:
         marks = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
-        print_table(
-            "this machine" if what is None else what,
-            ("part", "", "finding"),
-            [(f.part, marks[f.state], f.finding) for f in findings],
-        )
+        rows = [(f.part, marks[f.state], f.finding) for f in findings]
+        print_table("this machine" if what is None else what, ("part", "", "finding"), rows)
         broken = [f.part for f in findings if f.state == "broken"]
         shut = any(f.part == "sandbox" and f.state == "absent" for f in findings)
-        good = "everything needed is here, but programs cannot be run: see sandbox" if shut else _GOOD
+        good = "everything needed is here" + (", but programs cannot be run: see sandbox" if shut else "")
         say(good if not broken else f"needs attention: {', '.join(broken)}")
     return 1 if any(f.state == "broken" for f in findings) else 0

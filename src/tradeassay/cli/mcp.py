@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from tradeassay.cli._options import COUNT, option, parse_settings, several
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import say
 
 
 @click.command()
 @click.argument("what", default="ktdfin-v1", metavar="[BENCHMARK | ARENA.db]")
-@click.option("--mask", "masks", multiple=True, help="What is hidden in KTD-Fin, e.g. date-blind.")
-@click.option("--mode", "modes", multiple=True, help="What the model may use in KTD-Fin, e.g. memory-only.")
-@click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
-@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
-@click.option("--window", help="Named sessions, e.g. W4.")
-@click.option("--sessions", type=COUNT, help="Stop after this many sessions.")
-@click.option(
-    "--run",
-    "folder",
+@opt.several("--mask masks", "What is hidden in KTD-Fin, e.g. date-blind.")
+@opt.several("--mode modes", "What the model may use in KTD-Fin, e.g. memory-only.")
+@opt.several("-p --set=KEY=VALUE settings", "Any other setting.")
+@opt.option("--dataset=NAME", "A data set other than the benchmark's own.")
+@opt.option("--window", "Named sessions, e.g. W4.")
+@opt.option("--sessions", "Stop after this many sessions.", type=opt.COUNT)
+@opt.option(
+    "--run folder",
+    "Make a run of it here; started again, it goes on behind the last answer.",
     type=click.Path(path_type=Path),
-    help="Make a run of it here; started again, it goes on behind the last answer.",
 )
-@option("--host", default="127.0.0.1", help="For an arena: where to listen.")
-@option("--port", type=click.IntRange(1, 65535), default=8001, help="For an arena.")
-@several("--allow-host", "hosts", help="For an arena: another host name, as passed on by a proxy.")
+@opt.option("--host", "For an arena: where to listen.", default="127.0.0.1")
+@opt.option("--port", "For an arena.", type=click.IntRange(1, 65535), default=8001)
+@opt.several("--allow-host hosts", "For an arena: another host name, as passed on by a proxy.")
 def mcp(
-    what: str,
-    masks: tuple[str, ...],
-    modes: tuple[str, ...],
-    settings: tuple[str, ...],
-    dataset: str | None,
-    window: str | None,
-    sessions: int | None,
-    folder: Path | None,
-    host: str,
-    port: int,
-    hosts: tuple[str, ...],
+    what: str, window: str | None, dataset: str | None, sessions: int | None, folder: Path | None, **given: Any
 ) -> None:
     """Let clients of the Model Context Protocol trade an episode of a benchmark, or entries of an arena.
 
@@ -54,18 +44,13 @@ def mcp(
     if arena:
         from tradeassay.arena.api.mcp_desk import serve_seats
 
-        serve_seats(what, host, port, say, hosts)
+        serve_seats(what, given["host"], given["port"], say, given["hosts"])
         return
     from tradeassay.benchmarks.programs import refuse_other_kind
     from tradeassay.frontends.mcp_episode import serve_episode
 
     refuse_other_kind(what, trades=True)
-    earned = serve_episode(
-        what,
-        {key: values[-1] for key, values in parse_settings(masks, modes, settings).items()},
-        window=window,
-        dataset=dataset,
-        sessions=sessions,
-        folder=folder,
-    )
+    settings = opt.parse_settings(*(given[name] for name in ("masks", "modes", "settings")))
+    asked = {key: values[-1] for key, values in settings.items()}
+    earned = serve_episode(what, asked, window=window, dataset=dataset, sessions=sessions, folder=folder)
     say("no session was decided" if earned is None else f"return {earned:+.2%}")

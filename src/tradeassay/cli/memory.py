@@ -9,21 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._options import (
-    COUNT,
-    FILE,
-    FOLDER,
-    NATURAL,
-    FoldedCommand,
-    advanced,
-    find_run,
-    option,
-    out_option,
-    page_option,
-    several,
-    split_list,
-)
 from tradeassay.cli._output import json_option, plain_number, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -39,66 +26,54 @@ def memory() -> None:
     """What models remember, and what a mask hides from them."""
 
 
-_cassettes = click.option(
-    "--cassettes", type=FOLDER, metavar="FOLDER", help="Record answers here, and ask nothing twice."
-)
-_replay = click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
-_max_usd = click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
-_concurrency = option("--concurrency", type=COUNT, default=16, help="Questions asked at the same time.")
+_cassettes = opt.option("--cassettes=FOLDER", "Record answers here, and ask nothing twice.", type=opt.FOLDER)
+_replay = opt.flag("--replay", "Recorded answers only: no network, no key.")
+_max_usd = opt.option("--max-usd=DOLLARS", "Hard cap on what all models may spend.", type=float)
+_concurrency = opt.option("--concurrency", "Questions asked at the same time.", type=opt.COUNT, default=16)
 
 
-@memory.command(cls=FoldedCommand)
-@several(
-    "-m", "--model", "models", metavar="PROVIDER/MODEL", help="The model; of a run, its only one where not given."
+@memory.command(cls=opt.FoldedCommand)
+@opt.several("-m --model=PROVIDER/MODEL models", "The model; of a run, its only one where not given.")
+@opt.option("--dataset=NAME", "The data set to ask about.")
+@opt.option("--run=RUN", "Ask about the names and days that the model traded in a run.")
+@opt.option("--questions", "How many, about.", type=opt.COUNT, default=500)
+@opt.advanced("--wordings", "Ways to ask each fact.", type=click.IntRange(1, 4), default=2)
+@opt.advanced("--samples", "Answers to each wording.", type=opt.COUNT, default=2)
+@opt.advanced(
+    "--horizon", "Of the moves asked for a run.", type=click.Choice(["day", "week", "month"]), default="week"
 )
-@click.option("--dataset", metavar="NAME", help="The data set to ask about.")
-@click.option("--run", metavar="RUN", help="Ask about the names and days that the model traded in a run.")
-@option("--questions", type=COUNT, default=500, help="How many, about.")
-@advanced("--wordings", type=click.IntRange(1, 4), default=2, help="Ways to ask each fact.")
-@advanced("--samples", type=COUNT, default=2, help="Answers to each wording.")
-@advanced(
-    "--horizon", type=click.Choice(["day", "week", "month"]), default="week", help="Of the moves asked for a run."
+@opt.advanced(
+    "--every=SESSIONS",
+    "How often a move asked for a run begins; as often as one ends where not given.",
+    type=opt.COUNT,
 )
-@advanced(
-    "--every",
-    type=COUNT,
-    metavar="SESSIONS",
-    help="How often a move asked for a run begins; as often as one ends where not given.",
-)
-@advanced(
+@opt.advanced(
     "--logprobs",
-    type=NATURAL,
+    "Facts whose log-probabilities are asked for too, where the server gives them.",
+    type=opt.NATURAL,
     default=40,
-    help="Facts whose log-probabilities are asked for too, where the server gives them.",
 )
-@advanced("--first", metavar="DAY", help="First day to ask about.")
-@advanced("--last", metavar="DAY", help="Last day to ask about.")
-@click.option(
-    "--cutoff", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="The day the model's knowledge ends."
-)
-@advanced("--seed", type=NATURAL, default=0, help="Draws other questions.")
-@click.option("--plan", "only_plan", is_flag=True, help="Say what it would cost, and ask nothing.")
+@opt.advanced("--first=DAY", "First day to ask about.")
+@opt.advanced("--last=DAY", "Last day to ask about.")
+@opt.option("--cutoff=DAY", "The day the model's knowledge ends.", type=click.DateTime(["%Y-%m-%d"]))
+@opt.advanced("--seed", "Draws other questions.", type=opt.NATURAL, default=0)
+@opt.flag("--plan only_plan", "Say what it would cost, and ask nothing.")
 @_max_usd
-@click.option(
-    "--cassettes",
-    type=FOLDER,
-    metavar="FOLDER|recorded/MODEL",
-    help="Record answers here, and ask nothing twice; or a recorded audit.",
+@opt.option(
+    "--cassettes=FOLDER|recorded/MODEL",
+    "Record answers here, and ask nothing twice; or a recorded audit.",
+    type=opt.FOLDER,
 )
 @_replay
 @_concurrency
-@page_option("page; the record is written beside it, as .json")
-@out_option
+@opt.page("page; the record is written beside it, as .json")
+@opt.out
 @json_option
 def recall(
     models: tuple[str, ...],
     dataset: str | None,
     run: str | None,
     only_plan: bool,
-    max_usd: float | None,
-    cassettes: Path | None,
-    replay: bool,
-    concurrency: int,
     page: Path | None,
     out: Path,
     as_json: bool,
@@ -114,7 +89,8 @@ def recall(
     from tradeassay.runs import Asking, Run
     from tradeassay.runs.store.archive import find_audit
 
-    played = None if run is None else Run.load(find_run(run, out))
+    played = None if run is None else Run.load(opt.find_run(run, out))
+    how = {name: asked.pop(name) for name in ("max_usd", "cassettes", "replay", "concurrency")}
     asked["cutoff"] = None if asked["cutoff"] is None else asked["cutoff"].date()
     config = RecallConfig(**asked)
     if len(models) > 1:
@@ -126,9 +102,9 @@ def recall(
         if plan.left_out:
             say(plan.left_out)
         return
-    if cassettes is not None and cassettes.parts[0] == "recorded":
-        cassettes = find_audit(str(cassettes), str(dataset))
-    asking = Asking(max_usd=max_usd, cassettes=cassettes, replay=replay, concurrency=concurrency)
+    if how["cassettes"] is not None and how["cassettes"].parts[0] == "recorded":
+        how["cassettes"] = find_audit(str(how["cassettes"]), str(dataset))
+    asking = Asking(**how)
     report = recall_audit(named, dataset, run=played, config=config, asking=asking, say=say)
     if as_json:
         print_json(report)
@@ -148,37 +124,24 @@ def recall(
 
 @memory.command()
 @click.argument("run")
-@click.option("--agent", metavar="NAME", help="Whose decisions; the run's only model where not given.")
-@option(
+@opt.option("--agent=NAME", "Whose decisions; the run's only model where not given.")
+@opt.option(
     "--share",
+    "Of the decisions, asked again in every changed market.",
     type=click.FloatRange(0.0, 1.0, min_open=True),
     default=0.2,
-    help="Of the decisions, asked again in every changed market.",
 )
-@option(
-    "--arms",
-    default="again,prices,names,news,date",
-    metavar="ARM[,ARM]",
-    help="What is changed; again is nothing.",
-)
-@option("--seed", type=NATURAL, default=0, help="Draws other decisions.")
+@opt.option("--arms=ARM[,ARM]", "What is changed; again is nothing.", default="again,prices,names,news,date")
+@opt.option("--seed", "Draws other decisions.", type=opt.NATURAL, default=0)
 @_max_usd
 @_cassettes
 @_replay
 @_concurrency
-@page_option("page; the record is written beside it, as .json")
-@out_option
+@opt.page("page; the record is written beside it, as .json")
+@opt.out
 @json_option
 def counterfactual(
-    run: str,
-    agent: str | None,
-    share: float,
-    arms: str,
-    seed: int,
-    page: Path | None,
-    out: Path,
-    as_json: bool,
-    **asking: Any,
+    run: str, agent: str | None, arms: str, page: Path | None, out: Path, as_json: bool, **asking: Any
 ) -> None:
     """Ask a run's decisions again with the shown past changed.
 
@@ -189,29 +152,21 @@ def counterfactual(
     from tradeassay.report.recall_page import write_counterfactual
     from tradeassay.runs import Asking, Run
 
-    played = Run.load(find_run(run, out))
-    chosen: Any = split_list(arms)
-    report = counterfactual_study(
-        played,
-        agent or _only_model(played, "no model decided in this run: name another run"),
-        config=CounterfactualConfig(share=share, seed=seed, arms=chosen),
-        asking=Asking(**asking),
-        say=say,
-    )
+    played = Run.load(opt.find_run(run, out))
+    chosen: Any = opt.split_list(arms)
+    config = CounterfactualConfig(share=asking.pop("share"), seed=asking.pop("seed"), arms=chosen)
+    who = agent or _only_model(played, "no model decided in this run: name another run")
+    report = counterfactual_study(played, who, config=config, asking=Asking(**asking), say=say)
     if as_json:
         print_json(report)
     else:
         rows = [[one.arm, one.how, str(one.asked), _ratio(one.same), _ratio(one.depends)] for one in report.arms]
-        print_table(
-            f"{report.model} in {report.run}", ("arm", "what is changed", "asked", "same", "depends"), rows
-        )
+        columns = ("arm", "what is changed", "asked", "same", "depends")
+        print_table(f"{report.model} in {report.run}", columns, rows)
         for note in (report.sentence, *report.notes):
             say(note)
-    _write(
-        report,
-        write_counterfactual,
-        page or (None if as_json else Path(f"counterfactual-{played.spec.slug}.html")),
-    )
+    usual = Path(f"counterfactual-{played.spec.slug}.html")
+    _write(report, write_counterfactual, page or (None if as_json else usual))
 
 
 def _write(report: Any, write: Callable[[Any, Path], Path], place: Path | None) -> None:
@@ -233,55 +188,37 @@ def _only_model(run: Run | None, otherwise: str = "e.g. -m openai/gpt-5") -> str
 
 
 @memory.command()
-@option("--benchmark", metavar="ID", default="ktdfin-v1", help="A benchmark with masks.")
-@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
-@option(
-    "--mask", "masks", default="blinded", metavar="LEVEL[,LEVEL]", help="bright, stock-blind, date-blind, blinded."
-)
-@option(
-    "--hardening",
-    "hardenings",
+@opt.option("--benchmark=ID", "A benchmark with masks.", default="ktdfin-v1")
+@opt.option("--dataset=NAME", "A data set other than the benchmark's own.")
+@opt.option("--mask=LEVEL[,LEVEL] masks", "bright, stock-blind, date-blind, blinded.", default="blinded")
+@opt.option(
+    "--hardening=NAME[,NAME] hardenings",
+    "plain, rebased, scaled, scrubbed, or all; each includes those before it.",
     default="plain",
-    metavar="NAME[,NAME]",
-    help="plain, rebased, scaled, scrubbed, or all; each includes those before it.",
 )
-@option(
-    "--attackers", default="levels,grid", metavar="NAME[,NAME]", help="Models. All programs are always included."
-)
-@option("--probes", type=COUNT, default=200, help="Pairs of stock and day.")
-@option(
+@opt.option("--attackers=NAME[,NAME]", "Models. All programs are always included.", default="levels,grid")
+@opt.option("--probes", "Pairs of stock and day.", type=opt.COUNT, default=200)
+@opt.option(
     "--mode",
+    "What the model is shown.",
     type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
     default="open-research",
-    help="What the model is shown.",
 )
-@click.option(
-    "--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short ones."
-)
-@option("--seed", type=NATURAL, default=0, help="Draws other pairs.")
+@opt.option("--window=CODE[,CODE] windows", "Named windows. Default: all short ones.", default="")
+@opt.option("--seed", "Draws other pairs.", type=opt.NATURAL, default=0)
 @_max_usd
 @_cassettes
 @_replay
-@click.option(
-    "--answers",
-    type=FILE,
-    metavar="FILE",
-    help="Write every answer here, with the truth, one JSON object per line.",
-)
-@click.option(
-    "--harden",
-    "against",
-    metavar="ATTACKER",
-    help="Harden the mask round by round until this attacker falls to chance, and say what that cost.",
+@opt.option("--answers=FILE", "Write every answer here, with the truth, one JSON object per line.", type=opt.FILE)
+@opt.option(
+    "--harden=ATTACKER against",
+    "Harden the mask round by round until this attacker falls to chance, and say what that cost.",
 )
 @json_option
 def probe(
     benchmark: str,
     dataset: str | None,
     attackers: str,
-    max_usd: float | None,
-    cassettes: Path | None,
-    replay: bool,
     answers: Path | None,
     against: str | None,
     as_json: bool,
@@ -293,25 +230,36 @@ def probe(
     are always among them; for every mask the most that any of them knew is given, without and with the archive.
     """
     from tradeassay.assay.memory.harden import harden
-    from tradeassay.assay.probe import probe_mask
+    from tradeassay.assay.probe import HARDENINGS, ProbeConfig, probe_mask
     from tradeassay.runs import Asking
 
     def progress(attacker: str, done: int, whole: int) -> None:
         if done == whole or done % max(1, whole // 20) == 0:  # about twenty times
             say(f"{attacker}: {done} of {whole} answers")
 
-    config, asking = _probe_config(**asked), Asking(max_usd=max_usd, cassettes=cassettes, replay=replay)
-    if not (replay or cassettes) and "/" in (attackers if against is None else against):
-        say("answers are not kept: with --cassettes FOLDER nothing is asked twice")
+    how = {name: asked.pop(name) for name in ("max_usd", "cassettes", "replay")}
+    config: Any = ProbeConfig(
+        masks=opt.split_list(asked.pop("masks")),  # type: ignore[arg-type]  # checked there
+        hardenings=tuple(HARDENINGS) if asked["hardenings"] == "all" else opt.split_list(asked["hardenings"]),
+        windows=opt.split_list(asked.pop("windows")),
+        **{name: asked[name] for name in ("probes", "mode", "seed")},
+    )
+    asking = Asking(**how)
+    if not (how["replay"] or how["cassettes"]) and "/" in (attackers if against is None else against):
+        say("answers are not kept: with --cassettes opt.FOLDER nothing is asked twice")
     if against is not None:
-        _refuse_beside_harden()
+        given = click.get_current_context().get_parameter_source
+        for name, flag in (("hardenings", "--hardening"), ("attackers", "--attackers"), ("answers", "--answers")):
+            if given(name) is click.core.ParameterSource.COMMANDLINE:
+                refused = f"{flag} does not go with --harden, which tries every hardening against one attacker"
+                raise UserError(refused, hint=f"leave out {flag}, or --harden")
         _show_hardened(harden(against, benchmark, dataset=dataset, config=config, asking=asking, say=say), as_json)
         return
     if answers is not None:
         # A place that cannot be written is told before anybody is paid.
         answers.parent.mkdir(parents=True, exist_ok=True)
     report = probe_mask(
-        benchmark, split_list(attackers), dataset=dataset, config=config, asking=asking, listen=progress
+        benchmark, opt.split_list(attackers), dataset=dataset, config=config, asking=asking, listen=progress
     )
     if as_json:
         print_json(report)
@@ -325,39 +273,28 @@ def probe(
         write_atomic(answers, b"".join(msgspec.json.encode(one) + b"\n" for one in report.answers))
 
 
-def _refuse_beside_harden() -> None:
-    """Raise :class:`UserError` for options of the plain probe that hardening would ignore."""
-    given = click.get_current_context().get_parameter_source
-    for name, flag in (("hardenings", "--hardening"), ("attackers", "--attackers"), ("answers", "--answers")):
-        if given(name) is click.core.ParameterSource.COMMANDLINE:
-            raise UserError(
-                f"{flag} does not go with --harden, which tries every hardening against one attacker",
-                hint=f"leave out {flag}, or --harden",
-            )
-
-
 def _show_probe(report: ProbeReport) -> None:
     from tradeassay.assay.probe import METRICS
     from tradeassay.benchmarks.tables import counted
 
-    chance = ["" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES]
+    def mask_of(row: Any) -> str:
+        return row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
+
+    found = ("top_1", "top_5", "date_1", "date_7", "date_30", "sector", "board", "joint")
+    titles = ("top 1", "top 5", "day ±1", "day ±7", "day ±30", "sector", "board", "joint")
+    chance = ["" if (by := report.random[name].value) is None else f"{by:.1%}" for name in found]
     rows = [["by chance", "", "", *chance]]
     for row in report.rows:
-        mask = row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
-        rows.append([row.attacker, mask, _share(row.response), *(_share(row.of_all[name]) for name in _SHARES)])
-    print_table(f"{report.benchmark} on {report.dataset}", _PROBE, rows)
-    bounds = [
-        [
-            bound.mask if bound.hardening == "plain" else f"{bound.mask}, {bound.hardening}",
-            METRICS[bound.metric],
-            "with" if bound.archive else "without",
-            _share(bound.share),
-            f"{bound.times_chance:.1f}",
-            bound.attacker,
-        ]
-        for bound in report.bounds
-    ]
-    print_table("the most that any attacker knew", _BOUNDS, bounds)
+        shares = (_share(row.of_all[name]) for name in found)
+        rows.append([row.attacker, mask_of(row), _share(row.response), *shares])
+    print_table(f"{report.benchmark} on {report.dataset}", ("attacker", "mask", "answers", *titles), rows)
+    rows = []
+    for one in report.bounds:
+        archive = "with" if one.archive else "without"
+        most = (_share(one.share), f"{one.times_chance:.1f}", one.attacker)
+        rows.append([mask_of(one), METRICS[one.metric], archive, *most])
+    columns = ("mask", "what", "archive", "share", "times chance", "by")
+    print_table("the most that any attacker knew", columns, rows)
     say("shares of all probes; --json also has those among the probes that were answered")
     for attacker in dict.fromkeys(row.attacker for row in report.rows if row.kind == "model"):
         hits = [one for one in report.answers if one.attacker == attacker]
@@ -391,20 +328,6 @@ def _show_hardened(made: Hardened, as_json: bool) -> None:
     for one in made.rounds:
         say(f"{one.hardening}: recognised {_listed(one.names)}; days: {_listed(one.days)}")
     say(made.sentence)
-
-
-def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:
-    from tradeassay.assay.probe import HARDENINGS, ProbeConfig
-
-    chosen = tuple(HARDENINGS) if hardenings == "all" else split_list(hardenings)
-    levels: Any = split_list(masks)
-    return ProbeConfig(masks=levels, hardenings=chosen, windows=split_list(windows), **rest)
-
-
-_SHARES = ("top_1", "top_5", "date_1", "date_7", "date_30", "sector", "board", "joint")
-_BOUNDS = ("mask", "what", "archive", "share", "times chance", "by")
-_DAYS = ("day ±1", "day ±7", "day ±30")
-_PROBE = ("attacker", "mask", "answers", "top 1", "top 5", *_DAYS, "sector", "board", "joint")
 
 
 def _share(measure: Measure) -> str:

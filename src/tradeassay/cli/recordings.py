@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._options import (
-    Advanced,
-    FoldedCommand,
-    asking_options,
-    build_spec,
-    find_run,
-    holds_an_arena,
-    out_option,
-    page_option,
-    spec_options,
-    take_asking,
-)
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -43,21 +32,15 @@ def recordings() -> None:
     """
 
 
-@recordings.command(cls=FoldedCommand)
-@spec_options
-@page_option("recording", required=True, metavar="FILE.tar.xz")
-@click.option(
-    "--engine",
-    cls=Advanced,
-    default="not stated",
-    metavar="TEXT",
-    help="What ran the model, e.g. 'vLLM 0.20, H200'.",
+@recordings.command(cls=opt.FoldedCommand)
+@opt.spec
+@opt.page("recording", required=True, metavar="FILE.tar.xz")
+@opt.advanced(
+    "--engine=TEXT", "What ran the model, e.g. 'vLLM 0.20, H200'.", default="not stated", show_default=False
 )
-@click.option(
-    "--precision", cls=Advanced, default="not stated", metavar="TEXT", help="Of its weights, e.g. bf16 or Q4_K_M."
-)
-@asking_options
-@out_option
+@opt.advanced("--precision=TEXT", "Of its weights, e.g. bf16 or Q4_K_M.", default="not stated", show_default=False)
+@opt.asking
+@opt.out
 @json_option
 def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **described: Any) -> int:
     """Play a spec with a model, or take a run that was played, and pack the answers into one file.
@@ -73,17 +56,17 @@ def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **
     from tradeassay.runs import load_run, run as run_spec
     from tradeassay.runs.store.archive import command_of, pack_recording
 
-    asking = take_asking(described, out)
+    asking = opt.take_asking(described, out)
     command = command_of(sys.argv[1:])
     db = Path(described["what"][0])
-    if len(described["what"]) == 1 and db.is_file() and holds_an_arena(db):
+    if len(described["what"]) == 1 and db.is_file() and opt.holds_an_arena(db):
         from tradeassay.arena.recording import pack_season
 
         _tell(page, pack_season(db, page, engine=engine, precision=precision, command=command), as_json)
         return 0
     folder = _played(described["what"], out)
     if folder is None:
-        spec = build_spec(**described)
+        spec = opt.build_spec(**described)
         folder = out / spec.slug
         run_spec(spec, folder, progress="auto", asking=asking)
     _tell(page, pack_recording(folder, page, engine=engine, precision=precision, command=command), as_json)
@@ -108,11 +91,8 @@ def _played(what: tuple[str, ...], out: Path) -> Path | None:
         if (folder / "manifest.json").is_file():
             return folder
     if "/" in what[0] or (out / what[0]).is_dir():
-        return find_run(what[0], out)
+        return opt.find_run(what[0], out)
     return None
-
-
-_COLUMNS = ("name", "benchmarks", "answers", "tokens out", "engine", "precision", "recorded", "whole", "MB")
 
 
 @recordings.command("list")
@@ -125,40 +105,29 @@ def list_command(as_json: bool) -> None:
     if as_json:
         print_json([*found, *audits])
         return
-    rows = [
-        (
-            f"recorded/{one.name}",
-            ", ".join(one.label.benchmarks),
-            str(one.label.answers),
-            str(one.label.output_tokens),
-            one.label.engine,
-            one.label.precision,
-            one.label.recorded,
-            "yes" if one.label.complete else "no",
-            f"{one.megabytes:.2f}",
-        )
-        for one in found
+    rows = []
+    for one in found:
+        label = one.label
+        made = (label.engine, label.precision, label.recorded, "yes" if label.complete else "no")
+        counted = (", ".join(label.benchmarks), str(label.answers), str(label.output_tokens))
+        rows.append((f"recorded/{one.name}", *counted, *made, f"{one.megabytes:.2f}"))
+    columns = ("name", "benchmarks", "answers", "tokens out", "engine", "precision", "recorded", "whole", "MB")
+    print_table("recordings", columns, rows)
+    asked = [
+        (f"recorded/{one.name}", str(one.label.answers), one.label.recorded, f"{one.megabytes:.2f}")
+        for one in audits
     ]
-    print_table("recordings", _COLUMNS, rows)
-    print_table(
-        "what models remember (memory recall --cassettes recorded/MODEL --replay)",
-        ("name", "answers", "recorded", "MB"),
-        [
-            (f"recorded/{one.name}", str(one.label.answers), one.label.recorded, f"{one.megabytes:.2f}")
-            for one in audits
-        ],
-    )
+    title = "what models remember (memory recall --cassettes recorded/MODEL --replay)"
+    print_table(title, ("name", "answers", "recorded", "MB"), asked)
     if not found:
         say(f"none is installed; {GET_RECORDINGS}")
 
 
 @recordings.command()
 @click.argument("recording")
-@click.option("--no-replay", is_flag=True, help="Only hashes, prompts and texts; no replay.")
-@click.option(
-    "--programs",
-    type=click.IntRange(1),
-    help="Of recorded programs, judge so many again, spread over all; not all.",
+@opt.flag("--no-replay", "Only hashes, prompts and texts; no replay.")
+@opt.option(
+    "--programs", "Of recorded programs, judge so many again, spread over all; not all.", type=click.IntRange(1)
 )
 @json_option
 def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) -> int:

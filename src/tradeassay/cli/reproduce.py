@@ -6,35 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from tradeassay.benchmarks.exhibits import PAPERS
-from tradeassay.cli._options import (
-    COUNT,
-    FoldedCommand,
-    advanced,
-    asking_options,
-    one_each,
-    option,
-    out_option,
-    several,
-    split_list,
-    take_asking,
-    workers_option,
-)
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, say
 from tradeassay.core.errors import DataError, UserError, require
 
 if TYPE_CHECKING:
     from tradeassay.arena.season import Season
-    from tradeassay.benchmarks import Benchmark
-    from tradeassay.benchmarks.exhibits import PaperPage
     from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.data import Snapshot
-    from tradeassay.report.verifying import Badges, PaperRecord
-    from tradeassay.runs import AgentSpec, Asking, RunSpec
+    from tradeassay.report.verifying import PaperRecord
+    from tradeassay.runs import AgentSpec, Asking, Run
     from tradeassay.runs.store.archive import OpenRecording
 
 _GOLD = {"quantcode": "coder-gold", "systrade": "builder-gold"}
@@ -55,41 +41,30 @@ PRUNED_GRID: dict[str, tuple[str, ...]] = {
 _HEADLINE = {"mask": "blinded", "mode": "open-research"}
 
 
-@click.command(cls=FoldedCommand)
+@click.command(cls=opt.FoldedCommand)
 @click.argument("paper", type=click.Choice(tuple(PAPERS)))
-@click.option(
-    "--data",
-    metavar="NAME|PATH",
-    help="A data set of the store, or a folder to import (or a task or season file).",
-)
-@several(
-    "-m",
-    "--model",
-    "models",
-    metavar="PROVIDER/MODEL",
-    callback=one_each,
-    help="A model to ask; repeat for several.",
-)
-@option("--seeds", default=1, help="Repetitions of every agent.")
-@click.option("--sample", type=COUNT, metavar="N", help="quantcode, systrade: only N of the tasks.")
-@click.option("--grid", is_flag=True, help="All cells of the paper instead of its main table only.")
-@click.option("--judge", metavar="MODEL", help="quantcode: the language judge, as the paper has one.")
-@click.option("--dataset", metavar="NAME", help="quantcode: stored bars for the tasks of a task file.")
-@click.option("--symbols", metavar="A,B", help="systrade: which symbols of the data set. Default: its first ones.")
-@several("--reviewer", "reviewers", metavar="MODEL", help="systrade: marks submissions; repeat.")
-@advanced(
+@opt.option("--data=NAME|PATH", "A data set of the store, or a folder to import (or a task or season file).")
+@opt.several("-m --model=PROVIDER/MODEL models", "A model to ask; repeat for several.", callback=opt.one_each)
+@opt.option("--seeds", "Repetitions of every agent.", default=1)
+@opt.option("--sample=N", "quantcode, systrade: only N of the tasks.", type=opt.COUNT)
+@opt.flag("--grid", "All cells of the paper instead of its main table only.")
+@opt.option("--judge=MODEL", "quantcode: the language judge, as the paper has one.")
+@opt.option("--dataset=NAME", "quantcode: stored bars for the tasks of a task file.")
+@opt.option("--symbols=A,B", "systrade: which symbols of the data set. Default: its first ones.")
+@opt.several("--reviewer=MODEL reviewers", "systrade: marks submissions; repeat.")
+@opt.advanced(
     "--probes",
-    type=COUNT,
+    "ktdfin --grid: pairs of stock and day that attackers of the mask are asked about.",
+    type=opt.COUNT,
     default=200,
-    help="ktdfin --grid: pairs of stock and day that attackers of the mask are asked about.",
 )
-@option(
-    "--attribution/--no-attribution", default=True, help="Split returns into market, style, selection and trading."
+@opt.option(
+    "--attribution/--no-attribution", "Split returns into market, style, selection and trading.", default=True
 )
-@click.option("--slug", metavar="NAME", help="Name of the folder. Default: paper-PAPER.")
-@partial(asking_options, several=True)
-@out_option
-@workers_option
+@opt.option("--slug=NAME", "Name of the folder. Default: paper-PAPER.")
+@partial(opt.asking, several=True)
+@opt.out
+@opt.workers
 @json_option
 def reproduce(
     paper: str, out: Path, workers: int | None, as_json: bool, cassettes: tuple[Path, ...], **given: Any
@@ -111,7 +86,7 @@ def reproduce(
             what = "tasks to sample" if name == "sample" else f"--{name.removesuffix('s')}"
             raise UserError(f"{paper} has no {what}", hint="leave it out, or plan it first")
     recordings, others = _recordings(paper, cassettes, grid=given["grid"])
-    asking = take_asking({**given, "cassettes": others[0] if others else None}, out)
+    asking = opt.take_asking({**given, "cassettes": others[0] if others else None}, out)
     wanted = _Wanted(
         paper=paper,
         **{name: given[name] for name in ("data", "models", "seeds", "sample", "grid")},
@@ -123,8 +98,14 @@ def reproduce(
     from tradeassay.report.paper_page import print_paper
     from tradeassay.report.verifying import compose_paper, record_paper
 
-    record, failed = _seasons(wanted) if paper == "ama" else _runs(wanted, asking)
-    page, badges = (compose_seasons if paper == "ama" else compose_paper)(wanted.folder, record)
+    if paper == "ama":
+        from tradeassay.arena.queries.paper import compose_seasons as compose
+
+        record, failed = _seasons(wanted), False
+    else:
+        compose = compose_paper
+        record, failed = _runs(wanted, asking)
+    page, badges = compose(wanted.folder, record)
     place = record_paper(wanted.folder, record, page, badges)
     runs = [str(wanted.folder / name) for name in record.runs]
     if as_json:
@@ -189,10 +170,7 @@ def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
         hint = f"-m scripted/{_GOLD[wanted.paper]}, or --cassettes recorded/MODEL"
         raise UserError(f"{wanted.paper} is about programs that models write: name one", hint=hint)
     made = []
-    plays: Iterator[tuple[str, Any, Path | None]] = (
-        _programs(wanted) if wanted.paper in _GOLD else _trading(wanted)
-    )
-    for name, spec, cassettes in plays:
+    for name, spec, cassettes in _programs(wanted) if wanted.paper in _GOLD else _trading(wanted):
         how = asking
         if cassettes is not None:
             how = msgspec.structs.replace(asking, cassettes=cassettes, replay=True)
@@ -200,33 +178,31 @@ def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
             # What is left to play is asked of scripts alone.
             for model in wanted.models:
                 if not model.startswith("scripted/"):
-                    raise UserError(
-                        f"--replay asks nobody, and {model} has no recording here", hint="leave it out"
-                    )
+                    found = f"--replay asks nobody, and {model} has no recording here"
+                    raise UserError(found, hint="leave it out")
             how = msgspec.structs.replace(asking, replay=False)
         done = run(spec, wanted.folder / name, workers=wanted.workers, progress="auto", asking=how)
         say(f"played {name}")
         made.append(load_run(done.folder))
-    probe = _probe(wanted, asking, made) if wanted.paper == "ktdfin" and wanted.grid else None
+    probe = None
+    if wanted.paper == "ktdfin" and wanted.grid:  # by programs, and by the models that were named
+        from tradeassay.assay.probe import ProbeConfig, probe_mask
+
+        first: Any = made[0].episodes[0]
+        config = ProbeConfig(probes=wanted.options["probes"])
+        say("asking the attackers of the mask")
+        attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
+        benchmark: Any = cast("Run", made[0]).manifest.benchmark(first)
+        probe = probe_mask(benchmark, attackers, dataset=first.dataset, config=config)
     names = tuple(one.folder.name for one in made)
     record = PaperRecord(runs=names, attribution=bool(wanted.options["attribution"]), probe=probe)
     return record, any(one.failed for one in made)
 
 
-def _probe(wanted: _Wanted, asking: Asking, made: Sequence[Any]) -> Any:
-    """Ask the attackers of KTD-Fin's mask: programs, and the models that were named."""
-    from tradeassay.assay.probe import ProbeConfig, probe_mask
-
-    first, config = made[0].episodes[0], ProbeConfig(probes=wanted.options["probes"])
-    say("asking the attackers of the mask")
-    attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
-    return probe_mask(made[0].manifest.benchmark(first), attackers, dataset=first.dataset, config=config)
-
-
 # Runs that trade
 
 
-def _trading(wanted: _Wanted) -> Iterator[tuple[str, RunSpec, Path | None]]:
+def _trading(wanted: _Wanted) -> Iterator[tuple[str, Any, Path | None]]:
     """Yield the runs of a trading paper: a name, what is played, and the recording it is answered from."""
     import msgspec
 
@@ -234,20 +210,19 @@ def _trading(wanted: _Wanted) -> Iterator[tuple[str, RunSpec, Path | None]]:
     from tradeassay.runs import AgentSpec
     from tradeassay.runs.store.archive import recorded_spec
 
-    recorded = []
+    like: Any = None
     for name, opened in wanted.recordings:
         spec: Any = recorded_spec(opened.folder)
         if wanted.paper == "ktdfin" and not wanted.grid:
             spec = msgspec.structs.replace(spec, protocol={**spec.protocol, **_HEADLINE})
-        recorded.append(spec)
+        like = like or spec
         yield name, msgspec.structs.replace(spec, slug=name), opened.folder
     rules: list[str | AgentSpec] = [*_RULES[wanted.paper]]
     if wanted.paper == "stockbench":
         rules.append(AgentSpec(name="sector-equal", params={"best": 3, "every": 21}))
     fields: dict[str, Any] = {"models": wanted.models, "seeds": wanted.seeds, "agents": rules}
-    if recorded:
+    if like is not None:
         # The same cells as the recordings', so that everybody is in one table.
-        like = recorded[0]
         main = like.benchmarks[0]
         fields |= {"windows": like.windows, "dataset": dict(like.datasets), "protocol": dict(like.protocol)}
         fields["protocol"].pop("max_tokens", None)
@@ -270,6 +245,7 @@ def _as_printed(wanted: _Wanted) -> tuple[str, dict[str, Any]]:
     """Return the benchmark that follows a paper, and how its main table, or its grid, is played."""
     from tradeassay.benchmarks import benchmarks
     from tradeassay.benchmarks.needs import data_needs
+    from tradeassay.benchmarks.stockbench.specs import LENGTH, NAMES
     from tradeassay.data import load_dataset
 
     dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
@@ -283,29 +259,25 @@ def _as_printed(wanted: _Wanted) -> tuple[str, dict[str, Any]]:
         fields["agents"] = [*_RULES["ktdfin"], *_trained(fields["dataset"], fields["windows"])]
     else:
         main = "stockbench-paper-v1" if dataset is None else "stockbench-djia-paper-v1"
-    if dataset is not None and wanted.paper == "stockbench":
-        fields |= _on_own_data(benchmarks.get(main), load_dataset(dataset))
-    if dataset is not None:
-        for need in data_needs(benchmarks.get(main), load_dataset(dataset)):
-            if need.status != "there":
-                say(f"{need.what}: {need.found}; {need.changes}")
+    if dataset is None:
+        return main, fields
+    snapshot, benchmark = load_dataset(dataset), benchmarks.get(main)
+    if wanted.paper == "stockbench":
+        # The paper's number of names, and its number of sessions where the data does not cover its days.
+        market, days = benchmark.market, [str(day) for day in snapshot.sessions]
+        if len(_symbols(snapshot)) >= NAMES:
+            fields["universe"] = f"{market.universe}:{NAMES}"
+        if not any(str(market.first) <= day <= str(market.last) for day in days):
+            say(f"the data does not cover the paper's days: its last {LENGTH} sessions are played")
+            fields |= {"first": days[-LENGTH:][0], "last": days[-1]}
+    for need in data_needs(benchmark, snapshot):
+        if need.status != "there":
+            say(f"{need.what}: {need.found}; {need.changes}")
     return main, fields
 
 
-def _on_own_data(benchmark: Benchmark, snapshot: Snapshot) -> dict[str, Any]:
-    """Return the paper's number of names, and its number of sessions where the data does not cover its days."""
-    from tradeassay.benchmarks.stockbench.specs import LENGTH, NAMES
-
-    market, days = benchmark.market, [str(day) for day in snapshot.sessions]
-    fields = {"universe": f"{market.universe}:{NAMES}"} if _names(snapshot) >= NAMES else {}
-    if not any(str(market.first) <= day <= str(market.last) for day in days):
-        say(f"the data does not cover the paper's days: its last {LENGTH} sessions are played")
-        fields |= {"first": days[-LENGTH:][0], "last": days[-1]}
-    return fields
-
-
-def _names(snapshot: Snapshot) -> int:
-    return len(snapshot.at(len(snapshot.sessions) - 1, "close").symbols)
+def _symbols(snapshot: Snapshot) -> Sequence[str]:
+    return snapshot.at(len(snapshot.sessions) - 1, "close").symbols
 
 
 def _stockbench_grid(wanted: _Wanted, main: str, fields: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -321,21 +293,21 @@ def _stockbench_grid(wanted: _Wanted, main: str, fields: dict[str, Any]) -> dict
         named if isinstance(named, str) else next(iter(named.values()), (benchmark.dataset,))[0]
     )
     of = benchmark.market.universe.split(":")[0]
-    most = _names(snapshot)
+    most = len(_symbols(snapshot))
     sizes = [size for size in SIZES if size != NAMES and size <= most]
     made = {f"size-{size}": {**fields, "universe": f"{of}:{size}"} for size in sizes}
     if len(sizes) < len(SIZES) - 1:
         say(f"the data has {most} names: larger universes are left out")
     known = {window.code for window in windows(snapshot, benchmark.convention)}
     found = []
-    for codes in (("down-2025", "down"), ("up-2025", "up")):
-        code = next((code for code in codes if code in known), None)
-        if code != codes[0] and snapshot.facts.kind != "synthetic":
-            say(f"the data does not cover {codes[0]}; " + (f"{code} is played instead" if code else "left out"))
+    for paper, usual in (("down-2025", "down"), ("up-2025", "up")):
+        code = next((code for code in (paper, usual) if code in known), None)
+        if code != paper and snapshot.facts.kind != "synthetic":
+            say(f"the data does not cover {paper}; " + (f"{code} is played instead" if code else "left out"))
         found += [code] if code else []
     if found:
-        usual = {key: value for key, value in fields.items() if key not in ("first", "last", "windows")}
-        made["regimes"] = {**usual, "windows": found}
+        kept = {key: value for key, value in fields.items() if key not in ("first", "last", "windows")}
+        made["regimes"] = {**kept, "windows": found}
     if wanted.models:
         left_out = [one for one in INPUTS if one != "all"]
         made["ablations"] = {**fields, "protocol": {**(fields.get("protocol") or {}), "inputs": left_out}}
@@ -367,10 +339,9 @@ def _dataset(paper: str, data: str) -> str:
                 result = import_files(made, allow_faults=True)
     except (UserError, DataError) as error:
         # What the importer advises are options of its own command.
+        hint = f"tradeassay data import {path} --name NAME has options for it (--columns, --layout, --drop)"
         raise UserError(
-            f"{path} cannot be taken as it is: {error.message}",
-            hint=f"tradeassay data import {path} --name NAME has options for it (--columns, --layout, --drop); "
-            "then --data NAME",
+            f"{path} cannot be taken as it is: {error.message}", hint=f"{hint}; then --data NAME"
         ) from error
     say(f"imported {path} as '{name}'" + (f" (layout {layout})" if layout else ""))
     say(str(result.report))
@@ -407,61 +378,50 @@ def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
 # Runs of programs
 
 
-def _programs(wanted: _Wanted) -> Iterator[tuple[str, CodeSpec, Path | None]]:
+def _programs(wanted: _Wanted) -> Iterator[tuple[str, Any, Path | None]]:
     """Yield the runs of a paper about programs: a name, what is asked, and the recording it is answered from."""
     import msgspec
 
     from tradeassay.runs.store.archive import recorded_spec
 
-    recorded = []
+    # Once for every way of asking that was recorded, with the tasks of its first recording.
+    ways: dict[tuple[str, ...], Any] = {}
     for name, opened in wanted.recordings:
-        spec = _sampled(wanted, recorded_spec(opened.folder))
-        recorded.append(spec)
+        spec: Any = recorded_spec(opened.folder)
+        if wanted.sample is not None and wanted.paper == "systrade":
+            spec = msgspec.structs.replace(spec, strategies=spec.chosen[: wanted.sample])
+        elif wanted.sample is not None:
+            spec = msgspec.structs.replace(spec, sample=wanted.sample)
+        ways.setdefault(tuple(getattr(spec, "settings", ())), spec)
         yield name, spec, opened.folder
     if not wanted.models:
         return
     seeds = tuple(range(wanted.seeds))
-    if not recorded:
+    if not ways:
         yield "models", _program_spec(wanted, seeds), None
-        return
-    # Once for every way of asking that was recorded, with the tasks of its first recording.
-    ways = {tuple(getattr(spec, "settings", ())): spec for spec in reversed(recorded)}
-    for way, spec in ways.items():
-        more = {"reviewers": wanted.options["reviewers"]} if wanted.paper == "systrade" else {}
+    more = {"reviewers": wanted.options["reviewers"]} if wanted.paper == "systrade" else {}
+    for way, spec in reversed(ways.items()):
         asked = msgspec.structs.replace(spec, models=wanted.models, seeds=seeds, **more)
         yield "-".join(("models", *way)), asked, None
 
 
-def _sampled(wanted: _Wanted, spec: Any) -> Any:
-    """Return a recorded spec with only as many tasks as were asked for."""
+def _program_spec(wanted: _Wanted, seeds: tuple[int, ...]) -> CodeSpec:
     import msgspec
 
-    if wanted.sample is None:
-        return spec
-    if wanted.paper == "systrade":
-        return msgspec.structs.replace(spec, strategies=spec.chosen[: wanted.sample])
-    return msgspec.structs.replace(spec, sample=wanted.sample)
-
-
-def _program_spec(wanted: _Wanted, seeds: tuple[int, ...]) -> CodeSpec:
     from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
     from tradeassay.benchmarks.systrade import STRATEGIES
     from tradeassay.benchmarks.systrade.spec import SystradeSpec
+    from tradeassay.code.evaluation import EvaluateConfig
 
     data, models, given = wanted.data, wanted.models, wanted.options
     if wanted.paper == "systrade":
-        stored = {} if data is None else _stored(data, tuple(split_list(given["symbols"])), wanted.sample)
+        chosen = () if wanted.sample is None else tuple(STRATEGIES)[: wanted.sample]
+        stored: dict[str, Any] = {"strategies": chosen}
+        if data is not None:
+            stored = _stored(data, tuple(opt.split_list(given["symbols"])), wanted.sample)
         return SystradeSpec(
-            benchmark="systrade-v1",
-            models=models,
-            **{"strategies": () if wanted.sample is None else tuple(STRATEGIES)[: wanted.sample], **stored},
-            reviewers=given["reviewers"],
-            seeds=seeds,
+            benchmark="systrade-v1", models=models, reviewers=given["reviewers"], seeds=seeds, **stored
         )
-    import msgspec
-
-    from tradeassay.code.evaluation import EvaluateConfig
-
     # The public tasks have no reference: only a language judge can decide them, as in the paper.
     decides = EvaluateConfig(decides="language") if given["judge"] and data is not None else EvaluateConfig()
     return QuantCodeSpec(
@@ -486,10 +446,10 @@ def _stored(data: str, symbols: tuple[str, ...], sample: int | None) -> dict[str
     from tradeassay.benchmarks.systrade.loading import load_spec
     from tradeassay.data import load_dataset
 
-    names = [_dataset("systrade", one) for one in split_list(data)]
+    names = [_dataset("systrade", one) for one in opt.split_list(data)]
     snapshots = [load_dataset(name) for name in names]
-    all_of_them = [symbol for one in snapshots for symbol in one.at(len(one.sessions) - 1, "close").symbols]
-    symbols = symbols or tuple(dict.fromkeys(all_of_them))[: sum(map(len, INSTRUMENTS.values()))]
+    every = [symbol for one in snapshots for symbol in _symbols(one)]
+    symbols = symbols or tuple(dict.fromkeys(every))[: sum(map(len, INSTRUMENTS.values()))]
     dataset, days, chosen = ",".join(names), covered_days(names), []
     for name in STRATEGIES[:sample]:
         inputs = load_spec(name).semantics.inputs
@@ -506,7 +466,7 @@ def _stored(data: str, symbols: tuple[str, ...], sample: int | None) -> dict[str
 # Seasons
 
 
-def _seasons(wanted: _Wanted) -> tuple[PaperRecord, bool]:
+def _seasons(wanted: _Wanted) -> PaperRecord:
     """Play a season for every recording, and one of the named models with the paper's four agents."""
     require("sqlalchemy", "arena")
     if wanted.grid:
@@ -515,7 +475,16 @@ def _seasons(wanted: _Wanted) -> tuple[PaperRecord, bool]:
         raise UserError("a season is played once", hint="leave --seeds out; other entries are other seasons")
     if wanted.models and wanted.data is not None:
         raise UserError("a season names its own entries", hint="put the models into the season file")
+    import asyncio
+
+    import msgspec
+
+    from tradeassay.arena.clock import parse_speed
     from tradeassay.arena.recording import recorded_season, replaying
+    from tradeassay.arena.season import Entry, demo_season, load_season
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+    from tradeassay.arena.web.serving import PlayOptions, play
     from tradeassay.report.verifying import PaperRecord
 
     wanted.folder.mkdir(parents=True, exist_ok=True)
@@ -524,68 +493,26 @@ def _seasons(wanted: _Wanted) -> tuple[PaperRecord, bool]:
         (name, recorded_season(opened), replaying(opened)) for name, opened in wanted.recordings
     ]
     if wanted.models or not plays:
-        plays.append(("season", _own_season(wanted, plays[0][1] if plays else None), None))
+        if wanted.data is not None:
+            season = load_season(Path(wanted.data))
+        elif plays:
+            season = plays[0][1]
+        else:
+            demo = demo_season(0)
+            season = msgspec.structs.replace(demo, id=f"{demo.id}-paper", convention="paper")
+        if wanted.models:
+            entries = tuple(
+                Entry(id=f"{architecture}-{number}", architecture=architecture, model=model)
+                for number, model in enumerate(wanted.models, 1)
+                for architecture in ("investor", "trade", "hedge-fund", "deep-fund")
+            )
+            season = msgspec.structs.replace(season, id="paper-models", title="The named models", entries=entries)
+        plays.append(("season", season, None))
     for name, season, opener in plays:
-        _play_season(season, str(wanted.folder / f"{name}.db"), opener)
+        store = Store(open_engine(str(wanted.folder / f"{name}.db")))
+        try:
+            asyncio.run(play(season, store, parse_speed("max"), None, PlayOptions(opener=opener)))
+        finally:
+            store.engine.dispose()
     replayed = tuple(f"{name}.db" for name, _, opener in plays if opener is not None)
-    return PaperRecord(runs=tuple(f"{name}.db" for name, _, _ in plays), replayed=replayed), False
-
-
-def compose_seasons(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badges]:
-    """Put the seasons of a paper together; with what a reader must know of them."""
-    from contextlib import ExitStack
-
-    from tradeassay.arena.queries.paper import ama_page
-    from tradeassay.arena.queries.seasons import opened_season
-    from tradeassay.arena.queries.snapshot import SeasonSnapshot
-
-    with ExitStack() as stack:
-        made = []
-        badges: dict[tuple[str, str], None] = {}
-        for name in record.runs:
-            store, season = stack.enter_context(opened_season(str(folder / name)))
-            made.append(SeasonSnapshot(store, season))
-            scripted = all(one.model.startswith("scripted/") for one in season.everyone if one.model)
-            answers = ("bias", "scripted models") if scripted else ("plain", "models as named")
-            real = made[-1].badges.data == "real"
-            badges |= {
-                ("plain", "real data") if real else ("synthetic", "synthetic data"): None,
-                ("plain", f"{season.convention} convention"): None,
-                ("plain", "replayed answers") if name in record.replayed else answers: None,
-            }
-        return ama_page(made), tuple(badges)
-
-
-def _own_season(wanted: _Wanted, like: Season | None) -> Season:
-    """Return a season file's season, or the four architectures with each of the named models."""
-    import msgspec
-
-    from tradeassay.arena.season import Entry, demo_season, load_season
-
-    season = like if wanted.data is None else load_season(Path(wanted.data))
-    if season is None:
-        demo = demo_season(0)
-        season = msgspec.structs.replace(demo, id=f"{demo.id}-paper", convention="paper")
-    if not wanted.models:
-        return season
-    entries = tuple(
-        Entry(id=f"{architecture}-{number}", architecture=architecture, model=model)
-        for number, model in enumerate(wanted.models, 1)
-        for architecture in ("investor", "trade", "hedge-fund", "deep-fund")
-    )
-    return msgspec.structs.replace(season, id="paper-models", title="The named models", entries=entries)
-
-
-def _play_season(season: Season, db: str, opener: Any) -> None:
-    import asyncio
-
-    from tradeassay.arena.clock import parse_speed
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.serving import PlayOptions, play
-
-    store = Store(open_engine(db))
-    try:
-        asyncio.run(play(season, store, parse_speed("max"), None, PlayOptions(opener=opener)))
-    finally:
-        store.engine.dispose()
+    return PaperRecord(runs=tuple(f"{name}.db" for name, _, _ in plays), replayed=replayed)

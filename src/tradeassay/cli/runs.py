@@ -9,26 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from tradeassay.cli._options import (
-    FoldedCommand,
-    advanced,
-    asking_options,
-    build_spec,
-    executor_option,
-    file_option,
-    find_run,
-    holds_an_arena,
-    only_benchmark,
-    option,
-    out_option,
-    page_option,
-    program_spec,
-    spec_options,
-    split_list,
-    take_asking,
-    with_beacon,
-    workers_option,
-)
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import (
     finish,
     json_option,
@@ -37,7 +18,7 @@ from tradeassay.cli._output import (
     print_table,
     say,
     show_verification,
-    write_spec,
+    write_file,
     written_page,
 )
 from tradeassay.core.errors import UserError, require
@@ -48,37 +29,27 @@ if TYPE_CHECKING:
     from tradeassay.runs.verify.report import VerifyReport
 
 
-@click.command(cls=FoldedCommand)
-@spec_options
-@click.option("--plan", is_flag=True, help="Only estimate what it would take: calls, tokens, dollars, time, disk.")
-@advanced("--beacon", metavar="VALUE", help="Value of the beacon that the spec draws its secret from, as hex.")
-@advanced(
-    "--with",
-    "beside",
+@click.command(cls=opt.FoldedCommand)
+@opt.spec
+@opt.flag("--plan", "Only estimate what it would take: calls, tokens, dollars, time, disk.")
+@opt.advanced("--beacon=VALUE", "Value of the beacon that the spec draws its secret from, as hex.")
+@opt.advanced(
+    "--with beside",
+    "Ask its models what they remember when it is over, and judge it with that.",
     type=click.Choice(["recall"]),
-    help="Ask its models what they remember when it is over, and judge it with that.",
 )
-@advanced(
-    "--hardened",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="Play under the mask that `memory probe --harden ATTACKER --json` ended with.",
+@opt.advanced(
+    "--hardened=FILE",
+    "Play under the mask that `memory probe --harden ATTACKER --json` ended with.",
+    type=opt.THERE,
 )
-@asking_options
-@out_option
-@workers_option
-@executor_option("local")
+@opt.asking
+@opt.out
+@opt.workers
+@opt.executor("local")
 @json_option
 def run(
-    plan: bool,
-    beside: str | None,
-    beacon: str | None,
-    hardened: Path | None,
-    out: Path,
-    workers: int | None,
-    executor: Any,
-    as_json: bool,
-    **described: Any,
+    plan: bool, beside: str | None, beacon: str | None, hardened: Path | None, out: Path, **described: Any
 ) -> int:
     """Run agents over benchmarks, score them, write the page.
 
@@ -95,40 +66,39 @@ def run(
     from tradeassay.runs import plan as plan_spec, run as run_spec
     from tradeassay.runs.store.archive import recorded_spec
 
-    recorded = described["cassettes"]
-    asking = take_asking(described, out, described["what"][0])
-    if (
-        not plan
-        and asking.replay
-        and only_benchmark(described)
-        and asking.cassettes is not None
-        and recorded not in (None, asking.cassettes)
-    ):
+    as_json, how = described.pop("as_json"), {name: described.pop(name) for name in ("executor", "workers")}
+    recorded, what, slug = described["cassettes"], described["what"], described["slug"]
+    asking = opt.take_asking(described, out, what[0])
+    # Nothing but a benchmark's id, and perhaps a name: then a recording says what is played.
+    usual = {"what": what, "slug": slug, "seeds": 1}
+    bare = len(what) == 1 and not opt.is_spec_file(what[0])
+    bare = bare and not any(value for key, value in described.items() if value != usual.get(key))
+    code, remembered = opt.program_spec(what), False
+    if not plan and asking.replay and bare and asking.cassettes and recorded not in (None, asking.cassettes):
         # One model's recordings of several benchmarks are runs of their own.
         named = [part.removesuffix(".tar.xz") for part in recorded.parts[-2:] if part != "recorded"]
-        folder = out / (described["slug"] or "-".join(("replay", described["what"][0], *named)))
-        again = run_spec(recorded_spec(asking.cassettes), folder, workers=workers, progress="auto", asking=asking)
-        return finish(again, as_json=as_json)
-    slug, code = described["slug"], program_spec(described["what"])
-    if code is not None and not plan:
-        code = with_beacon(code, beacon)
-        folder = out / (slug or Path(described["what"][0]).stem.removesuffix(".plan.spec"))
-        made = run_spec(code, folder, executor=executor, workers=workers, progress="auto", asking=asking)
-        return finish(made, as_json=as_json)
-    spec = with_beacon(build_spec(**described), beacon)
-    if hardened is not None:
-        from tradeassay.assay.memory.harden import read_hardened
+        how.pop("executor")
+        played: Any = recorded_spec(asking.cassettes)
+        folder = out / (slug or "-".join(("replay", what[0], *named)))
+    elif code is not None and not plan:
+        played = opt.with_beacon(code, beacon)
+        folder = out / (slug or Path(what[0]).stem.removesuffix(".plan.spec"))
+    else:
+        played = opt.with_beacon(opt.build_spec(**described), beacon)
+        if hardened is not None:
+            from tradeassay.assay.memory.harden import read_hardened
 
-        spec = read_hardened(hardened).played_by(spec)
+            played = read_hardened(hardened).played_by(played)
+        folder, remembered = out / played.slug, beside == "recall"
     if plan:
-        planned = plan_spec(spec, asking=asking, runs=out)
+        planned = plan_spec(played, asking=asking, runs=out)
         if as_json:
             print_json(planned)
         else:
             print_table(f"plan of '{planned.slug}'", ("what", "how much"), planned.rows())
         return 0
-    done = run_spec(spec, out / spec.slug, executor=executor, workers=workers, progress="auto", asking=asking)
-    if beside == "recall" and not done.failed:
+    done: Any = run_spec(played, folder, progress="auto", asking=asking, **how)
+    if remembered and not done.failed:
         from tradeassay.assay.memory import ask_models
         from tradeassay.assay.verdict import assay, record_assay
 
@@ -139,73 +109,50 @@ def run(
 
 @click.command()
 @click.argument("run")
-@out_option
-@workers_option
-@executor_option("local")
-@asking_options
-@click.option("--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are reused.")
+@opt.out
+@opt.workers
+@opt.executor("local")
+@opt.asking
+@opt.flag("--retry-failed", "Play failed episodes again; recorded answers are reused.")
 @json_option
-def resume(
-    run: str, out: Path, workers: int | None, executor: Any, retry_failed: bool, as_json: bool, **asked: Any
-) -> int:
+def resume(run: str, out: Path, as_json: bool, **how: Any) -> int:
     """Continue a stopped run. It ends with the same bytes as one that was never stopped.
 
     Refuses when data, rules, prompts or versions are no longer what the manifest says.
     """
     from tradeassay.runs import resume as resume_run
 
-    asking = take_asking(asked, out)
-    folder = find_run(run, out)
-    done = resume_run(
-        folder, executor=executor, workers=workers, progress="auto", retry_failed=retry_failed, asking=asking
-    )
-    return finish(done, as_json=as_json)
+    asking = opt.take_asking(how, out)
+    return finish(resume_run(opt.find_run(run, out), progress="auto", asking=asking, **how), as_json=as_json)
+
+
+_folder = click.Path(path_type=Path, file_okay=False, exists=True)
 
 
 @click.command()
 @click.argument("run")
-@out_option
-@workers_option
-@click.option("--no-programs", is_flag=True, help="Do not examine the programs of a code run again.")
-@file_option("--plan", "The run must be the one that this sealed plan commits to.")
-@file_option("--allowed-signers", "A sealed run must be signed by someone in this file (see ssh-keygen).")
-@click.option("--signer", metavar="NAME", help="... and by this signer in particular.")
-@page_option("run's page, with the outcome of every claim")
-@file_option(
-    "--task-file",
+@opt.out
+@opt.workers
+@opt.flag("--no-programs", "Do not examine the programs of a code run again.")
+@opt.option("--plan=FILE", "The run must be the one that this sealed plan commits to.", type=opt.THERE)
+@opt.option(
+    "--allowed-signers=FILE",
+    "A sealed run must be signed by someone in this file (see ssh-keygen).",
+    type=opt.THERE,
+)
+@opt.option("--signer=NAME", "... and by this signer in particular.")
+@opt.page("run's page, with the outcome of every claim")
+@opt.option(
+    "--task-file=FILE.json",
     "Your copy of the file that the tasks came from: no path in a recorded run is opened.",
-    "FILE.json",
+    type=opt.THERE,
 )
-@click.option(
-    "--agent-files",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="DIR",
-    help="Your copies of the files that the run's own agents are made of.",
-)
-@click.option(
-    "--pages",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="DIR",
-    help="Of an arena: the pages in this folder must be those of its journal.",
-)
-@click.option("--beacon", metavar="VALUE", help="The run's secret must be drawn from this value of its beacon.")
+@opt.option("--agent-files=DIR", "Your copies of the files that the run's own agents are made of.", type=_folder)
+@opt.option("--pages=DIR", "Of an arena: the pages in this folder must be those of its journal.", type=_folder)
+@opt.option("--beacon=VALUE", "The run's secret must be drawn from this value of its beacon.")
 @json_option
 @own_fault
-def verify(
-    run: str,
-    out: Path,
-    workers: int | None,
-    no_programs: bool,
-    plan: Path | None,
-    allowed_signers: Path | None,
-    signer: str | None,
-    page: Path | None,
-    task_file: Path | None,
-    agent_files: Path | None,
-    pages: Path | None,
-    beacon: str | None,
-    as_json: bool,
-) -> int:
+def verify(run: str, out: Path, workers: int | None, page: Path | None, as_json: bool, **bound: Any) -> int:
     """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
 
     RUN is a run's folder or name, a sealed run (one file, see ``seal``), the database of an arena (a file, or the
@@ -224,47 +171,46 @@ def verify(
     from tradeassay.runs.verify.report import verify as verify_run
     from tradeassay.runs.verify.seal import Signers, run_root
 
-    if signer is not None and allowed_signers is None:
+    plan, allowed, signer, pages = (bound[name] for name in ("plan", "allowed_signers", "signer", "pages"))
+    if signer is not None and allowed is None:
         raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
     if page is not None and Path(run).is_file():
         raise click.UsageError("-o writes the page of a run's folder: leave it out for an archive or an arena")
-    other = _verify_other(run, out, pages, workers, bound=bool(plan or allowed_signers or signer))
-    if other is not None:
-        if as_json:
-            print_json({"seal": None, "verification": other, "exit_code": other.exit_code})
-        else:
-            show_verification(other)
-        return other.exit_code
-    if pages is not None:
-        raise click.UsageError("--pages are those of an arena: leave it out for a run")
-    path = Path(run) if Path(run).is_file() else find_run(run, out)
-    kept = not path.is_file() and not no_programs and plan is None and beacon is None and load_run(path).complete
-    before = run_root(path) if kept else ""
-    check = partial(
-        verify_run,
-        workers=workers,
-        programs=not no_programs,
-        progress=PacedCount(say),
-        copies=task_file or agent_files,
-        beacon=beacon,
-    )
-    signers = None if allowed_signers is None else Signers(allowed_signers, signer)
-    sealed, found = verify_anything(path, plan=plan, signers=signers, check=check)
-    if kept and found is not None:
-        keep(path, before, found)
-    if found is not None and not path.is_file() and not found.contradicted:
-        from tradeassay.report.verifying import check_beside
+    sealed, found = None, _verify_other(run, out, pages, workers, bound=bool(plan or allowed or signer))
+    path = Path(run)
+    if found is None:
+        if pages is not None:
+            raise click.UsageError("--pages are those of an arena: leave it out for a run")
+        path = path if path.is_file() else opt.find_run(run, out)
+        check = partial(
+            verify_run,
+            workers=workers,
+            programs=not bound["no_programs"],
+            progress=PacedCount(say),
+            copies=bound["task_file"] or bound["agent_files"],
+            beacon=bound["beacon"],
+        )
+        # What is said of the whole of a finished run is kept for exactly its bytes.
+        whole = not path.is_file() and not any(bound[name] for name in ("no_programs", "plan", "beacon"))
+        before = run_root(path) if whole and load_run(path).complete else ""
+        signers = None if allowed is None else Signers(allowed, signer)
+        sealed, found = verify_anything(path, plan=plan, signers=signers, check=check)
+        if before and found is not None:
+            keep(path, before, found)
+        if found is not None and not path.is_file() and not found.contradicted:
+            from tradeassay.report.verifying import check_beside
 
-        found = check_beside(load_run(path), found)
+            found = check_beside(load_run(path), found)
+    status = 0 if found is None else found.exit_code
     if as_json:
-        print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
+        print_json({"seal": sealed, "verification": found, "exit_code": status})
     else:
         show_verification(found, sealed)
-    if page is not None:
+    if page is not None and (path / "manifest.json").is_file():
         from tradeassay.report import write_html
 
         say(f"report: {write_html(load_run(path), page, verified=found)}")
-    return 0 if found is None else found.exit_code
+    return status
 
 
 def _verify_other(
@@ -272,42 +218,41 @@ def _verify_other(
 ) -> VerifyReport | None:
     """Verify an arena, a paper's folder or a site; None for others. ``bound``: a plan or a signer is named."""
     folder = Path(run) if Path(run).is_dir() else runs / run
-    season = "://" in run or (Path(run).is_file() and holds_an_arena(Path(run)))
+    season = "://" in run or (Path(run).is_file() and opt.holds_an_arena(Path(run)))
     paper, site = (folder / "paper.html").is_file(), (folder / "board.json").is_file()
     if not season and ((folder / "manifest.json").is_file() or not (paper or site)):
         return None
     if bound:
         raise click.UsageError("only a run has a plan or a signature: leave these options out")
-    if season:
-        from tradeassay.arena.verifying import verify_arena
-
-        return verify_arena(run, pages=pages)
     from tradeassay.report.verifying import read_paper, verify_paper, verify_site
     from tradeassay.runs.play.progress import PacedCount
     from tradeassay.runs.verify.attested import attest, attestation
 
-    if site:
+    if site and not season:
         return verify_site(folder, runs, workers=workers, progress=PacedCount(say))
-    record = read_paper(folder)
-    if not all(holds_an_arena(folder / name) for name in record.runs if (folder / name).is_file()):
-        raise UserError(
-            f"{folder} holds files that are neither runs nor seasons", hint="reproduce the paper again"
-        )
-    if not any((folder / name).is_file() for name in record.runs):
+    record = None if season else read_paper(folder)
+    files = [] if record is None else [folder / name for name in record.runs if (folder / name).is_file()]
+    if not all(map(opt.holds_an_arena, files)):
+        found = f"{folder} holds files that are neither runs nor seasons"
+        raise UserError(found, hint="reproduce the paper again")
+    if record is not None and not files:
         return verify_paper(folder, record, partial(attest, workers=workers, progress=PacedCount(say)))
     from tradeassay.arena.verifying import verify_arena
-    from tradeassay.cli.reproduce import compose_seasons
+
+    if record is None:
+        return verify_arena(run, pages=pages)
+    from tradeassay.arena.queries.paper import compose_seasons
 
     return verify_paper(folder, record, lambda db: attestation(verify_arena(str(db)), ""), compose_seasons)
 
 
 @click.command()
 @click.argument("run")
-@out_option
-@click.option("--plan", is_flag=True, help="RUN is a spec file: commit to it before the first answer.")
-@page_option("seal. Default: the run's name with .seal")
-@file_option("--sign", "Sign the root with this SSH key (ssh-keygen -Y).", "KEY")
-@click.option("--author", metavar="NAME", help="With --plan: whose plan it is, in the log of plans beside it.")
+@opt.out
+@opt.flag("--plan", "RUN is a spec file: commit to it before the first answer.")
+@opt.page("seal. Default: the run's name with .seal")
+@opt.option("--sign=KEY", "Sign the root with this SSH key (ssh-keygen -Y).", type=opt.THERE)
+@opt.option("--author=NAME", "With --plan: whose plan it is, in the log of plans beside it.")
 @json_option
 def seal(
     run: str, out: Path, plan: bool, page: Path | None, sign: Path | None, author: str | None, as_json: bool
@@ -329,27 +274,28 @@ def seal(
     from tradeassay.runs.verify.seal import seal_run
 
     if plan:
+        import msgspec
+
         from tradeassay.runs import load_spec
         from tradeassay.runs.verify.plans import LOG, PlanLog, append_plan, seal_plan
 
-        spec = program_spec((run,)) or load_spec(Path(run))
+        spec = opt.program_spec((run,)) or load_spec(Path(run))
         target = page or out / f"{getattr(spec, 'slug', Path(run).stem)}.plan.seal"
         target.parent.mkdir(parents=True, exist_ok=True)
-        author = author or PlanLog.read(target.parent / LOG).author
+        log, beside = target.parent / LOG, target.with_suffix(".spec.json")
+        author = author or PlanLog.read(log).author
         sealed, committed = seal_plan(spec, target, author=author, key=sign)
-        beside = target.with_suffix(".spec.json")
-        write_spec(beside, committed.asked)
-        line = append_plan(target.parent / LOG, sealed.root, author)
-        say(f"log:    {target.parent / LOG}, plan {line.number}, of {line.author}")
+        write_file(beside, msgspec.json.format(msgspec.json.encode(committed.asked), indent=1) + b"\n")
+        line = append_plan(log, sealed.root, author)
+        say(f"log:    {log}, plan {line.number}, of {line.author}")
         hashes = sum(name.startswith("data set ") for name in committed.facts)
-        say(
-            f"plan:   {len(committed.episodes)} episodes, their rules and agents, the hashes of {hashes} data sets"
-        )
+        what = f"{len(committed.episodes)} episodes, their rules and agents, the hashes of {hashes} data sets"
+        say(f"plan:   {what}")
         for name in committed.open:
             say(f"        not committed to: {name}")
         say(f"spec:   {beside} (run this one: tradeassay run {beside})")
     else:
-        folder = find_run(run, out)
+        folder = opt.find_run(run, out)
         target = page or Path(f"{folder.name}.seal")
         sealed = seal_run(folder, target, key=sign)
     say(f"sealed: {target}, {sealed.files} files, {sealed.signature}")
@@ -361,7 +307,7 @@ def seal(
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="FIRST OTHER...")
-@out_option
+@opt.out
 @json_option
 def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
     """Compare runs, with a paired test where the sessions coincide.
@@ -372,7 +318,7 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
 
     if len(runs) < 2:
         raise UserError("there is only one run to compare", hint="name two or more")
-    first, *others = (find_run(name, out) for name in runs)
+    first, *others = (opt.find_run(name, out) for name in runs)
     made = [compare_runs(first, other) for other in others]
     if as_json:
         print_json(made[0] if len(made) == 1 else made)
@@ -415,22 +361,23 @@ def _show_status(recorded: Any, *, as_json: bool) -> None:
 
 @click.command()
 @click.argument("run")
-@page_option()
-@click.option(
-    "--format",
-    "form",
+@opt.page()
+@opt.option(
+    "--format form",
+    (
+        "Print tables to paste on stdout instead, with intervals and footnotes; card: for a model's page; "
+        "sft, dpo, rl: questions, answers and rewards to train on, a JSON line each."
+    ),
     type=click.Choice(["md", "latex", "bibtex", "csv", "json", "card", "sft", "dpo", "rl"]),
-    help="Print tables to paste on stdout instead, with intervals and footnotes; card: for a model's page; "
-    "sft, dpo, rl: questions, answers and rewards to train on, a JSON line each.",
 )
-@click.option("--columns", metavar="NAME,NAME", help="With --format: only these columns, in this order.")
-@click.option(
+@opt.option("--columns=NAME,NAME", "With --format: only these columns, in this order.")
+@opt.option(
     "--to",
+    "Log numbers and page to a tracker ([tracking]); nowhere prints what would be logged.",
     type=click.Choice(["mlflow", "wandb", "nowhere"]),
-    help="Log numbers and page to a tracker ([tracking]); nowhere prints what would be logged.",
 )
-@option("--project", default="tradeassay", help="The tracker's experiment or project.")
-@out_option
+@opt.option("--project", "The tracker's experiment or project.", default="tradeassay")
+@opt.out
 @json_option
 def report(
     run: str, page: Path | None, form: Any, columns: str | None, to: Any, project: str, out: Path, as_json: bool
@@ -453,7 +400,7 @@ def report(
 
     if to in ("mlflow", "wandb"):
         require(to, "tracking")
-    recorded = load_run(find_run(run, out))
+    recorded = load_run(opt.find_run(run, out))
     if to is not None:
         _track(recorded, to, project, as_json=as_json)
         return
@@ -471,7 +418,7 @@ def report(
             for line in training_lines(recorded, form):
                 click.echo(json.dumps(line))
             return
-        click.echo(paste(recorded, form, split_list(columns)), nl=False)
+        click.echo(paste(recorded, form, opt.split_list(columns)), nl=False)
         return
     summary = summary_of(recorded) if isinstance(recorded, Run) else None
     papers = paper_pages(recorded) if isinstance(recorded, Run) else ()

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from tradeassay.cli._options import page_option, workers_option
+from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, say
 
 
 @click.command()
 @click.argument("runs", default="runs", metavar="[RUNS | ARENA.db]")
-@page_option(
+@opt.page(
     "pages", type=click.Path(path_type=Path, file_okay=False), default="site", show_default=True, metavar="FOLDER"
 )
-@workers_option
+@opt.workers
 @json_option
 def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
     """Write a leaderboard site over all finished runs in RUNS: a board per benchmark, a page per run.

@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import code_benchmarks, find_protocol
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core import __version__
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_of
-from tradeassay.data.datasets import DatasetInfo, list_datasets
+from tradeassay.data.datasets import list_datasets
 from tradeassay.report.formatting import PasteTable
 
 _TERMS = (
@@ -62,14 +62,14 @@ class BenchmarkCard(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     description: str
-    rules: str
-    rules_sha256: str | None
+    rules: str = ""
+    rules_sha256: str | None = None
     dataset: str
     kind: str
-    window: str
+    window: str = ""
     licence: str
-    sha256: str | None
-    biases: tuple[str, ...]
+    sha256: str | None = None
+    biases: tuple[str, ...] = ()
     get: str
     fields: tuple[tuple[str, str, str], ...]
 
@@ -117,54 +117,41 @@ def write_cards(folder: Path, name: str | None = None) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for one in names:
-        about = _about_programs(one) if one in code else _about_market(benchmarks.get(one), stored)
-        files = {
-            f"{one}.md": data_card(about),
-            f"{one}.croissant.json": json.dumps(croissant(about), indent=1) + "\n",
-        }
-        for file, text in files.items():
+        if one in code:
+            kind = find_protocol(one)
+            about = BenchmarkCard(
+                id=one,
+                title=kind.title,
+                description="Tasks in words, a reference program for each, and markets drawn from a run's secret.",
+                dataset="the tasks of this package",
+                kind="written for this package, judged on synthetic markets",
+                licence="Apache-2.0",
+                get=kind.listing,
+                fields=_TASK_FIELDS,
+            )
+        else:
+            benchmark = benchmarks.get(one)
+            info, synthetic = stored.get(benchmark.dataset), benchmark.dataset.startswith("synthetic/")
+            about = BenchmarkCard(
+                id=benchmark.id,
+                title=benchmark.title,
+                description=benchmark.description,
+                rules=rules_text(benchmark),
+                rules_sha256=sha256_of(benchmark),
+                dataset=benchmark.dataset,
+                kind="synthetic, made from a seed" if synthetic else "real",
+                window=f"{benchmark.market.first} to {benchmark.market.last}",
+                licence="generated; free to use" if synthetic else "that of the data's vendor",
+                sha256=None if info is None or info.problem else info.sha256,
+                biases=() if info is None else info.biases,
+                get=f"tradeassay run {benchmark.id}" if synthetic else f"tradeassay data get {benchmark.dataset}",
+                fields=_BAR_FIELDS,
+            )
+        described = json.dumps(croissant(about), indent=1) + "\n"
+        for file, text in ((f"{one}.md", data_card(about)), (f"{one}.croissant.json", described)):
             write_atomic(folder / file, text.encode("utf-8"))
             written.append(folder / file)
     return written
-
-
-def _about_market(benchmark: Benchmark, stored: dict[str, DatasetInfo]) -> BenchmarkCard:
-    info = stored.get(benchmark.dataset)
-    synthetic = benchmark.dataset.startswith("synthetic/")
-    return BenchmarkCard(
-        id=benchmark.id,
-        title=benchmark.title,
-        description=benchmark.description,
-        rules=rules_text(benchmark),
-        rules_sha256=sha256_of(benchmark),
-        dataset=benchmark.dataset,
-        kind="synthetic, made from a seed" if synthetic else "real",
-        window=f"{benchmark.market.first} to {benchmark.market.last}",
-        licence="generated; free to use" if synthetic else "that of the data's vendor",
-        sha256=None if info is None or info.problem else info.sha256,
-        biases=() if info is None else info.biases,
-        get=f"tradeassay run {benchmark.id}" if synthetic else f"tradeassay data get {benchmark.dataset}",
-        fields=_BAR_FIELDS,
-    )
-
-
-def _about_programs(name: str) -> BenchmarkCard:
-    kind = find_protocol(name)
-    return BenchmarkCard(
-        id=name,
-        title=kind.title,
-        description="Tasks in words, a reference program for each, and markets drawn from a run's secret.",
-        rules="",
-        rules_sha256=None,
-        dataset="the tasks of this package",
-        kind="written for this package, judged on synthetic markets",
-        window="",
-        licence="Apache-2.0",
-        sha256=None,
-        biases=(),
-        get=kind.listing,
-        fields=_TASK_FIELDS,
-    )
 
 
 def data_card(about: BenchmarkCard) -> str:

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from markupsafe import Markup, escape
 
-from tradeassay.assay.verdict.record import AccountCurve, AgentAssay, WaterfallStep, waterfall
+from tradeassay.assay.verdict.record import AccountCurve, AgentAssay, waterfall
 from tradeassay.core.measure import plain_sum
 from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
@@ -162,26 +162,17 @@ def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: 
     places = {symbol: number for number, symbol in enumerate(prices)}
     holdings = {ids[agent.name]: holdings_chart(agent, cell.sessions) for agent in detailed}
     styled = look | {INDEX_LINE: INDEX}
+    about = "Line chart of every agent's return since the start; the same results are in the leaderboard"
+    grown = line_chart(equity, ChartLook(styles=styled), about, cell=place, periods=PERIODS)
+    about, low = (
+        "Line chart of every agent's fall from its last peak",
+        ChartLook(styles=styled, size="low", names="room"),
+    )
     return CellCharts(
-        equity=line_chart(
-            equity,
-            ChartLook(styles=styled),
-            "Line chart of every agent's return since the start; the same results are in the leaderboard",
-            cell=place,
-            periods=PERIODS,
-        ),
-        underwater=line_chart(
-            underwater,
-            ChartLook(styles=styled, size="low", names="room"),
-            "Line chart of every agent's fall from its last peak",
-            cell=place,
-            periods=PERIODS,
-        ),
+        equity=grown,
+        underwater=line_chart(underwater, low, about, cell=place, periods=PERIODS),
         holdings={id: chart for id, chart in holdings.items() if chart is not None},
-        trades={
-            id: [(places[symbol], trades) for symbol, trades in by_symbol.items()]
-            for id, by_symbol in traded_by.items()
-        },
+        trades={id: [(places[name], made) for name, made in known.items()] for id, known in traded_by.items()},
         prices={symbol: _price_chart(cell, symbol, trades) for symbol, trades in prices.items()},
     )
 
@@ -199,9 +190,7 @@ def account_curves(cell: CellSummary) -> tuple[Equity, Equity]:
     if cell.index is not None and cell.index_name and not any(agent.baseline for agent in drawn):
         lines.append((INDEX_LINE, f"index {cell.index_name}", False, _since_start(cell.index)))
     falls = [
-        (agent.name, agent.name, agent.baseline, agent.detail.falls)
-        for agent in drawn
-        if agent.detail is not None and agent.detail.falls
+        (one.name, one.name, one.baseline, one.detail.falls) for one in drawn if one.detail and one.detail.falls
     ]
     return curve_chart(cell.sessions, places, lines), curve_chart(cell.sessions, places, falls)
 
@@ -216,16 +205,12 @@ def curve_chart(
     if not sessions:
         return Equity(days=(), curves=(), sessions=0)
     axis = [str(np.datetime64(sessions[0][:10]) - np.timedelta64(1, "D")), *sessions]
-    return Equity(
-        days=tuple(axis[place] for place in places),
-        curves=tuple(
-            Curve(entry=entry, label=label, baseline=baseline, returns=picked(values, places))
-            for entry, label, baseline, values in lines
-        ),
-        band=band,
-        sessions=len(sessions),
-        thinned=len(places) <= len(sessions),
+    curves = tuple(
+        Curve(entry=entry, label=label, baseline=baseline, returns=picked(values, places))
+        for entry, label, baseline, values in lines
     )
+    days, thinned = tuple(axis[place] for place in places), len(places) <= len(sessions)
+    return Equity(days=days, curves=curves, band=band, sessions=len(sessions), thinned=thinned)
 
 
 def kept(n: int, paths: Sequence[Sequence[float]], limit: int = LIMIT) -> list[int]:
@@ -261,9 +246,8 @@ def holdings_chart(agent: AgentSummary, sessions: Sequence[str]) -> Markup | Non
     rows = [(held.symbols[place], weights[place]) for place in order[:_MOST_HELD]]
     if len(order) > _MOST_HELD:
         rows.append((f"{len(order) - _MOST_HELD} others", weights[order[_MOST_HELD:]].sum(axis=0)))
-    return area_chart(
-        [sessions[place] for place in places], [(name, picked(row.tolist(), places, 3)) for name, row in rows]
-    )
+    days = [sessions[place] for place in places]
+    return area_chart(days, [(name, picked(row.tolist(), places, 3)) for name, row in rows])
 
 
 def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
@@ -273,10 +257,8 @@ def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
         size = float(f"{trade.quantity:.3g}")
         place = (_day(trade.session), float(f"{trade.price:.5g}"), int(size) if size.is_integer() else size)
         by_symbol.setdefault(trade.symbol, []).append(place)
-    order = sorted(
-        by_symbol, key=lambda symbol: -plain_sum(abs(price * size) for _, price, size in by_symbol[symbol])
-    )
-    return {symbol: by_symbol[symbol] for symbol in order}
+    value = {name: plain_sum(abs(price * size) for _, price, size in made) for name, made in by_symbol.items()}
+    return {symbol: by_symbol[symbol] for symbol in sorted(by_symbol, key=lambda symbol: -value[symbol])}
 
 
 def _price_chart(cell: CellSummary, symbol: str, trades: Sequence[tuple[int, float, float]]) -> Markup:
@@ -349,8 +331,12 @@ def line_chart(
     buttons of periods that carry the same ``data-for``.
     """
     days = [_day(day) for day in chart.days]
-    log = _far(chart, look)
-    chart = _logged(chart) if log else chart
+    grown = [1.0 + value for curve in chart.curves for value in curve.returns if value is not None]
+    shares = look.form == "share" and not look.filled and bool(grown)
+    # From far growth on equal distances are equal ratios: else all but the end is a flat line.
+    log = shares and min(grown) > 0.0 and max(grown) / min(grown) >= _FAR
+    if log:
+        chart = _logged(chart)
     unit = 1e-5
     if look.form == "number":  # five digits of the largest value are whole numbers
         top = max((abs(value) for curve in chart.curves for value in curve.returns if value), default=1.0)
@@ -375,15 +361,24 @@ def line_chart(
     for period in periods if every else ():
         # A period longer than the whole is the whole.
         first = max(min(every), max(every) - period) if period else min(every)
-        frame = _frame(chart, look, marks, (first, max(every)))
+        seen = [place for place, day in enumerate(days) if first <= day]
+        rows = [curve.returns for curve in chart.curves]
+        if chart.band is not None and len(seen) == len(days):
+            rows += [chart.band.low, chart.band.high]
+        values = [value for row in rows for place in seen if (value := row[place]) is not None]
+        values += [value for one in marks for _, value, _ in one.points if value is not None]
+        frame = _Frame((first, max(every)), values, zero=look.zero or look.filled or look.names == "room")
         hidden = "" if period == 0 else " hidden"
         view = view or frame.view(unit)
-        seen = f'<g class="period" data-days="{period}"'
-        back.append(f'{seen} data-view="{frame.view(unit)}"{hidden}>{"".join(_grid(frame, look, log=log))}</g>')
+        group = f'<g class="period" data-days="{period}"'
+        back.append(f'{group} data-view="{frame.view(unit)}"{hidden}>{"".join(_grid(frame, look, log=log))}</g>')
         texts = [*_mark_texts(frame, marks), *_line_marks(frame, chart, days, styles)]
         if look.names == "ends":
             texts += _names(frame, chart, styles, _HEIGHT[look.size])
-        front.append(f"{seen}{hidden}>{''.join(texts)}</g>")
+        front.append(f"{group}{hidden}>{''.join(texts)}</g>")
+    named = (one for one in marks if one.label)
+    key = "".join(f'<li><b class="mark {one.tone}">{one.glyph}</b>{escape(one.label)}</li>' for one in named)
+    key = f'<ul class="plot-key">{key}</ul>' if key else ""
     # In Latin letters, about: wide ones count twice.
     wide = [sum(1 + (east_asian_width(sign) in "WF") for sign in curve.label) for curve in chart.curves]
     longest = max(wide, default=0) if look.names != "none" else 0
@@ -393,18 +388,12 @@ def line_chart(
         f'data-form="{look.form}" data-unit="{unit:g}"{" data-log" if log else ""} style="{room}">'
         f"<svg>{''.join(back)}"
         f'<svg class="data" viewBox="{view or "0 0 1 1"}" preserveAspectRatio="none">{"".join(body)}</svg>'
-        f"{''.join(front)}</svg></div>{_key(marks)}"
+        f"{''.join(front)}</svg></div>{key}"
     )
 
 
 _FAR = 20.0
-"""From a growth of so many times on, equal distances are equal ratios: else all but the end is a flat line."""
-
-
-def _far(chart: Equity, look: ChartLook) -> bool:
-    known = [1.0 + value for curve in chart.curves for value in curve.returns if value is not None]
-    shares = look.form == "share" and not look.filled and bool(known)
-    return shares and min(known) > 0.0 and max(known) / min(known) >= _FAR
+"""The growth from which on a chart of shares has a log axis."""
 
 
 def _logged(chart: Equity) -> Equity:
@@ -412,11 +401,10 @@ def _logged(chart: Equity) -> Equity:
         return tuple(None if value is None else math.log1p(max(value, -0.999)) for value in values)
 
     band = chart.band
-    return msgspec.structs.replace(
-        chart,
-        curves=tuple(msgspec.structs.replace(one, returns=logs(one.returns)) for one in chart.curves),
-        band=None if band is None else Band(low=logs(band.low), middle=logs(band.middle), high=logs(band.high)),
-    )
+    if band is not None:
+        band = Band(low=logs(band.low), middle=logs(band.middle), high=logs(band.high))
+    curves = tuple(msgspec.structs.replace(one, returns=logs(one.returns)) for one in chart.curves)
+    return msgspec.structs.replace(chart, curves=curves, band=band)
 
 
 def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:
@@ -429,10 +417,8 @@ def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:
         for size in sizes if power % every == 0 else ():
             grown = size * 10.0**power
             if low <= math.log(grown) <= high:
-                short = next(
-                    ((by, sign) for by, sign in ((1e9, "G"), (1e6, "M"), (1e4, "k")) if grown >= by), None
-                )
-                by, sign = (1e3, "k") if short is not None and short[1] == "k" else short or (1.0, "")
+                scales = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"), (0.0, 1.0, ""))
+                by, sign = next((by, sign) for least, by, sign in scales if grown >= least)
                 found.append((math.log(grown), f"{grown / by:,.6g}{sign}×"))
     return found
 
@@ -466,17 +452,6 @@ def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float
         f'<svg class="data" viewBox="{frame.view(unit)}" preserveAspectRatio="none">{"".join(body)}</svg></svg>'
         f'</div><ul class="plot-key">{key}</ul>'
     )
-
-
-def _frame(chart: Equity, look: ChartLook, marks: Sequence[Marks], days: tuple[int, int]) -> _Frame:
-    """Return the frame around everything that lies between two days."""
-    seen = [place for place, day in enumerate(chart.days) if days[0] <= _day(day) <= days[1]]
-    rows = [curve.returns for curve in chart.curves]
-    if chart.band is not None and len(seen) == len(chart.days):
-        rows += [chart.band.low, chart.band.high]
-    values = [value for row in rows for place in seen if (value := row[place]) is not None]
-    values += [value for one in marks for _, value, _ in one.points if value is not None]
-    return _Frame(days, values, zero=look.zero or look.filled or look.names == "room")
 
 
 def _path(points: Iterable[tuple[int, float | None]], unit: float) -> str:
@@ -617,12 +592,6 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 
-def _key(marks: Sequence[Marks]) -> str:
-    named = [one for one in marks if one.label]
-    rows = "".join(f'<li><b class="mark {one.tone}">{one.glyph}</b>{escape(one.label)}</li>' for one in named)
-    return f'<ul class="plot-key">{rows}</ul>' if rows else ""
-
-
 # A verdict -------------------------------------------------------------------------------------------------
 
 _WIDE, _HIGH = 560.0, 268.0
@@ -641,15 +610,10 @@ def account_charts(curve: AccountCurve) -> tuple[Markup, Markup]:
     said = f"The account from {sessions[0]} to {sessions[-1]}: {numbers.difference(curve.account[-1])}{beside}"
     lines = [("account", "the account", curve.account)]
     lines += [("market", "the market", curve.market)] if curve.market else []
-    return (
-        plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said),
-        plain_chart(
-            sessions,
-            [("drawdown", "the account", curve.drawdown)],
-            ChartLook(styles=_VERDICT, size="low", names="room", filled=True),
-            f"Drawdown of the account, {numbers.difference(min(curve.drawdown))} at its worst",
-        ),
-    )
+    grown = plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said)
+    fallen = f"Drawdown of the account, {numbers.difference(min(curve.drawdown))} at its worst"
+    look = ChartLook(styles=_VERDICT, size="low", names="room", filled=True)
+    return grown, plain_chart(sessions, [("drawdown", "the account", curve.drawdown)], look, fallen)
 
 
 def rolling_chart(history: AccountHistory) -> Markup | None:
@@ -687,9 +651,21 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
         level = start + step.value
         span = None if step.low is None or step.high is None else (start + step.low, start + step.high)
         bars.append((step, start, level, span))
-    low, high, at = _bar_scale(bars)
+    # The bars must be seen: intervals get at most twice their height on either side.
+    levels = [0.0, *(level for _, start, end, _ in bars for level in (start, end))]
+    spans = [end for *_, span in bars if span is not None for end in span]
+    low, high = min(levels), max(levels)
+    room = 2.0 * (high - low)
+    lowest, highest = min(spans, default=low), max(spans, default=high)
+    low, high = min(low, max(low - room, lowest)), max(high, min(high + room, highest))
+    pad = 0.06 * ((high - low) or 0.01)
+    low, high = low - pad, high + pad
+
+    def at(value: float) -> float:
+        return round(_HIGH - _BOTTOM - (value - low) / (high - low) * (_HIGH - _BOTTOM - _TOP), 1)
+
+    parts = _bar_grid(ticks(low, high, 5)[1], at)
     width = (_WIDE - _LEFT - _RIGHT) / len(steps)
-    parts = _bar_grid(low, high, at)
     for place, (step, start, end, span) in enumerate(bars):
         x = _LEFT + place * width
         top, bottom = sorted((at(start), at(end)))
@@ -704,12 +680,19 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
             parts.append(f'<line class="link" x1="{middle:.1f}" x2="{middle + width:.1f}" y1="{y}" y2="{y}"/>')
         above = top
         if span is not None:
-            parts += _whisker(middle, span, low, high, at)
-            above = min(top, at(min(span[1], high)))
-        parts.append(
-            f'<text class="value" x="{middle}" y="{max(above - 5, 11):.1f}">'
-            f"{numbers.difference(step.value)}</text>"
-        )
+            # An interval's line; an end that goes on beyond the picture is an arrow.
+            foot, head = at(max(span[0], low)), at(min(span[1], high))
+            lines = [(middle, middle, foot, head)]
+            for y, beyond, back in ((foot, span[0] < low, -6.0), (head, span[1] > high, 6.0)):
+                if beyond:
+                    lines += [(middle, middle + side, y, round(y + back, 1)) for side in (-4, 4)]
+                else:
+                    lines.append((middle - 4, middle + 4, y, y))
+            for x1, x2, y1, y2 in lines:
+                parts.append(f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>')
+            above = min(top, head)
+        y, value = max(above - 5, 11), numbers.difference(step.value)
+        parts.append(f'<text class="value" x="{middle}" y="{y:.1f}">{value}</text>')
         for row, words in enumerate(_fitting(step.label, width)):
             y = _HIGH - _BOTTOM + 15 + 12 * row
             parts.append(f'<text class="name" x="{middle}" y="{y}">{escape(words)}</text>')
@@ -721,33 +704,7 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
     )
 
 
-_Bar = tuple[WaterfallStep, float, float, tuple[float, float] | None]
-
-
-def _bar_scale(bars: Sequence[_Bar]) -> tuple[float, float, Callable[[float], float]]:
-    """Return the lowest and highest value in sight and where a value is placed.
-
-    The bars must be seen: intervals get at most twice their height on either side.
-    """
-    levels = [0.0, *(level for _, start, end, _ in bars for level in (start, end))]
-    ends = [end for *_, span in bars if span is not None for end in span]
-    low, high = min(levels), max(levels)
-    room = 2.0 * (high - low)
-    low, high = (
-        min(low, max(low - room, min(ends, default=low))),
-        max(high, min(high + room, max(ends, default=high))),
-    )
-    pad = 0.06 * ((high - low) or 0.01)
-    low, high = low - pad, high + pad
-
-    def at(value: float) -> float:
-        return round(_HIGH - _BOTTOM - (value - low) / (high - low) * (_HIGH - _BOTTOM - _TOP), 1)
-
-    return low, high, at
-
-
-def _bar_grid(low: float, high: float, at: Callable[[float], float]) -> list[str]:
-    _, levels = ticks(low, high, 5)
+def _bar_grid(levels: Sequence[float], at: Callable[[float], float]) -> list[str]:
     far = max(map(abs, levels), default=0.0)
     # So many digits that no two ticks read alike; those of small moves need them.
     digits = 0 if far >= 0.05 or all(abs(100 * one - round(100 * one)) < 1e-6 for one in levels) else 1
@@ -760,20 +717,6 @@ def _bar_grid(low: float, high: float, at: Callable[[float], float]) -> list[str
         parts.append(f'<line class="{kind}" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text class="tick" x="{_LEFT - 5}" y="{y + 4}">{words}</text>')
     return parts
-
-
-def _whisker(
-    middle: float, span: tuple[float, float], low: float, high: float, at: Callable[[float], float]
-) -> list[str]:
-    """Return an interval's line; an end that goes on beyond the picture is an arrow."""
-    foot, head = at(max(span[0], low)), at(min(span[1], high))
-    lines = [(middle, middle, foot, head)]
-    for y, beyond, back in ((foot, span[0] < low, -6.0), (head, span[1] > high, 6.0)):
-        if beyond:
-            lines += [(middle, middle + side, y, round(y + back, 1)) for side in (-4, 4)]
-        else:
-            lines.append((middle - 4, middle + 4, y, y))
-    return [f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>' for x1, x2, y1, y2 in lines]
 
 
 def _fitting(label: str, width: float) -> list[str]:

@@ -16,7 +16,6 @@ from tradeassay.runs.verify.freedom import freedom_of
 if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import Evaluation
     from tradeassay.benchmarks.systrade.examine import SubmissionCheck
-    from tradeassay.benchmarks.tables import Cell
     from tradeassay.runs import CodeRun
 
 _STYLES = {"passed": "bold cyan", "failed": "bold yellow"}
@@ -35,25 +34,21 @@ def print_code_board(run: CodeRun) -> None:
     for row in page.board.rows:
         # A terminal has room for one interval: that of the last share, which the others lead to.
         decided = max((place for place, cell in enumerate(row.cells) if cell.bar), default=-1)
-        cells = (_entry(cell, interval=place == decided) for place, cell in enumerate(row.cells))
+        cells = []
+        for place, cell in enumerate(row.cells):
+            measure, text = cell.measure, Text(cell_shown(cell).text)
+            if measure is not None and measure.value is None:
+                text = Text(numbers.NONE, style="dim")
+            elif measure is not None:
+                text.append(bracketed(measure, "share") if place == decided else "", style="dim")
+                text.append(f" ({cell.small})" if cell.small else "", style="dim")
+            cells.append(text)
         rows.append((row.head.text, *cells))
     console.print(StackedTable((first, *titles), rows, ruled=False))
     console.print(Text(" ".join([page.headline, *page.support])))
     chosen = freedom_of(run.folder, run.manifest).sentence
     for line in (*page.board_lines, *(f"note: {note}" for note in run.manifest.notes), chosen):
         console.print(Text(line))
-
-
-def _entry(cell: Cell, *, interval: bool) -> Text:
-    measure = cell.measure
-    if measure is not None and measure.value is None:
-        return Text(numbers.NONE, style="dim")
-    text = Text(cell_shown(cell).text)
-    if interval and measure is not None:
-        text.append(bracketed(measure, "share"), style="dim")
-    if cell.small and measure is not None:
-        text.append(f" ({cell.small})", style="dim")
-    return text
 
 
 def print_evaluation(found: Evaluation, title: str) -> None:
@@ -65,7 +60,22 @@ def print_evaluation(found: Evaluation, title: str) -> None:
         title = "look-ahead" if stage == "lookahead" else stage
         rows.append((title, _status(result.status), printable_line(result.reason)))
     console.print(StackedTable(("stage", "status", "why"), rows, ruled=False))
-    for line in _details(found):
+    lines = [f"trick: {one.name}{'' if one.grave else ' (a pointer)'}: {one.detail}" for one in found.tricks]
+    if found.leak is not None:
+        lines += [f"look-ahead: {one.text}" for one in found.leak.evidence]
+    behaviour, language = found.judge_behaviour, found.judge_language
+    if behaviour is not None and behaviour.agreement is not None:
+        markets = ", ".join(f"{one.market} {one.value:.3f}" for one in behaviour.markets)
+        agreed = f"{behaviour.agreement:.3f} ({markets}); {behaviour.threshold:g} needed"
+        lines.append(f"agreement with the reference: {agreed}")
+        lines += [f"hint: {hint}" for hint in behaviour.hints]
+    if language is not None and language.attempts:
+        lines.append(f"language judge {language.judge}: {language.status} {language.reason}".rstrip())
+    if found.earned is not None:
+        earned = found.earned
+        own, held = (numbers.written(one.total_return, "change") for one in (earned.strategy, earned.hold))
+        lines.append(f"not scored: {earned.trades} trades, return {own}, buy and hold {held}")
+    for line in lines:
         console.print(Text(printable_line(line)))
 
 
@@ -89,7 +99,9 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
         over = check.years
         mean = shown(over, "{:.2f}")
         held = (
-            "" if over.low is None else f", its mean between {over.low:.2f} and {over.high:.2f} in 95 of 100 cases"
+            f", its mean between {over.low:.2f} and {over.high:.2f} in 95 of 100 cases"
+            if over.low is not None
+            else ""
         )
         console.print(Text(printable_line(f"D4 over years: {mean.text} ({over.note or mean.note}{held})")))
     if card.year is not None:
@@ -106,26 +118,6 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
             console.print(Text(f"{what}, first {breach.time}; its own log refused {breach.logged} of them"))
     if card.windows:
         console.print(Text(f"pieces of ten bars: {card.windows.passed} of {card.windows.tests} ran through"))
-
-
-def _details(found: Evaluation) -> list[str]:
-    lines = [f"trick: {one.name}{'' if one.grave else ' (a pointer)'}: {one.detail}" for one in found.tricks]
-    if found.leak is not None:
-        lines += [f"look-ahead: {one.text}" for one in found.leak.evidence]
-    behaviour, language = found.judge_behaviour, found.judge_language
-    if behaviour is not None and behaviour.agreement is not None:
-        markets = ", ".join(f"{one.market} {one.value:.3f}" for one in behaviour.markets)
-        lines.append(
-            f"agreement with the reference: {behaviour.agreement:.3f} ({markets}); {behaviour.threshold:g} needed"
-        )
-        lines += [f"hint: {hint}" for hint in behaviour.hints]
-    if language is not None and language.attempts:
-        lines.append(f"language judge {language.judge}: {language.status} {language.reason}".rstrip())
-    if found.earned is not None:
-        earned = found.earned
-        own, held = (numbers.written(one.total_return, "change") for one in (earned.strategy, earned.hold))
-        lines.append(f"not scored: {earned.trades} trades, return {own}, buy and hold {held}")
-    return lines
 
 
 def _status(status: str) -> Text:

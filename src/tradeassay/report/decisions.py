@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from tradeassay.report import numbers
-from tradeassay.runs.summary.rows import DecisionNote, ShownTurn
+from tradeassay.runs.summary.rows import DecisionNote
 
 BUDGET = 300_000
 """Characters that the decisions of a page may take. Beyond it conversations are left out, then quiet sessions."""
@@ -57,44 +58,37 @@ class DecisionPack:
 
     def add(self, note: DecisionNote, *, talk: bool = True, of: str = "", link: str = "") -> None:
         """Add a decision; without ``talk`` its conversation is left out."""
+        orders = []
+        for one in note.orders:
+            sure = one.order.confidence
+            stated = "" if sure is None else numbers.written(sure, "share")
+            orders.append((numbers.order_words(one.order), one.tone, one.fate, stated, one.order.reason))
+        turns = []
+        for turn in note.turns if talk else ():
+            asked = tuple((role, self._text(text)) for role, text in turn.asked)
+            said = self._text(turn.said)
+            calls = tuple(
+                (call.name, self._text(call.arguments), self._text(call.result or ""), call.found_in)
+                for call in turn.calls
+            )
+            error = self._text(turn.error or "")
+            turns.append(PackedTurn(turn.purpose, turn.attempt, asked, said, calls, error))
         self.rows.append(
             PackedDecision(
                 session=note.session,
                 reason=note.reason,
                 failed=note.failed,
                 problems=note.problems,
-                orders=tuple(
-                    (
-                        numbers.order_words(one.order),
-                        one.tone,
-                        one.fate,
-                        "" if one.order.confidence is None else numbers.written(one.order.confidence, "share"),
-                        one.order.reason,
-                    )
-                    for one in note.orders
-                ),
+                orders=tuple(orders),
                 more=note.more_orders,
                 attempts=note.attempts,
                 tokens=note.tokens,
                 cost=numbers.dollars(note.usd) if note.tokens else "",
-                turns=tuple(map(self._turn, note.turns)) if talk else (),
+                turns=tuple(turns),
                 why=note.why,
                 of=of,
                 link=link,
             )
-        )
-
-    def _turn(self, turn: ShownTurn) -> PackedTurn:
-        return PackedTurn(
-            turn.purpose,
-            turn.attempt,
-            tuple((role, self._text(text)) for role, text in turn.asked),
-            self._text(turn.said),
-            tuple(
-                (call.name, self._text(call.arguments), self._text(call.result or ""), call.found_in)
-                for call in turn.calls
-            ),
-            self._text(turn.error or ""),
         )
 
     def _text(self, text: str) -> int:
@@ -140,9 +134,5 @@ def _pack(notes: Sequence[DecisionNote], talks: int | None, quiet: int | None) -
 
 def tools_of(notes: Iterable[DecisionNote]) -> list[str]:
     """Return the names of the tools that were called, the most frequent first."""
-    counts: dict[str, int] = {}
-    for note in notes:
-        for turn in note.turns:
-            for call in turn.calls:
-                counts[call.name] = counts.get(call.name, 0) + 1
+    counts = Counter(call.name for note in notes for turn in note.turns for call in turn.calls)
     return sorted(counts, key=lambda name: (-counts[name], name))

@@ -28,58 +28,27 @@ from tradeassay.report.code_page import paste_table
 from tradeassay.report.formatting import PasteCell, PasteTable, paste_cell
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
+from tradeassay.runs.summary import CellSummary, RunSummary, summary_of
 
 _SIGNS = {
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    numbers.MINUS: "$-$",
-    "–": "--",
-    "·": r"$\cdot$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "×": r"$\times$",
-    "±": r"$\pm$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "→": r"$\rightarrow$",
-    "…": r"\ldots{}",
-    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
-    "“": "``",
-    "”": "''",
-    "\u2009": r"\,",
-    "\u202f": r"\,",
-    "\xa0": "~",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$", "±": r"$\pm$", "·": r"$\cdot$"},
+    **{"≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\rightarrow$", "…": r"\ldots{}", numbers.MINUS: "$-$", "–": "--"},
+    **{"\N{RIGHT SINGLE QUOTATION MARK}": "'", "“": "``", "”": "''"},
+    **{"\u2009": r"\,", "\u202f": r"\,", "\xa0": "~"},
 }
+_QUANTCODE = (
+    "QuantCode-Bench: A Benchmark for Evaluating the Ability of Large Language Models to Generate Executable "
+    "Algorithmic Trading Strategies"
+)
+_KTDFIN = "From Knowing to Doing: A Memory-Controlled Benchmark for LLM Trading Agents on Stock Markets"
+_STOCKBENCH = "StockBench: Can LLM Agents Trade Stocks Profitably In Real-world Markets?"
 _PAPERS = {
-    "stockbench": (
-        "StockBench: Can LLM Agents Trade Stocks Profitably In Real-world Markets?",
-        "2025",
-        "2510.02209",
-        None,
-    ),
-    "ktdfin": (
-        "From Knowing to Doing: A Memory-Controlled Benchmark for LLM Trading Agents on Stock Markets",
-        None,
-        None,
-        "Zhu and others",
-    ),
+    "stockbench": (_STOCKBENCH, "2025", "2510.02209", None),
+    "ktdfin": (_KTDFIN, None, None, "Zhu and others"),
     "ama": ("When Agents Trade: Live Multi-Market Trading Benchmark for LLM Agents", None, None, None),
-    "quantcode": (
-        "QuantCode-Bench: A Benchmark for Evaluating the Ability of Large Language Models to Generate Executable "
-        "Algorithmic Trading Strategies",
-        "2026",
-        "2604.15151",
-        None,
-    ),
+    "quantcode": (_QUANTCODE, "2026", "2604.15151", None),
     "systrade": ("SysTradeBench", "2026", "2604.04812", "Cao and others"),
 }
 """By the beginning of a benchmark's id: the paper's title, year, arXiv id and authors as far as they are known."""
@@ -102,56 +71,35 @@ def write_latex(
     blocks = [rf"% needs \usepackage{{booktabs,graphicx}}; report --format bibtex has \cite{{{cited}}}"]
     seen: set[str] = set()
     for table, (rows, reasons) in zip(tables, texts, strict=True):
-        label = re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-")
+        title, label = tex(table.title), re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-")
         while label in seen:
             label += "-2"
         seen.add(label)
-        blocks.append(_table(table, rows, (*reasons, *table.notes), label))
+        numeric = (any(row[at].value is not None for row in table.rows) for at in range(len(table.columns)))
+        below = [
+            r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize",
+            " ".join(map(tex, (*reasons, *table.notes))),
+            r"\end{minipage}",
+        ]
+        lines: list[Iterable[str]] = [map(_heading, table.columns), *(map(_stacked, row) for row in rows)]
+        form = "".join("r" if one else "l" for one in numeric)
+        blocks.append(_float(form, lines, rf"\caption[{title}]{{{title}.}}", label, below))
         if table.verdicts:
-            blocks.append(_verdicts(table, label))
+            lines = [("agent", "verdict", "in words"), *(map(tex, row) for row in table.verdicts)]
+            caption = rf"\caption[Verdicts: {title}]{{Verdicts on {title}.}}"
+            blocks.append(_float(r"llp{0.6\linewidth}", lines, caption, f"{label}-verdicts"))
         if any(edge.low is not None for _, edge in table.edges):
             blocks.append(_drawing(table, label))
     return "\n\n".join(blocks) + "\n"
 
 
-def _table(table: PasteTable, rows: Sequence[Sequence[str]], notes: Sequence[str], label: str) -> str:
-    numeric = [any(row[at].value is not None for row in table.rows) for at in range(len(table.columns))]
-    below = [
-        r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize",
-        " ".join(map(tex, notes)),
-        r"\end{minipage}",
-    ]
-    return _float(
-        "".join("r" if one else "l" for one in numeric),
-        [map(_heading, table.columns), *(map(_stacked, row) for row in rows)],
-        rf"\caption[{tex(table.title)}]{{{tex(table.title)}.}}",
-        label,
-        below,
-    )
-
-
 def _float(form: str, rows: Sequence[Iterable[str]], caption: str, label: str, below: Sequence[str] = ()) -> str:
     """Return a table whose first row names its columns, never wider than the text, with what stands below it."""
     head, *lines = [" & ".join(row) + r" \\" for row in rows]
-    return "\n".join(
-        [
-            r"\begin{table}[tbp]",
-            r"\centering\small",
-            caption,
-            rf"\label{{tab:{label}}}",
-            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            rf"\begin{{tabular}}{{{form}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}%",
-            "}",
-            *below,
-            r"\end{table}",
-        ]
-    )
+    top = [r"\begin{table}[tbp]", r"\centering\small", caption, rf"\label{{tab:{label}}}"]
+    top += [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%", rf"\begin{{tabular}}{{{form}}}"]
+    body = [r"\toprule", head, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}%", "}"]
+    return "\n".join([*top, *body, *below, r"\end{table}"])
 
 
 def _stacked(text: str) -> str:
@@ -167,26 +115,14 @@ def _heading(text: str) -> str:
     return tex(text) if len(lines) == 1 else r"\shortstack{" + r" \\ ".join(map(tex, lines)) + "}"
 
 
-def _verdicts(table: PasteTable, label: str) -> str:
-    return _float(
-        r"llp{0.6\linewidth}",
-        [("agent", "verdict", "in words"), *(map(tex, row) for row in table.verdicts)],
-        rf"\caption[Verdicts: {tex(table.title)}]{{Verdicts on {tex(table.title)}.}}",
-        f"{label}-verdicts",
-    )
-
-
 _LEFT, _RIGHT, _STEP = 40.0, 96.0, 5.0
 
 
 def _drawing(table: PasteTable, label: str) -> str:
     """Return every agent's difference from the baseline with its interval against zero, as a figure."""
     shown = [(who, edge) for who, edge in table.edges if None not in (edge.value, edge.low, edge.high)]
-    ends = [
-        0.0,
-        *(float(end) for _, edge in shown for end in (edge.low, edge.value, edge.high) if end is not None),
-    ]
-    low, high = min(ends), max(ends)
+    ends = [float(end) for _, edge in shown for end in (edge.low, edge.value, edge.high) if end is not None]
+    low, high = min(0.0, *ends), max(0.0, *ends)
     scale = (_RIGHT - _LEFT) / ((high - low) or 1.0)
 
     def x(value: float | None) -> float:
@@ -206,18 +142,10 @@ def _drawing(table: PasteTable, label: str) -> str:
         text = tex(numbers.written(value, "change"))
         lines.append(rf"\put({x(value):.2f},1){{\makebox(0,0){{\scriptsize {text}}}}}")
     title = tex(table.title)
-    return "\n".join(
-        [
-            r"\begin{figure}[tbp]",
-            r"\centering\setlength{\unitlength}{0.01\linewidth}",
-            rf"\begin{{picture}}(100,{height + 5:.1f})",
-            *lines,
-            r"\end{picture}",
-            rf"\caption[Edge: {title}]{{{title}: difference from the baseline per year, with its interval.}}",
-            rf"\label{{fig:{label}}}",
-            r"\end{figure}",
-        ]
-    )
+    caption = rf"\caption[Edge: {title}]{{{title}: difference from the baseline per year, with its interval.}}"
+    top = [r"\begin{figure}[tbp]", r"\centering\setlength{\unitlength}{0.01\linewidth}"]
+    picture = [rf"\begin{{picture}}(100,{height + 5:.1f})", *lines, r"\end{picture}"]
+    return "\n".join([*top, *picture, caption, rf"\label{{fig:{label}}}", r"\end{figure}"])
 
 
 def _cited(benchmarks: Iterable[str]) -> list[str]:
@@ -233,10 +161,11 @@ def write_bibtex(benchmarks: Iterable[str]) -> str:
         known = {"author": authors, "title": title, "year": year, "eprint": arxiv, "key": key}
         fields = {name: value for name, value in known.items() if value is not None}
         entries.append(("misc", key, fields | ({"archiveprefix": "arXiv"} if arxiv else {})))
-    return "\n".join(
-        f"@{kind}{{{key},\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items()) + "}\n"
-        for kind, key, fields in entries
-    )
+    made = []
+    for kind, key, fields in entries:
+        lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
+        made.append(f"@{kind}{{{key},\n{lines}}}\n")
+    return "\n".join(made)
 
 
 PasteFormat = Literal["md", "latex", "bibtex", "csv", "json", "card"]
@@ -294,10 +223,8 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
         for name in wanted:
             near = [at for title, at in known.items() if title.startswith(name.casefold())]
             if not near:
-                raise UserError(
-                    f"no column '{name}' in {table.title}",
-                    hint=did_you_mean(name, table.columns, f"it has {', '.join(table.columns)}"),
-                )
+                hint = did_you_mean(name, table.columns, f"it has {', '.join(table.columns)}")
+                raise UserError(f"no column '{name}' in {table.title}", hint=hint)
             places += [near[0]] if near[0] not in places else []
         chosen = [tuple(row[at] for at in places) for row in table.rows]
         titles = tuple(table.columns[at] for at in places)
@@ -309,45 +236,32 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
 
 
 def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
-    against = f"against {cell.baseline_phrase}, per year"
-    titles = tuple(BY_ID[name].title for name in _MEASURES)
-    rows = []
+    rows, verdicts, edges = [], [], []
     for rank, agent in enumerate(cell.ranked, 1):
-        number = cell.place_of(agent, rank)
+        number, told = cell.place_of(agent, rank), standing(agent, cell)
         place = PasteCell("–", reason=agent.unranked) if number is None else PasteCell(str(number), float(number))
         measures = (paste_cell(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
-        rows.append(
-            (place, PasteCell(agent.name), *measures, _difference(agent), PasteCell(standing(agent, cell).label))
-        )
-    notes = [
-        f"Brackets hold {data.level:.0%} intervals. "
-        f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions"
-        + (f" from {cell.sessions[0]} to {cell.sessions[-1]}." if cell.sessions else "."),
-        *(f"{text[0].upper()}{text[1:]}." for _, text in cell_badges(cell)),
-        *(standing(agent, cell).sentence for agent in cell.agents if agent.result.value is None),
-        *cell.limits,
-        *([data.freedom.sentence] if data.freedom is not None else []),
-    ]
+        # The difference from the baseline has the interval that belongs to the corrected p-value.
+        gap = PasteCell("–") if agent.versus is None else paste_cell(agent.versus.difference, "change")
+        rows.append((place, PasteCell(agent.name), *measures, gap, PasteCell(told.label)))
+        verdicts.append((agent.name, told.label, told.sentence))
+        edges += [(agent.name, gap)] if agent.versus is not None else []
+    days = f" from {cell.sessions[0]} to {cell.sessions[-1]}" if cell.sessions else ""
+    where = f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions{days}."
+    notes = [f"Brackets hold {data.level:.0%} intervals. {where}"]
     if cell.contest is not None:
         size = f"{cell.contest.level:.0%} for the whole table, {cell.contest.sessions:,} sessions"
-        notes.insert(1, f"Agents of one tier cannot be told apart from its best one ({size}).")
-    columns = ("#" if cell.contest is None else "tier", "agent", *titles, against, "told apart")
-    told = tuple((agent.name, standing(agent, cell)) for agent in cell.ranked)
-    return PasteTable(
-        cell.title,
-        columns,
-        tuple(rows),
-        tuple(notes),
-        verdicts=tuple((name, one.label, one.sentence) for name, one in told),
-        edges=tuple((agent.name, _difference(agent)) for agent in cell.ranked if agent.versus is not None),
+        notes.append(f"Agents of one tier cannot be told apart from its best one ({size}).")
+    notes += [f"{text[0].upper()}{text[1:]}." for _, text in cell_badges(cell)]
+    notes += [standing(agent, cell).sentence for agent in cell.agents if agent.result.value is None]
+    notes += [*cell.limits, *([data.freedom.sentence] if data.freedom is not None else [])]
+    titles = (
+        *(BY_ID[name].title for name in _MEASURES),
+        f"against {cell.baseline_phrase}, per year",
+        "told apart",
     )
-
-
-def _difference(agent: AgentSummary) -> PasteCell:
-    """Return the difference from the baseline, with the interval that belongs to the corrected p-value."""
-    if agent.versus is None:
-        return PasteCell("–")
-    return paste_cell(agent.versus.difference, "change")
+    columns = ("#" if cell.contest is None else "tier", "agent", *titles)
+    return PasteTable(cell.title, columns, tuple(rows), tuple(notes), tuple(verdicts), tuple(edges))
 
 
 # How they are written

@@ -12,7 +12,6 @@ from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
 from tradeassay.report.formatting import bracketed
 from tradeassay.report.words import (
-    AgentStanding,
     answer,
     arm_standing,
     cell_badges,
@@ -23,23 +22,16 @@ from tradeassay.report.words import (
     standing,
 )
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, RunSummary, summary_of
+from tradeassay.runs.summary import CellSummary, RunSummary, summary_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from tradeassay.metrics.reliability import Reliability
     from tradeassay.runs import RunComparison
-    from tradeassay.runs.summary.comparison import Difference, Pair
+    from tradeassay.runs.summary.comparison import Pair
 
-_STYLE = {
-    "above": "bold cyan",
-    "below": "bold yellow",
-    "failed": "bold red",
-    "same": "",
-    "none": "dim",
-    "baseline": "dim",
-}
+_STYLE = dict(above="bold cyan", below="bold yellow", failed="bold red", same="", none="dim", baseline="dim")
 _COMPARED = ("cumulative_return", "sharpe", "max_drawdown")
 
 
@@ -54,12 +46,8 @@ def print_leaderboard(source: Run | CodeRun | RunSummary) -> None:
         from tradeassay.report.code_board import print_code_board
 
         print_code_board(source)
-        return
-    stdout().print(terminal(source))
-
-
-def print_comparison(comparison: RunComparison) -> None:
-    stdout().print(side_by_side(comparison))
+    else:
+        stdout().print(terminal(source))
 
 
 class TerminalReport:
@@ -87,7 +75,17 @@ class TerminalReport:
                     said.append(f"- {sentence}\n", style="not bold")
             yield said
         for contrast in self.data.contrasts:
-            yield _side_by_side(contrast)
+            text = Text(f"\n{contrast.title}", style="bold underline")
+            against = f"  {contrast.where}; against {contrast.labels[0]}\n"
+            text.append(against, style="not bold not underline dim")
+            for row in contrast.rows:
+                told = []
+                for label, arm in zip(contrast.labels, row.arms, strict=True):
+                    told.append(f"{label} {numbers.written(None if arm is None else arm.result.value, 'change')}")
+                    if arm is not None and arm.versus is not None:
+                        told[-1] += f" ({arm_standing(arm, contrast.labels[0]).label})"
+                text.append(f"- {row.agent}: {', '.join(told)}\n", style="not bold not underline")
+            yield text
         for found in self.data.over_markets:
             yield f"\n{markets_words(found, setting_title(found, self.data.over_markets))}"
         if self.data.reliability is not None:
@@ -117,68 +115,44 @@ def board(cell: CellSummary, level: float) -> StackedTable:
     )
     rows: list[tuple[str | Text, ...]] = []
     for rank, agent in enumerate(cell.ranked, 1):
-        told = standing(agent, cell)
+        spent: tuple[str | Text, ...] = ()
+        if models:
+            cost = agent.model.cost if agent.model is not None else None
+            spent = (Text("-", style="dim"), Text("-", style="dim"))
+            if cost is not None:
+                spent = (numbers.short(cost.input_tokens + cost.output_tokens), numbers.dollars(cost.usd))
         if agent.result.value is None:
             reason = agent.failure or str(agent.result.reason)
-            empty = (*("" for _ in more), *(_cost(agent) if models else ()))
-            rows.append(("-", agent.name, Text("failed", style=_STYLE["failed"]), reason, *empty))
+            rows.append(
+                ("-", agent.name, Text("failed", style=_STYLE["failed"]), reason, *("" for _ in more), *spent)
+            )
             continue
-        place = cell.place_of(agent, rank)
+        told, place = standing(agent, cell), cell.place_of(agent, rank)
+        versus = None if agent.baseline or agent.versus is None else agent.versus.difference.value
+        against = Text("" if versus is None else f"{numbers.difference(versus)} ")
+        measured = []
+        for name in ("cumulative_return", *more):
+            measure = agent.measures[name].median
+            form = numbers.form_of(name)
+            known = measure.value is not None
+            measured.append(Text(numbers.written(measure.value, form), style="" if known else "dim"))
+            if known and len(measured) == 1:  # a terminal has room for one interval
+                measured[0].append(bracketed(measure, form), style="dim")
         rows.append(
             (
                 "-" if place is None else str(place),
                 Text(agent.name, style="dim" if agent.baseline else "bold"),
-                _value("cumulative_return", agent, bounds=True),
-                _versus(agent, told),
-                *(_value(name, agent) for name in more),
-                *(_cost(agent) if models else ()),
+                measured[0],
+                against.append(told.label, style=_STYLE[told.tone]),
+                *measured[1:],
+                *spent,
             )
         )
     return StackedTable(titles, rows, heads=2)
 
 
-def _cost(agent: AgentSummary) -> tuple[Text, Text]:
-    cost = agent.model.cost if agent.model is not None else None
-    if cost is None:
-        return Text("-", style="dim"), Text("-", style="dim")
-    return Text(numbers.short(cost.input_tokens + cost.output_tokens)), Text(numbers.dollars(cost.usd))
-
-
-def _side_by_side(contrast: Contrast) -> Text:
-    text = Text(f"\n{contrast.title}", style="bold underline")
-    against = f"  {contrast.where}; against {contrast.labels[0]}\n"
-    text.append(against, style="not bold not underline dim")
-    for row in contrast.rows:
-        said = []
-        for label, arm in zip(contrast.labels, row.arms, strict=True):
-            value = None if arm is None else arm.result.value
-            words = f"{label} {numbers.written(value, 'change')}"
-            if arm is not None and arm.versus is not None:
-                words += f" ({arm_standing(arm, contrast.labels[0]).label})"
-            said.append(words)
-        text.append(f"- {row.agent}: {', '.join(said)}\n", style="not bold not underline")
-    return text
-
-
-def _value(name: str, agent: AgentSummary, *, bounds: bool = False) -> Text:
-    measure = agent.measures[name].median
-    if measure.value is None:
-        return Text(numbers.NONE, style="dim")
-    text = Text(numbers.written(measure.value, numbers.form_of(name)))
-    return text.append(bracketed(measure, numbers.form_of(name)), style="dim") if bounds else text
-
-
-def _versus(agent: AgentSummary, told: AgentStanding) -> Text:
-    versus = agent.versus
-    if agent.baseline or versus is None or versus.difference.value is None:
-        return Text(told.label, style=_STYLE[told.tone])
-    text = Text(f"{numbers.difference(versus.difference.value)} ")
-    text.append(told.label, style=_STYLE[told.tone])
-    return text
-
-
-def side_by_side(comparison: RunComparison) -> Group:
-    """Return the comparison of two runs: one table per benchmark, then what only one of them has."""
+def print_comparison(comparison: RunComparison) -> None:
+    """Print the comparison of two runs: one table per benchmark, then what only one of them has."""
     parts: list[StackedTable | Text] = []
     for benchmark in dict.fromkeys(pair.benchmark for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.benchmark == benchmark]
@@ -186,10 +160,14 @@ def side_by_side(comparison: RunComparison) -> Group:
         names = _COMPARED if trades else tuple(pairs[0].measures)
         forms = {name: numbers.form_of(name) if trades else "number" for name in names}
         titles = [f">{BY_ID[name].title.lower() if trades else name}" for name in names]
-        rows: list[tuple[str | Text, ...]] = [
-            (pair.agent, *(_values(forms[name], pair.measures[name]) for name in names), _paired(pair))
-            for pair in pairs
-        ]
+        rows: list[tuple[str | Text, ...]] = []
+        for pair in pairs:
+            values = []
+            for name in names:
+                change = pair.measures[name]
+                first, second = (numbers.written(value, forms[name]) for value in (change.first, change.second))
+                values.append(first if first == second else f"{first} -> {second}")
+            rows.append((pair.agent, *values, _paired(pair)))
         title = f"{benchmark}: {comparison.first} -> {comparison.second}"
         parts.append(StackedTable(("agent", *titles, "can they be told apart?"), rows, title=title))
     if not comparison.pairs:
@@ -198,12 +176,7 @@ def side_by_side(comparison: RunComparison) -> Group:
     for run, rest in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
         if rest:
             parts.append(Text(f"only in {run}: {', '.join(rest)}", style="dim"))
-    return Group(*parts)
-
-
-def _values(form: str, change: Difference) -> str:
-    first, second = (numbers.written(value, form) for value in (change.first, change.second))
-    return first if first == second else f"{first} -> {second}"
+    stdout().print(Group(*parts))
 
 
 def _paired(pair: Pair) -> Text:

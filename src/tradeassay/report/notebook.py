@@ -44,10 +44,8 @@ def assay_piece(assay: Assay) -> str:
         drawing = waterfall_svg(one)
         if drawing is not None:
             parts.append(drawing)
-        entries = [
-            ("Return", one.total),
-            *((title, one.parts[name]) for name, title, _ in PARTS[1:] if name in one.parts),
-        ]
+        made = [(title, one.parts[name]) for name, title, _ in PARTS[1:] if name in one.parts]
+        entries = [("Return", one.total), *made]
         cells = Markup("").join(
             Markup("<td>{} <b>{}</b></td>").format(title, numbers.written(measure.value, "change"))
             for title, measure in entries

@@ -11,17 +11,8 @@ from tradeassay.metrics import BY_ID
 MINUS = "\u2212"
 NONE = "n/a"
 SIGNED = frozenset(
-    (
-        "cumulative_return",
-        "annualised_return",
-        "excess_return",
-        "max_drawdown",
-        "sharpe",
-        "sortino",
-        "sortino_stockbench",
-        "calmar",
-        "information_ratio",
-    )
+    "cumulative_return annualised_return excess_return max_drawdown sharpe sortino sortino_stockbench calmar "
+    "information_ratio".split()
 )
 """Measures whose sign is worth showing."""
 

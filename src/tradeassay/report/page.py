@@ -25,7 +25,6 @@ from tradeassay.report import numbers
 from tradeassay.report.charts import (
     BASELINE,
     MOST_LINES,
-    LineStyle,
     account_charts,
     cell_charts,
     rolling_chart,
@@ -61,14 +60,8 @@ if TYPE_CHECKING:
 
 TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
 TILES = (
-    "annualised_return",
-    "sharpe",
-    "sortino",
-    "max_drawdown",
-    "volatility",
-    "calmar",
-    "information_ratio",
-    "turnover",
+    *("annualised_return", "sharpe", "sortino", "max_drawdown"),
+    *("volatility", "calmar", "information_ratio", "turnover"),
 )
 BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
 MONTHS = tuple(name[:3] for name in ENGLISH_MONTHS)
@@ -87,71 +80,63 @@ class AccountOnPage:
         self,
         place: int,
         cell: CellOnPage,
-        *,
         agent: AgentSummary | None,
         assayed: AgentAssay | None,
+        *,
         detailed: bool,
     ) -> None:
         self.id, self.agent, self.assayed, self._cell = f"{cell.id}-a{place}", agent, assayed, cell
         self.detailed = detailed
-        self.style: LineStyle = BASELINE
-        self.place = self.unranked = self.cost = self.whose = self.p_value = ""
+        self.place = self.unranked = self.cost = self.whose = self.p_value = self.until = self.mistakes = ""
         self.difference: MeasureShown | None = None
-        self.ranked = assayed is not None and assayed.total.value is not None
+        self.standing: AgentStanding | None = None
+        self.tone, self.label, self.sentence = "none", "", ""
+        self.history: AccountHistory | None = None
+        self.curves: tuple[Markup, Markup] | None = None
+        self.waterfall: Markup | None = None
+        self.badges: tuple[tuple[str, str], ...] = ()
+        self.detail = None if agent is None or not detailed else agent.detail
         found: Measure | None = None
-        if agent is not None:
-            found = self._scored(agent, cell, place + 1)
+        if agent is not None:  # what the leaderboard says of it
+            self.name, self.baseline, self.result = agent.name, agent.baseline, agent.result
+            self.style, self.cost = cell.look[agent.name], cost_line(agent)
+            self.whose = "rule" if agent.model is None else ANSWERS[agent.model.answers]
+            self.ranked = agent.has_place
+            rank = cell.summary.place_of(agent, place + 1)
+            self.place = "\u2013" if rank is None else str(rank)
+            self.unranked = "" if agent.unranked is None else f"not ranked: {agent.unranked}"
+            if agent.versus is not None:
+                found = agent.versus.difference
+                self.difference = shown(found, "change", cell.differences)
+                adjusted = agent.versus.p_adjusted
+                self.p_value = "" if adjusted is None else numbers.p_value(adjusted)
+            self.standing = told = standing(agent, cell.summary)
+            self.tone, self.label, self.sentence = told.tone, told.label, told.sentence
+            self.history = None if self.detail is None else self.detail.history
         elif assayed is not None:
-            self.style = cell.look.get(assayed.agent, BASELINE)
-        told: AgentStanding | None = None if agent is None else standing(agent, cell.summary)
-        self.name = agent.name if agent is not None else assayed.agent if assayed is not None else ""
-        self.baseline = agent.baseline if agent is not None else False
+            self.name, self.baseline, self.result = assayed.agent, False, assayed.total
+            self.style, self.ranked = cell.look.get(assayed.agent, BASELINE), assayed.total.value is not None
+            self.history = assayed.history
+            if assayed.curve is not None and len(assayed.curve.sessions) > 1:
+                self.curves = account_charts(assayed.curve)
         # Whose claims are marked on the page, and what its label is about: see ``data-claim`` in the templates.
-        judged = assayed is not None and not self.baseline
         self.claim = f"{assayed.cell if assayed is not None else cell.summary.id}/{self.name}"
+        judged = assayed is not None and not self.baseline
         self.labelled = f"{self.claim}/{'verdict' if judged else 'standing'}"
-        self.result = agent.result if agent is not None else assayed.total if assayed is not None else None
-        self.tone, self.label, self.sentence = (
-            ("none", "", "") if told is None else (told.tone, told.label, told.sentence)
-        )
-        self.standing = told
-        if assayed is not None and not self.baseline:
-            verdict = assayed.verdict
-            self.tone, self.label, self.sentence = TONES[verdict.kind], verdict.label, verdict.sentence
-            found = None if assayed.edge is None else assayed.edge.tested
+        if assayed is not None:
+            if judged:
+                verdict = assayed.verdict
+                self.tone, self.label, self.sentence = TONES[verdict.kind], verdict.label, verdict.sentence
+                found = None if assayed.edge is None else assayed.edge.tested
+            self.waterfall = waterfall_svg(assayed) if detailed else None
+            self.until = until_known(assayed)
+            self.badges = () if assayed.badges is None else badge_words(assayed.badges)
+            self.mistakes = ", ".join(f"{kind} {n}" for kind, n in assayed.failures.items())
         self.edge_measure = None if found is None or found.value is None else found
-        detail = None if agent is None or not detailed else agent.detail
-        self.detail = detail
-        self.notes = () if detail is None else detail.decisions
+        self.notes = () if self.detail is None else self.detail.decisions
         self.decisions = ("", 0, 0)
         self.tools = tools_of(self.notes)
-        self.history: AccountHistory | None = None if detail is None else detail.history
-        if assayed is not None and agent is None:
-            self.history = assayed.history
-        self.waterfall = None if assayed is None or not detailed else waterfall_svg(assayed)
         self.rolling = None if self.history is None else rolling_chart(self.history)
-        self.curves: tuple[Markup, Markup] | None = None
-        if agent is None and assayed is not None and assayed.curve is not None and len(assayed.curve.sessions) > 1:
-            self.curves = account_charts(assayed.curve)
-        self.until = "" if assayed is None else until_known(assayed)
-        self.badges = () if assayed is None or assayed.badges is None else badge_words(assayed.badges)
-        self.mistakes = "" if assayed is None else ", ".join(f"{kind} {n}" for kind, n in assayed.failures.items())
-
-    def _scored(self, agent: AgentSummary, cell: CellOnPage, rank: int) -> Measure | None:
-        """Take over what the leaderboard says of a run's agent and return its difference from the baseline."""
-        self.style, self.cost = cell.look[agent.name], cost_line(agent)
-        self.whose = "rule" if agent.model is None else ANSWERS[agent.model.answers]
-        self.ranked = agent.has_place
-        place = cell.summary.place_of(agent, rank)
-        self.place = "\u2013" if place is None else str(place)
-        if agent.unranked is not None:
-            self.unranked = f"not ranked: {agent.unranked}"
-        if agent.versus is None:
-            return None
-        if agent.versus.p_adjusted is not None:
-            self.p_value = numbers.p_value(agent.versus.p_adjusted)
-        self.difference = shown(agent.versus.difference, "change", cell.differences)
-        return agent.versus.difference
 
     @property
     def edge(self) -> MeasureShown | None:
@@ -206,22 +191,18 @@ class CellOnPage:
         styled = any(one.parts["style"].value is not None for one in judged if "style" in one.parts)
         self.beyond = "market and style" if styled else "the market"
         self.key = {} if data.assay is None or cell is not None else data.assay.key
-        self.look: dict[str, LineStyle] = {}
         self.returns = self.differences = common_scale([])
         self.support: tuple[str, ...] = ()
+        self.in_words: tuple[str, ...] = ()
+        self.rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
+        by_name = {one.agent: one for one in judged}
+        accounts: list[tuple[AgentSummary | None, AgentAssay | None]] = [(None, one) for one in judged]
         if cell is not None:
+            accounts = [(agent, by_name.get(agent.name)) for agent in cell.ranked]
             self.look = styles([agent.name for agent in cell.agents], cell.baseline)
             self.returns = common_scale([agent.result for agent in cell.agents])
-            self.differences = common_scale(
-                [one.versus.difference for one in cell.agents if one.versus is not None]
-            )
-            by_name = {one.agent: one for one in judged}
-            self.agents = [
-                AccountOnPage(
-                    place, self, agent=agent, assayed=by_name.get(agent.name), detailed=place < data.detailed
-                )
-                for place, agent in enumerate(cell.ranked)
-            ]
+            gaps = [one.versus.difference for one in cell.agents if one.versus is not None]
+            self.differences = common_scale(gaps)
             self.badges = cell_badges(cell)
             said = answer(cell)
             self.headline, self.support = said.headline, said.support
@@ -229,21 +210,19 @@ class CellOnPage:
             self.rules = paragraphs(cell.rules)
         else:
             self.look = styles([one.agent for one in judged], "")
-            self.agents = [
-                AccountOnPage(place, self, agent=None, assayed=one, detailed=place < data.detailed)
-                for place, one in enumerate(judged)
-            ]
             self.badges = () if judged[0].badges is None else badge_words(judged[0].badges)
             self.headline = judged[0].verdict.sentence
             if self.key:
-                right = sum(
-                    one.agent in self.key and one.verdict.kind in self.key[one.agent].deserves for one in judged
-                )
+                known = [one for one in judged if one.agent in self.key]
+                right = sum(one.verdict.kind in self.key[one.agent].deserves for one in known)
                 self.headline = f"{right} of {len(self.key)} right where the answer is known."
             elif len(judged) > 1:
                 kinds = Counter(one.verdict.label for one in judged)
                 self.headline = "; ".join(f"{label}: {n} of {len(judged)}" for label, n in kinds.most_common())
-            self.in_words, self.rules = (), ()
+        self.agents = [
+            AccountOnPage(place, self, agent, one, detailed=place < data.detailed)
+            for place, (agent, one) in enumerate(accounts)
+        ]
         self.drawn = sorted(
             (one for one in self.agents if one.edge_measure is not None),
             key=lambda one: -((one.edge_measure.value if one.edge_measure else None) or 0.0),
@@ -296,29 +275,15 @@ class PageData:
             CellOnPage(f"c{place}", tabs[place], cell, [one for one in judged if one.cell == cell.id], self)
             for place, cell in enumerate(cells)
         ]
-        if summary is None:
-            self.cells = self._judged_alone(assay)
+        if assay is not None and summary is None and judged:  # accounts with an answer key share a tab
+            if assay.key:
+                self.cells = [CellOnPage("c0", "Is it found?", None, judged, self)]
+            for place, name in enumerate(() if assay.key else dict.fromkeys(one.cell for one in judged)):
+                inside = [one for one in judged if one.cell == name]
+                self.cells.append(CellOnPage(f"c{place}", assay.titles.get(name, name), None, inside, self))
         every = [one for view in self.cells for one in view.agents if one.notes]
         for one, pack in zip(every, packed([one.notes for one in every]), strict=True):
             one.decisions = pack
-
-    def _judged_alone(self, assay: Assay | None) -> list[CellOnPage]:
-        """Return the tabs of an assay without a run's scores; accounts with an answer key share one."""
-        if assay is None or not assay.agents:
-            return []
-        if assay.key:
-            return [CellOnPage("c0", "Is it found?", None, assay.agents, self)]
-        names = dict.fromkeys(one.cell for one in assay.agents)
-        return [
-            CellOnPage(
-                f"c{place}",
-                assay.titles.get(name, name),
-                None,
-                [one for one in assay.agents if one.cell == name],
-                self,
-            )
-            for place, name in enumerate(names)
-        ]
 
 
 def render_html(

@@ -40,14 +40,8 @@ _SHOWN_DIFFERENCES = 30
 def write_check_html(check: SubmissionCheck, path: Path) -> Path:
     """Write the scorecard of a submission that no model was asked for, and return its path."""
     badges = (("plain", check.scorecard.data), ("plain", "no model was asked"))
-    card = SubmissionCard(
-        scorecard=check.scorecard,
-        trail=check.trail,
-        submission=check.submission,
-        drift=check.drift,
-        years=check.years,
-    )
-    return write_page(path, render_card(card, badges))
+    parts = {name: getattr(check, name) for name in ("scorecard", "trail", "submission", "drift", "years")}
+    return write_page(path, render_card(SubmissionCard(**parts), badges))
 
 
 def write_cards(page: Shown, badges: Badges, place: Path) -> None:
@@ -61,9 +55,9 @@ def render_card(made: SubmissionCard, badges: Badges = (), *, back: str = "") ->
     """Return the page of one scorecard. ``back`` links to the page of the run it belongs to."""
     card, trail = made.scorecard, made.trail
     tone, headline, support = card_in_words(made)
-    differences = [] if trail is None else [mark_words(mark) for mark in trail.marks if mark.kind != "both"]
-    every = 0 if trail is None else sum(trail.counts.values())
-    year = card.year
+    marks, counts = ((), {}) if trail is None else (trail.marks, trail.counts)
+    differences = [mark_words(mark) for mark in marks if mark.kind != "both"]
+    every, year = sum(counts.values()), card.year
     points = [] if year is None else [(point.cost_bp, point.total) for point in year.costs]
     context = {
         "card": card,
@@ -80,7 +74,7 @@ def render_card(made: SubmissionCard, badges: Badges = (), *, back: str = "") ->
         "marks": MARKS,
         "legs": () if trail is None else leg_charts(trail),
         "differences": differences[:_SHOWN_DIFFERENCES],
-        "more_differences": max(0, every - (trail.counts.get("both", 0) if trail else 0) - _SHOWN_DIFFERENCES),
+        "more_differences": max(0, every - counts.get("both", 0) - _SHOWN_DIFFERENCES),
         "decisions": every,
         "cost_chart": None if year is None else cost_chart(points, year.break_even_bp.value),
         "measured": _measured,
@@ -146,14 +140,11 @@ def write_review_html(rated: Rated, path: Path) -> Path:
     return write_page(path, render_page("review_board.html.j2", context))
 
 
-WIDTH, HEIGHT = 1000.0, 230.0
-STRIP = 70.0
-_Place = Callable[[float], float]
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 10.0, 22.0
-
-
 Drawing = dict[str, Any]
 """The parts of a picture as its template names them; places are in the units of the picture."""
+
+WIDTH, HEIGHT, STRIP = 1000.0, 230.0, 70.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 10.0, 22.0
 
 
 def leg_charts(trail: Trail) -> tuple[Drawing, ...]:
@@ -164,6 +155,53 @@ def leg_charts(trail: Trail) -> tuple[Drawing, ...]:
     chosen = [path for path in trail.paths if path.leg in legs] or list(trail.paths[:1])
     whole = len(trail.marks) == sum(trail.counts.values())
     return tuple(_leg(trail, path, whole) for path in chosen)
+
+
+def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
+    low, high = min(path.closes), max(path.closes)
+    y_of = _scale(low, high, HEIGHT - _BOTTOM, _TOP)
+    mine = [mark for mark in trail.marks if mark.leg == path.leg]
+    top = max([1.0, *(abs(x) for mark in mine for x in (mark.share, mark.frozen) if x is not None)])
+    e_of = _scale(-top, top, STRIP - 6.0, 6.0)
+
+    def x_of(row: float) -> float:
+        return _LEFT + row / max(trail.rows - 1, 1) * (WIDTH - _LEFT - _RIGHT)
+
+    def price(row: int) -> float:
+        """Return the close at a row, read between the kept points."""
+        place = min(bisect_left(path.rows, row), len(path.rows) - 1)
+        if path.rows[place] <= row or place == 0:
+            return path.closes[place]
+        left, right = path.rows[place - 1], path.rows[place]
+        share = (row - left) / (right - left)
+        return path.closes[place - 1] * (1.0 - share) + path.closes[place] * share
+
+    def steps(found: Sequence[tuple[int, float | None]]) -> str:
+        """Return a step line: the wanted exposure holds until the next decision; its drift with prices is left
+        out."""
+        points = [(0.0, 0.0)]
+        for row, share in found:
+            if share is not None:
+                points += [(float(row), points[-1][1]), (float(row), share)]
+        points.append((float(trail.rows - 1), points[-1][1]))
+        return " ".join(f"{x_of(x):.1f},{e_of(y):.1f}" for x, y in points)
+
+    drawn = []
+    for mark in mine:
+        at = {"x": round(x_of(mark.row), 1), "y": round(y_of(price(mark.row)), 1)}
+        drawn.append({**at, "kind": mark.kind.replace(" ", "-"), "words": mark_words(mark)})
+    line = (f"{x_of(row):.1f},{y_of(close):.1f}" for row, close in zip(path.rows, path.closes, strict=True))
+    return {
+        "leg": path.leg,
+        "line": " ".join(line),
+        "marks": drawn,
+        "prices": [_tick(y_of(value), f"{value:,.4g}") for value in (low, (low + high) / 2.0, high)],
+        "exposure": steps([(mark.row, mark.share) for mark in mine]) if whole else "",
+        "frozen": steps([(mark.row, mark.frozen) for mark in mine]) if whole else "",
+        "zero": round(e_of(0.0), 1),
+        "full": [_tick(e_of(v), f"{v:+.2g}") for v in (-top, top)],
+        "words": f"{path.leg}: {counted(len(mine), 'decision')} drawn",
+    }
 
 
 def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> Drawing | None:
@@ -177,61 +215,20 @@ def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> Dra
     place_y = _scale(min(0.0, *(y for _, y in points)), max(0.0, *(y for _, y in points)), 190.0, 14.0)
 
     def place_x(cost: float) -> float:
-        return 60.0 + (math.log10(cost) - low_x) / (high_x - low_x) * 470.0
+        return round(60.0 + (math.log10(cost) - low_x) / (high_x - low_x) * 470.0, 1)
 
-    dots = [
-        {
-            "x": round(place_x(cost), 1),
-            "y": round(place_y(total), 1),
-            "cost": f"{cost:g}",
-            "total": numbers.number(total, unit="fraction", signed=True),
-        }
-        for cost, total in points
-    ]
-    inside = even is not None and points[0][0] <= even <= points[-1][0]
+    dots = []
+    for cost, total in points:
+        at = {"x": place_x(cost), "y": round(place_y(total), 1), "cost": f"{cost:g}"}
+        dots.append({**at, "total": numbers.difference(total)})
     ends = sorted({min(y for _, y in points), max(y for _, y in points), 0.0})
     return {
         "line": " ".join(f"{dot['x']},{dot['y']}" for dot in dots),
         "dots": dots,
         "zero": round(place_y(0.0), 1),
-        "even": round(place_x(even), 1) if inside and even is not None else None,
+        "even": None if even is None or not points[0][0] <= even <= points[-1][0] else place_x(even),
         "even_text": "" if even is None else f"break-even {even:.2f} bp",
-        "grid": [_tick(place_y(y), numbers.number(y, unit="fraction", signed=True)) for y in ends],
-    }
-
-
-def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
-    low, high = min(path.closes), max(path.closes)
-    y_of = _scale(low, high, HEIGHT - _BOTTOM, _TOP)
-
-    def x_of(row: float) -> float:
-        return _LEFT + row / max(trail.rows - 1, 1) * (WIDTH - _LEFT - _RIGHT)
-
-    mine = [mark for mark in trail.marks if mark.leg == path.leg]
-    drawn = [
-        {
-            "x": round(x_of(mark.row), 1),
-            "y": round(y_of(_price(path, mark.row)), 1),
-            "kind": mark.kind.replace(" ", "-"),
-            "words": mark_words(mark),
-        }
-        for mark in mine
-    ]
-    shares = [abs(x) for mark in mine for x in (mark.share, mark.frozen) if x is not None]
-    top = max([1.0, *shares])
-    e_of = _scale(-top, top, STRIP - 6.0, 6.0)
-    return {
-        "leg": path.leg,
-        "line": " ".join(
-            f"{x_of(row):.1f},{y_of(close):.1f}" for row, close in zip(path.rows, path.closes, strict=True)
-        ),
-        "marks": drawn,
-        "prices": [_tick(y_of(value), f"{value:,.4g}") for value in (low, (low + high) / 2.0, high)],
-        "exposure": _steps([(m.row, m.share) for m in mine], trail.rows, x_of, e_of) if whole else "",
-        "frozen": _steps([(m.row, m.frozen) for m in mine], trail.rows, x_of, e_of) if whole else "",
-        "zero": round(e_of(0.0), 1),
-        "full": [_tick(e_of(v), f"{v:+.2g}") for v in (-top, top)],
-        "words": f"{path.leg}: {counted(len(mine), 'decision')} drawn",
+        "grid": [_tick(place_y(y), numbers.difference(y)) for y in ends],
     }
 
 
@@ -247,33 +244,6 @@ def mark_words(mark: Mark) -> str:
     return f"{mark.time}, {mark.leg}: submission {ours}; frozen semantics {theirs}"
 
 
-def _steps(found: Sequence[tuple[int, float | None]], rows: int, x_of: _Place, y_of: _Place) -> str:
-    """Return a step line: the wanted exposure holds until the next decision; its drift with prices is left out."""
-    points = [(0.0, 0.0)]
-    for row, share in found:
-        if share is not None:
-            points += [(float(row), points[-1][1]), (float(row), share)]
-    points.append((float(rows - 1), points[-1][1]))
-    return " ".join(f"{x_of(x):.1f},{y_of(y):.1f}" for x, y in points)
-
-
-def _price(path: LegPath, row: int) -> float:
-    """Return the close at a row, read between the kept points."""
-    place = bisect_left(path.rows, row)
-    if place >= len(path.rows):
-        return path.closes[-1]
-    if path.rows[place] == row or place == 0:
-        return path.closes[place]
-    left, right = path.rows[place - 1], path.rows[place]
-    share = (row - left) / (right - left)
-    return path.closes[place - 1] * (1.0 - share) + path.closes[place] * share
-
-
-def _scale(low: float, high: float, bottom: float, top: float) -> _Place:
+def _scale(low: float, high: float, bottom: float, top: float) -> Callable[[float], float]:
     width = high - low
-
-    def place(value: float) -> float:
-        share = 0.5 if width <= 0 else (value - low) / width
-        return bottom - share * (bottom - top)
-
-    return place
+    return lambda value: bottom - (0.5 if width <= 0 else (value - low) / width) * (bottom - top)

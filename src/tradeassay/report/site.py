@@ -143,14 +143,14 @@ def write_site(
     write_atomic(out / "runs.json", _json(found))
     write_atomic(out / "board.json", _json(rows))
     pages = talks.written() + 1 + sum(bool(run.tables) for run in found)
+
+    def place_of(row: SiteRow) -> float:
+        known = (one.value for one in (row.edge, row.result[1]) if one is not None and one.value is not None)
+        return -next(known, -1e9)
+
     boards = {}
     for name in dict.fromkeys(row.benchmark for row in rows):
-        inside = sorted(
-            (row for row in rows if row.benchmark == name),
-            key=lambda row: next(
-                (-one.value for one in (row.edge, row.result[1]) if one is not None and one.value is not None), 1e9
-            ),
-        )
+        inside = sorted((row for row in rows if row.benchmark == name), key=place_of)
         boards[name] = [inside[place : place + _ROWS] for place in range(0, len(inside), _ROWS)]
     context = {
         "runs": found,
@@ -164,19 +164,16 @@ def write_site(
     for name, parts in boards.items():
         for number, part in enumerate(parts[1:], start=2):
             alone = {"boards": {name: [part]}, "runs": [], "left_out": [], "plans": {}}
-            page = render_page("site.html.j2", context | alone)
-            write_page(out / f"{name}-{number}.html", page)
+            write_page(out / f"{name}-{number}.html", render_page("site.html.j2", context | alone))
             pages += 1
     index = write_page(out / "index.html", render_page("site.html.j2", context))
-    entries = [
-        (run, datetime.fromtimestamp((runs / run.slug / "scores.json").stat().st_mtime, UTC)) for run in found
-    ]
+    written = {run.slug: (runs / run.slug / "scores.json").stat().st_mtime for run in found}
+    entries = [(run, datetime.fromtimestamp(written[run.slug], UTC)) for run in found]
     entries.sort(key=lambda entry: entry[1], reverse=True)
     feed = page_environment().get_template("feed.xml.j2").render(entries=entries[:50])
     write_atomic(out / "feed.xml", feed.encode())
-    return SiteReport(
-        index=index, runs={run.slug: run.verdict for run in found}, pages=pages, left_out=tuple(left_out)
-    )
+    verdicts = {run.slug: run.verdict for run in found}
+    return SiteReport(index=index, runs=verdicts, pages=pages, left_out=tuple(left_out))
 
 
 def _take_away(out: Path, shown: set[str], talks: _Talks) -> None:
@@ -208,27 +205,25 @@ def _write_run(
         tables = paste_tables(summary)
         write_html(run, place / "index.html", summary=summary)
         rows = _board(run, summary, name, verdict)
-    elif sure:
+    elif sure and isinstance(run, CodeRun):
         tables = paste_tables(run)
         write_html(run, place / "index.html")
-        assert isinstance(run, CodeRun)
-        table = tables[0]
-        rows = [
-            SiteRow(
+        for number, cells in enumerate(tables[0].rows):
+            who = tables[0].named
+            row = SiteRow(
                 benchmark=run.benchmark,
-                setting=table.title,
+                setting=tables[0].title,
                 run=name,
-                agent=cells[table.named].text,
-                figures=dict(zip(table.columns[table.named + 1 :], cells[table.named + 1 :], strict=True)),
+                agent=cells[who].text,
+                figures=dict(zip(tables[0].columns[who + 1 :], cells[who + 1 :], strict=True)),
                 verdict="",
                 tone="none",
                 edge=None,
                 checked=verdict.word,
                 link=f"runs/{name}/index.html",
-                card=f"cards/{name}/m{place}.svg",
+                card=f"cards/{name}/m{number}.svg",
             )
-            for place, cells in enumerate(table.rows)
-        ]
+            rows.append(row)
     if sure:
         talks.add(run, name)
     for row in rows:
@@ -299,20 +294,17 @@ class _Talks:
                 self._notes.append(note)
                 self.count += 1
                 if self._pack.size > _PAGE:
-                    self._flush()
-
-    def _flush(self) -> None:
-        number = len(self.pages) + 1
-        self.pages.append(f"conversations{f'-{number}' if number > 1 else ''}.html")
-        context = {"pack": self._pack.encoded(), "n": len(self._pack.rows), "tools": tools_of(self._notes)}
-        page = render_page("site_talk.html.j2", context | {"number": number}, scripts=("decisions.js",))
-        write_page(self._out / self.pages[-1], page)
-        self._pack, self._notes = DecisionPack(), []
+                    self.written()
 
     def written(self) -> int:
         """Write what is left and return how many pages there are."""
         if self._pack.rows:
-            self._flush()
+            number = len(self.pages) + 1
+            self.pages.append(f"conversations{f'-{number}' if number > 1 else ''}.html")
+            context = {"pack": self._pack.encoded(), "n": len(self._pack.rows), "tools": tools_of(self._notes)}
+            page = render_page("site_talk.html.j2", context | {"number": number}, scripts=("decisions.js",))
+            write_page(self._out / self.pages[-1], page)
+            self._pack, self._notes = DecisionPack(), []
         return len(self.pages)
 
 
@@ -322,10 +314,8 @@ def _spoken(run: Run | CodeRun, key: str) -> Iterator[DecisionNote]:
         records = tuple(run.records(key))
         notes, _ = decision_notes(records, run.dialogue(key), talks=len(records), most=1)
         yield from (note for note in notes if note.turns)
-        return
-    lines = list(run.dialogue(key))
-    outcome = run.outcome(key)
-    if lines:
+    elif lines := list(run.dialogue(key)):
+        outcome = run.outcome(key)
         yield DecisionNote(
             session=lines[0].session,
             reason=key,

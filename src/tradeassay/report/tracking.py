@@ -65,13 +65,10 @@ def track(run: Run | CodeRun, tracker: Tracker, *, project: str = "tradeassay") 
             return log(client, project, run.name, told, (page, run.folder / "scores.json"))
     except Exception as error:  # whatever a tracker raises is its own trouble, not the run's
         said = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise RunError(f"{tracker} did not take the run: {said}", hint=_MENDS[tracker]) from error
-
-
-_MENDS = {
-    "mlflow": "name a store with MLFLOW_TRACKING_URI, e.g. sqlite:///mlflow.db",
-    "wandb": "wandb login, or WANDB_MODE=offline",
-}
+        hint = "wandb login, or WANDB_MODE=offline"
+        if tracker == "mlflow":
+            hint = "name a store with MLFLOW_TRACKING_URI, e.g. sqlite:///mlflow.db"
+        raise RunError(f"{tracker} did not take the run: {said}", hint=hint) from error
 
 
 def _log_mlflow(mlflow: Any, project: str, name: str, told: Told, files: Sequence[Path]) -> str:

@@ -14,19 +14,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 TONES: dict[Kind, str] = {
-    "skill": "above",
-    "timing": "above",
-    "mixed": "mixed",
-    "tail": "mixed",
-    "costs": "same",
-    "open": "none",
-    "luck": "same",
-    "style": "same",
-    "market": "same",
-    "memory": "below",
-    "leak": "below",
-    "worse": "below",
-    "failed": "failed",
+    **{"skill": "above", "timing": "above", "mixed": "mixed", "tail": "mixed", "open": "none", "failed": "failed"},
+    **{"costs": "same", "luck": "same", "style": "same", "market": "same"},
+    **{"memory": "below", "leak": "below", "worse": "below"},
 }
 PARTS = (
     ("total", "Return", "What the account made, net of costs."),
@@ -35,14 +25,9 @@ PARTS = (
     ("selection", "Selection", "What the names held did beyond market and style."),
     ("trading", "Trading", "Costs, and everything earned or paid beyond holding."),
 )
-_STYLE = {
-    "skill": "bold cyan",
-    "mixed": "cyan",
-    "leak": "bold red",
-    "memory": "bold yellow",
-    "failed": "bold red",
-    "worse": "yellow",
-}
+_STYLE: dict[str, str] = dict(
+    skill="bold cyan", mixed="cyan", leak="bold red", memory="bold yellow", failed="bold red", worse="yellow"
+)
 
 
 def in_order(assay: Assay) -> list[AgentAssay]:
@@ -98,14 +83,10 @@ def _table(agents: list[AgentAssay]) -> StackedTable:
     for one in sorted(agents, key=lambda one: -(one.total.value if one.total.value is not None else -1e9)):
         share = one.luck.percentile.value
         places = (one.ranks.by_return, one.ranks.by_selection)
-        rows.append(
-            (
-                one.agent,
-                Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, "")),
-                numbers.difference(one.total.value),
-                *(numbers.difference(one.parts[part].value if part in one.parts else None) for part, _ in parts),
-                numbers.NONE if share is None else f"{share:.1%}",
-                *(["/".join("-" if place is None else str(place) for place in places)] if ranked else []),
-            )
-        )
+        made = (numbers.difference(one.parts[part].value if part in one.parts else None) for part, _ in parts)
+        verdict = Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, ""))
+        luck = numbers.NONE if share is None else f"{share:.1%}"
+        rows.append((one.agent, verdict, numbers.difference(one.total.value), *made, luck))
+        if ranked:
+            rows[-1] += ("/".join("-" if place is None else str(place) for place in places),)
     return StackedTable((*titles, *([">rank r/s"] if ranked else [])), rows)

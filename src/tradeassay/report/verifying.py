@@ -63,12 +63,6 @@ _WHEN = re.compile(r"<updated>[^<]*</updated>")
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
 _LARGEST = 1 << 28
 """Bytes of a pack that is opened."""
-_OUTCOMES: dict[VerdictWord, Word] = {
-    "verified": "re-derived",
-    "named": "consistent",
-    "unverified": "cannot be checked",
-    "contradicted": "contradicted",
-}
 
 
 class PaperRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -99,9 +93,8 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
         if wrong and strangers:  # as it was written where they are registered
             with benchmarks.knowing(strangers):
                 wrong, worded = _other_page(run, found, page)
-            missing = [
-                f"it is the record's, titled by the runner: '{name}' is not registered here" for name in strangers
-            ]
+            titled = "it is the record's, titled by the runner"
+            missing = [f"{titled}: '{name}' is not registered here" for name in strangers]
         unsure = [one.why for one in found.claims if one.claim == "account" and one.outcome == "cannot be checked"]
         if wrong and unsure:  # a page tells a venue's rules, which are not the run's here
             wrong, missing = [], [f"{unsure[0]}: {wrong[0]}"]
@@ -117,10 +110,8 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     if worded is not None and writer != __version__:
         whose = f"tradeassay {writer}" if writer else "an earlier tradeassay"
         why = f"report.html was written by {whose}, the same numbers in other words ({worded})"
-        outcome, why = (
-            "cannot be checked",
-            f"{why}; tradeassay report {shlex.quote(str(run.folder))} -o FILE writes it anew",
-        )
+        outcome = "cannot be checked"
+        why = f"{why}; tradeassay report {shlex.quote(str(run.folder))} -o FILE writes it anew"
     elif wrong and __version__ not in (made, writer):
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
     written = page.read_text(errors="replace")
@@ -153,9 +144,8 @@ def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[li
                 write_page(made, render_html(*told, verified, assay))
             wrong = list(_others(made.parent, run.folder, (page.name, "cards/*")))
             words = names | _VERDICTS | set(_CHIP.findall(made.read_text()))
-            if [one.partition(" ")[0] for one in wrong] == [page.name] and _told(made, words) == _told(
-                page, words
-            ):
+            alone = [one.partition(" ")[0] for one in wrong] == [page.name]
+            if alone and _told(made, words) == _told(page, words):
                 worded = wrong[0].partition(": ")[2]
                 if set(_LIVE.findall(page.read_text(errors="replace"))) - set(_LIVE.findall(made.read_text())):
                     worded += "; its scripts or styles are others, and may show anything"
@@ -288,8 +278,12 @@ def _slugs(file: Path) -> set[str] | None:
 def _report(
     folder: Path, runs: Mapping[str, Attestation], wrong: Iterable[str], more: Iterable[ClaimOutcome] = ()
 ) -> VerifyReport:
+    outcomes: dict[VerdictWord, Word] = {
+        **{"verified": "re-derived", "named": "consistent"},
+        **{"unverified": "cannot be checked", "contradicted": "contradicted"},
+    }
     claims = [
-        ClaimOutcome(claim=name, outcome=_OUTCOMES[one.word], why="; ".join(one.why)) for name, one in runs.items()
+        ClaimOutcome(claim=name, outcome=outcomes[one.word], why="; ".join(one.why)) for name, one in runs.items()
     ]
     wrong, more = list(wrong), list(more)
     if not any(one.claim == "pages" for one in more):
@@ -306,15 +300,12 @@ def _report(
 
 def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]:
     """Yield the files below ``given`` that are not those which were ``made``, are missing, or nobody's."""
-    ours, theirs = (
-        {
-            path.relative_to(folder).as_posix(): path
-            for pattern in patterns
-            for path in sorted(folder.glob(pattern))
-            if path.is_file()
-        }
-        for folder in (made, given)
-    )
+
+    def files(folder: Path) -> dict[str, Path]:
+        found = (path for pattern in patterns for path in sorted(folder.glob(pattern)) if path.is_file())
+        return {path.relative_to(folder).as_posix(): path for path in found}
+
+    ours, theirs = files(made), files(given)
     for name in sorted({*ours, *theirs}):
         if name not in theirs:
             yield f"{name} is missing"

@@ -18,13 +18,7 @@ from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
 from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, OverMarkets
 
-_PLURALS = (
-    (" beats ", " beat "),
-    (" falls ", " fall "),
-    (" is ", " are "),
-    (" was ", " were "),
-    (" has ", " have "),
-)
+_PLURALS = {" beats ": " beat ", " falls ": " fall ", " is ": " are ", " was ": " were ", " has ": " have "}
 ANSWERS = {
     "live": "live model",
     "program": "a program of the runner's own",
@@ -88,8 +82,6 @@ def cost_line(agent: AgentSummary) -> str:
 
 # An agent against the baseline
 
-_LABELS = {"above": "better", "below": "worse", None: "cannot be told apart"}
-
 
 def standing(agent: AgentSummary, cell: CellSummary) -> AgentStanding:
     """Say how an agent compares with its cell's baseline, as it was recorded."""
@@ -109,7 +101,8 @@ def _told(versus: AgainstBaseline, sentence: str) -> AgentStanding:
         return AgentStanding("none", "not compared", sentence)
     if versus.same:
         return AgentStanding("same", "same", sentence)
-    return AgentStanding(versus.side or "same", _LABELS[versus.side], sentence)
+    label = {"above": "better", "below": "worse", None: "cannot be told apart"}[versus.side]
+    return AgentStanding(versus.side or "same", label, sentence)
 
 
 MOSTLY_REFUSED = 0.5
@@ -125,8 +118,8 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
             said.setdefault(told.sentence.removeprefix(agent.name), []).append(agent.name)
     sentences = []
     for rest, names in said.items():
-        verb = next(((one, many) for one, many in _PLURALS if len(names) > 1 and rest.startswith(one)), ("", ""))
-        sentences.append(f"{_all(names)}{verb[1]}{rest.removeprefix(verb[0])}")
+        one = next((verb for verb in _PLURALS if len(names) > 1 and rest.startswith(verb)), "")
+        sentences.append(f"{_all(names)}{_PLURALS.get(one, '')}{rest.removeprefix(one)}")
     repeated = [agent for agent in cell.ranked if agent.seeds > 1]
     if repeated:
         sentences.append(f"Figures of {_all([one.name for one in repeated])} are medians over their seeds.")
@@ -134,9 +127,8 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
         refused = agent.measures["rejection_rate"].median.value if "rejection_rate" in agent.measures else None
         if refused is not None and refused >= MOSTLY_REFUSED and agent.rejections:
             why = max(agent.rejections, key=agent.rejections.__getitem__).replace("_", " ")
-            sentences.append(
-                f"{refused:.0%} of the orders of {agent.name} were refused by the venue, most often: {why}."
-            )
+            whose = f"{refused:.0%} of the orders of {agent.name}"
+            sentences.append(f"{whose} were refused by the venue, most often: {why}.")
         raised = next((one for one in agent.causes if one.kind == "agent"), None)
         if raised is not None and not agent.failure:
             sentences.append(f"{agent.name} first broke on {raised.session}: {raised.detail}.")
@@ -148,32 +140,66 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
 
 def answer(cell: CellSummary) -> BestAnswer:
     """Answer "which agent is best?" in plain words, best-founded statement first."""
+    phrase = cell.baseline_phrase
     played = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
     rivals = [agent for agent in played if agent.has_place]
-    if played and not rivals:
-        headline = "No agent is ranked: too many sessions had no usable answer."
-        return BestAnswer(headline, (*contest_words(cell), *_others([], cell)))
-    if not rivals and any(agent.result.value is not None for agent in cell.agents):
-        return BestAnswer("Only the baseline has a result.", ("There is nobody to compare it with.",))
-    if not rivals:
+    if not rivals and not played:
+        if any(agent.result.value is not None for agent in cell.agents):
+            return BestAnswer("Only the baseline has a result.", ("There is nobody to compare it with.",))
         return BestAnswer("No agent has a result.", ("Every episode failed; the reasons are below.",))
     sides = {agent.name: agent.versus.side for agent in rivals if agent.versus is not None}
     winners = [agent.name for agent in rivals if sides.get(agent.name) == "above"]
     behind = [agent.name for agent in rivals if sides.get(agent.name) == "below"]
+    falls = f"{_list(behind)} {_verb(behind, 'falls', 'fall')} behind" if behind else ""
+    base = next((agent for agent in cell.agents if agent.baseline), None)
+    returned = None if base is None else base.result.value
+    others = []
+    if base is not None and returned is not None:
+        capital = phrase[:1].upper() + phrase[1:]
+        others.append(f"{capital} ({base.name}) returned {numbers.written(returned, 'change')}.")
+    if behind:
+        others.append(f"{falls} {phrase} by more than chance explains.")
+    failed = [agent.name for agent in cell.agents if agent.result.value is None]
+    if failed:
+        others.append(f"{_list(failed)} {_verb(failed, 'has', 'have')} no result (see failures).")
+    if not rivals:
+        headline = "No agent is ranked: too many sessions had no usable answer."
+        return BestAnswer(headline, (*contest_words(cell), *others))
     # What holds for all who have a place need not hold for one that failed too often.
     kind = "agent" if len(rivals) == len(played) else "ranked agent"
-    if winners:
-        phrase = cell.baseline_phrase
-        first = cell.contest.tiers[0] if cell.contest is not None and len(rivals) > 1 else ()
+    best, one = rivals[0], len(rivals) == 1
+    # The best of those compared with the baseline stands behind the baseline where that returned more.
+    first = (
+        f"After {phrase}, {best.name}"
+        if returned is not None and returned > (best.result.value or 0.0)
+        else best.name
+    )
+    highest = "the highest return" if kind == "agent" else f"the highest return of a {kind}"
+    tier = cell.contest.tiers[0] if cell.contest is not None and len(rivals) > 1 else ()
+    if winners and tier == (winners[0],):
         # Best is who can be told apart from everybody: a baseline that is beaten makes nobody better than a rival.
+        headline = f"{winners[0]} is best: it beats {phrase} and every other {kind} by more than chance explains."
+    elif winners:
         headline = f"{_list(winners)} {_verb(winners, 'beats', 'beat')} {phrase} by more than chance explains."
-        if first == (winners[0],):
-            beaten = f"{phrase} and every other {kind}"
-            headline = f"{winners[0]} is best: it beats {beaten} by more than chance explains."
+    elif all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
+        headline = f"{first} has {highest}; nothing could be compared with {phrase}."
+    elif len(behind) == len(rivals):
+        headline = f"{best.name if one else f'Every {kind}'} falls behind {phrase} by more than chance explains."
+    elif behind:
+        headline = f"No {kind} beats {phrase}, and {falls} it by more than chance explains."
+    elif one and best.versus is not None:
+        headline = f"{best.name} {best.versus.said_of(phrase)}."
     else:
-        headline = _no_winner(rivals, behind, cell, kind)
-    support = (*contest_words(cell), _leader(rivals[0], cell, kind), *_others(behind, cell))
-    return BestAnswer(headline, support)
+        headline = f"No {kind} can be told apart from {phrase}."
+    # The highest return, and what it is against the baseline, both with their intervals.
+    bounds = numbers.interval("cumulative_return", best.result)
+    leader = f"{first} has {highest}, {numbers.written(best.result.value or 0.0, 'change')}"
+    leader += f" ({bounds})" if bounds else ""
+    gap = None if best.versus is None else best.versus.difference
+    if gap is not None and gap.value is not None and gap.low is not None and gap.high is not None:
+        low, high = numbers.difference(gap.low), numbers.difference(gap.high)
+        leader += f"; against {phrase} that is {numbers.difference(gap.value)} a year ({low} to {high})"
+    return BestAnswer(headline, (*contest_words(cell), f"{leader}.", *others))
 
 
 def contest_words(cell: CellSummary) -> list[str]:
@@ -211,60 +237,6 @@ def setting_title(found: OverMarkets, among: Sequence[OverMarkets]) -> str:
     """Return what sets a setting apart from others of the run, in brackets; empty where there is one."""
     apart = [value for key, value in found.setting.items() if any(one.setting.get(key) != value for one in among)]
     return f" ({', '.join(apart)})" if apart else ""
-
-
-def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[str], cell: CellSummary, kind: str) -> str:
-    phrase, one = cell.baseline_phrase, len(rivals) == 1
-    if all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
-        return f"{_first(rivals[0], cell)} has {_highest(kind)}; nothing could be compared with {phrase}."
-    if len(behind) == len(rivals):
-        return f"{rivals[0].name if one else f'Every {kind}'} falls behind {phrase} by more than chance explains."
-    if behind:
-        falls = _verb(behind, "falls", "fall")
-        return f"No {kind} beats {phrase}, and {_list(behind)} {falls} behind it by more than chance explains."
-    if one and rivals[0].versus is not None:
-        return f"{rivals[0].name} {rivals[0].versus.said_of(phrase)}."
-    return f"No {kind} can be told apart from {phrase}."
-
-
-def _others(behind: Sequence[str], cell: CellSummary) -> list[str]:
-    sentences = []
-    base = next((agent for agent in cell.agents if agent.baseline), None)
-    if base is not None and base.result.value is not None:
-        phrase = cell.baseline_phrase[:1].upper() + cell.baseline_phrase[1:]
-        sentences.append(f"{phrase} ({base.name}) returned {numbers.written(base.result.value, 'change')}.")
-    if behind:
-        falls = _verb(behind, "falls", "fall")
-        sentences.append(f"{_list(behind)} {falls} behind {cell.baseline_phrase} by more than chance explains.")
-    failed = [agent.name for agent in cell.agents if agent.result.value is None]
-    if failed:
-        sentences.append(f"{_list(failed)} {_verb(failed, 'has', 'have')} no result (see failures).")
-    return sentences
-
-
-def _first(agent: AgentSummary, cell: CellSummary) -> str:
-    """Name the best of those compared with the baseline, behind the baseline where that returned more."""
-    base = next((one.result.value for one in cell.agents if one.baseline), None)
-    ahead = base is not None and agent.result.value is not None and base > agent.result.value
-    return f"After {cell.baseline_phrase}, {agent.name}" if ahead else agent.name
-
-
-def _highest(kind: str) -> str:
-    return "the highest return" if kind == "agent" else f"the highest return of a {kind}"
-
-
-def _leader(agent: AgentSummary, cell: CellSummary, kind: str) -> str:
-    """Name the highest return and what it is against the baseline, both with their intervals."""
-    bounds = numbers.interval("cumulative_return", agent.result)
-    text = f"{_first(agent, cell)} has {_highest(kind)}, {numbers.written(agent.result.value or 0.0, 'change')}"
-    text += f" ({bounds})" if bounds else ""
-    gap = None if agent.versus is None else agent.versus.difference
-    if gap is None or gap.value is None or gap.low is None or gap.high is None:
-        return f"{text}."
-    low, high = numbers.difference(gap.low), numbers.difference(gap.high)
-    return (
-        f"{text}; against {cell.baseline_phrase} that is {numbers.difference(gap.value)} a year ({low} to {high})."
-    )
 
 
 def until_known(one: AgentFindings) -> str:

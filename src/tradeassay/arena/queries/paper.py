@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
+from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.season import BASELINE
 from tradeassay.arena.standings import EntrySeries, Standing
@@ -20,6 +23,7 @@ from tradeassay.benchmarks.exhibits import (
 )
 from tradeassay.benchmarks.tables import Cell, Row, Table, figure
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.report.verifying import Badges, PaperRecord
 
 _MEASURES = {"CR": "change", "AR": "change", "AV": "share", "SR": "signed", "MDD": "change"}
 _NAMES = ("cumulative return", "annual return", "annual volatility", "Sharpe ratio", "deepest loss")
@@ -71,22 +75,33 @@ def ama_page(seasons: Sequence[SeasonSnapshot]) -> PaperPage:
     return fill_paper("ama", makers, source=paper.source, second_hand=paper.second_hand)
 
 
-def _assets(entries: Sequence[_Played]) -> list[str]:
-    return list(dict.fromkeys(one.asset for one in entries))
+def compose_seasons(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badges]:
+    """Put the seasons of a paper together; with what a reader must know of them."""
+    with ExitStack() as stack:
+        made = []
+        badges: dict[tuple[str, str], None] = {}
+        for name in record.runs:
+            store, season = stack.enter_context(opened_season(str(folder / name)))
+            made.append(SeasonSnapshot(store, season))
+            scripted = all(one.model.startswith("scripted/") for one in season.everyone if one.model)
+            answers = ("bias", "scripted models") if scripted else ("plain", "models as named")
+            real = made[-1].badges.data == "real"
+            badges |= {
+                ("plain", "real data") if real else ("synthetic", "synthetic data"): None,
+                ("plain", f"{season.convention} convention"): None,
+                ("plain", "replayed answers") if name in record.replayed else answers: None,
+            }
+        return ama_page(made), tuple(badges)
 
 
 def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Filled:
     """Return cumulative returns of agents by assets, then all five measures asset by asset, printed ones below."""
-    assets = _assets(entries)
+    assets = list(dict.fromkeys(one.asset for one in entries))
     names = dict.fromkeys(one.name for one in sorted(entries, key=lambda one: (bool(one.model), one.name)))
     by = {(one.name, one.asset): one for one in entries}
     missing = not_scored("not played")
-    rows = [
-        row(
-            name, ((by[name, a].standing.measures["CR"] if (name, a) in by else missing, "change") for a in assets)
-        )
-        for name in names
-    ]
+    returns = {place: one.standing.measures["CR"] for place, one in by.items()}
+    rows = [row(name, ((returns.get((name, a), missing), "change") for a in assets)) for name in names]
     tables = [Table(title="Cumulative return by asset", columns=("agent, model", *assets), rows=tuple(rows))]
     for asset in assets:
         ours = [one for one in entries if one.asset == asset]
@@ -97,9 +112,8 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Fi
         tables.append(Table(title=asset, columns=("agent, model", *_NAMES), rows=tuple(found)))
     printed: dict[str, dict[str, Measure]] = {}
     for one in published().figure:
-        printed.setdefault(f"{one.architecture}, {one.model}, {one.asset}", {})[one.measure] = Measure(
-            value=one.value
-        )
+        who = f"{one.architecture}, {one.model}, {one.asset}"
+        printed.setdefault(who, {})[one.measure] = Measure(value=one.value)
     lost = not_scored("not in our text of the paper")
     theirs = [
         row(who, ((values.get(m, lost), form) for m, form in _MEASURES.items()), ours=False)
@@ -116,7 +130,7 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Fi
 
 def _pairing(asked: Sequence[_Played]) -> Filled:
     rows = []
-    for asset in _assets(asked):
+    for asset in dict.fromkeys(one.asset for one in asked):
         known = [one for one in asked if one.asset == asset and one.value is not None]
         if known:
             best = max(known, key=lambda one: one.value or 0.0)
@@ -158,12 +172,8 @@ def _timeline(asked: Sequence[_Played]) -> Filled:
     base = chosen[0].season.lines.get((BASELINE, chosen[0].asset))
     lines = [(one.name, _line(one)) for one in chosen] + ([] if base is None else [("buy and hold (index)", base)])
     sessions = lines[0][1].sessions
-    curves = Curves(
-        x=sessions,
-        lines=tuple(
-            (name, tuple((line.nav[1:] - 1.0).tolist())) for name, line in lines if line.sessions == sessions
-        ),
-    )
+    drawn = [(name, tuple((one.nav[1:] - 1.0).tolist())) for name, one in lines if one.sessions == sessions]
+    curves = Curves(x=sessions, lines=tuple(drawn))
     rows = [
         Row(Cell(session), tuple(Cell(line.actions[at]) for _, line in lines), ours=True)
         for at, session in enumerate(sessions)

@@ -121,11 +121,9 @@ def opened_season(
         ids = season_ids(store)
         season = read_season(store, next(iter(ids), "") if id is None else id)
         if season is None:
-            hint = (
-                did_you_mean(id or "", ids, f"it has {', '.join(ids)}")
-                if ids
-                else "tradeassay arena run plays one"
-            )
+            hint = "tradeassay arena run plays one"
+            if ids:
+                hint = did_you_mean(id or "", ids, f"it has {', '.join(ids)}")
             raise UserError(f"'{db}' has no season" + (f" '{id}'" if id else ""), hint=hint)
         yield store, season
 
@@ -222,22 +220,20 @@ def season_rules(season: Season) -> dict[str, Any]:
     """Return everything that decides the standings, and the hash it is frozen under."""
     names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
     season = msgspec.structs.replace(season.on("9"), entries=season.entries, assets=season.assets)
+    assets, entries = [], []
+    for asset in season.assets:
+        about = {name: getattr(asset, name) for name in ("symbol", "kind", "dataset")}
+        assets.append({**about, "year": season.money.periods_per_year(asset.kind)})
+    for entry in season.everyone:
+        shown = {name: value for name, value in entry.params.items() if name in _OPEN}
+        entries.append(msgspec.structs.replace(entry, params=shown))
     return {
         "season": season.id,
         "sha256": season.sha256,
         **{name: getattr(season, name) for name in names},
         "money": season.money,
         "optional": season.rules,
-        "assets": [
-            {
-                **{name: getattr(asset, name) for name in ("symbol", "kind", "dataset")},
-                "year": season.money.periods_per_year(asset.kind),
-            }
-            for asset in season.assets
-        ],
-        "entries": [
-            msgspec.structs.replace(entry, params={k: v for k, v in entry.params.items() if k in _OPEN})
-            for entry in season.everyone
-        ],
+        "assets": assets,
+        "entries": entries,
         "amendments": season.amendments,
     }

@@ -233,9 +233,9 @@ def equity_chart(season: Season, lines: Lines) -> Equity:
         path = np.concatenate(([1.0], np.cumprod(1.0 + account(found, own))))
         paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
     places = kept(len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], POINTS)
-    order = sorted(paths, key=lambda entry: -float(paths[entry][-1]))
     drawn = [
-        (entry, season.entry(entry).shown, entry == BASELINE, (paths[entry] - 1.0).tolist()) for entry in order
+        (entry, season.entry(entry).shown, entry == BASELINE, (path - 1.0).tolist())
+        for entry, path in sorted(paths.items(), key=lambda pair: -float(pair[1][-1]))
     ]
     random, band = account_band(lines, season.fee_on) if days else None, None
     if random is not None and list(random[0]) == days:
@@ -272,29 +272,22 @@ def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -
 
     Raises :class:`UserError` for a missing database, an unknown season, or a filter that does not fit.
     """
+    wanted = wanted or Filter()
     with opened_season(db, season) as (store, found):
-        wanted = wanted or Filter()
-        first, last = _check_filter(found, wanted)
-        # Tokens and dollars are sums over the sessions asked for, so the period is the database's to choose.
-        lines = read_lines(store, found, Filter(assets=wanted.assets, first=first, last=last))
-        taken = {entry.id for entry in found.everyone if wanted.takes(entry)} | {BASELINE}
-        return standings(found, {key: line for key, line in lines.items() if key[0] in taken})
-
-
-def _check_filter(season: Season, wanted: Filter) -> tuple[str | None, str | None]:
-    """Return the period of a filter; raises :class:`UserError` for a name the season does not have."""
-    everyone = season.everyone
-    for what, values, known in (
-        ("entry", wanted.entries, {entry.id for entry in everyone}),
-        ("architecture", wanted.architectures, {entry.architecture for entry in everyone}),
-        ("model", wanted.models, {entry.model for entry in everyone if entry.model}),
-        ("asset", wanted.assets, {asset.symbol for asset in season.assets}),
-    ):
-        for value in values or ():
-            if value not in known:
+        everyone = found.everyone
+        for what, values, known in (
+            ("entry", wanted.entries, {entry.id for entry in everyone}),
+            ("architecture", wanted.architectures, {entry.architecture for entry in everyone}),
+            ("model", wanted.models, {entry.model for entry in everyone if entry.model}),
+            ("asset", wanted.assets, {asset.symbol for asset in found.assets}),
+        ):
+            for value in set(values or ()) - known:
                 hint = f"one of {', '.join(sorted(known)[:12])}"
                 raise UserError(f"no {what} '{value[:80]}' in this season", hint=hint)
-    first, last = (parse_day(day).isoformat() if day else None for day in (wanted.first, wanted.last))
-    if first and last and last < first:
-        raise UserError("the period ends before it begins", hint="swap its two days")
-    return first, last
+        first, last = (parse_day(day).isoformat() if day else None for day in (wanted.first, wanted.last))
+        if first and last and last < first:
+            raise UserError("the period ends before it begins", hint="swap its two days")
+        # Tokens and dollars are sums over the sessions asked for, so the period is the database's to choose.
+        lines = read_lines(store, found, Filter(assets=wanted.assets, first=first, last=last))
+        taken = {entry.id for entry in everyone if wanted.takes(entry)} | {BASELINE}
+        return standings(found, {key: line for key, line in lines.items() if key[0] in taken})

@@ -12,12 +12,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 
-from tradeassay.arena.season import BASELINE, Entry, Season
+from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings.series import UNASKED, EntrySeries
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored, plain_sum
@@ -117,8 +116,14 @@ def standings(
             held[entry] = account(parts, own)
     ranked_by, silent, note = _compared(by_entry, days, joined, played, config)
     ranks, early = _rank_probabilities(ranked_by, config)
-    unasked, missed = _missed(lines.values())
-    note = "; ".join(part for part in (note, early, missed) if part)
+    asked = {
+        (line.asset, day): how
+        for line in lines.values()
+        for day, how in zip(line.sessions, line.statuses, strict=True)
+    }
+    unasked = [*asked.values()].count(UNASKED)
+    missed = f"the arena itself missed {unasked} of {len(asked)} rounds, which count against nobody"
+    note = "; ".join(part for part in (note, early, missed if unasked else "") if part)
     gaps = {entry: gap for entry in sorted(played) if (gap := _gap(paths[entry], held[entry])) is not None}
     e_values = {entry: e_value(gap) for entry, gap in gaps.items()}
     found_by = dict(zip(e_values, e_bh([*e_values.values()], config.bootstrap.level), strict=True))
@@ -133,21 +138,38 @@ def standings(
         if day is not None:  # resampled days without that one would be another account's
             gone = Measure(value=-1.0, n=path.size, note=RUIN)
             panel = {**panel, "CR": gone, "AR": gone, "MDD": gone}
-        compared: dict[str, Any] = {
-            "excess": excess,
-            "e_value": e_values.get(entry),
-            "found": found_by.get(entry),
-            "ahead_of": ahead.get(entry, ()),
-            "ruined": None if day is None else days[day - path.size],
-            "since": joined.get(entry),
-        }
         why = _unranked(found) or silent.get(entry)
         if why is not None and entry in season.withdrawn:
             why = f"withdrawn on {season.withdrawn[entry]}: {why}"
         none = not_scored(why or "too few settled sessions, or nobody to be compared with")
         best, low, high = ranks.get(entry, (none, None, None))
-        compared |= {"best": best, "rank_low": low, "rank_high": high}
-        rows.append(_row(season.entry(entry), found, measures=panel, **compared))
+        who, costs = season.entry(entry), [line.usd for line in found]
+        statuses = [status for line in found for status in line.statuses]
+        rows.append(
+            Standing(
+                rank=None,
+                entry=entry,
+                label=who.shown,
+                architecture=who.architecture,
+                model=who.model,
+                assets=tuple(sorted(line.asset for line in found)),
+                sessions=sum(len(line.sessions) for line in found),
+                measures=panel,
+                excess=excess,
+                e_value=e_values.get(entry),
+                found=found_by.get(entry),
+                ahead_of=ahead.get(entry, ()),
+                best=best,
+                rank_low=low,
+                rank_high=high,
+                failed=statuses.count("failed"),
+                missed=statuses.count("missed") + statuses.count(UNASKED),
+                tokens=sum(line.tokens for line in found),
+                usd=None if None in costs else plain_sum(cost or 0.0 for cost in costs),
+                ruined=None if day is None else days[day - path.size],
+                since=joined.get(entry),
+            )
+        )
     rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
     made = {row.entry: row.measures["CR"].value for row in rows if row.entry in ranked_by}
     if joined:
@@ -214,20 +236,10 @@ def ruined_at(path: Floats) -> int | None:
     return int(lost[0]) if lost.size else None
 
 
-def _missed(lines: Collection[EntrySeries]) -> tuple[int, str]:
-    """Return how many rounds the arena itself missed, and what is to be said of it."""
-    rounds = {
-        (line.asset, day): how for line in lines for day, how in zip(line.sessions, line.statuses, strict=True)
-    }
-    missed = [*rounds.values()].count(UNASKED)
-    said = f"the arena itself missed {missed} of {len(rounds)} rounds, which count against nobody"
-    return missed, said if missed else ""
+_ALL = "its rounds"
 
 
-ALL = "its rounds"
-
-
-def _unranked(found: Sequence[EntrySeries], which: str = ALL) -> str | None:
+def _unranked(found: Sequence[EntrySeries], which: str = _ALL) -> str | None:
     """Return why an entry has no rank: it kept what it held before, which says nothing about it.
 
     A round that the arena itself missed is not counted: nobody could decide in it. One that only some missed is:
@@ -239,7 +251,7 @@ def _unranked(found: Sequence[EntrySeries], which: str = ALL) -> str | None:
     silent = sum(status != "decided" for status in asked) / len(asked)
     if silent <= FAILED_DAYS:
         return None
-    never = silent == 1.0 and which == ALL
+    never = silent == 1.0 and which == _ALL
     often = "it never decided" if never else f"{over_limit(silent)} of {which} had no decision of its own"
     return f"{often}, so it has no rank"
 
@@ -275,25 +287,6 @@ def _returns(nav: Floats, before: Floats) -> Floats:
 
 def _kind(found: Sequence[EntrySeries]) -> Kind:
     return "stock" if all(line.kind == "stock" for line in found) else "crypto"
-
-
-def _row(entry: Entry, lines: Sequence[EntrySeries], **compared: Any) -> Standing:
-    costs = [line.usd for line in lines]
-    statuses = [status for line in lines for status in line.statuses]
-    return Standing(
-        rank=None,
-        entry=entry.id,
-        label=entry.shown,
-        architecture=entry.architecture,
-        model=entry.model,
-        assets=tuple(sorted(line.asset for line in lines)),
-        sessions=sum(len(line.sessions) for line in lines),
-        failed=statuses.count("failed"),
-        missed=statuses.count("missed") + statuses.count(UNASKED),
-        tokens=sum(line.tokens for line in lines),
-        usd=None if any(c is None for c in costs) else plain_sum(c for c in costs if c is not None),
-        **compared,
-    )
 
 
 def _gap(path: Floats, other: Floats | None) -> Floats | None:
@@ -371,7 +364,12 @@ def _rank_probabilities(
     stacked = np.stack([paths[name] for name in names])
     if stacked.shape[1] < config.least:
         return {}, f"fewer than {config.least} sessions: ranks carry no probability"
-    totals = _totals(stacked, config)
+    # The growth of 1 over jointly resampled days, by entry and draw; a ruined account stays ruined.
+    block = choose_block(stacked.mean(axis=0), config.bootstrap)
+    seed = content_seed(config.bootstrap, stacked)
+    days = np.concatenate(list(resamples(stacked.shape[1], config.bootstrap.draws, block, seed)))
+    totals = np.prod((1 + stacked)[:, days], axis=-1)
+    totals[[ruined_at(path) is not None for path in stacked]] = 0.0
     order = 1 + (totals[None, :, :] > totals[:, None, :]).sum(axis=1)  # ties share the better rank
     first = order == 1
     found = {}
@@ -380,15 +378,3 @@ def _rank_probabilities(
         low, high = np.quantile(order[number], (0.05, 0.95), method="inverted_cdf")
         found[name] = (Measure(value=chance, n=order.shape[1]), int(low), int(high))
     return found, ""
-
-
-def _totals(stacked: Floats, config: BoardConfig) -> Floats:
-    """Return the growth of 1 over jointly resampled days, shape (lines, draws); a ruined account stays ruined."""
-    together = stacked.mean(axis=0)
-    block = choose_block(together, config.bootstrap)
-    seed = content_seed(config.bootstrap, stacked)
-    n = stacked.shape[1]
-    rows = np.concatenate(list(resamples(n, config.bootstrap.draws, block, seed)))
-    totals = np.prod((1 + stacked)[:, rows], axis=-1)
-    totals[[ruined_at(path) is not None for path in stacked]] = 0.0
-    return np.asarray(totals)

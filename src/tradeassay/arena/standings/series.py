@@ -257,29 +257,34 @@ def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
         np.concatenate([empty, *(getattr(line, name) for line in found)])
         for name in ("positions", "trailing", "moved")
     )
-    n = held.size
+    n, nothing = held.size, "no settled session"
     known = (held != 0) & np.isfinite(trailing) & (trailing != 0)
-    along = rate_measure(
-        int((np.sign(trailing[known]) == held[known]).sum()), int(known.sum()), nothing="never in the market"
-    )
+    with_it = int((np.sign(trailing[known]) == held[known]).sum())
+    along = rate_measure(with_it, int(known.sum()), nothing="never in the market")
     style: Style = "not scored"
     if along.low is not None and along.high is not None:
         style = "trend" if above(along, 0.5) else "contrarian" if below(along, 0.5) else "neither"
     bets = (held != 0) & (moved != 0)
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
     chances = sum(max(line.positions.size - 1, 0) for line in found)
+    right = int((np.sign(moved[bets]) == held[bets]).sum())
+    spells: list[int] = []
+    for line in found:
+        parts = np.split(line.positions, np.flatnonzero(np.diff(line.positions)) + 1)
+        spells += [int(part.size) for part in parts if part.size and part[0] != 0]
+    holding = not_scored("never in the market")
+    if spells:
+        holding = Measure(value=float(np.mean(spells)), n=len(spells), note="the last spell may still be running")
     return Behaviour(
         entry=entry,
         sessions=n,
-        long=rate_measure(int((held > 0).sum()), n, nothing="no settled session"),
-        short=rate_measure(int((held < 0).sum()), n, nothing="no settled session"),
-        flat=rate_measure(int((held == 0).sum()), n, nothing="no settled session"),
+        long=rate_measure(int((held > 0).sum()), n, nothing=nothing),
+        short=rate_measure(int((held < 0).sum()), n, nothing=nothing),
+        flat=rate_measure(int((held == 0).sum()), n, nothing=nothing),
         with_trend=along,
-        right=rate_measure(
-            int((np.sign(moved[bets]) == held[bets]).sum()), int(bets.sum()), nothing="never in the market"
-        ),
+        right=rate_measure(right, int(bets.sum()), nothing="never in the market"),
         changes=rate_measure(turns, chances, nothing="fewer than two settled sessions"),
-        holding=_holding(found),
+        holding=holding,
         style=style,
     )
 
@@ -289,20 +294,8 @@ def first_day(lines: Mapping[tuple[str, str], EntrySeries]) -> dict[str, dict[st
     found: dict[str, dict[str, str]] = {}
     opening: dict[str, str] = {}
     for line in lines.values():
-        opening[line.asset] = min(opening.get(line.asset, line.sessions[0]), line.sessions[0])
+        opening[line.asset] = min(opening.get(line.asset, "~"), line.sessions[0])
     for line in lines.values():
         if line.sessions[0] == opening[line.asset]:
             found.setdefault(line.asset, {})[line.entry] = line.actions[0]
     return found
-
-
-def _holding(found: list[EntrySeries]) -> Measure:
-    spells: list[int] = []
-    for line in found:
-        edges = np.flatnonzero(np.diff(line.positions)) + 1
-        for part in np.split(line.positions, edges):
-            if part.size and part[0] != 0:
-                spells.append(int(part.size))
-    if not spells:
-        return not_scored("never in the market")
-    return Measure(value=float(np.mean(spells)), n=len(spells), note="the last spell may still be running")

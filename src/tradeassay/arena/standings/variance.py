@@ -15,6 +15,7 @@ the architecture is exchanged, and when only the model is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 
 import msgspec
 import numpy as np
@@ -54,10 +55,14 @@ def split_variance(
 ) -> VarianceSplit:
     """Return the split; not scored with fewer than two architectures or models that met on the same assets."""
     bootstrap = bootstrap or BootstrapConfig(draws=500)
-    cells = _cells(season, lines)
+    cells: Cells = {}
+    for (id, asset), line in lines.items():
+        entry = season.entry(id)
+        if entry.model:
+            cells[(entry.architecture, entry.model, asset), id] = line
     architectures, models, assets = _block(cells)
-    used = {entry for key, entry in cells if key in _keys(architectures, models, assets)}
-    left = tuple(sorted({entry for _, entry in cells} - used))
+    used = {id for (a, m, s), id in cells if a in architectures and m in models and s in assets}
+    left = tuple(sorted({id for _, id in cells} - used))
     if len(architectures) < 2 or len(models) < 2:
         none = not_scored("needs two architectures that were each played with the same two models")
         return VarianceSplit(
@@ -95,19 +100,6 @@ Key = tuple[str, str, str]
 Cells = dict[tuple[Key, str], EntrySeries]
 
 
-def _cells(season: Season, lines: Mapping[tuple[str, str], EntrySeries]) -> Cells:
-    found: Cells = {}
-    for (id, asset), line in lines.items():
-        entry = season.entry(id)
-        if entry.model:
-            found[(entry.architecture, entry.model, asset), id] = line
-    return found
-
-
-def _keys(architectures: tuple[str, ...], models: tuple[str, ...], assets: tuple[str, ...]) -> set[Key]:
-    return {(a, m, s) for a in architectures for m in models for s in assets}
-
-
 def _block(cells: Cells) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the largest set of architectures, models and assets that met in every combination.
 
@@ -140,19 +132,17 @@ def _cube(
     for (key, _), line in cells.items():
         grouped.setdefault(key, []).append(line)
     common: dict[str, set[str]] = {}
-    for key in _keys(architectures, models, assets):
-        for line in grouped[key]:
-            common[key[2]] = common.get(key[2], set(line.sessions)) & set(line.sessions)
+    for a, m, s in product(architectures, models, assets):
+        for line in grouped[a, m, s]:
+            common[s] = common.get(s, set(line.sessions)) & set(line.sessions)
     place = {day: number for number, day in enumerate(sorted(set().union(*common.values())))}
     cube = np.zeros((len(architectures), len(models), len(assets), len(place)))
-    for i, a in enumerate(architectures):
-        for j, m in enumerate(models):
-            for k, s in enumerate(assets):
-                for line in grouped[a, m, s]:
-                    kept = [day in common[s] for day in line.sessions]
-                    at = [place[day] for day in line.sessions if day in common[s]]
-                    logs = np.log1p(np.maximum(line.earned[kept], -0.999999))
-                    cube[i, j, k, at] += logs / len(grouped[a, m, s])
+    for (i, a), (j, m), (k, s) in product(enumerate(architectures), enumerate(models), enumerate(assets)):
+        for line in grouped[a, m, s]:
+            kept = [day in common[s] for day in line.sessions]
+            at = [place[day] for day in line.sessions if day in common[s]]
+            logs = np.log1p(np.maximum(line.earned[kept], -0.999999))
+            cube[i, j, k, at] += logs / len(grouped[a, m, s])
     return cube, {asset: len(days) for asset, days in sorted(common.items())}
 
 

@@ -44,18 +44,15 @@ _NOBODY = "'none'"
 
 def _headers(embed: str) -> list[tuple[bytes, bytes]]:
     """Return what every answer says; pages in ``embed`` (an origin, or *) may frame ours and read our files."""
-    framed = (("access-control-allow-origin", embed),) if embed else (("x-frame-options", "DENY"),)
-    return [
-        (name.encode(), value.encode())
-        for name, value in (
-            ("content-security-policy", f"{POLICY}; frame-ancestors {embed or _NOBODY}"),
-            ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "same-origin"),
-            ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
-            ("cross-origin-opener-policy", "same-origin"),
-            *framed,
-        )
-    ]
+    said = {
+        "content-security-policy": f"{POLICY}; frame-ancestors {embed or _NOBODY}",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+        "permissions-policy": "camera=(), microphone=(), geolocation=()",
+        "cross-origin-opener-policy": "same-origin",
+        **({"access-control-allow-origin": embed} if embed else {"x-frame-options": "DENY"}),
+    }
+    return [(name.encode(), value.encode()) for name, value in said.items()]
 
 
 _KINDS = {

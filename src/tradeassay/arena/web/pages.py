@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,14 +41,9 @@ ACTS = (
 """How actions are drawn: the letters they begin with, what they are called, glyph and tone."""
 
 FORMS = {
-    "CR": "change",
-    "AR": "change",
-    "excess": "change",
+    **dict.fromkeys(("CR", "AR", "excess"), "change"),
+    **dict.fromkeys(("AV", "MDD", "share", "best"), "share"),
     "SR": "signed",
-    "AV": "share",
-    "MDD": "share",
-    "share": "share",
-    "best": "share",
 }
 """How measures are written; those not named are plain numbers."""
 COLUMNS = ("CR", "excess", "AR", "AV", "SR", "MDD")
@@ -106,14 +102,11 @@ def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ..
     positions = {
         entry: {asset: line.position for asset, line in held.items()} for entry, held in state.holdings.items()
     }
+    look, about = ChartLook(styles={row.entry: row.style for row in rows}), f"{words('standings.chart')}. {leader}"
+    newest = partial(newest_decisions, state.store, state.season, LATEST, sealed=state.sealed)
     context = {
         "board": board,
-        "chart": line_chart(
-            drawn,
-            ChartLook(styles={row.entry: row.style for row in rows}),
-            f"{words('standings.chart')}. {leader}",
-            periods=PERIODS,
-        ),
+        "chart": line_chart(drawn, look, about, periods=PERIODS),
         "prices": state.prices,
         "rows": rows,
         "leader": leader,
@@ -123,9 +116,7 @@ def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ..
         ],
         "first_day": state.first_day,
         "divergence": divergence(state.first_day, entries),
-        "latest": state.once(
-            "latest", lambda: newest_decisions(state.store, state.season, LATEST, sealed=state.sealed)
-        ),
+        "latest": state.once("latest", newest),
     }
     shared = {name: context[name] for name in ("prices", "positions", "first_day")}
     return Page("", "standings", context, {"season": state.facts, **shared})
@@ -138,16 +129,12 @@ def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) ->
     months: dict[str, list[str]] = {}
     for day in found["sessions"]:
         months.setdefault(day[:7], []).append(day)
+    look, about = ChartLook(styles=looks(state.season)), f"{words('standings.chart')}: {symbol}"
     context = {
         "asset": symbol,
         "board": board,
         "rows": rows,
-        "chart": line_chart(
-            _named(state, words, symbol),
-            ChartLook(styles=looks(state.season)),
-            f"{words('standings.chart')}: {symbol}",
-            periods=PERIODS,
-        ),
+        "chart": line_chart(_named(state, words, symbol), look, about, periods=PERIODS),
         "timeline": found,
         "months": months,
         "actions": _price_chart(found, words),
@@ -191,18 +178,14 @@ def _entry(
     row = next((row for row in rows if row.entry == id), None)
     data = state.once(("entry", id), lambda: _entry_index(state, id))
     others = [e.id for e in state.season.everyone if e.id not in (id, BASELINE)]
+    # With the same random traders as on the first page.
+    own = msgspec.structs.replace(drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE)))
+    look = ChartLook(styles=looks(state.season), size="mid")
+    about = f"{words('entry.equity')}: {names_of(words, state.season)[id]}"
     context = {
         "shown": data,
         "row": row,
-        # With the same random traders as on the first page.
-        "chart": line_chart(
-            msgspec.structs.replace(
-                drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE))
-            ),
-            ChartLook(styles=looks(state.season), size="mid"),
-            f"{words('entry.equity')}: {names_of(words, state.season)[id]}",
-            periods=PERIODS,
-        ),
+        "chart": line_chart(own, look, about, periods=PERIODS),
         "pace": None if data["pace"] is None else _pace_chart(data["pace"], words),
         "won": cell(words, "share", data["trades"].won),
         "shares": shares(words, data["behaviour"]),
@@ -250,8 +233,7 @@ def _information(state: SeasonSnapshot, words: PageWords) -> Page:
         },
         "agreement": cell(words, "alpha", found.agreement),
         "checks": [
-            (check, cell(words, "share", check.precision), cell(words, "share", check.recall))
-            for check in found.checks
+            (one, cell(words, "share", one.precision), cell(words, "share", one.recall)) for one in found.checks
         ],
         "items": newest,
     }

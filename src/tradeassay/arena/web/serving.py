@@ -339,7 +339,17 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         parse_renamed(season, how.renamed)
         player = Player(season, store, how, clock, say, ended=lambda: setattr(server, "should_exit", True))
     listening = listen(how.host, how.port)
-    _show_keys(doors, how, say)
+    # The keys that are asked for and do not exist yet are shown this once.
+    wanted: list[tuple[KeyKind, str]] = [("expert", name) for name in how.experts]
+    wanted += [("operator", "operator")] if how.register else []
+    for kind, name in wanted:
+        if name in doors.key_names(kind):
+            say(f"{kind} '{name}' has a key already; 'tradeassay arena amend key {kind} {name}' makes a new one")
+            continue
+        key = doors.issue_key(kind, name, now=iso(doors.clock.now()))
+        say(f"key of {kind} '{name}': {key}")
+        # Its id is no secret: the database is asked for it whenever the key is used.
+        remember(key.split("-", 2)[2])
 
     def own() -> Health | None:
         return None if player is None else player.health
@@ -364,11 +374,9 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     sys.setswitchinterval(SWITCH_S)
     writing.start()
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
-    if player is not None and season is not None and how.wait:
+    if player is not None and season is not None:
         id = season.id
-        player.start(lambda: bool(doors.registered(id)))
-    elif player is not None:
-        player.start()
+        player.start(lambda: not how.wait or bool(doors.registered(id)))
     try:
         server.run([listening])
     except KeyboardInterrupt:
@@ -383,18 +391,3 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         store.engine.dispose()
     if player is not None and player.error is not None:
         raise player.error
-
-
-def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None]) -> None:
-    """Make the keys that are asked for and do not exist yet, and show each this once."""
-    wanted: list[tuple[KeyKind, str]] = [("expert", name) for name in how.experts]
-    if how.register:
-        wanted.append(("operator", "operator"))
-    for kind, name in wanted:
-        if name in doors.key_names(kind):
-            say(f"{kind} '{name}' has a key already; 'tradeassay arena amend key {kind} {name}' makes a new one")
-            continue
-        key = doors.issue_key(kind, name, now=iso(doors.clock.now()))
-        say(f"key of {kind} '{name}': {key}")
-        # Shown this once. Its id is no secret: the database is asked for it whenever the key is used.
-        remember(key.split("-", 2)[2])

@@ -14,7 +14,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -55,17 +54,10 @@ from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import without_secrets
 from tradeassay.report.shell import page_environment, template_text
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",  # charts place their parts by them; styles cannot run anything
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "font-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-    )
+# Charts place their parts by inline styles, which cannot run anything.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'"
 )
 _MARK = "version-of-this-page"
 _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$")
@@ -124,12 +116,11 @@ def render(
     yield f"{home}standings.json", msgspec.json.encode(state.board())
     yield f"{home}equity.json", msgspec.json.encode(state.equity())
     mine = select(rounds.c.asset, rounds.c.session).filter_by(season=season.id).order_by(rounds.c.session)
-    played = [(asset, day) for asset, day in state.store.rows(mine)]
     if items is None:
         known = select(stream_items.c.id).filter_by(season=season.id, kind="news")
         items = {id for (id,) in state.store.rows(known)}
     before: dict[str, str] = {}
-    for asset, day in played:
+    for asset, day in state.store.rows(mine):
         if shown is None or (asset, day) in shown:
             found = read_round(state.store, season, asset, day, sealed=state.sealed)
             if found is not None:
@@ -321,7 +312,8 @@ class PageWriter:
         """Write what changed since, or make ``everything`` again; returns how many files were written."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._waited = 0.0
-        with self._locked():
+        with (self._folder / ".lock").open("a") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
             written = 0
             newest = self._store.scalar(select(func.max(events.c.seq))) or 0
             if newest < self._seen:  # an older database was restored under us
@@ -337,21 +329,14 @@ class PageWriter:
             states = {id: state_of(self._store, one.season) for id, one in self._followed.items()}
             judged = bool(self._doors.key_names("expert"))
             for id, one in self._followed.items():
-                deciding = who_decides(self._store, id)
                 made, at = self._provisional(one.season)
-                now = Now(
-                    states={id: states[id]},
-                    pages=one.pages,
-                    deciding=deciding,
-                    judged=judged,
-                    provisional=made,
-                    priced_at=at,
-                )
+                doing: dict[str, Any] = {"deciding": who_decides(self._store, id), "judged": judged}
+                now = Now(states={id: states[id]}, pages=one.pages, provisional=made, priced_at=at, **doing)
                 written += self._write(f"seasons/{id}/now.json", msgspec.json.encode(now))
-            versions = self._versions("seasons/index.html", "zh/seasons/index.html")
-            written += self._write(
-                "seasons/now.json", msgspec.json.encode(Now(states=states, pages=versions, judged=judged))
-            )
+            lists = {path: self._folder / path / "index.html" for path in ("seasons", "zh/seasons")}
+            versions = {f"/{path}/": _version(file.read_bytes()) for path, file in lists.items() if file.exists()}
+            now = Now(states=states, pages=versions, judged=judged)
+            written += self._write("seasons/now.json", msgspec.json.encode(now))
             self._seen = max(self._seen, *newer.values(), 0)
             return written
 
@@ -441,19 +426,15 @@ class PageWriter:
                 if kind in ("executed", "settled"):
                     shown.add((told["asset"], told["session"]))
                 elif kind == "corrected":
-                    restated = (
-                        select(decisions.c.session).distinct().join(bookings, bookings.c.slot == decisions.c.id)
-                    )
+                    query = select(decisions.c.session).join(bookings, bookings.c.slot == decisions.c.id)
                     where = (bookings.c.season == season, bookings.c.asset == told["asset"], bookings.c.number > 1)
-                    shown |= {(told["asset"], day) for day in db.execute(restated.where(*where)).scalars()}
+                    shown |= {(told["asset"], day) for day in db.execute(query.where(*where).distinct()).scalars()}
                 elif kind == "review":
                     items.add(told["item"])
                 elif kind == "stream":
                     here = (stream_items.c.asset == told["asset"], stream_items.c.session == told["session"])
-                    for id, into in db.execute(
-                        select(stream_items.c.id, stream_items.c.merged_into).where(*news, *here)
-                    ):
-                        items |= {id, into} - {None}
+                    for found in db.execute(select(*stream_items.c["id", "merged_into"]).where(*news, *here)):
+                        items |= {*found} - {None}
         return shown, items
 
     def _provisional(self, season: Season) -> tuple[dict[str, float], str | None]:
@@ -476,14 +457,6 @@ class PageWriter:
                 found[entry] = round(plain_sum(moved) / total, 5)
         return found, max(mark.at for mark in marks.values())
 
-    def _versions(self, *paths: str) -> dict[str, str]:
-        files = {path: self._folder / path for path in paths}
-        return {
-            f"/{path.removesuffix('index.html')}": _version(file.read_bytes())
-            for path, file in files.items()
-            if file.exists()
-        }
-
     def _write(self, path: str, content: bytes) -> int:
         """Write a file of the site, aside and then in its place; 0 where it is there already.
 
@@ -499,12 +472,6 @@ class PageWriter:
         aside.write_bytes(content)
         os.replace(aside, file)
         return 1
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self._folder / ".lock").open("a") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            yield
 
 
 def _version(page: bytes) -> str:

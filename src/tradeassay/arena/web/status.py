@@ -123,15 +123,12 @@ def _metrics(store: Store, own: Health | None) -> Iterator[str]:
     health = arena_health(store, own)
     found: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [("up", "gauge", [({}, int(health.ok))])]
     named = [({"season": one.season, "worker": one.worker}, one) for one in health.workers]
+    troubles = [({**who, "part": trouble.part}, trouble.count) for who, one in named for trouble in one.troubles]
     found += [
         ("worker_silent_seconds", "gauge", [(who, round(one.silent_s, 1)) for who, one in named]),
         ("worker_stalled", "gauge", [(who, int(one.state == "stalled")) for who, one in named]),
         ("worker_rounds_total", "counter", [(who, one.rounds) for who, one in named]),
-        (
-            "worker_troubles",
-            "gauge",
-            [({**who, "part": trouble.part}, trouble.count) for who, one in named for trouble in one.troubles],
-        ),
+        ("worker_troubles", "gauge", list(troubles)),
     ]
     if health.database == "ok":
         labels_of, counts = {"slots": "status", **_COUNTED}, _counts(store)
