@@ -29,7 +29,6 @@ class Drawing:
         return self.html
 
     def save(self, path: Path | str) -> Path:
-        """Write it, and return where."""
         from tradeassay.report.shell import write_page
 
         return write_page(Path(path), f"<!doctype html><meta charset=utf-8>{self.html}")

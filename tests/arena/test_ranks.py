@@ -116,9 +116,6 @@ def test_who_has_a_rank_follows_from_the_rounds_it_decided_in(played):
     assert ranks == sorted(ranks) and ranks[0] == 1 and len(ranks) == 5
     chances = [row.best.value for row in board.rows if row.rank is not None]
     assert sum(chances) == pytest.approx(1.0)
-
-
-def test_before_anybody_joined_the_same_rule_held(played):
     found = told(board_of(str(played[1] / "arena.db"), None, Filter(last="2022-05-16")))
     for name, (_, _, why) in PLAYERS.items():
         if why == "absent":

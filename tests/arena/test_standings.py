@@ -102,15 +102,12 @@ def test_ahead_is_said_only_by_bands_that_hold_at_every_look():
     assert all(np.diff(band.low) >= 0) and all(np.diff(band.high) <= 0)
 
 
-def test_equals_share_the_chance_of_being_first():
+def test_equals_share_rank_and_the_chance_of_being_first():
     spec = season(("a", "m"), ("b", "m"))
     lines = {("a-m", "X"): line("a-m", "X", noise(2)), ("b-m", "X"): line("b-m", "X", noise(3))}
     chances = [row.best.value for row in standings(spec, lines, FAST).rows]
     assert sum(c for c in chances if c is not None) == pytest.approx(1.0)
     assert all(c is not None and 0.02 < c < 0.98 for c in chances)
-
-
-def test_exact_equals_share_rank_and_chance():
     spec = season(("a", "m"), ("b", "m"), ("c", "m"))
     lines = {(f"{n}-m", "X"): line(f"{n}-m", "X", noise(2) - 0.01 * (n == "c")) for n in "abc"}
     rows = standings(spec, lines, FAST).rows
@@ -118,23 +115,17 @@ def test_exact_equals_share_rank_and_chance():
     assert [row.best.value for row in rows] == [0.5, 0.5, 0.0]
 
 
-def test_an_account_over_two_assets_is_the_mean_of_both():
+def test_accounts_over_two_assets_few_sessions_and_two_programs():
     spec = season(("a", "m"), assets=("X", "Y"))
     lines = {("a-m", "X"): line("a-m", "X", [0.10, 0.0]), ("a-m", "Y"): line("a-m", "Y", [-0.10])}
     row = standings(spec, lines, FAST).rows[0]
     assert row.measures["CR"].value == pytest.approx((1.1 + 0.9) / 2 - 1)
     assert row.measures["CR"].note is not None
-
-
-def test_too_few_sessions_carry_no_probability():
     spec = season(("a", "m"), ("b", "m"))
     lines = {("a-m", "X"): line("a-m", "X", noise(2)[:5]), ("b-m", "X"): line("b-m", "X", noise(3)[:5])}
     board = standings(spec, lines, FAST)
     assert "no probability" in board.note
     assert board.rows[0].best.value is None
-
-
-def test_two_programs_over_http_are_told_apart_by_their_own_names():
     anna, bert = (Entry(id=name, architecture="http") for name in ("anna", "bert"))
     assert (anna.shown, bert.shown) == ("http: anna", "http: bert")
     assert Entry(id="x", architecture="http", label="Bull").shown == "http: Bull"
@@ -156,9 +147,6 @@ def test_behaviour_by_hand():
     trend = np.where(np.arange(60) % 2, 1, -1)
     assert behaviour("a", [line("a", "X", moved * 10, trend, trailing=trend * 0.1)]).style == "trend"
     assert behaviour("b", []).style == "not scored"
-
-
-def test_the_first_day_shows_who_began_how():
     lines = {("a", "X"): line("a", "X", [0.1]), ("b", "X"): line("b", "X", [0.1])}
     assert first_day(lines) == {"X": {"a": "BUY", "b": "BUY"}}
 
@@ -177,9 +165,6 @@ def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle():
     _, (low, middle, high) = account_band(lines, 0.0)
     assert (low <= middle).all() and (middle <= high).all()
     assert luck_percentiles(lines, "Y", 0.0) == {}
-
-
-def test_random_traders_change_as_often_as_the_entries():
     from tradeassay.arena.standings.luck import _random_positions
 
     drawn = _random_positions(400, np.array([0.3, 0.2, 0.5]), 0.1, np.random.default_rng(0))
@@ -209,6 +194,19 @@ def test_variance_goes_where_it_was_put():
     assert found.shares["model"].value == pytest.approx(0.5, abs=1e-3)
     assert found.shares["asset"].value == pytest.approx(0.5, abs=1e-3)
     assert found.architectures == ("a", "b") and found.models == ("m", "n")
+    _, lines = effects(0.01, 0.0, 0.0)
+    wide = season(("a", "m"), ("a", "n"), ("b", "m"), ("b", "n"), ("a", "o"), assets=("X", "Y"))
+    more = {**lines, ("a-o", "X"): line("a-o", "X", noise(99)), ("a-o", "Y"): line("a-o", "Y", noise(98))}
+    found = split_variance(wide, more, FAST.bootstrap)
+    assert found.models == ("m", "n") and found.left_out == ("a-o",)
+    alone = season(("a", "m"))
+    assert split_variance(alone, {("a-m", "X"): line("a-m", "X", noise(1))}).shares["model"].value is None
+    spec, lines = effects(0.0, 0.0, 0.0)
+    short = {key: line(key[0], key[1], one.earned[:5]) for key, one in lines.items()}
+    for parts in (split_variance(spec, short).shares, split_variance(spec, short).nested):
+        assert all(one.value is None and "fewer than" in str(one.reason) for one in parts.values())
+    for one in split_variance(spec, lines, FAST.bootstrap).nested.values():
+        assert one.value is None or one.high > 0
 
 
 def test_days_are_aligned_by_date_and_none_is_dropped():
@@ -230,15 +228,6 @@ def test_days_are_aligned_by_date_and_none_is_dropped():
     assert split_variance(spec, mixed, FAST.bootstrap).shares["model"].n == len(DAYS) + len(weekdays)
 
 
-def test_what_cannot_be_said_yet_is_not_a_share_of_zero():
-    spec, lines = effects(0.0, 0.0, 0.0)
-    short = {key: line(key[0], key[1], one.earned[:5]) for key, one in lines.items()}
-    for parts in (split_variance(spec, short).shares, split_variance(spec, short).nested):
-        assert all(one.value is None and "fewer than" in str(one.reason) for one in parts.values())
-    for one in split_variance(spec, lines, FAST.bootstrap).nested.values():
-        assert one.value is None or one.high > 0
-
-
 @pytest.mark.parametrize("others", [(), ("Y",)])
 def test_a_ruined_account_is_last_with_its_day(others):
     lost = np.full(40, 0.001)
@@ -254,16 +243,6 @@ def test_a_ruined_account_is_last_with_its_day(others):
     assert [gone.measures[name].value for name in ("CR", "AR", "MDD")] == [-1.0, -1.0, -1.0]
     assert found["good-m"].rank == 1 and found["slow-m"].ruined is None
     assert gone.excess.value == pytest.approx(-1.0) and gone.excess.high <= 0
-
-
-def test_an_incomplete_design_uses_its_largest_block():
-    _, lines = effects(0.01, 0.0, 0.0)
-    wide = season(("a", "m"), ("a", "n"), ("b", "m"), ("b", "n"), ("a", "o"), assets=("X", "Y"))
-    more = {**lines, ("a-o", "X"): line("a-o", "X", noise(99)), ("a-o", "Y"): line("a-o", "Y", noise(98))}
-    found = split_variance(wide, more, FAST.bootstrap)
-    assert found.models == ("m", "n") and found.left_out == ("a-o",)
-    alone = season(("a", "m"))
-    assert split_variance(alone, {("a-m", "X"): line("a-m", "X", noise(1))}).shares["model"].value is None
 
 
 def test_lines_come_from_the_database_and_obey_filters(table):

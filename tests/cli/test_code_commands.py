@@ -140,13 +140,10 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(tell, capsys, p
     assert main(["report", str(back), "-o", str(back / "report.html")]) == 0 and main(["verify", str(back)]) == 0
 
 
-def test_an_item_without_a_result_is_an_exit_status(tell, place):
+def test_programs_that_cannot_be_examined_need_no_sandbox(tell, place):
     argv = ["code", "run", "quantcode-v1", "-m", "scripted/away", "-t", TASK, "--runs", "elsewhere"]
     assert "1 of 1 episodes failed" in tell(argv, 1).err
     assert len(list((place / "elsewhere").glob("quantcode-v1-*/scores.json"))) == 1
-
-
-def test_a_program_that_does_not_compile_needs_no_sandbox(tell, place):
     (place / "broken.py").write_text("import backtrader as bt\nclass A(bt.Strategy)\n")
     shown = tell(["code", "eval", "broken.py", "--task", TASK], 1).out
     assert "failed (compile)" in shown and "SyntaxError in line 2" in shown
@@ -154,6 +151,12 @@ def test_a_program_that_does_not_compile_needs_no_sandbox(tell, place):
     (place / "frames.py").write_text("def signals(frame):\n    return frame['close'] * 0\n")
     assert "add --framework frame" in tell(["code", "eval", "frames.py", "--task", TASK], 1).err
     assert "--framework" not in tell(["code", "eval", "broken.py", "--task", TASK], 1).err
+    text = "# caf\u00e9\nx = 1\n"
+    (place / "mark.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    (place / "windows.py").write_bytes(text.replace("\n", "\r\n").encode())
+    (place / "named.py").write_bytes(b"# coding: latin-1\n" + text.encode("latin-1"))
+    assert read_program(Path("mark.py")) == read_program(Path("windows.py")) == text
+    assert read_program(Path("named.py")).endswith(text)
 
 
 @needs_walls
@@ -162,15 +165,6 @@ def test_who_needs_a_library_learns_which_there_are(tell, place):
     shown = tell(["code", "eval", "more.py"], 1)
     assert "forbidden import of 'vectorbt' in line 1" in shown.out
     assert "may import numpy, pandas, scipy, talib, matplotlib, backtrader, where installed" in shown.err
-
-
-def test_a_file_is_read_as_python_reads_it(place):
-    text = "# caf\u00e9\nx = 1\n"
-    (place / "mark.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
-    (place / "windows.py").write_bytes(text.replace("\n", "\r\n").encode())
-    (place / "named.py").write_bytes(b"# coding: latin-1\n" + text.encode("latin-1"))
-    assert read_program(Path("mark.py")) == read_program(Path("windows.py")) == text
-    assert read_program(Path("named.py")).endswith(text)
 
 
 @pytest.mark.slow
@@ -247,7 +241,8 @@ def test_a_program_that_changes_the_terms_of_its_account_does_not_pass(capsys, p
         assert f"own.py without a task (backtrader): {verdict}" in out and said in out
 
 
-def test_a_validation_of_nothing_is_refused(tell, capsys, tmp_path):
+def test_what_validation_shows(tell, monkeypatch, capsys, tmp_path):
+    """The validation itself is tested with the judges; the manual runs the command."""
     file = tmp_path / "public.json"
     file.write_text('[{"id": 1, "reformulated_task": "Buy low."}]')
     assert "nothing to validate" in tell(["code", "validate", "--task-file", str(file)], 2).err
@@ -255,10 +250,6 @@ def test_a_validation_of_nothing_is_refused(tell, capsys, tmp_path):
         assert main(["code", "eval", "x.py", "--task", TASK, *wrong]) == 2
     assert "drawn markets" in capsys.readouterr().err
     assert "--strict means nothing" in tell(["code", "eval", "x", "--spec", "bollinger", "--strict"], 2).err
-
-
-def test_what_validation_shows(tell, monkeypatch):
-    """The validation itself is tested with the judges; the manual runs the command."""
     good = ProgramLine(
         task=TASK, program="gold", framework="backtrader", expected="solved", outcome="solved", ok=True
     )

@@ -28,7 +28,7 @@ def small_run(place):
     return place / "runs" / "small"
 
 
-def test_every_command_has_help_and_a_true_line_in_the_overview(capsys):
+def test_every_command_has_help_and_a_true_line_in_the_overview(capsys, tell):
     import click
 
     for name in _COMMANDS:
@@ -37,6 +37,7 @@ def test_every_command_has_help_and_a_true_line_in_the_overview(capsys):
         assert command.name == name
     shown = capsys.readouterr().out
     assert shown.count("Usage: tradeassay ") == len(_COMMANDS)
+    assert __version__ in tell(["--version"]).out
 
 
 @pytest.mark.parametrize(
@@ -54,10 +55,6 @@ def test_a_command_that_shows_something_loads_nothing_slow_that_it_does_not_need
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.split() == []
-
-
-def test_version(tell):
-    assert __version__ in tell(["--version"]).out
 
 
 @pytest.mark.parametrize(
@@ -123,7 +120,7 @@ def test_listings_are_tables_for_people_and_json_for_programs(command, tell):
     assert json.loads(tell([*command, "--json"]).out)
 
 
-def test_what_was_found_is_shown_where_nothing_can_be_kept(small_run, data_home, place, tell, monkeypatch):
+def test_what_is_found_in_part_or_cannot_be_kept_is_said(small_run, data_home, place, tell, monkeypatch):
     home = place / "home"
     home.mkdir()
     (home / "store").symlink_to(data_home / "store")
@@ -143,13 +140,7 @@ def test_a_run_whose_streams_are_closed_is_a_run(place, tell):
     assert "is re-derived" in tell(["verify", "closed", "--workers", "1"]).out
 
 
-def test_a_benchmark_shows_its_rules(tell):
-    shown = tell(["benchmarks", "daily-ashare-v1"]).out
-    assert "T+1" in shown
-    assert "multiples of 100" in shown
-
-
-def test_a_run_from_plan_to_report(place, tell, capsys):
+def test_a_run_from_plan_to_report_by_rules_that_are_shown(place, tell, capsys):
     planned = json.loads(tell(["run", "--plan", *SMALL, "--json"]).out)
     assert planned["episodes"] == 2
     shown = tell(["run", *SMALL, "--slug", "small", "--workers", "2", "--json"])
@@ -160,6 +151,9 @@ def test_a_run_from_plan_to_report(place, tell, capsys):
     assert main(["report", "small", "-o", "elsewhere.html"]) == 0
     assert (place / "elsewhere.html").stat().st_size > 10_000
     assert "equal-weight" in capsys.readouterr().out
+    shown = tell(["benchmarks", "daily-ashare-v1"]).out
+    assert "T+1" in shown
+    assert "multiples of 100" in shown
 
 
 def exchanged(page, one, other):

@@ -17,7 +17,7 @@ from tradeassay.cli import main
 WEEK = ["ktdfin-v1", "-m", "scripted/sensible", "--first", "2022-02-07", "--last", "2022-02-11"]
 
 
-def test_models_are_listed_with_price_and_cutoff(tell):
+def test_models_are_listed_with_price_and_cutoff(tell, capsys):
     shown = tell(["models"]).out
     assert "scripted/broken-json" in shown
     assert "local/smollm2" in shown
@@ -25,9 +25,6 @@ def test_models_are_listed_with_price_and_cutoff(tell):
     assert listed["openai/gpt-4o"]["input_usd"] == 2.5
     assert listed["openai/gpt-4o"]["cutoff"]
     assert listed["local/smollm2"]["note"].endswith("not here: tradeassay models --get smollm2")
-
-
-def test_an_unknown_local_model_gets_near_names(capsys):
     for wrong in ("smollm", "local/smollm"):
         assert main(["models", "--get", wrong]) == 2
         said = "error: no local model 'smollm' (did you mean smollm2? known: qwen2.5-coder-1.5b, smollm2)"

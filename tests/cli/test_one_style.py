@@ -69,12 +69,9 @@ def test_a_word_that_is_no_command_says_where_its_work_is_done(old, new, tell):
     assert f"no command '{old}' (did you mean {new}?)" in tell([old, "x"], 2).err
 
 
-def test_every_command_that_prints_a_result_can_print_it_as_json():
+def test_json_and_short_options_are_one_for_all():
     without = {name for name, command in EVERY.items() if "--json" not in options(command)}
     assert without == NO_RESULT
-
-
-def test_a_short_option_means_one_thing():
     meanings = {}
     for command in EVERY.values():
         for option, parameter in options(command).items():
@@ -153,16 +150,10 @@ def test_a_shell_can_read_what_is_printed_for_it(shell, tell):
         assert done.returncode == 0, done.stderr
 
 
-def test_a_window_beyond_the_data_names_its_end(tell):
+def test_windows_runs_and_counts_are_said_in_one_line(tell):
     for option, day, named in (("--first", "2031-01-01", "2023-12-22"), ("--last", "1999-01-01", "2022-01-10")):
         assert named in tell(["run", "daily-us-v1", "-a", "cash", option, day], 2).err
-
-
-def test_one_run_cannot_be_compared(tell):
     assert "two or more" in tell(["compare", "one"], 2).err
-
-
-def test_a_count_is_said_now_and_then():
     from tradeassay.runs.play.progress import PacedCount
 
     said = []

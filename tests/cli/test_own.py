@@ -180,7 +180,7 @@ def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(place, tell):
     assert len(list((place / "runs").iterdir())) == 2, "nothing is lost, and the same file is the same run"
 
 
-def test_a_starter_folder_is_made_once_and_where_it_should_be(place):
+def test_starter_folders_and_the_ways_in(place, tell):
     assert main(["new", "agent", "slow_trend"]) == 0
     assert (
         sorted(path.name for path in (place / "slow_trend").iterdir())
@@ -188,6 +188,21 @@ def test_a_starter_folder_is_made_once_and_where_it_should_be(place):
     )
     assert main(["new", "agent", "slow_trend"]) == 2
     assert main(["new", "agent", "../up"]) == 2
+    for kind in ("agent", "benchmark", "source", "task"):
+        assert main(["new", kind, f"starter_{kind}"]) == 0
+        for path in (place / f"starter_{kind}").iterdir():
+            assert "{{" not in path.read_text() and "NAME" not in path.name
+            if path.suffix == ".py":
+                compile(path.read_text(), path.name, "exec")
+    assert main(["new", "task", "starter_task"]) == 2
+    assert main(["new", "agent", "Bad-Name"]) == 2
+    assert main(["new", "agent", "class"]) == 2
+    assert main(["new", "source", "csv"]) == 2
+    from tradeassay.cli._group import _COMMANDS
+
+    lines = [line.split() for line in tell(["start"]).out.splitlines() if line.startswith("     tradeassay")]
+    assert len(lines) >= 8
+    assert all(line[1] in _COMMANDS for line in lines)
 
 
 @pytest.mark.slow
@@ -197,14 +212,6 @@ def test_a_starter_folder_holds_a_sound_agent(place):
 
     assert main(["new", "agent", "slow_trend"]) == 0
     check_agent(*own_agent("slow_trend/slow_trend.py:SlowTrend", {"sessions": 20}))
-
-
-def test_the_ways_in_name_commands_that_exist(tell):
-    from tradeassay.cli._group import _COMMANDS
-
-    lines = [line.split() for line in tell(["start"]).out.splitlines() if line.startswith("     tradeassay")]
-    assert len(lines) >= 8
-    assert all(line[1] in _COMMANDS for line in lines)
 
 
 @pytest.mark.slow
@@ -250,19 +257,6 @@ def test_every_starter_folder_passes_its_own_test(kind, place):
     done = subprocess.run(words, cwd=place / f"starter_{kind}", capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "skipped" not in done.stdout
-
-
-def test_a_starter_holds_no_mark_of_its_template(place):
-    for kind in ("agent", "benchmark", "source", "task"):
-        assert main(["new", kind, f"starter_{kind}"]) == 0
-        for path in (place / f"starter_{kind}").iterdir():
-            assert "{{" not in path.read_text() and "NAME" not in path.name
-            if path.suffix == ".py":
-                compile(path.read_text(), path.name, "exec")
-    assert main(["new", "task", "starter_task"]) == 2
-    assert main(["new", "agent", "Bad-Name"]) == 2
-    assert main(["new", "agent", "class"]) == 2
-    assert main(["new", "source", "csv"]) == 2
 
 
 HALF_MADE = """

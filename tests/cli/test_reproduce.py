@@ -14,12 +14,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
 
 
-def test_needs_are_listed_and_go_with_one_benchmark(tell):
+def test_needs_windows_and_folders_are_refused_with_the_mend(tell, tmp_path):
     assert "--needs goes with one benchmark" in tell(["benchmarks", "--needs", "synthetic/us:7"], 2).err
     assert main(["benchmarks", "stockbench-v1", "--needs", "nowhere"]) == 2
-
-
-def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known():
     from tradeassay.cli._options import after_cutoff
     from tradeassay.core.errors import UserError
 
@@ -28,6 +25,9 @@ def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known():
     for models, said in (([], "goes with models"), (["nobody/nothing"], "is not known")):
         with pytest.raises(UserError, match=said):
             after_cutoff("after-cutoff", models)
+    (tmp_path / "a.csv").write_text("hello,world\n1,2\n")
+    said = tell(["reproduce", "ktdfin", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")], 2).err
+    assert "no column for date and close" in said and f"tradeassay data import {tmp_path} --name NAME" in said
 
 
 @pytest.mark.parametrize(
@@ -202,12 +202,6 @@ def test_twelve_strategies_on_fourteen_instruments(tmp_path, capsys):
     assert [value is not None for value in ours["r-breaker"]] == [
         name in first[2] for name in table["columns"][1:]
     ]
-
-
-def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_options(tmp_path, tell):
-    (tmp_path / "a.csv").write_text("hello,world\n1,2\n")
-    said = tell(["reproduce", "ktdfin", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")], 2).err
-    assert "no column for date and close" in said and f"tradeassay data import {tmp_path} --name NAME" in said
 
 
 @pytest.mark.slow

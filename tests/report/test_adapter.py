@@ -48,7 +48,7 @@ def data(recorded):
     return summary_of(recorded)
 
 
-def test_one_cell_with_every_agent_and_the_baseline(data, recorded):
+def test_one_cell_has_every_agent_with_the_numbers_of_the_scores(data, recorded):
     (cell,) = data.cells
     assert [agent.name for agent in cell.agents] == [recorded.names[row.agent] for row in recorded.scores.agents]
     assert (cell.baseline, cell.baseline_phrase) == ("equal-weight", "buy and hold")
@@ -56,14 +56,14 @@ def test_one_cell_with_every_agent_and_the_baseline(data, recorded):
     assert cell.badges.data == "synthetic"
     assert "cash" in cell.rules
     assert (data.level, data.draws) == (0.95, 100)
-
-
-def test_numbers_are_those_of_the_scores(data, recorded):
     for agent, row in zip(data.cells[0].agents, recorded.scores.agents, strict=True):
         assert (agent.measures, agent.versus, agent.row) == (row.measures, row.versus_baseline, row)
+    light = summary_of(recorded, details=False)
+    for agent, full in zip(light.cells[0].agents, data.cells[0].agents, strict=True):
+        assert (agent.measures, agent.failure, agent.detail) == (full.measures, full.failure, None)
 
 
-def test_the_repetition_in_the_middle_is_shown(data, recorded):
+def test_the_repetition_in_the_middle_is_shown_and_trades_lie_on_their_prices(data, recorded):
     chance = next(agent for agent in data.cells[0].agents if agent.name == "random")
     assert len(chance.paths) == 3
     ends = [path[-1] for path in chance.paths]
@@ -72,9 +72,6 @@ def test_the_repetition_in_the_middle_is_shown(data, recorded):
     held = chance.detail.holdings
     assert np.shape(held.weights) == (len(held.symbols), 61)
     assert len(chance.detail.falls) == 62
-
-
-def test_trades_lie_on_their_prices(data):
     (cell,) = data.cells
     turning = next(agent for agent in cell.agents if agent.name == "reversal")
     assert turning.detail.trades
@@ -99,12 +96,6 @@ def test_failures_keep_their_reasons(data):
     assert "no key" in broken.causes[0].answer
     assert len(broken.failed_episodes) == 3
     assert by_name["cash"].failure is None
-
-
-def test_a_leaderboard_needs_less(recorded, data):
-    light = summary_of(recorded, details=False)
-    for agent, full in zip(light.cells[0].agents, data.cells[0].agents, strict=True):
-        assert (agent.measures, agent.failure, agent.detail) == (full.measures, full.failure, None)
 
 
 def test_the_page_lies_beside_the_run(recorded):
@@ -159,13 +150,10 @@ def masked_data(masked):
     return summary_of(masked)
 
 
-def test_cells_are_told_apart_by_their_masks(masked_data):
+def test_cells_are_told_apart_by_their_masks_and_models_are_known_as_models(masked_data, masked):
     assert [cell.settings for cell in masked_data.cells] == [{"mask": "blinded"}, {"mask": "bright"}]
     assert [cell.title.rsplit(", ", 1)[1] for cell in masked_data.cells] == ["blinded", "bright"]
     assert {cell.badges.model for cell in masked_data.cells} == {"scripted"}
-
-
-def test_models_are_known_as_models(masked_data, masked):
     by_name = {agent.name: agent for agent in masked_data.cells[0].agents}
     assert by_name["equal-weight"].model is None
     sensible = by_name["scripted-sensible"].model

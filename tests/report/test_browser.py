@@ -30,7 +30,7 @@ def pages(tmp_path_factory):
     }
 
 
-def test_it_opens_without_errors_and_asks_nobody(driver, pages):
+def test_it_opens_without_errors_and_names_lines_at_their_ends(driver, pages):
     opened(driver, pages["plain"])
     driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
@@ -41,9 +41,6 @@ def test_it_opens_without_errors_and_asks_nobody(driver, pages):
     ]
     assert asked
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-
-
-def test_lines_are_named_at_their_ends(driver, pages):
     opened(driver, pages["plain"])
     names = driver.execute_script(f"return {NAMES}.map(e => e.textContent)")
     assert {"oracle-reader", "equal-weight", "random"} <= set(names) and "index IDX" not in names
@@ -147,7 +144,7 @@ def test_trades_are_put_on_the_price_of_the_chosen_symbol(driver, pages):
     assert driver.execute_script(inside)
 
 
-def test_a_hidden_agent_leaves_the_chart(driver, pages):
+def test_a_hidden_agent_leaves_the_chart_and_a_period_zooms_it(driver, pages):
     opened(driver, pages["plain"])
     seen = (
         f"return [...document.querySelectorAll('{FIRST}.plot [data-entry=oracle-reader]')]"
@@ -158,9 +155,6 @@ def test_a_hidden_agent_leaves_the_chart(driver, pages):
     assert driver.execute_script(seen) == 0
     click(driver, ".legend button[data-entry='oracle-reader']")
     assert driver.execute_script(seen) == 5
-
-
-def test_a_period_zooms_both_charts(driver, pages):
     opened(driver, pages["plain"])
     click(driver, ".ranges button[data-days='30']")
     for kind in ("tall", "low"):
@@ -195,6 +189,10 @@ def test_words_of_others_do_not_run(driver, pages):
         "const s = document.createElement('script'); s.textContent = 'window.hacked = 3'; document.body.append(s)"
     )
     assert driver.execute_script("return window.hacked") is None
+    opened(driver, pages["models-attack"])
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert driver.execute_script("return window.hacked") is None
+    assert driver.execute_script("return document.querySelectorAll('main img').length") == 0
 
 
 def test_a_decision_unfolds_to_its_prompt_and_its_calls(driver, pages):
@@ -229,13 +227,6 @@ def test_a_decision_unfolds_to_its_prompt_and_its_calls(driver, pages):
         assert hidden.is_displayed()
         assert inside in hidden.text
     assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
-
-
-def test_words_of_models_do_not_run(driver, pages):
-    opened(driver, pages["models-attack"])
-    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    assert driver.execute_script("return window.hacked") is None
-    assert driver.execute_script("return document.querySelectorAll('main img').length") == 0
 
 
 def test_a_mask_leads_to_its_tab(driver, pages):

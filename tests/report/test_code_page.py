@@ -41,7 +41,7 @@ def part(page, id):
     return " ".join(text.split())
 
 
-def test_who_is_best_and_whether_it_can_be_told(shown, page):
+def test_who_is_best_by_rates_turns_groups_and_costs(shown, page):
     assert shown.headline.startswith("scripted/coder-gold solves 5 of 5 tasks")
     assert shown.headline in page
     assert "cannot be told apart" in shown.support[0]
@@ -50,18 +50,12 @@ def test_who_is_best_and_whether_it_can_be_told(shown, page):
     last = shown.board.rows[-1].cells
     assert last[2].measure.value is None
     assert part(page, "board").count("6 without an answer") == 2
-
-
-def test_rates_by_hand(page):
     stages = part(page, "board")
     sma = stages[stages.index("scripted/coder-sma single-turn") :]
     assert re.findall(r"[\d.]+%", sma)[:12:3] == ["100.0%", "100.0%", "100.0%", "16.7%"]
     assert "16.7% 3.0% to 56.4%" in sma  # Wilson, 1 of 6
     gold = stages[stages.index("scripted/coder-gold") :]
     assert gold.split(" backtrader ")[1].startswith("6 1 not scored")
-
-
-def test_turns_groups_and_costs(shown, page):
     turns = part(page, "turns")
     assert re.findall(r"T\d", turns)[:4] == ["T1", "T2", "T3", "T4"]
     rates = r"[\d.]+% to [\d.]+%"
@@ -71,6 +65,11 @@ def test_turns_groups_and_costs(shown, page):
     assert {table.title for table in groups.tables} == {"By difficulty", "By timeframe", "By family"}
     costs = part(page, "costs")
     assert "$0.00" in costs and "no task was solved" in costs
+    found = shown.reliability
+    assert found.passes["scripted/coder-gold"]["window"][-1].value == 1.0
+    sma = found.passes["scripted/coder-sma"]["window"]
+    assert sma[0].value == pytest.approx(1 / 6) and sma[1].value == 0.0
+    assert "scripted/coder-sma solves its task in 16.7% of plays" in part(page, "reliable")
 
 
 def test_the_papers_tables_stand_beside_ours_and_are_marked(shown, page):
@@ -82,6 +81,10 @@ def test_the_papers_tables_stand_beside_ours_and_are_marked(shown, page):
     ends = {row.head.text: [cell_shown(cell).text for cell in row.cells] for row in filled["Table 5"][0].rows}
     assert ends["Solved"] == ["48.2%", "20.0%"]  # 6 of 30 single-turn answers
     assert "not comparable" in page and "our data is synthetic" in page
+    texts = (("17/20", "low", "", "+0.42"), ("$0.07 to $0.16", "2022-01-17", "", "n/a"))
+    rows = tuple(line("a", *map(Cell, row), amount(None)) for row in texts)
+    table = Table(title="t", columns=("", *"abcde"), rows=rows)
+    assert [table.numeric(place) for place in range(5)] == [True, False, False, True, True]
 
 
 def test_judges_tricks_collapse_and_earnings(run, cells, page):
@@ -93,9 +96,6 @@ def test_judges_tricks_collapse_and_earnings(run, cells, page):
     assert not re.search(r"coder-gold \([^)]*\) \d+ \d+ [\d.]+% collapsed", collapse)
     assert "+15.0% +60.0%" in part(page, "earned")
     assert part(page, "failures").count("unreachable") == 12
-
-
-def test_what_never_happened_has_a_rate_of_zero(cells):
     single = pooled_rates([cell for cell in cells if cell.setting == "single-turn"])
     assert single.last["timeout"].value == 0.0 and single.last["timeout"].high is not None
     assert sum(rate.value or 0.0 for rate in single.ends.values()) == pytest.approx(1.0)
@@ -114,28 +114,10 @@ def test_every_turn_is_there_and_nothing_of_it_is_believed(run, page):
     assert "script-src &#39;sha256-" in page and not re.search(r"(src|href)=\"https?:", page)
 
 
-def test_written_and_printed(run, capsys):
+def test_written_and_printed_here_and_elsewhere(run, capsys, tmp_path):
     assert write_code_html(run) == run.folder / "report.html"
     print_code_board(run)
     shown = capsys.readouterr().out
     assert "scripted/coder-gold" in shown and "100.0% [56.6%, 100.0%]" in shown
     assert "synthetic data, scripted models" in shown and "\x1b" not in shown
-
-
-def test_a_page_elsewhere(run, tmp_path):
     assert write_code_html(run, tmp_path / "deep" / "page.html").stat().st_size > 50_000
-
-
-def test_a_model_that_solves_everything_is_reliable_and_the_page_says_so(shown, page):
-    found = shown.reliability
-    assert found.passes["scripted/coder-gold"]["window"][-1].value == 1.0
-    sma = found.passes["scripted/coder-sma"]["window"]
-    assert sma[0].value == pytest.approx(1 / 6) and sma[1].value == 0.0
-    assert "scripted/coder-sma solves its task in 16.7% of plays" in part(page, "reliable")
-
-
-def test_numbers_as_printed_stand_like_ours():
-    texts = (("17/20", "low", "", "+0.42"), ("$0.07 to $0.16", "2022-01-17", "", "n/a"))
-    rows = tuple(line("a", *map(Cell, row), amount(None)) for row in texts)
-    table = Table(title="t", columns=("", *"abcde"), rows=rows)
-    assert [table.numeric(place) for place in range(5)] == [True, False, False, True, True]

@@ -64,18 +64,6 @@ def test_tiers_stand_where_places_would_be_luck(cell):
     assert contest.tiers[1:] == (("bad",),)
     assert contest.tier_of("base") is None  # whether it is beaten is another question
     assert contest.sessions == 120
-
-
-def test_one_agent_is_in_no_contest(cell, monkeypatch):
-    """No package that loads half of scientific Python stands between agents and their tiers."""
-    monkeypatch.setitem(sys.modules, "arch.bootstrap", None)
-    agents = (cell.agents[0], playing("one", noisy(0.003, 6)))
-    alone = compare_cell(msgspec.structs.replace(cell, agents=agents), FEW)
-    assert alone.contest.tiers == (("one",),)
-    assert not any("tier" in line for line in answer(alone).support)
-
-
-def test_who_failed_too_often_has_no_place(cell):
     assert cell.contest.tier_of("silent") is None
     assert "43%" in cell.agents[-1].unranked
     assert cell.ranked[-1].name == "silent"
@@ -85,6 +73,16 @@ def test_who_failed_too_often_has_no_place(cell):
     out = io.StringIO()
     Console(file=out, width=160).print(board(cell, 0.95))
     assert "tier" in out.getvalue() and "#" not in out.getvalue()
+    assert [over_limit(share) for share in (0.43, 0.2004, 0.206)] == ["43%", "20.04%", "21%"]
+
+
+def test_one_agent_is_in_no_contest(cell, monkeypatch):
+    """No package that loads half of scientific Python stands between agents and their tiers."""
+    monkeypatch.setitem(sys.modules, "arch.bootstrap", None)
+    agents = (cell.agents[0], playing("one", noisy(0.003, 6)))
+    alone = compare_cell(msgspec.structs.replace(cell, agents=agents), FEW)
+    assert alone.contest.tiers == (("one",),)
+    assert not any("tier" in line for line in answer(alone).support)
 
 
 def test_every_surface_gives_the_same_places_with_tiers_and_without(cell):
@@ -142,7 +140,3 @@ def test_places_over_markets_need_a_difference(cell):
     settings = [{"mask": "bright"}, {"mask": "blinded"}]
     both = over_markets([market(one.dataset, settings=way) for way in settings for one in three], 0.95)
     assert [setting_title(one, both) for one in both] == [" (bright)", " (blinded)"]
-
-
-def test_a_share_above_the_limit_is_not_shown_as_the_limit():
-    assert [over_limit(share) for share in (0.43, 0.2004, 0.206)] == ["43%", "20.04%", "21%"]

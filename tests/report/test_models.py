@@ -136,7 +136,7 @@ def test_sessions_worth_reading_are_chosen_before_others():
     assert set(interesting(records, 99)) == set(range(8)) and interesting(records, 0) == {}
 
 
-def test_shown_sessions_have_their_cost():
+def test_shown_sessions_have_their_cost_and_their_mistakes():
     order = Order(symbol="A", amount=5, side="BUY", confidence=0.6, reason="why not")
     records = [record(step, Decision(orders=(order,), reason="r"), filled(f"{step}.0", 5)) for step in range(5)]
     known, unknown = Usage(input_tokens=10, output_tokens=5, usd=0.25), Usage(input_tokens=1)
@@ -154,6 +154,15 @@ def test_shown_sessions_have_their_cost():
     assert (shown[3].usd, shown[3].tokens, shown[3].attempts) == (0.5, 30, 2)
     assert (shown[3].orders[0].order.confidence, shown[3].orders[0].tone) == (0.6, "filled")
     assert decision_notes((), (), talks=2, most=9) == ((), 0)
+    twice = Decision(failures=(Failure(kind="schema", detail="a"), Failure(kind="schema", detail="b")))
+    noted = Decision(failures=(Failure(kind="context_cut", detail="c"),) * 9)
+    rows = error_rows([record(0, twice), record(1), record(2, noted), record(3, twice)], 0.95)
+    assert [(row.kind, row.answers, row.sessions, row.rate.value) for row in rows] == [
+        ("schema", 4, 2, 0.5),
+        ("context_cut", 9, 1, 0.25),
+    ]
+    assert clipped("x" * 20, 10) == "x" * 10 + " … [10 characters more]"
+    assert clipped("x" * 10, 10) == "x" * 10
 
 
 def test_a_page_of_long_conversations_leaves_out_what_is_least_worth_reading():
@@ -172,21 +181,6 @@ def test_a_page_of_long_conversations_leaves_out_what_is_least_worth_reading():
     assert 0 < some[2] < 28 and len(some[0]) < 30_000
     rows = json.loads(gzip.decompress(base64.b64decode(some[0])))["rows"]
     assert [one["session"] for one in rows if "turns" in one and one.get("why") == "mistakes"] == ["2024-01-07"]
-
-
-def test_long_texts_are_cut_and_say_so():
-    assert clipped("x" * 20, 10) == "x" * 10 + " … [10 characters more]"
-    assert clipped("x" * 10, 10) == "x" * 10
-
-
-def test_mistakes_by_kind():
-    twice = Decision(failures=(Failure(kind="schema", detail="a"), Failure(kind="schema", detail="b")))
-    noted = Decision(failures=(Failure(kind="context_cut", detail="c"),) * 9)
-    rows = error_rows([record(0, twice), record(1), record(2, noted), record(3, twice)], 0.95)
-    assert [(row.kind, row.answers, row.sessions, row.rate.value) for row in rows] == [
-        ("schema", 4, 2, 0.5),
-        ("context_cut", 9, 1, 0.25),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +205,7 @@ def test_badges_name_every_kind_of_answer():
     assert ("model", "replayed model") in badge_words(msgspec.structs.replace(plain, model="replayed"))
 
 
-def test_bright_comes_first_and_is_what_others_are_compared_with():
+def test_settings_are_compared_with_bright_or_say_why_not():
     (found,) = contrasts(model_report().cells, QUICK)
     assert found.labels == ("bright", "blinded")
     assert [row.agent for row in found.rows] == ["rememberer", "honest"]
@@ -222,9 +216,6 @@ def test_bright_comes_first_and_is_what_others_are_compared_with():
     assert lost.versus.p_adjusted is not None
     assert lost.versus.p_value is not None
     assert lost.versus.p_adjusted == pytest.approx(2 * lost.versus.p_value)
-
-
-def test_what_cannot_be_compared_says_why():
     cells = (masked_cell(0, "bright"), masked_cell(1, "blinded", n=90))
     (found,) = contrasts(cells, QUICK)
     arm = found.rows[0].arms[1]
@@ -232,6 +223,12 @@ def test_what_cannot_be_compared_says_why():
     assert "the sessions differ" in arm_standing(arm, "bright").sentence
     alone = msgspec.structs.replace(cells[1], settings={"mask": "bright"}, dataset="other")
     assert contrasts((cells[0], alone), QUICK) == ()
+    bright = masked_cell(0, "bright")
+    blinded = msgspec.structs.replace(bright, id="other", settings={"mask": "blinded"})
+    (found,) = contrasts((bright, blinded), QUICK)
+    arm = found.rows[0].arms[1]
+    assert arm is not None
+    assert arm_standing(arm, "bright").label == "same"
 
 
 def test_a_grid_is_compared_one_setting_at_a_time():
@@ -250,15 +247,6 @@ def test_a_grid_is_compared_one_setting_at_a_time():
     assert page.wrong == []
     folded = [attrs for tag, attrs in page.elements if tag == "details" and "contrast" in str(attrs.get("class"))]
     assert ["open" in attrs for attrs in folded] == [True, False, False, False]
-
-
-def test_the_same_path_under_both_masks_is_the_same():
-    bright = masked_cell(0, "bright")
-    blinded = msgspec.structs.replace(bright, id="other", settings={"mask": "blinded"})
-    (found,) = contrasts((bright, blinded), QUICK)
-    arm = found.rows[0].arms[1]
-    assert arm is not None
-    assert arm_standing(arm, "bright").label == "same"
 
 
 @pytest.fixture(scope="module")
@@ -291,9 +279,6 @@ def test_the_page_of_models(page):
     assert tags.count("table") == tags.count("caption")
     ids = [attrs["id"] for _, attrs in page.elements if attrs.get("id")]
     assert len(ids) == len(set(ids))
-
-
-def test_words_of_models_stay_words(page):
     attacked = Page(model_page(attack=True))
     assert attacked.wrong == []
     assert len(attacked.running) == len(page.running) == 2
@@ -312,6 +297,12 @@ def test_a_page_of_rules_has_nothing_of_models():
     ):
         assert word not in body
     assert len(text) < 1_000_000
+
+    def tabs(text):
+        return re.findall(r'role="tab" id="tab-c\d".*?>([^<]+)</button>', text)
+
+    assert tabs(model_page()) == ["blinded", "bright"]
+    assert tabs(page_text()) == [cell.title for cell in report().cells]
 
 
 def test_no_number_is_cut_off_at_any_width():
@@ -339,14 +330,6 @@ def test_the_terminal_shows_cost_at_any_width(width):
     console = Console(file=io.StringIO(), width=width, force_terminal=False)
     console.print(terminal(rules))
     assert "tokens" not in console.file.getvalue()
-
-
-def test_tabs_of_one_benchmark_say_what_differs():
-    def tabs(text):
-        return re.findall(r'role="tab" id="tab-c\d".*?>([^<]+)</button>', text)
-
-    assert tabs(model_page()) == ["blinded", "bright"]
-    assert tabs(page_text()) == [cell.title for cell in report().cells]
 
 
 def test_numbers_of_names_held():

@@ -35,15 +35,15 @@ def test_a_frame_is_judged_whichever_library_it_is_of(table, judged):
     again = tradeassay.assay(plain, against="market", title=EVIL)
     assert again.verdict.sentence == judged.verdict.sentence
     assert "market" in judged.verdict.sentence
-
-
-def test_importing_the_package_of_that_name_does_not_take_the_function_away(table):
     import importlib
 
     package = importlib.import_module("tradeassay.assay")
     assert package.Assay.__name__ == "Assay"
     tradeassay.__dict__["assay"] = package  # what importing it does
     assert tradeassay.assay(table["return"]).verdict.kind == "open"
+    given = {"trials": np.int64(2), "interest": np.float64(0.25)}
+    made = tradeassay.assay(table * 100, against="market", reading={"unit": "percent"}, **given)
+    assert (made.config.trials, made.config.interest) == (2, 0.25) and abs(made.agents[0].total.value) < 1
 
 
 def test_a_verdict_is_a_frame_of_either_kind(judged):
@@ -93,25 +93,13 @@ def test_a_keyword_is_used_or_refused(table, keywords, said):
         tradeassay.assay(table, against="market", **keywords)
 
 
-def test_a_reading_may_be_a_dict_and_numbers_of_numpy_are_numbers(table):
-    given = {"trials": np.int64(2), "interest": np.float64(0.25)}
-    made = tradeassay.assay(table * 100, against="market", reading={"unit": "percent"}, **given)
-    assert (made.config.trials, made.config.interest) == (2, 0.25) and abs(made.agents[0].total.value) < 1
-
-
-def test_a_notebook_shows_words_and_never_runs_them(judged):
+def test_a_notebook_shows_words_and_never_runs_them(judged, tmp_path):
     piece = judged._repr_html_()
     assert "<script>alert" not in piece and "&lt;script&gt;" in piece
     assert "<svg" in piece and judged.verdict.label in piece
-
-
-def test_a_run_shows_itself():
     for name in ("daily", "systrade-peeps"):
         piece = tradeassay.load_run(played(name))._repr_html_()
         assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
-
-
-def test_a_drawing_of_what_a_return_is_made_of_has_its_intervals(judged, tmp_path):
     drawing = tradeassay.plot.made_of(judged)
     assert "<svg" in drawing.html and 'class="whisker' in drawing.html and EVIL not in drawing.html
     assert drawing.html in drawing.save(tmp_path / "made_of.html").read_text()

@@ -74,28 +74,33 @@ def page(html):
     return Page(html)
 
 
-def test_the_same_bytes_twice(html):
+def test_the_same_bytes_twice_and_few(html):
     assert html == render_html(report.__wrapped__())
+    assert len(html) < 1_000_000
 
 
-def test_elements_close_in_order_and_ids_are_unique(page):
+def test_elements_close_in_order_and_have_captions_and_names(page):
     assert (page.wrong, page.open) == ([], [])
     ids = [attrs["id"] for _, attrs in page.elements if attrs.get("id")]
     assert len(ids) == len(set(ids))
     targets = {attrs["href"] for tag, attrs in page.elements if tag == "a"}
     assert {str(target).removeprefix("#") for target in targets} <= set(ids)
+    tags = [tag for tag, _ in page.elements]
+    assert tags.count("table") == tags.count("caption")
+    for tag, attrs in page.elements:
+        if "plot" in str(attrs.get("class")).split():
+            assert attrs.get("aria-label"), tag
+        if tag == "th":
+            assert attrs.get("scope") in ("col", "row")
 
 
-def test_nothing_is_fetched(page):
+def test_nothing_is_fetched_and_only_our_scripts_may_run(page):
     for tag, attrs in page.elements:
         for name in ("src", "href", "action", "poster", "data", "srcset"):
             value = attrs.get(name)
             assert value is None or value.startswith(("#", "data:")), (tag, value)
     policy = next(attrs["content"] for tag, attrs in page.elements if attrs.get("http-equiv"))
     assert policy.startswith("default-src 'none'")
-
-
-def test_only_our_scripts_may_run(page):
     policy = next(str(attrs["content"]) for _, attrs in page.elements if attrs.get("http-equiv"))
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
     assert "unsafe" not in policy.split("script-src")[1]
@@ -123,27 +128,17 @@ def test_the_answer_comes_first_and_in_words(html):
     assert "oracle-reader is best" in text
 
 
-def test_failed_rows_are_failed_with_the_reason(page):
+def test_failures_badges_hashes_versions_and_rules_are_there(page):
     words = " ".join(page.text)
     assert "no usable answer in any of 250 sessions (timeout 250)" in words
     assert "an agent that did not answer did not earn 0%" in words
-
-
-def test_every_tab_carries_its_badges(page):
     kinds = [attrs["class"] for tag, attrs in page.elements if tag == "li" and "badge" in str(attrs.get("class"))]
     assert kinds.count("badge synthetic") == 3
     assert kinds.count("badge convention") == 3
     assert kinds.count("badge model") == 3
-
-
-def test_tables_have_captions_and_charts_have_names(page):
-    tags = [tag for tag, _ in page.elements]
-    assert tags.count("table") == tags.count("caption")
-    for tag, attrs in page.elements:
-        if "plot" in str(attrs.get("class")).split():
-            assert attrs.get("aria-label"), tag
-        if tag == "th":
-            assert attrs.get("scope") in ("col", "row")
+    words = " ".join(page.text)
+    for wanted in ("9f" * 32, "numpy", "tradeassay verify demo", "The rules", "you start with 100,000 in cash"):
+        assert wanted in words
 
 
 def test_a_section_says_what_can_be_checked_and_what_was():
@@ -166,16 +161,6 @@ def test_a_section_says_what_can_be_checked_and_what_was():
     assert "Everything was re-derived" in render_html(data, verified=replace(found, claims=(made,)))
 
 
-def test_hashes_versions_and_rules_are_there(page):
-    words = " ".join(page.text)
-    for wanted in ("9f" * 32, "numpy", "tradeassay verify demo", "The rules", "you start with 100,000 in cash"):
-        assert wanted in words
-
-
-def test_it_stays_small(html):
-    assert len(html) < 1_000_000
-
-
 def test_two_hundred_judged_accounts_stay_below_two_megabytes():
     """Those behind the first are told in brief, with the command that has all of it."""
     data, judged = report(), sample()
@@ -196,18 +181,12 @@ def test_two_hundred_judged_accounts_stay_below_two_megabytes():
     assert "<code>tradeassay assay crowd</code> takes the returns apart" in alone
 
 
-def test_one_cell_has_no_tabs():
+def test_pages_of_one_cell_and_of_none(tmp_path):
     one = Page(render_html(completed_run(RunSummary(title="one", cells=(cell(0, 30),), draws=100))))
     assert one.wrong == []
     assert "tablist" not in {attrs.get("role") for _, attrs in one.elements}
-
-
-def test_an_empty_report_is_still_a_page():
     empty = Page(render_html(RunSummary(title="empty", cells=())))
     assert empty.wrong == []
-
-
-def test_writing(tmp_path):
     path = write_html(RunSummary(title="empty", cells=()), tmp_path / "new" / "report.html")
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(UserError, match="give a path"):

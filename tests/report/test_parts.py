@@ -56,13 +56,10 @@ def test_numbers_for_people(value, unit, signed, text):
     assert numbers.number(value, unit=unit, signed=signed) == text
 
 
-def test_a_measure_in_one_line_has_its_interval_or_none():
+def test_measures_in_words_and_in_their_forms():
     assert in_line(Measure(value=0.5, low=-0.25, high=0.75), "{:.2f}") == "0.50 (−0.25 to 0.75)"
     assert in_line(Measure(value=0.5, note="no interval: 2 days"), "{:.0%}") == "50%"
     assert in_line(not_scored("nothing was asked"), "{:.0%}") == "n/a"
-
-
-def test_words_around_numbers():
     assert numbers.interval("sharpe", Measure(value=1.0, low=-0.5, high=2.0)) == "\u22120.50 to +2.00"
     assert numbers.interval("sharpe", Measure(value=1.0)) == ""
     assert numbers.p_value(0.004) == "p < 0.01"
@@ -71,6 +68,12 @@ def test_words_around_numbers():
     assert counted(1200, "session") == "1,200 sessions"
     assert numbers.month_text(-0.0001) == "0.0"
     assert numbers.month_text(0.021) == "+2.1"
+    share = shown(Measure(value=0.5, low=0.4, high=0.6), "share")
+    assert (share.text, share.interval, share.tone) == ("50.0%", "40.0% to 60.0%", "")
+    score = shown(Measure(value=7.256, note="mean of 3"), "{:.2f}")
+    assert (score.text, score.small) == ("7.26", "mean of 3")
+    nothing = shown(not_scored("too few sessions"), "change")
+    assert (nothing.text, nothing.small, nothing.value) == ("n/a", "too few sessions", None)
 
 
 def test_months_by_hand():
@@ -90,7 +93,7 @@ def test_months_compound_to_the_return(returns):
     assert total == pytest.approx(path[-1])
 
 
-def test_bars_share_a_scale_that_holds_zero():
+def test_bars_share_a_scale_that_holds_zero_and_no_wild_one_squeezes_the_others():
     measures = [Measure(value=0.1, low=-0.1, high=0.3), Measure(value=0.2, low=0.1, high=0.4), not_scored("x")]
     scale = common_scale(measures)
     one, two = scale.bar(measures[0]), scale.bar(measures[1])
@@ -98,9 +101,6 @@ def test_bars_share_a_scale_that_holds_zero():
     assert one.zero == two.zero
     assert one.low is not None
     assert 0 < one.low < one.zero < one.value < two.value < 100
-
-
-def test_one_wild_interval_does_not_squeeze_the_others():
     tame = [Measure(value=0.1, low=0.0, high=0.2) for _ in range(6)]
     wild = Measure(value=0.1, low=-0.2, high=500.0)
     scale = common_scale([*tame, wild])
@@ -130,7 +130,7 @@ def test_lines_differ_without_colour():
     assert all(sheet.count(f"--{hue}:#") == 4 for hue in (*HUES, "base", "rest"))  # light, dark twice, paper
 
 
-def test_equity_has_one_line_per_agent_and_a_dashed_baseline():
+def test_equity_has_one_line_per_agent_and_none_is_above_water():
     chart = EQUITY
     assert [curve.entry for curve in chart.curves] == [agent.name for agent in CELL.ranked if agent.paths]
     assert [curve.entry for curve in chart.curves if curve.baseline] == ["equal-weight"]
@@ -143,15 +143,12 @@ def test_equity_has_one_line_per_agent_and_a_dashed_baseline():
     assert alone.curves[-1].label == "index IDX"
     assert chart.days[0] < CELL.sessions[0]
     assert not chart.thinned
-
-
-def test_underwater_is_never_above_water():
     assert len(UNDERWATER.curves) == len(EQUITY.curves)
     for curve in UNDERWATER.curves:
         assert max(value for value in curve.returns if value is not None) <= 0.0
 
 
-def test_holdings_gather_the_small_names():
+def test_holdings_gather_the_small_names_and_trades_come_by_value():
     chart = holdings_chart(CELL.agents[0], CELL.sessions)
     detail = CELL.agents[0].detail
     assert chart is not None
@@ -163,9 +160,6 @@ def test_holdings_gather_the_small_names():
     assert days[0] == date.fromisoformat(CELL.sessions[0]).toordinal() and len(days) == 64
     there = [date.fromisoformat(session).toordinal() for session in CELL.sessions].index(days[50])
     assert sums[50] == pytest.approx(sum(row[there] for row in detail.holdings.weights), abs=6e-3)
-
-
-def test_trades_come_by_value():
     found = traded(CELL.agents[0])
     value = [sum(price * abs(size) for _, price, size in trades) for trades in found.values()]
     assert value and value == sorted(value, reverse=True)
@@ -178,15 +172,6 @@ def test_ticks_are_round_and_inside(low, width, count):
     assert float(f"{step:e}".split("e")[0]) in (1.0, 2.0, 5.0)
     assert len(found) <= count + 1 and step <= 5.0 * width / count
     assert all(low - 1e-6 * step <= one <= low + width + 1e-6 * step for one in found)
-
-
-def test_a_measure_is_written_out_in_its_form():
-    share = shown(Measure(value=0.5, low=0.4, high=0.6), "share")
-    assert (share.text, share.interval, share.tone) == ("50.0%", "40.0% to 60.0%", "")
-    score = shown(Measure(value=7.256, note="mean of 3"), "{:.2f}")
-    assert (score.text, score.small) == ("7.26", "mean of 3")
-    nothing = shown(not_scored("too few sessions"), "change")
-    assert (nothing.text, nothing.small, nothing.value) == ("n/a", "too few sessions", None)
 
 
 def test_json_cannot_leave_its_element():

@@ -51,9 +51,6 @@ def test_numbers_keep_every_digit_where_programs_read_them():
     for agent in cell.agents:
         if (value := agent.result.value) is not None:
             assert float(numbers[agent.name, tables[0]["columns"][2]]) == value
-
-
-def test_an_agent_without_a_result_has_no_rank_and_a_reason():
     data = report()
     failed = [agent for agent in data.cells[0].agents if agent.result.value is None]
     assert failed, "the sample has one"
@@ -61,6 +58,15 @@ def test_an_agent_without_a_result_has_no_rank_and_a_reason():
     row = next(row for row in table.rows if row[1].text == failed[0].name)
     assert (row[0].text, row[2].text) == ("–", "n/a")
     assert any(failed[0].name in note for note in table.notes)
+    data = report()
+    ranked = [(cell, table) for cell, table in zip(data.cells, paste_tables(data), strict=True) if cell.contest]
+    assert ranked, "the sample has a contest"
+    for cell, table in ranked:
+        assert cell.contest is not None
+        assert table.columns[:2] == ("tier", "agent") and "#" not in table.columns
+        for row in table.rows:
+            assert row[0].value == cell.contest.tier_of(row[1].text)
+        assert any("Agents of one tier cannot be told apart" in note for note in table.notes)
 
 
 def test_words_of_others_cannot_break_a_table():
@@ -115,7 +121,7 @@ def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(nam
         assert r"\begin{picture}" in printed["latex"] and "-verdicts}" in printed["latex"]
 
 
-def test_columns_are_chosen_by_how_they_begin(tell):
+def test_columns_and_forms_are_chosen(tell, tmp_path):
     data = report()
     tables = json.loads(paste(data, "json", ("sharpe", "return")))
     assert tables[0]["columns"][0] == "agent" and tables[0]["columns"][1] == "Sharpe"
@@ -123,28 +129,10 @@ def test_columns_are_chosen_by_how_they_begin(tell):
     with pytest.raises(UserError, match="no column 'sharp ratio'"):
         paste(data, "md", ("sharp ratio",))
     assert "give --format too" in tell(["report", str(played("daily")), "--columns", "Sharpe"], 2).err
-
-
-def test_what_to_cite_is_this_package_and_the_papers_played():
     cited = paste(report(), "bibtex")
     assert cited.startswith("@software{tradeassay,") and cited.count("@misc") <= 5
-
-
-def test_a_table_and_a_page_are_not_asked_for_at_once(tmp_path, tell):
     argv = ["report", str(played("daily")), "--format", "md", "--out", str(tmp_path / "page.html")]
     assert "leave -o out" in tell(argv, 2).err
-
-
-def test_tiers_are_in_the_tables():
-    data = report()
-    ranked = [(cell, table) for cell, table in zip(data.cells, paste_tables(data), strict=True) if cell.contest]
-    assert ranked, "the sample has a contest"
-    for cell, table in ranked:
-        assert cell.contest is not None
-        assert table.columns[:2] == ("tier", "agent") and "#" not in table.columns
-        for row in table.rows:
-            assert row[0].value == cell.contest.tier_of(row[1].text)
-        assert any("Agents of one tier cannot be told apart" in note for note in table.notes)
 
 
 def test_the_results_card_holds_every_number_of_the_table():
@@ -162,9 +150,6 @@ def test_the_results_card_holds_every_number_of_the_table():
                     title: value for title, value in wanted.items() if title not in ("#", "tier")
                 }
     assert body.strip() == paste(data, "md").strip()
-
-
-def test_hostile_names_stay_texts_in_the_card():
     yaml = pytest.importorskip("yaml")
     evil = 'x"}\n---\nmodel-index: []\n# : !!python/object'
     table = PasteTable(evil, ("model", "rate"), ((PasteCell(evil), PasteCell("1", 1.0)),), ())

@@ -40,7 +40,7 @@ def _read(page):
     return found
 
 
-def test_the_run_page_and_its_scorecards(run):
+def test_the_run_page_its_scorecards_and_the_table(run, capsys):
     page = write_html(run).read_text()
     found = _read(page)
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
@@ -69,6 +69,9 @@ def test_the_run_page_and_its_scorecards(run):
     found_again = verify(run.folder, programs=False)  # what the sandbox found is given by the sample
     assert (found_again.violations, found_again.exit_code) == ((), 3)
     assert {one.claim for one in found_again.claims if one.outcome == "re-derived"} == {"rules", "scores"}
+    print_code_board(run)
+    shown = capsys.readouterr().out
+    assert "scripted/builder-gold" in shown and "overall" in shown and "\x1b[31m" not in shown
 
 
 def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
@@ -97,12 +100,6 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
     (mended,) = (run.folder / "cards").glob("*mends*bollinger*.html")
     page = mended.read_text()
     assert "came no nearer" not in page  # what did not run before was repaired, and did not drift
-
-
-def test_the_terminal_gets_a_table(run, capsys):
-    print_code_board(run)
-    shown = capsys.readouterr().out
-    assert "scripted/builder-gold" in shown and "overall" in shown and "\x1b[31m" not in shown
 
 
 def test_the_drawings_are_where_the_numbers_are():

@@ -38,7 +38,7 @@ def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one, width):
             assert value is None or numbers.written(value, numbers.form_of(name)) in words
 
 
-def test_wide_tables_hold_intervals_badges_and_the_sentence(one):
+def test_wide_tables_hold_intervals_badges_failures_and_the_sentence(one):
     text = shown(one, 160)
     for wanted in (
         "synthetic data | sound convention | rules only, no model",
@@ -48,14 +48,11 @@ def test_wide_tables_hold_intervals_badges_and_the_sentence(one):
         "beats buy and hold by more than chance explains.",
     ):
         assert wanted in text
-
-
-def test_a_failed_agent_is_failed(one):
     line = next(line for line in shown(one, 160).splitlines() if "silent-model" in line and "failed" in line)
     assert "0.0%" not in line
 
 
-def test_markup_in_names_is_text():
+def test_markup_in_names_is_text_and_printing_goes_to_stdout(capsys):
     data = RunSummary(title="x", cells=(cell(0, 60, attack=True),), draws=100)
     agents = tuple(
         msgspec.structs.replace(agent, row=msgspec.structs.replace(agent.row, agent="[bold red]boo[/]"))
@@ -65,9 +62,6 @@ def test_markup_in_names_is_text():
     )
     data = msgspec.structs.replace(data, cells=(msgspec.structs.replace(data.cells[0], agents=agents),))
     assert "[bold red]boo[/]" in shown(data, 160)
-
-
-def test_printing_goes_to_stdout(capsys):
     print_leaderboard(report())
     out = capsys.readouterr().out
     assert out.count("synthetic data | sound convention") == 3

@@ -47,15 +47,14 @@ def test_nobody_can_be_told_apart():
     said = answer(made(BASE, LUCKY, rival("other", 0.0, seed=9)))
     assert said.headline == "No agent can be told apart from buy and hold."
     assert any("against buy and hold that is" in sentence for sentence in said.support)
-
-
-def test_one_agent_that_cannot_be_told_apart():
     said = answer(made(BASE, LUCKY))
     assert said.headline == "lucky cannot be told apart from buy and hold."
     assert standing(LUCKY, made(BASE, LUCKY)).label == "cannot be told apart"
+    copy = agent("copy", [MARKET], SESSIONS, MARKET)
+    assert standing(copy, made(BASE, copy)).sentence == "copy is the same as buy and hold, session by session."
 
 
-def test_a_winner_and_a_loser():
+def test_winners_and_losers():
     market = made(BASE, LUCKY, SKILLED, POOR)
     said = answer(market)
     assert (
@@ -68,12 +67,21 @@ def test_a_winner_and_a_loser():
         "lucky cannot be told apart from buy and hold.",
         "poor falls behind buy and hold by more than chance explains.",
     )
-
-
-def test_two_winners_that_cannot_be_told_apart_share_the_headline():
     twin = rival("twin", 0.00195, seed=3)
     said = answer(made(BASE, SKILLED, twin))
     assert said.headline.startswith(("skilled and twin beat", "twin and skilled beat"))
+    # Who beats the baseline is not better than a rival that can be told apart from neither.
+    near = rival("near", 0.0009, noise=0.006, seed=12)
+    said = answer(made(BASE, SKILLED, near))
+    assert said.headline == "skilled beats buy and hold by more than chance explains."
+    assert "All agents share one tier" in said.support[0]
+    said = answer(made(BASE, POOR))
+    assert said.headline == "poor falls behind buy and hold by more than chance explains."
+    assert any(one.startswith("After buy and hold, poor has the highest return") for one in said.support)
+    said = answer(made(BASE, POOR, rival("worse", -0.003, seed=5)))
+    assert said.headline == "Every agent falls behind buy and hold by more than chance explains."
+    said = answer(made(BASE, POOR, LUCKY))
+    assert said.headline == ("No agent beats buy and hold, and poor falls behind it by more than chance explains.")
 
 
 def test_agents_of_one_standing_share_a_sentence():
@@ -84,22 +92,7 @@ def test_agents_of_one_standing_share_a_sentence():
     assert in_words(market) == ("poor and worse fall behind buy and hold by more than chance explains.",)
 
 
-def test_everybody_behind():
-    said = answer(made(BASE, POOR))
-    assert said.headline == "poor falls behind buy and hold by more than chance explains."
-    assert any(one.startswith("After buy and hold, poor has the highest return") for one in said.support)
-    said = answer(made(BASE, POOR, rival("worse", -0.003, seed=5)))
-    assert said.headline == "Every agent falls behind buy and hold by more than chance explains."
-    said = answer(made(BASE, POOR, LUCKY))
-    assert said.headline == ("No agent beats buy and hold, and poor falls behind it by more than chance explains.")
-
-
-def test_a_copy_of_the_baseline_is_the_same():
-    copy = agent("copy", [MARKET], SESSIONS, MARKET)
-    assert standing(copy, made(BASE, copy)).sentence == "copy is the same as buy and hold, session by session."
-
-
-def test_failed_agents_are_failed_not_zero():
+def test_without_a_result_or_a_comparison():
     silent = failed("silent", "no usable answer in any of 120 sessions (timeout 120)")
     market = made(BASE, LUCKY, silent)
     assert market.ranked[-1].name == "silent"
@@ -107,28 +100,14 @@ def test_failed_agents_are_failed_not_zero():
     assert told.tone == "failed"
     assert "timeout 120" in told.sentence
     assert "silent has no result (see failures)." in answer(market).support
-
-
-def test_nobody_has_a_result():
     assert answer(made(failed("a", "x"), failed("b", "y"))).headline == "No agent has a result."
     assert answer(made(BASE, failed("b", "y"))).headline == "Only the baseline has a result."
-
-
-def test_what_was_not_compared_says_so():
     versus = nothing_to_compare("equal-weight", "10 sessions, at least 20 are needed")
     lone = with_row(LUCKY, versus_baseline=versus)
     assert standing(lone, made(BASE, lone)).sentence == (
         "lucky was not compared with buy and hold: 10 sessions, at least 20 are needed."
     )
     assert answer(made(BASE, lone)).headline.endswith("nothing could be compared with buy and hold.")
-
-
-def test_a_winner_among_equals_is_not_called_best():
-    """Who beats the baseline is not better than a rival that can be told apart from neither."""
-    near = rival("near", 0.0009, noise=0.006, seed=12)
-    said = answer(made(BASE, SKILLED, near))
-    assert said.headline == "skilled beats buy and hold by more than chance explains."
-    assert "All agents share one tier" in said.support[0]
 
 
 def test_many_comparisons_make_one_weaker():

@@ -11,8 +11,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -33,10 +32,19 @@ def main(argv: list[str] | None = None) -> int:
     _speak_plainly()
     # Threads of linear algebra wait for each other longer than our small matrices take: a third of a table's CPU.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with clean_screen(), _warnings_in_one_line():
+    usual = warnings.formatwarning
+
+    def said(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
+        """Show our own warnings without the place in the source that they come from."""
+        ours = issubclass(category, TradeassayWarning)
+        return f"warning: {message}\n" if ours else usual(message, category, *where, **more)
+
+    with clean_screen():
+        warnings.formatwarning = said
         try:
             return _main(argv)
         finally:
+            warnings.formatwarning = usual
             if (warning := lookalikes()) is not None:
                 print(warning, file=sys.stderr)
 
@@ -51,39 +59,19 @@ def _open_streams() -> None:
             setattr(sys, name, nowhere)
 
 
-_PLAIN = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{BOX DRAWINGS LIGHT HORIZONTAL}": "-"}
-
-
 def _speak_plainly() -> None:
     """Let screens that are not in Unicode have plain signs: a minus must not be lost, let alone stop a command."""
 
     def plain(error: UnicodeError) -> tuple[str, int]:
         if not isinstance(error, UnicodeEncodeError):
             raise error
-        return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+        signs = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{BOX DRAWINGS LIGHT HORIZONTAL}": "-"}
+        return "".join(signs.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
     codecs.register_error("tradeassay.plain", plain)
     for screen in (sys.stdout, sys.stderr):
         if isinstance(screen, io.TextIOWrapper) and codecs.lookup(screen.encoding).name != "utf-8":
             screen.reconfigure(errors="tradeassay.plain")
-
-
-@contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
-    """Show our own warnings without the place in the source that they come from."""
-    usual = warnings.formatwarning
-
-    def said(
-        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
-    ) -> str:
-        ours = issubclass(category, TradeassayWarning)
-        return f"warning: {message}\n" if ours else usual(message, category, filename, lineno, line)
-
-    warnings.formatwarning = said
-    try:
-        yield
-    finally:
-        warnings.formatwarning = usual
 
 
 def _main(argv: list[str] | None) -> int:

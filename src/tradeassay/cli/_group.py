@@ -83,11 +83,9 @@ class LazyGroup(CommandGroup):
     """A group whose commands live in modules that are imported on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the command names in the order of the table above."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command, or None."""
         if cmd_name not in _COMMANDS:
             return None
         module, attribute, _ = _COMMANDS[cmd_name]
@@ -106,7 +104,6 @@ class LazyGroup(CommandGroup):
             return super().invoke(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete a command's name without importing any of them."""
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -116,7 +113,6 @@ class LazyGroup(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command; an unknown one gets near names."""
         name = args[0]
         if name not in _COMMANDS:
             hint = did_you_mean(name, _COMMANDS, "see tradeassay --help")
@@ -126,7 +122,6 @@ class LazyGroup(CommandGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command list without importing any of them."""
         width = max(map(len, _COMMANDS))
         for title, commands in _SECTIONS.items():
             with formatter.section(title):

@@ -73,17 +73,14 @@ def option(names: str, help: str | None = None, **fields: Any) -> Callable[[F], 
 
 
 def flag(names: str, help: str) -> Callable[[F], F]:
-    """Return an option without a value."""
     return option(names, help, is_flag=True)
 
 
 def several(names: str, help: str | None = None, **fields: Any) -> Callable[[F], F]:
-    """Return an option that may be given more than once."""
     return option(names, help, multiple=True, **fields)
 
 
 def advanced(names: str, help: str, **fields: Any) -> Callable[[F], F]:
-    """Return an option that ``--help`` only names."""
     return option(names, help, cls=Advanced, **fields)
 
 
@@ -268,7 +265,6 @@ def parse_settings(
 
 
 def split_list(texts: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the parts of comma-separated texts."""
     given = [texts] if isinstance(texts, str) else texts or ()
     return tuple(part.strip() for text in given for part in text.split(",") if part.strip())
 

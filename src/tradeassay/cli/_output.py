@@ -121,11 +121,10 @@ def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) 
         say("the seal of a plan: nothing has been played that could be checked")
         return
 
-    shown = [str(violation) for violation in found.violations]
-    for line in shown[:_MOST_SHOWN]:
-        click.echo(line)
-    if len(shown) > _MOST_SHOWN:
-        click.echo(f"... and {len(shown) - _MOST_SHOWN} more (--json names all)")
+    for violation in found.violations[:_MOST_SHOWN]:
+        click.echo(str(violation))
+    if len(found.violations) > _MOST_SHOWN:
+        click.echo(f"... and {len(found.violations) - _MOST_SHOWN} more (--json names all)")
     left = [one for one in found.claims if one.outcome != "re-derived"]
     partly = {one.claim for one in left}
     claimed = dict.fromkeys(one.claim for one in found.claims if one.outcome == "re-derived")

@@ -13,7 +13,7 @@ from tradeassay.cli._output import json_option, print_json, print_rows, say, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks import Benchmark
+    pass
 
 
 @click.command()
@@ -39,36 +39,39 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema
         say(f"{len(written)} files in {cards}")
         return
 
-    if name is None and (schema or dataset is not None):
-        option = "--schema" if schema else "--needs DATASET"
-        raise UserError(
-            f"{option.split()[0]} goes with one benchmark", hint=f"tradeassay benchmarks ktdfin-v1 {option}"
-        )
-    if name is not None and schema:
-        print_json(_schema(name))
-        return
     if name is not None:
+        if schema:
+            print_json(_schema(name))
+            return
         from tradeassay.benchmarks.programs import refuse_other_kind
 
         refuse_other_kind(name, trades=True)
-    if name is not None and dataset is not None:
-        _show_needs(registry.get(name), dataset, as_json)
-        return
-
-    if name is not None:
         benchmark = registry.get(name)
-        if as_json:
+        if dataset is not None:
+            from tradeassay.benchmarks.needs import data_needs
+            from tradeassay.data import load_dataset
+
+            needs = data_needs(benchmark, load_dataset(dataset))
+            rows = [(need.what, need.status, need.found, need.changes) for need in needs]
+            columns: tuple[str, ...] = ("needs", "is", "found", "its absence changes")
+            print_rows(needs, as_json, f"{benchmark.id} on {dataset}", columns, rows)
+        elif as_json:
             print_json(benchmark)
         else:
             click.echo(rules_text(benchmark))
         return
+    if schema or dataset is not None:
+        option = "--schema" if schema else "--needs DATASET"
+        hint = f"tradeassay benchmarks ktdfin-v1 {option}"
+        raise UserError(f"{option.split()[0]} goes with one benchmark", hint=hint)
     listed = [benchmark for _, benchmark in registry.items()]
     say_broken(registry)
-    rows = [
+    lines = [
         (b.id, b.title, b.dataset, b.market.venue, f"{b.market.first} .. {b.market.last}", b.convention)
         for b in listed
     ]
-    print_rows(listed, as_json, "benchmarks", ("id", "title", "data set", "venue", "window", "convention"), rows)
+    columns = ("id", "title", "data set", "venue", "window", "convention")
+    print_rows(listed, as_json, "benchmarks", columns, lines)
     if not as_json:
         click.echo("Benchmarks of programs: tradeassay code run --help. The arena's: tradeassay arena --help.")
 
@@ -86,13 +89,3 @@ def _schema(name: str) -> dict[str, Any]:
     if name == "ama":
         return schema_of_type(PacketRequest)
     return question_schema(protocols.get(registry.get(name).protocol))
-
-
-def _show_needs(benchmark: Benchmark, dataset: str, as_json: bool) -> None:
-    from tradeassay.benchmarks.needs import data_needs
-    from tradeassay.data import load_dataset
-
-    needs = data_needs(benchmark, load_dataset(dataset))
-    rows = [(need.what, need.status, need.found, need.changes) for need in needs]
-    columns = ("needs", "is", "found", "its absence changes")
-    print_rows(needs, as_json, f"{benchmark.id} on {dataset}", columns, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +11,11 @@ from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, say
 
 if TYPE_CHECKING:
-    from tradeassay.assay.verdict import Assay, VerdictConfig
-    from tradeassay.runs import Asking, Run, RunSpec
+    from tradeassay.assay.verdict import Assay
+    from tradeassay.runs import Run
 
 _TALKING = "ktdfin-v1"
 _RECORDED = "recorded/qwen2.5-coder-1.5b"
-_PORTFOLIOS = 1_000
 _TITLE = "Is it skill?"
 
 
@@ -32,26 +31,43 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those of a program that answers like a
     language model. The index is the Nasdaq against the S&P 500. No model is asked.
     """
+    import msgspec
+    import pandas as pd
+
     from tradeassay.assay.planted import answer_key
-    from tradeassay.assay.verdict import VerdictConfig, assay
+    from tradeassay.assay.verdict import OwnAccount, VerdictConfig, assay
+    from tradeassay.data.markets import MARKETS, read_market
     from tradeassay.report import write_html
 
-    config = VerdictConfig(portfolios=_PORTFOLIOS)
+    config = VerdictConfig(portfolios=1_000)
     planted = answer_key(config)
     if not as_json:
         _show_key(planted)
     played = _model_run(out, workers)
     labels = tuple(sorted({episode.label for episode in played.episodes if episode.by_model}))
-    shown = _together(planted, assay(played, config, agents=labels), _famous(config))
+    model = assay(played, config, agents=labels)
+    # Of the model's accounts the one is shown where it saw names and dates.
+    seen = next((one for one in model.agents if one.mask == "bright"), model.agents[0])
+    returns = pd.Series(read_market("nasdaq", [MARKETS["nasdaq"].last]).returns, name="return")
+    famous = assay(OwnAccount(returns=returns, against="sp500", title="The Nasdaq (1999 to 2018)"), config)
+    titles = {seen.cell: "A language model, its recorded answers played again (KTD-Fin)"}
+    titles |= {one.cell: "A famous index, against the S&P 500" for one in famous.agents}
+    shown = msgspec.structs.replace(
+        planted,
+        title=_TITLE,
+        agents=(*planted.agents, seen, *famous.agents),
+        badges=model.badges,
+        titles=planted.titles | titles,
+        notes=famous.notes,
+    )
     page = write_html(shown, out / "demo.html")
     if as_json:
         print_json({"assay": shown, "page": page, "run": played.folder})
         return
     for one in shown.agents[len(planted.agents) :]:
         click.echo(f"\n{shown.titles[one.cell]}:\n  {one.verdict.sentence}")
-    say(
-        f"\nopen this page: {page.resolve()}\nyour own result: tradeassay assay YOUR.csv    more: tradeassay start"
-    )
+    say(f"\nopen this page: {page.resolve()}")
+    say("your own result: tradeassay assay YOUR.csv    more: tradeassay start")
 
 
 def _show_key(planted: Assay) -> None:
@@ -73,33 +89,23 @@ def _show_key(planted: Assay) -> None:
     stdout().print(StackedTable(("it truly is", ">return", "verdict", ""), rows, ruled=False))
 
 
-def _together(planted: Assay, model: Assay, famous: Assay) -> Assay:
-    """Return one assay of all three; the model's is the one where it saw names and dates."""
+def _model_run(out: Path, workers: int | None) -> Run:
+    """Play a real model's recorded answers again, with names shown and hidden, or a scripted model where no
+    recording is installed."""
     import msgspec
 
-    seen = next((one for one in model.agents if one.mask == "bright"), model.agents[0])
-    return msgspec.structs.replace(
-        planted,
-        title=_TITLE,
-        agents=(*planted.agents, seen, *famous.agents),
-        badges=model.badges,
-        titles={
-            **planted.titles,
-            seen.cell: "A language model, its recorded answers played again (KTD-Fin)",
-            **{one.cell: "A famous index, against the S&P 500" for one in famous.agents},
-        },
-        notes=famous.notes,
-    )
-
-
-def _model_run(out: Path, workers: int | None) -> Run:
-    """Play a real model's recorded answers again, or a scripted model where no recording is installed."""
     from tradeassay.api import make_spec
     from tradeassay.core.errors import TradeassayError
     from tradeassay.runs import Asking, Run, run
+    from tradeassay.runs.store.archive import find_recording, open_recording, recorded_spec
 
     try:
-        spec, asking = _recorded()
+        opened = open_recording(find_recording(_RECORDED, _TALKING))
+        recorded: Any = recorded_spec(opened.folder)
+        kept = {"mask": ("bright", "blinded"), "mode": "fixed-candidate"}
+        kept["max_tokens"] = recorded.protocol["max_tokens"]
+        spec = msgspec.structs.replace(recorded, slug="demo-model", protocol=kept)
+        asking = Asking(replay=True, cassettes=opened.folder)
     except TradeassayError as error:
         say(f"a scripted model plays: {error}")
         spec = make_spec(_TALKING, agents=[], models=["scripted/sensible"], windows="W4", slug="demo-scripted")
@@ -107,34 +113,3 @@ def _model_run(out: Path, workers: int | None) -> Run:
     done = run(spec, out / spec.slug, workers=workers, progress="none", asking=asking)
     assert isinstance(done, Run)
     return done
-
-
-def _recorded() -> tuple[RunSpec, Asking]:
-    """Return the recorded run with names shown and hidden, and where its answers are."""
-    import msgspec
-
-    from tradeassay.runs import Asking, RunSpec
-    from tradeassay.runs.store.archive import find_recording, open_recording, recorded_spec
-
-    opened = open_recording(find_recording(_RECORDED, _TALKING))
-    recorded = recorded_spec(opened.folder)
-    assert isinstance(recorded, RunSpec)
-    kept = {
-        "mask": ("bright", "blinded"),
-        "mode": "fixed-candidate",
-        "max_tokens": recorded.protocol["max_tokens"],
-    }
-    spec = msgspec.structs.replace(recorded, slug="demo-model", protocol=kept)
-    return spec, Asking(replay=True, cassettes=opened.folder)
-
-
-def _famous(config: VerdictConfig) -> Assay:
-    """Return the assay of the Nasdaq against the S&P 500."""
-    import pandas as pd
-
-    from tradeassay.assay.verdict import OwnAccount, assay
-    from tradeassay.data.markets import MARKETS, read_market
-
-    series = read_market("nasdaq", [MARKETS["nasdaq"].last])
-    table = pd.Series(series.returns, name="return")
-    return assay(OwnAccount(returns=table, against="sp500", title="The Nasdaq (1999 to 2018)"), config)

@@ -170,7 +170,6 @@ def counterfactual(
 
 
 def _write(report: Any, write: Callable[[Any, Path], Path], place: Path | None) -> None:
-    """Write a page, and the record beside it."""
     import msgspec
 
     from tradeassay.core.files import write_atomic

@@ -70,8 +70,7 @@ def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **
         folder = out / spec.slug
         run_spec(spec, folder, progress="auto", asking=asking)
     _tell(page, pack_recording(folder, page, engine=engine, precision=precision, command=command), as_json)
-    failed = load_run(folder).failed
-    if failed:
+    if failed := load_run(folder).failed:
         say(f"{len(failed)} episodes failed: {', '.join(list(failed)[:3])}")
     return 1 if failed else 0
 

@@ -436,7 +436,6 @@ def report(
 
 
 def _track(recorded: Any, tracker: Any, project: str, *, as_json: bool) -> None:
-    """Log a run to a tracker, or show what would be logged."""
     from tradeassay.report.tracking import track, tracked
 
     params, numbers = tracked(recorded)

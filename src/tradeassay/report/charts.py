@@ -51,7 +51,6 @@ PLAIN = LineStyle(hue="base", width=1.4)
 
 
 def styles(names: Sequence[str], baseline: str) -> dict[str, LineStyle]:
-    """Return a style per agent; an agent's style depends on its place in ``names`` only."""
     found = {baseline: BASELINE} if baseline in names else {}
     for place, name in enumerate(name for name in names if name != baseline):
         found[name] = LineStyle(
@@ -604,7 +603,6 @@ _VERDICT = {
 
 
 def account_charts(curve: AccountCurve) -> tuple[Markup, Markup]:
-    """Return an account's growth beside its one market's, and its drawdown."""
     sessions = curve.sessions
     beside = f", the market {numbers.difference(curve.market[-1])}" if curve.market else ""
     said = f"The account from {sessions[0]} to {sessions[-1]}: {numbers.difference(curve.account[-1])}{beside}"
@@ -629,7 +627,6 @@ def rolling_chart(history: AccountHistory) -> Markup | None:
 def plain_chart(
     days: Sequence[str], lines: Sequence[tuple[str, str, Sequence[float]]], look: ChartLook, about: str
 ) -> Markup:
-    """Return lines (id, label, values at ``days``) as a chart."""
     places = range(len(days))
     curves = tuple(
         Curve(entry=entry, label=label, returns=picked(values, places)) for entry, label, values in lines

@@ -22,7 +22,6 @@ _STYLES = {"passed": "bold cyan", "failed": "bold yellow"}
 
 
 def print_code_board(run: CodeRun) -> None:
-    """Print the table of a run's models and what stands out; a pipe gets it at full width."""
     console, page = stdout(), shown_run(run)
     badges = ", ".join(text for _, text in run_badges(run, page))
     console.print(Text(f"{run.benchmark}  [{badges}]", style="bold"))

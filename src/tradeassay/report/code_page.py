@@ -97,7 +97,6 @@ def _cut(text: str) -> str:
 
 
 def paste_table(run: CodeRun) -> PasteTable:
-    """Return the table of a run's models, to be pasted elsewhere."""
     page = shown_run(run)
     rows = tuple(tuple(map(pasted, (row.head, *row.cells))) for row in page.board.rows)
     words = tuple(f"{text[0].upper()}{text[1:]}." for _, text in run_badges(run, page))
@@ -115,10 +114,7 @@ def pasted(cell: Cell) -> PasteCell:
 def plain_rows(table: Table) -> list[tuple[str, ...]]:
     """Return a table's rows as texts; where some are a paper's, the others say that they are ours."""
     mixed = len({row.ours for row in table.rows}) > 1
+    heads = [f"{'ours: ' if row.ours and mixed else ''}{row.head.text}" for row in table.rows]
     return [
-        (
-            f"{'ours: ' if row.ours and mixed else ''}{row.head.text}",
-            *(cell_shown(cell).text for cell in row.cells),
-        )
-        for row in table.rows
+        (head, *(cell_shown(one).text for one in row.cells)) for head, row in zip(heads, table.rows, strict=True)
     ]

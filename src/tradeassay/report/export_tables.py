@@ -103,7 +103,6 @@ def _float(form: str, rows: Sequence[Iterable[str]], caption: str, label: str, b
 
 
 def _stacked(text: str) -> str:
-    """Return an entry, its interval below it."""
     value, bracket, interval = text.partition(" [")
     if not bracket:
         return tex(text)
@@ -175,7 +174,6 @@ _FOR_PAPERS = ("Return", "Sharpe", "Max", "against")
 
 
 def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
-    """Return the leaderboards of a run, one for each benchmark and setting."""
     if isinstance(source, CodeRun):
         return (paste_table(source),)
     data = source if isinstance(source, RunSummary) else summary_of(source, details=False)

@@ -33,13 +33,11 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
     def place(self, value: float) -> float:
-        """Return where a value falls, in per cent, cut at the ends."""
         width = self.high - self.low
         share = 0.5 if width <= 0 else (value - self.low) / width
         return round(100.0 * min(1.0, max(0.0, share)), 2)
 
     def bar(self, measure: Measure) -> IntervalBar | None:
-        """Return the drawing of one measure, None when it has no value."""
         if measure.value is None:
             return None
         low, high = measure.low, measure.high
@@ -118,13 +116,11 @@ def shown(
 
 
 def in_line(measure: Measure, form: str) -> str:
-    """Return a measure as one text, its interval in parentheses where it has one."""
     made = shown(measure, form)
     return f"{made.text} ({made.interval})" if made.interval else made.text
 
 
 def cell_shown(cell: Cell) -> MeasureShown:
-    """Return an entry of a benchmark's table written out."""
     if cell.measure is None:
         return MeasureShown(text=cell.text)
     value = cell.measure.value

@@ -41,7 +41,6 @@ def terminal(source: Run | RunSummary) -> TerminalReport:
 
 
 def print_leaderboard(source: Run | CodeRun | RunSummary) -> None:
-    """Print the leaderboards on stdout; a pipe gets them at full width."""
     if isinstance(source, CodeRun):
         from tradeassay.report.code_board import print_code_board
 

@@ -59,14 +59,12 @@ def form_of(name: str) -> str:
 
 
 def interval(name: str, measure: Measure) -> str:
-    """Return the interval of a measure of the catalogue, empty when there is none."""
     if measure.low is None or measure.high is None:
         return ""
     return f"{written(measure.low, form_of(name))} to {written(measure.high, form_of(name))}"
 
 
 def difference(value: float | None) -> str:
-    """Return a yearly difference of growth in per cent, with its sign."""
     return written(value, "change")
 
 

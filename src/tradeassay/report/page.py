@@ -145,7 +145,6 @@ class AccountOnPage:
 
     @property
     def measures(self) -> list[str]:
-        """The measures that the account has, as far as they are worth a tile."""
         known = self.agent.measures if self.agent is not None else self.assayed.measures if self.assayed else {}
         return [name for name in TILES if name in known and self.figure(name).value is not None]
 
@@ -158,7 +157,6 @@ class AccountOnPage:
         return shown(self.agent.measures[name].median, numbers.form_of(name), scale)
 
     def spread(self, name: str) -> str:
-        """Return the range over the seeds in words, empty for a single one."""
         if self.agent is None:
             return ""
         found, form = self.agent.measures[name], numbers.form_of(name)

@@ -133,7 +133,6 @@ def write_review_form(form: ReviewForm, path: Path) -> Path:
 
 
 def write_review_html(rated: Rated, path: Path) -> Path:
-    """Write the page of what people said of a form, and return its path."""
     from tradeassay.benchmarks.systrade.tables import review_tables
 
     context = {"tables": tuple(review_tables(rated.board)), "raters": rated.raters}
@@ -168,7 +167,6 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
         return _LEFT + row / max(trail.rows - 1, 1) * (WIDTH - _LEFT - _RIGHT)
 
     def price(row: int) -> float:
-        """Return the close at a row, read between the kept points."""
         place = min(bisect_left(path.rows, row), len(path.rows) - 1)
         if path.rows[place] <= row or place == 0:
             return path.closes[place]

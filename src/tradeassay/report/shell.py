@@ -112,7 +112,6 @@ def script_json(value: object) -> str:
 
 @cache
 def template_text(name: str) -> str:
-    """Return one of our style sheets or scripts."""
     return resources.files("tradeassay.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
 
 

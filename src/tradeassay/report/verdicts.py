@@ -41,7 +41,6 @@ def in_order(assay: Assay) -> list[AgentAssay]:
 
 
 def print_verdicts(assay: Assay) -> None:
-    """Print the verdicts on stdout; a pipe gets them at full width."""
     stdout().print(VerdictBoard(assay))
 
 

@@ -166,7 +166,6 @@ def _told(page: Path, words: Set[str]) -> list[str]:
 
 
 def _writer(page: Path) -> str:
-    """Return the version that a page names as its writer; empty where it names none."""
     said = _WRITER.search(page.read_text(errors="replace"))
     return "" if said is None else said[0].strip()
 
@@ -225,7 +224,6 @@ def verify_paper(
 
 
 def _probed(record: PaperRecord) -> ClaimOutcome:
-    """Let the attackers of a mask that are programs look again."""
     probe = record.probe
     assert probe is not None
     attackers = tuple(dict.fromkeys(row.attacker for row in probe.rows))
@@ -355,6 +353,5 @@ def _opened(pack: re.Match[str]) -> str:
 
 
 def _counted(text: str) -> int:
-    """Return how many runs a page, or a freedom statement, says that there are; 0 where it says nothing."""
     said = _COUNT.search(text)
     return 0 if said is None else int(said[1] or 1)

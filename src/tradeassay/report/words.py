@@ -84,7 +84,6 @@ def cost_line(agent: AgentSummary) -> str:
 
 
 def standing(agent: AgentSummary, cell: CellSummary) -> AgentStanding:
-    """Say how an agent compares with its cell's baseline, as it was recorded."""
     phrase = cell.baseline_phrase
     if agent.result.value is None:
         reason = agent.failure or str(agent.result.reason)
@@ -260,7 +259,6 @@ def until_known(one: AgentFindings) -> str:
 
 
 def arm_standing(arm: ContrastArm, reference: str) -> AgentStanding:
-    """Say how an agent under one setting compares with itself under the reference."""
     if arm.versus is None:
         return AgentStanding("none", "not compared", f"was not compared with {reference}")
     return _told(arm.versus, arm.versus.sentence)

@@ -21,7 +21,7 @@ from tradeassay.arena.web.site import PageWriter
 from tradeassay.core.time import SECOND, FixedClock
 
 
-def test_headers_let_nothing_foreign_run(client):
+def test_headers_let_nothing_foreign_run_and_nothing_is_sent_twice(client):
     script = re.search(r'src="(/static/arena-\w+\.js)"', client.get("/seasons/small/").text)[1]
     for path in ("/seasons/small/", "/seasons/index.json", "/nothing", script, "/health"):
         answer = client.get(path)
@@ -29,9 +29,6 @@ def test_headers_let_nothing_foreign_run(client):
         assert "script-src 'self';" in policy and "default-src 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
     assert "immutable" in client.get(script).headers["cache-control"]
-
-
-def test_what_was_had_is_not_sent_again(client):
     first = client.get("/seasons/small/")
     assert first.headers["cache-control"] == "no-cache" and first.headers["content-encoding"] == "gzip"
     again = client.get("/seasons/small/", headers={"if-none-match": first.headers["etag"]})
@@ -57,14 +54,17 @@ def test_wrong_addresses_are_told_so(client, path):
         assert client.get(missing).status_code == 404 and client.get(missing).json()["detail"]
 
 
-def test_health_is_said_to_people_and_to_programs(client):
+def test_health_outages_and_owners(client):
     assert client.get("/healthz").status_code == 200 and client.get("/healthz").json()["ok"]
     assert "All is well" in client.get("/health").text and "运行状况" in client.get("/health?lang=zh").text
-
-
-def test_a_text_that_no_database_keeps_is_no_outage(client):
     body = {"key": "ta-000000000000-" + "x" * 43, "verdict": "confirm"}
     assert client.post("/api/seasons/%00/items/%00/reviews", json=body).status_code == 404
+    for address, word in (("/seat/", "How your agent stands"), ("/zh/seat/", "您的智能体的状态")):
+        page = client.get(address).text
+        assert word in page and 'name="token"' in page and 'data-field="status"' in page
+        assert all(f'data-{one}="' in page for one in ("waiting", "declined", "registered", "revoked"))
+    assert 'href="/seat/"' in client.get("/seasons/sealed/").text
+    assert 'href="/seat/"' not in client.get("/seasons/small/").text
 
 
 def test_experts_judge_with_their_key_and_no_other(web_feed, tmp_path):
@@ -164,12 +164,3 @@ def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path):
     first, last = sorted((one["text"] for one in heard), key=lambda text: "well" in text)
     assert "arena 'told': database: " in first and "connection refused" in first and "trying again" in first
     assert last == "arena 'told': all is well again" and {one["season"] for one in heard} == {"told"}
-
-
-def test_the_owner_of_an_agent_is_led_to_how_it_stands(client):
-    for address, word in (("/seat/", "How your agent stands"), ("/zh/seat/", "您的智能体的状态")):
-        page = client.get(address).text
-        assert word in page and 'name="token"' in page and 'data-field="status"' in page
-        assert all(f'data-{one}="' in page for one in ("waiting", "declined", "registered", "revoked"))
-    assert 'href="/seat/"' in client.get("/seasons/sealed/").text
-    assert 'href="/seat/"' not in client.get("/seasons/small/").text

@@ -66,10 +66,18 @@ def test_pages_are_in_both_languages_and_escape_what_others_wrote(site, path):
         assert gone == set()  # every address that a page names is a file or a folder of the site
 
 
-def test_the_front_page_leads_to_the_newest_season_and_lists_all(client):
+def test_the_front_page_lists_all_seasons_and_counts_tell_nothing_sealed(client):
     assert 'http-equiv="refresh" content="0; url=/seasons/sealed/"' in client.get("/").text
     assert 'href="/seasons/small/"' in client.get("/seasons/").text
     assert [one["id"] for one in client.get("/seasons/index.json").json()["seasons"]] == ["sealed", "small"]
+    assert re.search(r'tradeassay_slots{season="sealed",status="sealed"} [1-9]', client.get("/metrics").text)
+    made = {"asset": "A", "session": "2022-06-01"}
+    event = SeasonEvent(seq=1, season="s", kind="failed", at="", body={**made, "entry": "x", "action": "HOLD"})
+    assert (public_event(event).kind, public_event(event).body) == ("decided", {**made, "entry": "x"})
+    missed = SeasonEvent(seq=2, season="s", kind="missed", at="", body={**made, "cause": "late", "slots": 1})
+    assert (public_event(missed).kind, public_event(missed).body) == ("closed", made)
+    everybody = SeasonEvent(seq=3, season="s", kind="missed", at="", body={**made, "cause": "no price"})
+    assert public_event(everybody) == everybody
 
 
 def test_the_same_journal_gives_the_same_bytes(web_store, site):
@@ -184,18 +192,7 @@ def test_what_is_not_settled_is_in_no_file_where_outsiders_play(web_store, site,
     assert not any(b"10.0.0.1" in content for content in files(site).values())
 
 
-def test_counts_do_not_tell_how_a_sealed_decision_ended(client):
-    assert re.search(r'tradeassay_slots{season="sealed",status="sealed"} [1-9]', client.get("/metrics").text)
-    made = {"asset": "A", "session": "2022-06-01"}
-    event = SeasonEvent(seq=1, season="s", kind="failed", at="", body={**made, "entry": "x", "action": "HOLD"})
-    assert (public_event(event).kind, public_event(event).body) == ("decided", {**made, "entry": "x"})
-    missed = SeasonEvent(seq=2, season="s", kind="missed", at="", body={**made, "cause": "late", "slots": 1})
-    assert (public_event(missed).kind, public_event(missed).body) == ("closed", made)
-    everybody = SeasonEvent(seq=3, season="s", kind="missed", at="", body={**made, "cause": "no price"})
-    assert public_event(everybody) == everybody
-
-
-def test_headline_table_and_chart_are_of_one_snapshot(site):
+def test_headline_table_and_chart_are_of_one_snapshot_and_failures_are_seen(site):
     whole, part = read(site, f"{HOME}/standings.json"), read(site, f"{HOME}/assets/AAJX/index.json")["standings"]
     for page, data in ((HOME, whole), (f"{HOME}/assets/AAJX", part)):
         text = (site / page / "index.html").read_text()
@@ -207,9 +204,6 @@ def test_headline_table_and_chart_are_of_one_snapshot(site):
     chart = read(site, f"{HOME}/equity.json")
     assert len(chart["days"]) == len(chart["band"]["low"]) == chart["sessions"] + 1
     assert all(low <= high for low, high in zip(chart["band"]["low"], chart["band"]["high"], strict=True))
-
-
-def test_failed_and_missed_decisions_are_seen_as_such(site):
     found = read(site, f"{HOME}/assets/AAJX/index.json")["timeline"]
     assert {act for point in found["points"] for act in point["acts"].values()} >= {"BUY", "failed", "missed"}
     missed = (site / HOME / "assets/AAJX/2022-06-08/index.html").read_text()
@@ -219,7 +213,7 @@ def test_failed_and_missed_decisions_are_seen_as_such(site):
     assert re.search(r"\d+ failed", (site / HOME / "index.html").read_text())
 
 
-def test_a_round_opens_to_prompts_debate_reasons_and_outcome(site):
+def test_rounds_news_and_entries_show_what_is_known(site):
     page = (site / ROUND / "index.html").read_text()
     parts = ("Reasons", "Who said what", "Prompts and answers", "What it was told", "The asset moved")
     assert all(part in page for part in (*parts, "heard &lt;script"))
@@ -229,9 +223,6 @@ def test_a_round_opens_to_prompts_debate_reasons_and_outcome(site):
     asked = "\n".join(found["lines"][line] for line in call["messages"][0]["lines"])
     assert asked.startswith("2022-06-01 <script>") and call["text"].startswith("heard <script>")
     assert len(found["lines"]) == len(set(found["lines"]))
-
-
-def test_news_is_shown_once_at_the_first_session_that_had_it(site):
     found = read(site, f"{HOME}/assets/AAJX/index.json")["timeline"]
     days = [point["session"] for point in found["points"]]
     assert days == sorted(days) and set(found["sessions"]) <= set(days)
@@ -240,9 +231,6 @@ def test_news_is_shown_once_at_the_first_session_that_had_it(site):
     assert all(item["published_at"] <= f"{item['session']}T23:59:59Z" for item in found["news"])
     item = read(site, f"{HOME}/items/{ids[0]}/index.json")
     assert item["item"]["id"] == ids[0] and item["provenances"]
-
-
-def test_an_entry_has_its_place_behaviour_positions_luck_and_memory(site):
     found = read(site, f"{HOME}/entries/trend/index.json")
     assert found["standing"]["entry"] == "trend" and set(found["luck"]) == {"AAJX", "AHVQ"}
     assert {p["asset"] for p in found["positions"]} == {"AAJX", "AHVQ"} and found["memory"]["assets"] == []
@@ -251,6 +239,12 @@ def test_an_entry_has_its_place_behaviour_positions_luck_and_memory(site):
     prices = read(site, f"{HOME}/index.json")["prices"]
     assert [one["asset"] for one in prices] == ["AAJX", "AHVQ"]
     assert all(one["price"] > 0 and one["moved"] is not None for one in prices)
+    shares = read(site, f"{HOME}/split/index.json")["shares"]
+    assert sum(share["value"] for share in shares.values()) == pytest.approx(1.0)
+    found = read(site, f"{HOME}/published/index.json")
+    ours = [one for figure in found["figures"] for one in figure["ours"]]
+    assert found["second_hand"] and ours
+    assert all(one["comparable"] is False and "our data is synthetic" in one["reasons"] for one in ours)
 
 
 def test_trades_add_up_to_the_account(snapshot):
@@ -265,15 +259,6 @@ def test_trades_add_up_to_the_account(snapshot):
         assert sum(one.fees for one in trades.newest) == pytest.approx(trades.fees, abs=1e-9)
     assert snapshot.trades(BASELINE).won.value is None  # it never sells
     assert (snapshot.trades("one-a").won.n or 0) > 3
-
-
-def test_the_variance_is_split_and_published_figures_are_marked(site):
-    shares = read(site, f"{HOME}/split/index.json")["shares"]
-    assert sum(share["value"] for share in shares.values()) == pytest.approx(1.0)
-    found = read(site, f"{HOME}/published/index.json")
-    ours = [one for figure in found["figures"] for one in figure["ours"]]
-    assert found["second_hand"] and ours
-    assert all(one["comparable"] is False and "our data is synthetic" in one["reasons"] for one in ours)
 
 
 def test_a_filter_narrows_the_standings_and_keeps_the_baseline(web_store):
@@ -317,16 +302,6 @@ def test_a_stalled_season_is_never_shown_as_live(web_store, site, tmp_path, monk
             db.execute(delete(workers).where(workers.c.worker == "w"))
 
 
-def test_every_page_that_changes_has_a_version_that_is_its_own(site):
-    now = read(site, f"{HOME}/now.json")
-    some = {"/seasons/small/", "/zh/seasons/small/entries/one-a/", "/seasons/small/assets/AAJX/"}
-    assert some <= now["pages"].keys()
-    assert not any("2022-" in path or "/items/" in path for path in now["pages"])
-    for path, version in now["pages"].items():
-        assert f'data-version="{version}"' in (site / path[1:] / "index.html").read_text()
-    assert len(json.dumps(now)) < 3000
-
-
 def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own():
     season = make_season()
     twice = msgspec.structs.replace(
@@ -360,7 +335,7 @@ def test_stated_confidence_is_counted_as_the_rounds_came_out(site):
         assert ('id="calibration"' in (site / f"{HOME}/entries/{entry}/index.html").read_text()) == shown
 
 
-def test_the_atom_feed_tells_what_is_settled_and_leads_to_it(site):
+def test_feed_robots_and_versions(site):
     feedparser = pytest.importorskip("feedparser")
     for season in ("small", "sealed"):
         feed = feedparser.parse((site / f"seasons/{season}/feed.xml").read_bytes(), sanitize_html=False)
@@ -377,15 +352,19 @@ def test_the_atom_feed_tells_what_is_settled_and_leads_to_it(site):
         page = (site / f"seasons/{season}/index.html").read_text()
         assert 'type="application/atom+xml" title=' in page and f'href="/seasons/{season}/feed.xml"' in page
     assert "<script>" not in (site / "seasons/small/feed.xml").read_text()
-
-
-def test_robots_may_read_the_pages_and_not_the_doors(site):
     from urllib.robotparser import RobotFileParser
 
     robots = RobotFileParser()
     robots.parse((site / "robots.txt").read_text().splitlines())
     assert robots.can_fetch("*", "/seasons/small/") and robots.can_fetch("*", "/zh/seasons/small/feed/")
     assert not any(robots.can_fetch("*", path) for path in ("/agents/me/packet", "/api/openapi.json", "/metrics"))
+    now = read(site, f"{HOME}/now.json")
+    some = {"/seasons/small/", "/zh/seasons/small/entries/one-a/", "/seasons/small/assets/AAJX/"}
+    assert some <= now["pages"].keys()
+    assert not any("2022-" in path or "/items/" in path for path in now["pages"])
+    for path, version in now["pages"].items():
+        assert f'data-version="{version}"' in (site / path[1:] / "index.html").read_text()
+    assert len(json.dumps(now)) < 3000
 
 
 def test_between_closes_accounts_are_shown_as_provisional_where_nobody_outside_plays(web_store, site, tmp_path):

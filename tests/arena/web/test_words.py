@@ -32,9 +32,6 @@ def test_the_librarys_reasons_are_translated_and_unknown_ones_kept():
     assert words("zh").reason("something new") == "something new"
     assert words("en").reason("no settled session") == "no settled session"
     assert words("zh").reason(None) == ""
-
-
-def test_reasons_of_several_clauses_are_translated():
     nested = "the bar was doubted: 9 is +80% from the close before, 5; 40% is the limit"
     assert words("zh").reason(nested).isascii() is False and "close" not in words("zh").reason(nested)
     said = words("zh").reason("number '7' is not in the source; something new; name 'X' is not in the source")

@@ -118,7 +118,15 @@ def read_round(store: Store, season: Season, asset: str, session: str, *, sealed
         made: dict[int, list[Shown]] = {row.id: [] for row in rows}
         known: dict[str, int] = {}  # every line of every prompt, once
         for row in db.execute(CALLS, {"slots": list(made)}):
-            made[row.slot].append(_call(row, known))
+            call = read_call(row)  # word for word
+            asked, reply = _ASKED.decode(call.request), _ANSWERED.decode(call.reply)
+            messages = []
+            for said in asked.messages:
+                places = [known.setdefault(line, len(known)) for line in said.text.split("\n")]
+                messages.append({"role": said.role, "lines": places})
+            told = {"number": call.number, "purpose": call.purpose, "messages": messages, "text": reply.text}
+            told |= {"tool_calls": reply.calls, "usage": reply.usage, "error": reply.error}
+            made[row.slot].append(told)
     order = {entry.id: place for place, entry in enumerate(season.everyone)}
     read = [(row, read_slot(row)) for row in sorted(rows, key=lambda row: order[row.entry])]
     return {
@@ -139,24 +147,6 @@ def read_round(store: Store, season: Season, asset: str, session: str, *, sealed
             for row, slot in read
         ],
         "lines": tuple(known),
-    }
-
-
-def _call(row: Any, known: dict[str, int]) -> Shown:
-    """Return a question to a model, word for word, and the answer."""
-    call = read_call(row)
-    asked, reply = _ASKED.decode(call.request), _ANSWERED.decode(call.reply)
-    return {
-        "number": call.number,
-        "purpose": call.purpose,
-        "messages": [
-            {"role": one.role, "lines": [known.setdefault(line, len(known)) for line in one.text.split("\n")]}
-            for one in asked.messages
-        ],
-        "text": reply.text,
-        "tool_calls": reply.calls,
-        "usage": reply.usage,
-        "error": reply.error,
     }
 
 

@@ -42,7 +42,6 @@ class _Played:
 
     @property
     def value(self) -> float | None:
-        """Its cumulative return, where it decided often enough to have one."""
         return self.standing.measures["CR"].value
 
 

@@ -129,7 +129,6 @@ def opened_season(
 
 
 def badges_of(season: Season) -> SeasonBadges:
-    """Return what a reader must know before believing a number of a season."""
     kinds = {_kind(name) for name in {asset.dataset for asset in season.assets}}
     data: Origin = "synthetic" if "synthetic" in kinds else "real" if kinds == {"real"} else "unknown"
     return SeasonBadges(

@@ -165,7 +165,6 @@ class SeasonSnapshot:
 
     @cached_property
     def luck(self) -> dict[str, dict[str, Measure]]:
-        """Where the entries lie among random traders: asset -> entry."""
         return {
             asset.symbol: luck_percentiles(self.lines, asset.symbol, self.season.fee_on)
             for asset in self.season.assets
@@ -173,11 +172,9 @@ class SeasonSnapshot:
 
     @cached_property
     def first_day(self) -> dict[str, dict[str, str]]:
-        """What every entry did on each asset's first counted session."""
         return first_day(self.lines)
 
     def trades(self, entry: str) -> EntryTrades:
-        """Return an entry's trades in the sessions that count and are settled."""
         cash, mine = self.season.cash, [line for line in self.lines.values() if line.entry == entry]
         found = [trade for line in mine for trade in _trades(line, cash)]
         found.sort(key=lambda one: (one.closed or "9", one.opened, one.asset), reverse=True)

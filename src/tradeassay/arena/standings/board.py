@@ -231,7 +231,6 @@ RUIN = "everything is lost"
 
 
 def ruined_at(path: Floats) -> int | None:
-    """Return the number of the session in which an account lost everything, None where it never did."""
     lost = np.flatnonzero(path <= -1.0)
     return int(lost[0]) if lost.size else None
 

@@ -25,7 +25,6 @@ DRAWS = 1000
 
 
 def luck_percentiles(lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: Fee) -> dict[str, Measure]:
-    """Return every entry's percentile among random accounts on one asset."""
     found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
     if not found:
         return {}

@@ -290,7 +290,6 @@ def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
 
 
 def first_day(lines: Mapping[tuple[str, str], EntrySeries]) -> dict[str, dict[str, str]]:
-    """Return what every entry did on each asset's first counted session: asset -> entry -> action."""
     found: dict[str, dict[str, str]] = {}
     opening: dict[str, str] = {}
     for line in lines.values():

@@ -302,7 +302,6 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[BoardRow, ...]:
-    """Return the standings written out; intervals of a column share a scale."""
     measures = {
         name: [row.excess if name == "excess" else row.measures[name] for row in board.rows] for name in COLUMNS
     }
@@ -379,7 +378,6 @@ def names_of(words: PageWords, season: Season) -> dict[str, str]:
 
 
 def looks(season: Season) -> dict[str, LineStyle]:
-    """Return everybody's line, which depends on the season alone."""
     return styles([entry.id for entry in season.everyone], BASELINE)
 
 
@@ -391,7 +389,6 @@ def shares(words: PageWords, found: Behaviour) -> dict[str, MeasureShown]:
 
 
 def divergence(actions: dict[str, dict[str, str]], entries: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return how many of the entries did what on each asset's first day."""
     wanted = set(entries)
     found: dict[str, dict[str, int]] = {}
     for asset, by_entry in sorted(actions.items()):
@@ -428,7 +425,6 @@ def money(value: float | None, signed: bool = False) -> str:
 
 
 def when(text: str | None) -> str:
-    """Return a moment as people write it, to the minute, in UTC."""
     if not text or len(text) < 16 or text[10] != "T":
         return text or ""
     return f"{text[:10]} {text[11:16]} UTC"

@@ -195,7 +195,6 @@ class Player:
         self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
 
     def start(self, come: Callable[[], bool] = lambda: True) -> None:
-        """Begin, once somebody has ``come``."""
         self._come = come
         self._thread.start()
 

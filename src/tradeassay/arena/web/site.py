@@ -141,18 +141,18 @@ def render_front(store: Store) -> Files:
     found = [season for id in season_ids(store) if (season := read_season(store, id)) is not None]
     facts = tuple(facts_of(season, badges_of(season), progress_of(store, season)) for season in found)
     for language in LANGUAGES:
-        listed = Page("seasons/", "seasons", {"seasons": facts}, {"seasons": facts})
-        yield from _files(language, "", listed, None)
-        yield from _files(language, "", Page("seat/", "seat", {}), None)
         leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
-        yield from _files(language, "", Page("", "seasons", {"seasons": facts, "leads_to": leads_to}), None)
+        for page in (
+            Page("seasons/", "seasons", {"seasons": facts}, {"seasons": facts}),
+            Page("seat/", "seat", {}),
+            Page("", "seasons", {"seasons": facts, "leads_to": leads_to}),
+        ):
+            yield from _files(language, "", page, None)
         yield f"{_prefix(language)}/404.html".lstrip("/"), render_page(language, "error", {}).encode()
     for name in (*_SHELL, *_OWN):
         yield static_address(name).lstrip("/"), _static(name)
-    yield "robots.txt", _ROBOTS
-
-
-_ROBOTS = b"User-agent: *\nDisallow: /agents\nDisallow: /api\nDisallow: /health\nDisallow: /metrics\n"
+    hidden = "".join(f"Disallow: /{path}\n" for path in ("agents", "api", "health", "metrics"))
+    yield "robots.txt", f"User-agent: *\n{hidden}".encode()
 
 
 def atom(state: SeasonSnapshot) -> str:

@@ -26,7 +26,6 @@ class PageWords:
         return text.format(**values) if values else text
 
     def maybe(self, key: str, otherwise: str) -> str:
-        """Return a text, or ``otherwise`` where the catalogue has none."""
         return self._said.get(key, otherwise)
 
     def kind(self, architecture: str) -> str:
