@@ -74,7 +74,7 @@ class Market:
     def closes(self, asset: Asset, session: str, *, dividends: bool) -> dict[str, object]:
         return {}
 
-    def forget(self, asset: Asset, session: str) -> None:
+    def forget(self, asset: Asset) -> None:
         pass
 
 

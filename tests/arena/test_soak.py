@@ -136,7 +136,7 @@ class World:
         told = {day: self.said(asset.symbol, day) for day in self.days[max(place - 40, 0) : place + 1]}
         return {day: Close(close=value, adjusted=value) for day, value in told.items()}
 
-    def forget(self, asset, session) -> None:
+    def forget(self, asset) -> None:
         pass
 
 

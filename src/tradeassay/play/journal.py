@@ -22,7 +22,6 @@ from tradeassay.core.events import (
     STEP_DECODER,
     TURN_DECODER,
     BorrowCharged,
-    Event,
     Filled,
     InterestCharged,
     JournalRecord,
@@ -199,103 +198,66 @@ def series_from_records(
     a return of zero. An order is refused, once, in the session that placed it (its id begins with that step),
     whether all or part of it was refused, and whenever that happened. Raises
     :class:`~tradeassay.core.errors.LedgerError` when the journal breaks an accounting identity."""
-    steps = _Steps()
+    initial = float("nan")
+    sessions: list[str] = []
+    rows: list[tuple[float, ...]] = []
+    hhi: list[float] = []
+    refused: list[set[str]] = []
+    placed: dict[str, set[str]] = {}  # where the refusals of an order count: one that waited is refused later
+    reasons: set[tuple[str, str]] = set()
+    failures: Counter[str] = Counter()
     for ledger, record in Ledger.steps(records):
-        steps.add(ledger, record)
-    n = len(steps.sessions)
-    table = np.array(steps.rows, dtype=np.float64).reshape(n, 7)
+        events, decision = record.opening + record.events, record.decision
+        failed = decision.status == "failed"
+        orders = () if failed else decision.orders
+        here: set[str] = set()
+        refused.append(here)
+        placed |= dict.fromkeys((f"{record.step}.{place}" for place in range(len(orders))), here)
+        traded, costs = [], 0.0
+        for event in events:
+            if isinstance(event, Filled):
+                traded.append(abs(event.quantity * event.price * event.multiplier))
+                costs += event.fee + event.tax
+            elif isinstance(event, BorrowCharged | InterestCharged):
+                costs -= event.cash
+            elif isinstance(event, Rejected | Trimmed) and event.reason != "no_change":
+                home = placed.get(event.order_id)
+                if (
+                    home is not None
+                ):  # nobody's order says nothing about the agent's conduct; verification reports it
+                    home.add(event.order_id)
+                    reasons.add((event.order_id, event.reason))
+        initial = ledger.deposit.cash
+        sessions.append(record.session)
+        idle = not failed and not orders
+        rows.append((ledger.nav(), ledger.cash, plain_sum(traded), costs, len(orders), idle, failed))
+        values = np.array([held.quantity * held.mark * held.multiplier for held in ledger.holdings.values()])
+        hhi.append(float(concentration(values)))
+        failures.update(failure.kind for failure in decision.failures)
+    if not failure and not rows:
+        failure = "nothing was recorded"
+    elif not failure and all(row[6] for row in rows):
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(failures.items()))
+        failure = f"no usable answer in any of {len(rows)} sessions" + (f" ({kinds})" if kinds else "")
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), 7)
     return EpisodeSeries(
-        sessions=tuple(steps.sessions),
-        nav=np.array([steps.initial, *table[:, 0]]),
+        sessions=tuple(sessions),
+        nav=np.array([initial, *table[:, 0]]),
         cash=table[:, 1].copy(),
         traded=table[:, 2].copy(),
         costs=table[:, 3].copy(),
-        hhi=np.array(steps.hhi),
+        hhi=np.array(hhi),
         orders=table[:, 4].astype(np.int64),
-        rejected=np.array([len(orders) for orders in steps.refused], dtype=np.int64),
+        rejected=np.array([len(orders) for orders in refused], dtype=np.int64),
         abstained=table[:, 5] > 0,
         failed=table[:, 6] > 0,
         periods_per_year=periods_per_year,
         index=None if index is None else np.asarray(index, dtype=np.float64),
         index_note=index_note,
-        rejections=dict(sorted(steps.rejections.items())),
-        failures=dict(sorted(steps.failures.items())),
-        failure=failure or _why_failed(steps),
+        rejections=dict(sorted(Counter(reason for _, reason in reasons).items())),
+        failures=dict(sorted(failures.items())),
+        failure=failure or None,
     )
-
-
-class _Steps:
-    """What is collected while a journal is replayed."""
-
-    def __init__(self) -> None:
-        self.initial = float("nan")
-        self.sessions: list[str] = []
-        self.rows: list[tuple[float, ...]] = []
-        self.hhi: list[float] = []
-        self.refused: list[set[str]] = []
-        self._placed: dict[str, set[str]] = {}
-        self._reasons: set[tuple[str, str]] = set()
-        self.rejections: Counter[str] = Counter()
-        self.failures: Counter[str] = Counter()
-
-    def add(self, ledger: Ledger, record: StepRecord) -> None:
-        events = record.opening + record.events
-        decision = record.decision
-        failed = decision.status == "failed"
-        orders = () if failed else decision.orders
-        self._refusals([f"{record.step}.{place}" for place in range(len(orders))], events)
-        self.initial = ledger.deposit.cash
-        self.sessions.append(record.session)
-        self.rows.append(
-            (
-                ledger.nav(),
-                ledger.cash,
-                plain_sum(abs(e.quantity * e.price * e.multiplier) for e in events if isinstance(e, Filled)),
-                _costs(events),
-                len(orders),
-                not failed and not orders,
-                failed,
-            )
-        )
-        values = np.array([held.quantity * held.mark * held.multiplier for held in ledger.holdings.values()])
-        self.hhi.append(float(concentration(values)))
-        self.failures.update(failure.kind for failure in decision.failures)
-
-    def _refusals(self, placed: Iterable[str], events: Iterable[Event]) -> None:
-        """Count refused orders where they were placed: one that waited may be refused in a later session."""
-        here: set[str] = set()
-        self.refused.append(here)
-        self._placed |= dict.fromkeys(placed, here)
-        for event in events:
-            if not isinstance(event, Rejected | Trimmed) or event.reason == "no_change":
-                continue
-            home = self._placed.get(event.order_id)
-            if home is None:  # nobody's order: verification reports it; it says nothing about the agent's conduct
-                continue
-            home.add(event.order_id)
-            if (event.order_id, event.reason) not in self._reasons:
-                self._reasons.add((event.order_id, event.reason))
-                self.rejections[event.reason] += 1
-
-
-def _costs(events: Iterable[Event]) -> float:
-    total = 0.0
-    for event in events:
-        if isinstance(event, Filled):
-            total += event.fee + event.tax
-        elif isinstance(event, BorrowCharged | InterestCharged):
-            total -= event.cash
-    return total
-
-
-def _why_failed(steps: _Steps) -> str | None:
-    n = len(steps.sessions)
-    if n == 0:
-        return "nothing was recorded"
-    if not all(row[6] for row in steps.rows):
-        return None
-    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(steps.failures.items()))
-    return f"no usable answer in any of {n} sessions" + (f" ({kinds})" if kinds else "")
 
 
 @dataclass(frozen=True, slots=True)

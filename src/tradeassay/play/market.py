@@ -26,7 +26,7 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import ENCODER, Event, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.time import parse_day
-from tradeassay.core.view import Field, Floats, Ints, MarketView, SessionBars
+from tradeassay.core.view import Floats, Ints, MarketView, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -86,9 +86,6 @@ RANKING_SESSIONS = 60
 """Completed sessions before the first one over which ``IDX:20`` ranks names by the money traded in them."""
 
 
-_MONEY: tuple[Field, Field] = ("close", "volume")
-
-
 class DatedView(MarketView, Protocol):
     """A view that also knows which names have left the exchange."""
 
@@ -135,7 +132,8 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
         words = f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start"
         raise UserError(words, hint="ask for fewer names, or use another data set")
     amount = first.bars("amount", RANKING_SESSIONS, adjust="none")
-    closes, volumes = (first.bars(field, RANKING_SESSIONS, adjust="none") for field in _MONEY)
+    closes = first.bars("close", RANKING_SESSIONS, adjust="none")
+    volumes = first.bars("volume", RANKING_SESSIONS, adjust="none")
     money = np.nan_to_num(np.where(np.isnan(amount), closes * volumes, amount), nan=0.0)
     traded: Floats = np.median(money, axis=0) if len(money) else np.zeros(len(first.symbols))
     order = np.argsort(-traded[choice.columns], kind="stable")[: name.size]
@@ -209,12 +207,9 @@ class Market:
         venue = venues.get(config.venue)
         self.venue = venue.limited(max_weight=config.max_weight, max_positions=config.max_positions)
         self.rows: range = snapshot.rows(config.first, config.last)
-        self.rules: Rules = self.venue.rules(
-            benchmark_index=config.index, day=str(snapshot.sessions[self.rows.start])
-        )
-        self.sessions: tuple[str, ...] = tuple(
-            str(day) for day in snapshot.sessions[self.rows.start : self.rows.stop]
-        )
+        days = snapshot.sessions[self.rows.start : self.rows.stop]
+        self.sessions: tuple[str, ...] = tuple(str(day) for day in days)
+        self.rules: Rules = self.venue.rules(benchmark_index=config.index, day=self.sessions[0])
         self._phase = MOMENTS[config.decide]
         first, view = snapshot.at(self.rows[0], "pre_open"), snapshot.at(self.rows[-1], "close")
         self._universe = Universe(config.universe, first)
