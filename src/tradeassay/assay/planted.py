@@ -220,7 +220,10 @@ def weights_of(
     if plant in ("timing", "dates"):
         # Whoever knows the days by heart times them as well as one who knows more, until they are masked.
         known = 0.5 if masked and plant == "dates" else config.foresight
-        return _equal(chance, world) * _invested(world, known, rng)[:, None]
+        # Knowledge, not a leak: it is taken from what happened, whatever the future is rewritten to.
+        rises = world.happened.mean(axis=1) > 0.0
+        right = rng.random(world.sessions) < known
+        return _equal(chance, world) * np.where(rises == right, 1.0, 0.2)[:, None]
     if plant == "style":
         return _equal(_top(world.exposures[:, _MOMENTUM], held), world)
     knowledge: list[tuple[Floats, float]] = []
@@ -232,7 +235,14 @@ def weights_of(
         knowledge.append((world.returns, config.leak))
     if plant == "memorising" and not masked:
         knowledge.append((np.broadcast_to(world.happened.sum(axis=0), world.returns.shape), config.memory))
-    return _equal(_filled(knowledge, chance, held), world)
+    # The best by each kind of knowledge, then those of chance that are not among them.
+    rows = np.empty_like(chance)
+    tops = [_top(score, round(share * held)) for score, share in knowledge]
+    for row in range(chance.shape[0]):
+        known_names = list(dict.fromkeys(int(name) for top in tops for name in top[row]))
+        rest = [int(name) for name in chance[row] if int(name) not in set(known_names)]
+        rows[row] = (known_names + rest)[:held]
+    return _equal(rows, world)
 
 
 def _passive(plant: Plant, world: PlantedWorld) -> Floats:
@@ -249,16 +259,6 @@ def _passive(plant: Plant, world: PlantedWorld) -> Floats:
     grown = np.where(np.isfinite(grown), grown, 0.0)
     weights: Floats = grown / grown.sum(axis=1, keepdims=True)
     return 0.5 * weights if plant == "half-equal" else weights
-
-
-def _invested(world: PlantedWorld, foresight: float, rng: np.random.Generator) -> Floats:
-    """Return a share invested that is higher before the market rises more often than not.
-
-    What it knows is knowledge, not a leak: it is taken from what happened, whatever the future is rewritten to.
-    """
-    rises = world.happened.mean(axis=1) > 0.0
-    right = rng.random(world.sessions) < foresight
-    return np.where(rises == right, 1.0, 0.2)
 
 
 def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int) -> Floats:
@@ -288,17 +288,6 @@ def _by_chance(world: PlantedWorld, rng: np.random.Generator, held: int, every: 
 
 def _top(score: Floats, count: int) -> Ints:
     return np.asarray(np.argsort(-score, axis=1, kind="stable")[:, :count], dtype=np.int64)
-
-
-def _filled(knowledge: list[tuple[Floats, float]], chance: Ints, held: int) -> Ints:
-    """Return the names held: the best by each kind of knowledge, then those of chance that are not among them."""
-    rows = np.empty_like(chance)
-    tops = [_top(score, round(share * held)) for score, share in knowledge]
-    for row in range(chance.shape[0]):
-        known = list(dict.fromkeys(int(name) for top in tops for name in top[row]))
-        rest = [int(name) for name in chance[row] if int(name) not in set(known)]
-        rows[row] = (known + rest)[:held]
-    return rows
 
 
 def _equal(picks: Ints, world: PlantedWorld) -> Floats:

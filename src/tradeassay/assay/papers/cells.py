@@ -135,11 +135,6 @@ class Attributed:
                 self.reason = str(error.message)
         return self._found[folder].get(line.scores.episodes[0])
 
-    def selection(self, line: Line) -> float | None:
-        """Return an agent's selection, the median over its seeds."""
-        known = self.of(line)
-        return None if known is None or "selection" not in known.linked else known.linked["selection"].median.value
-
 
 # Beside every paper
 

@@ -223,7 +223,9 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
     reasons: list[str] = []
     figures = [one for one in ktdfin.published().figure if one.measure == "total_return"]
     for group in groups:
-        chosen = {line.name: value for line in group.lines if (value := parts.selection(line)) is not None}
+        linked = {line.name: known.linked for line in group.lines if (known := parts.of(line)) is not None}
+        medians = {name: one["selection"].median.value for name, one in linked.items() if "selection" in one}
+        chosen = {name: value for name, value in medians.items() if value is not None}
         rows = []
         for line in group.lines:
             nobody = _ONLY_MODELS if line.model is None else ()
