@@ -23,9 +23,8 @@ from pathlib import Path
 
 from machine import conditions
 from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import BacktestJob, read_result, sandbox_config, sandbox_job
+from tradeassay.code.backtrader import BacktestJob, fed_backtests, read_result, sandbox_config, sandbox_job
 from tradeassay.code.bars import make_bars
-from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import SandboxPool
 

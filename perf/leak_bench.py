@@ -24,8 +24,8 @@ import scipy
 
 import tradeassay
 from leak_cases import LongLine, guard_objects, held_out, load_long_bench, measure_long, paper_rules
-from tradeassay.code.lookahead.advice import source_advice
 from tradeassay.code.lookahead.bench import BenchLine, bench_columns, load_bench, measure_bench
+from tradeassay.code.program_source import source_advice
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -123,14 +123,8 @@ class Pool:
         if secret is not None:
             refuse_bad_secret(secret)
         require_code_extra()
-        self._rule = _Chunk(
-            task="",
-            answers=(),
-            framework=framework,
-            judge=judge,
-            secret=secret or draw_secret(),
-            config=config or RewardConfig(),
-        )
+        config, secret = config or RewardConfig(), secret or draw_secret()
+        self._rule = _Chunk(task="", answers=(), framework=framework, judge=judge, secret=secret, config=config)
         self._workers = cores() if workers is None and executor != "ray" else workers
         self._performing = make_executor(executor, entry=ENTRY, workers=self._workers)
         self._stack = ExitStack()
@@ -303,9 +297,8 @@ def batch(
     """
     _refuse_no_list(programs)
     many = max(1, min(cores(), len(programs))) if workers is None and executor != "ray" else workers
-    with Pool(
-        judge=judge, framework=framework, config=config, secret=secret, workers=many, executor=executor
-    ) as pool:
+    pool = Pool(judge=judge, framework=framework, config=config, secret=secret, workers=many, executor=executor)
+    with pool:
         return pool.batch(programs, tasks)
 
 
@@ -340,14 +333,6 @@ _OPENED: list[JobExecutor] = []
 """The sandbox of this process: opening one takes a second, so that it stays open for the next batch."""
 
 
-def _sandbox() -> JobExecutor:
-    if not _OPENED:
-        stack = ExitStack()
-        atexit.register(stack.close)
-        _OPENED.append(stack.enter_context(open_code_executor(1)))
-    return _OPENED[0]
-
-
 def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
     """Score one chunk; what the executors call."""
     chunk = msgspec.json.decode(payload, type=_Chunk)
@@ -355,24 +340,20 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
     given = pickle.loads(chunk.markets) if chunk.markets else {}  # from a worker of this pool
     SHARED_DRAWS.take(given)
     SHARED_DRAWS.fresh()  # what others drew here is not for this pool
+    if not _OPENED:
+        stack = ExitStack()
+        atexit.register(stack.close)
+        _OPENED.append(stack.enter_context(open_code_executor(1)))
+    how: Any = {"config": chunk.config, "framework": chunk.framework, "secret": chunk.secret}
     done: list[tuple[int, ScoredAnswer]] = []
     known: dict[str, ScoredAnswer] = {}  # a model that is sure of itself writes one program many times
     for place, source in chunk.answers:
         if stopping():
             break
         if source not in known:
-            found: Any = reward(
-                task,
-                source,
-                chunk.judge,
-                executor=_sandbox(),
-                config=chunk.config,
-                framework=chunk.framework,
-                secret=chunk.secret,
-            )
-            known[source] = ScoredAnswer(
-                value=found.value, outcome=found.outcome, parts=found.parts, reason=found.reason
-            )
+            found: Any = reward(task, source, chunk.judge, executor=_OPENED[0], **how)
+            told = {"outcome": found.outcome, "parts": found.parts, "reason": found.reason}
+            known[source] = ScoredAnswer(value=found.value, **told)
         done.append((place, known[source]))
         tick(1)
     drawn = SHARED_DRAWS.fresh()

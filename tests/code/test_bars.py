@@ -1,7 +1,6 @@
 """Bars that strategies are run on: the same for ever, whole, and of the kind that the market's name says."""
 
 import hashlib
-import time
 
 import numpy as np
 import pytest
@@ -102,22 +101,6 @@ def test_markets_are_what_they_are_called():
     many = make_bars("crypto", "1d", 3, 1500)
     related = np.corrcoef([np.diff(np.log(feed["close"])) for feed in many.feeds.values()])
     assert (related[np.triu_indices(3, 1)] > 0.4).all()
-
-
-def test_making_bars_is_quick():
-    make_bars("us", "1d", 1, 10, 1)
-    before = time.process_time()
-    make_bars("us", "1d", 1, 1500, 987_654)
-    assert time.process_time() - before < 0.05
-
-
-def test_columns_there_and_back():
-    bars = make_bars("us", "1d", 2, 30)
-    columns = bars.columns()
-    assert list(columns)[:2] == ["A/time", "A/open"]
-    again = bars.with_columns(columns)
-    assert again.assets == ("A", "B")
-    assert again.timeframe == "1d"
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,12 @@ import pytest
 
 from tradeassay.account.backtrader import BrokerTerms
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
-from tradeassay.code.backtrader import BacktestJob, read_result
+from tradeassay.code.backtrader import BacktestJob, read_fed, read_result
 from tradeassay.code.bars import make_bars
 from tradeassay.code.evaluation import backtest_stage, compile_failure, trade_stage
 from tradeassay.code.frames import read_result as read_frame
 from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES
 from tradeassay.code.judges.decisions import compare_decisions, decision_events
-from tradeassay.code.lookahead.feed import read_fed
 from tradeassay.code.submission import Submission
 from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import ModelReply

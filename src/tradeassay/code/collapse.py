@@ -36,14 +36,26 @@ def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | No
     tree = parses(source)
     if tree is None:
         return None
-    own = _own_names(tree)
+    own, imported = set[str](), set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.arg):
+            own.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            own |= {node.name, f"self.{node.name}"}
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            own.add(f"self.{node.attr}")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            imported |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    own -= imported | _API | {"self"} | {f"self.{name}" for name in _API}
     try:
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[0] if node.body else None
-                if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                    if isinstance(first.value.value, str):
-                        node.body = node.body[1:] or [ast.Pass()]
+                words = first.value if isinstance(first, ast.Expr) else None
+                if isinstance(words, ast.Constant) and isinstance(words.value, str):
+                    node.body = node.body[1:] or [ast.Pass()]
         shaped = ast.fix_missing_locations(_Shaper(own, tell_apart).visit(tree))
         return tuple(line.strip() for line in ast.unparse(shaped).splitlines() if line.strip())
     except RecursionError:
@@ -109,23 +121,6 @@ class _Shaper(ast.NodeTransformer):
         return None if node.value is None else ast.Assign(targets=[node.target], value=node.value)
 
 
-def _own_names(tree: ast.Module) -> set[str]:
-    own: set[str] = set()
-    imported: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            own.add(node.id)
-        elif isinstance(node, ast.arg):
-            own.add(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            own |= {node.name, f"self.{node.name}"}
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            own.add(f"self.{node.attr}")
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            imported |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return own - imported - _API - {"self"} - {f"self.{name}" for name in _API}
-
-
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
     """When programs count as one, and when that is a collapse. ``similarity``: two programs are one when they
     share this part of their statements (multiset Jaccard of shaped lines; 1 = equal shapes). ``share`` and
@@ -170,11 +165,6 @@ def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) 
     unreadable = tuple(task for task in sorted(programs) if task not in shaped)
     lost = len(programs) >= config.least and len(unreadable) > config.unreadable * len(programs)
     reason = f"{len(unreadable)} of {len(programs)} programs cannot be read" if lost else ""
-    if not shaped:
-        reason = reason or "there is no program that can be read"
-        return CollapseReport(
-            tasks=0, clusters=(), largest_share=None, collapsed=lost, unreadable=unreadable, reason=reason
-        )
     clusters = []
     for members in _groups(shaped, programs, config.similarity):
         common = Counter(shaped[task] for task in sorted(members)).most_common(1)[0][0]
@@ -182,14 +172,15 @@ def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) 
         share = len(members) / len(shaped)
         clusters.append(ProgramCluster(shape=shape, tasks=tuple(sorted(members)), share=share))
     clusters.sort(key=lambda cluster: (-len(cluster.tasks), cluster.tasks))
-    largest = clusters[0]
+    largest = clusters[0] if clusters else None
+    alike = largest is not None and len(largest.tasks) >= config.least and largest.share >= config.share
     return CollapseReport(
         tasks=len(shaped),
         clusters=tuple(clusters),
-        largest_share=largest.share,
-        collapsed=lost or (len(largest.tasks) >= config.least and largest.share >= config.share),
+        largest_share=None if largest is None else largest.share,
+        collapsed=lost or alike,
         unreadable=unreadable,
-        reason=reason,
+        reason=reason or ("" if shaped else "there is no program that can be read"),
     )
 
 

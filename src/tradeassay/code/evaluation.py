@@ -8,7 +8,16 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.code.backtrader import Backtest, BacktestJob, Trick, terms_of
+from tradeassay.code.backtrader import (
+    POINTERS,
+    SCORED_FED,
+    Backtest,
+    BacktestJob,
+    Trick,
+    fed_backtests,
+    fed_together,
+    terms_of,
+)
 from tradeassay.code.bars import TaskBars, bars_per_session
 from tradeassay.code.checks import (
     PASSED,
@@ -32,7 +41,6 @@ from tradeassay.code.judges.decisions import (
 )
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.markets import SHARED_DRAWS, DrawConfig, DrawnAgain, JudgedMarket, Judging, drawn_bars
-from tradeassay.code.lookahead.feed import POINTERS, SCORED_FED, fed_backtests, fed_together
 from tradeassay.code.lookahead.grow import LeakRecord
 from tradeassay.code.lookahead.grow_frames import (
     AWAY,

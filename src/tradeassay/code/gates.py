@@ -32,10 +32,9 @@ from tradeassay.code.checks import (
     to_junit,
     to_sarif,
 )
-from tradeassay.code.lookahead.advice import source_advice
 from tradeassay.code.lookahead.grow import Growth, LeakConfig, probe_speed
 from tradeassay.code.lookahead.trace import Columns, Flags, first_difference
-from tradeassay.code.program_source import LONGEST_SOURCE, read_source
+from tradeassay.code.program_source import LONGEST_SOURCE, read_source, source_advice
 from tradeassay.code.semantics.interpreter import Semantics
 from tradeassay.code.semantics.pins import Pins
 from tradeassay.code.submission import (

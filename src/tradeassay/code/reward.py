@@ -63,9 +63,8 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
         if min(parts) < 0 or abs(plain_sum(parts) - 1.0) > 1e-9 or self.judge == 1.0:
             raise UserError(f"the parts {parts} do not add up to 1", hint="give four that add up to 1")
         if not 0 <= self.near < 1:
-            raise UserError(
-                f"near {self.near:g} is outside [0, 1)", hint="0.5 gives half of the judge's part at most"
-            )
+            hint = "0.5 gives half of the judge's part at most"
+            raise UserError(f"near {self.near:g} is outside [0, 1)", hint=hint)
 
 
 class Reward(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,10 +130,8 @@ def refuse_unknown(judge: object, framework: object, config: object) -> None:
 
 
 def fitting_limits(task: CodeTask, framework: Framework = "backtrader") -> JobLimits:
-    """Return limits for one run in training: a second per 1,000 bars and asset, where a reference takes a tenth;
-    on frames five for all calls on one table, where a reference takes a tenth of one.
-
-    One endless program must not hold a whole step.
+    """Return limits for one run in training, because one endless program must not hold a whole step: a second per
+    1,000 bars and asset; on frames five for all calls on one table. A reference takes a tenth of them.
     """
     if framework == "frame":
         return msgspec.structs.replace(FRAME_LIMITS, cpu_s=5, wall_s=10.0)

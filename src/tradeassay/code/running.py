@@ -15,6 +15,7 @@ from tradeassay.code.backtrader import (
     MOST_STEPS,
     Backtest,
     BacktestJob,
+    fed_backtests,
     in_order,
     read_result,
     sandbox_config,
@@ -23,7 +24,6 @@ from tradeassay.code.backtrader import (
 )
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import read_result as frame_result, sandbox_job as frame_job
-from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.task import CodeTask, Framework, Timeframe
 from tradeassay.core.errors import MissingExtra, absent
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret

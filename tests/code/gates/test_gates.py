@@ -24,14 +24,12 @@ from tradeassay.code.lookahead.grow import LeakConfig
 from tradeassay.code.semantics.interpreter import read_semantics
 from tradeassay.code.submission import (
     AuditLog,
-    BadLog,
     StrategySpec,
     Submission,
     SubmissionRun,
     TradeLog,
     decisions_of,
     read_submission,
-    read_trades,
     write_submission,
 )
 from tradeassay.core.errors import UserError
@@ -187,25 +185,17 @@ CLOSES = np.array([[10.0, 10.0, 12.0, 14.0, 9.0]])
 
 
 def audit_log(drop: str = "", **wrong: float) -> AuditLog:
-    true = {
-        "signal": (1.0, 0.0),
-        "risk_check": (1.0, 1.0),
-        "order": (10.0, -10.0),
-        "position": (10.0, 0.0),
-        "pnl": (0.0, 40.0),
+    kinds = {  # its letter, its parent's, and the true values of both trades
+        "signal": ("s", None, (1.0, 0.0)),
+        "risk_check": ("c", "s", (1.0, 1.0)),
+        "order": ("o", "c", (10.0, -10.0)),
+        "position": ("p", "o", (10.0, 0.0)),
+        "pnl": ("e", "p", (0.0, 40.0)),
     }
-    parents = {"signal": "", "risk_check": "s", "order": "c", "position": "o", "pnl": "p"}
-    letters = {"signal": "s", "risk_check": "c", "order": "o", "position": "p", "pnl": "e"}
     rows = [
-        (
-            row,
-            kind,
-            f"{letters[kind]}{n}",
-            f"{parents[kind]}{n}" if parents[kind] else None,
-            true[kind][n] + wrong.get(kind, 0.0),
-        )
+        (row, kind, f"{letter}{n}", parent and f"{parent}{n}", true[n] + wrong.get(kind, 0.0))
         for n, row in enumerate((1, 3))
-        for kind in true
+        for kind, (letter, parent, true) in kinds.items()
         if kind != drop
     ]
     row, kind, id, parent, value = zip(*rows, strict=True)
@@ -251,30 +241,12 @@ def test_the_audit_follows_trades_and_finds_false_claims():
     assert judged(unsaid, audit_log()).passed, "P&L and equity in the trade log may be left out"
 
 
-def test_logs_that_are_none_are_refused():
-    with pytest.raises(BadLog, match="without its columns"):
-        read_trades({}, np.array([], "M8[ns]"), ("X",))
-
-
 def test_junit_and_sarif():
-    gates = (
-        msgspec.structs.replace(passed(), name="parse"),
-        msgspec.structs.replace(
-            convicted([Exhibit(code="legs", text="a < b & \x07", file="strategy_card.json", line=4)]),
-            name="schema",
-        ),
-        msgspec.structs.replace(not_run("the gate 'schema' did not hold"), name="exec"),
-    )
-    report = GateReport(
-        strategy="hold",
-        semantics_sha256="",
-        submission="mine",
-        submission_sha256="ab",
-        bars="",
-        rows=1,
-        tier="strong",
-        gates=gates,
-    )
+    shown = Exhibit(code="legs", text="a < b & \x07", file="strategy_card.json", line=4)
+    found = {"parse": passed(), "schema": convicted([shown]), "exec": not_run("the gate 'schema' did not hold")}
+    names = dict.fromkeys(("semantics_sha256", "submission_sha256", "bars"), "") | {"tier": "strong", "rows": 1}
+    gates = tuple(finding.named(name) for name, finding in found.items())
+    report = GateReport(strategy="hold", submission="mine", gates=gates, **names)
     suite = ElementTree.fromstring(report.junit())[0]
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("3", "1", "1")
     assert suite[1][0].text == "strategy_card.json:4: legs: a < b & ?"

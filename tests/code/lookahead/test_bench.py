@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.code.lookahead.advice import source_advice
 from tradeassay.code.lookahead.bench import BenchCase, bench_columns, load_bench, measure_bench
 from tradeassay.code.lookahead.futures import PRICES, TIME
 from tradeassay.code.lookahead.trace import Array, Columns, same
-from tradeassay.core.syntax import syntax_tree
+from tradeassay.code.program_source import source_advice
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "perf"))
 import leak_cases
@@ -65,14 +64,6 @@ def some_rows(case: BenchCase, changes: int, others: int) -> list[int]:
     return RARE.get(case.name) or sorted(chosen | {*rng.integers(30, last, others).tolist()})
 
 
-def test_the_bench_is_large_enough():
-    assert sum(case.leaky for case in CASES) >= 20
-    assert sum(not case.leaky for case in CASES) >= 8
-    assert len({case.name for case in CASES}) == len(CASES)
-    for case in CASES:
-        syntax_tree(case.source)
-
-
 def test_leaky_cases_decide_otherwise_bar_by_bar_and_honest_ones_do_not():
     for case in CASES:
         rows = some_rows(case, 30, 60) if case.leaky else some_rows(case, 6, 3)
@@ -123,8 +114,9 @@ def test_advice_names_the_line():
     assert source_advice("x = frame.shift(1).rolling(5, center=False).mean()") == ()
 
 
-def test_both_benches_together_are_large_enough():
-    cases = (*load_bench(), *leak_cases.load_long_bench())
+def test_the_benches_are_large_enough():
+    cases = (*CASES, *leak_cases.load_long_bench())
+    assert sum(case.leaky for case in CASES) >= 20 and sum(not case.leaky for case in CASES) >= 8
     assert sum(case.leaky for case in cases) >= 60 and sum(not case.leaky for case in cases) >= 30
     assert len({case.name for case in cases}) == len(cases)
 

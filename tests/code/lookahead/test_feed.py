@@ -6,9 +6,8 @@ import pytest
 from tests.code.one_program import run_program
 
 from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import Backtest, BacktestJob
+from tradeassay.code.backtrader import Backtest, BacktestJob, fed_backtests
 from tradeassay.code.bars import make_bars
-from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.lookahead.trace import first_difference
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import SandboxPool

@@ -96,20 +96,12 @@ def test_no_run_sees_the_whole_table_before_its_beginnings_are_answered(bars):
 
 
 def test_closing_out_at_the_end_of_the_data_is_no_leak():
-    def closing(close: NDArray) -> NDArray:
-        position = momentum(close)
-        position[-1:] = 0
-        return position
+    def closing(rows: int) -> Callable[[NDArray], NDArray]:
+        return lambda close: np.append(momentum(close)[:-rows], np.zeros(min(rows, len(close)), dtype=np.int64))
 
     for config in (None, LeakConfig(every_bar=0)):
-        assert check_leaks(positions(closing), SHORT, config, seed=1).verdict == "clean"
-
-    def closing_early(close: NDArray) -> NDArray:
-        position = momentum(close)
-        position[-3:] = 0
-        return position
-
-    assert check_leaks(positions(closing_early), SHORT, seed=1).leaky
+        assert check_leaks(positions(closing(1)), SHORT, config, seed=1).verdict == "clean"
+    assert check_leaks(positions(closing(3)), SHORT, seed=1).leaky
 
 
 def test_every_bar_finds_a_leak_on_a_single_bar():
@@ -167,7 +159,10 @@ def test_code_that_fails_is_not_cleared(decide, why):
     assert why in record.reason
 
 
-def test_code_that_raises_on_other_futures_is_not_cleared():
+def test_code_that_raises_on_other_futures_is_not_cleared_and_too_few_rows_are_not_tried():
+    tiny = {name: values[:3] for name, values in SHORT.items()}
+    assert check_leaks(positions(momentum), tiny, seed=1).cause == "too_short"
+    assert bound_of(1_000, 0) == 1_000 and bound_of(525_600, 3_000) == 525
     true = np.resize(SHORT["close"], 20_000)
 
     def raises(columns: Columns) -> Trace:
@@ -178,12 +173,6 @@ def test_code_that_raises_on_other_futures_is_not_cleared():
 
     record = check_leaks(FunctionSubject(raises), {"close": true}, seed=1)
     assert record.verdict is None and record.cause == "run_failed"
-
-
-def test_too_few_rows():
-    tiny = {name: values[:3] for name, values in SHORT.items()}
-    record = check_leaks(positions(momentum), tiny, seed=1)
-    assert (record.verdict, record.cause) == (None, "too_short")
 
 
 def test_several_feeds_and_orders_that_depend_on_the_position():
@@ -271,13 +260,10 @@ def test_quadratic_code_is_turned_away_before_the_long_run():
     assert sum(even.seen) < 10 * 60_000
 
 
-def test_settings_that_make_no_sense():
-    with pytest.raises(UserError, match="confirmations"):
-        LeakConfig(confirmations=-1)
-    with pytest.raises(UserError, match="tail_rows"):
-        LeakConfig(tail_rows=0)
-    with pytest.raises(UserError, match="rtol"):
-        LeakConfig(rtol=0.5)
+@pytest.mark.parametrize("wrong", [{"confirmations": -1}, {"tail_rows": 0}, {"rtol": 0.5}])
+def test_settings_that_make_no_sense(wrong):
+    with pytest.raises(UserError, match=next(iter(wrong))):
+        LeakConfig(**wrong)
 
 
 def _bars(count: int) -> dict[str, NDArray]:
@@ -376,10 +362,6 @@ def test_a_false_bar_tells_nothing_of_the_true_one(peek, name, bars):
         return Trace.of_rows({"position": (falls & peek(columns, name)).astype(float)})
 
     assert check_leaks(FunctionSubject(decide), columns, seed=2, deterministic=True).verdict == "leaky"
-
-
-def test_the_bound():
-    assert bound_of(1_000, 0) == 1_000 and bound_of(525_600, 3_000) == 525
 
 
 @pytest.mark.parametrize("ahead", [0, 1], ids=["honest", "leaky"])

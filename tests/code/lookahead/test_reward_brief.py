@@ -8,11 +8,10 @@ import pytest
 
 from tradeassay.account.backtrader import BrokerTerms
 from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.backtrader import BacktestJob, terms_of
+from tradeassay.code.backtrader import BacktestJob, fed_backtests, fed_together, terms_of
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.judges.decisions import DecisionsConfig, compare_decisions, decision_events, passes
 from tradeassay.code.judges.markets import DrawConfig, JudgedMarket, draw_markets, is_stated, mutants_of
-from tradeassay.code.lookahead.feed import fed_backtests, fed_together
 from tradeassay.code.lookahead.grow_frames import REWARDED, GrowthPlan, frame_lookahead, run_grown
 from tradeassay.code.reward import BRIEF, reward
 from tradeassay.code.running import rules_of, run_programs

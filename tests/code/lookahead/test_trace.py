@@ -68,23 +68,19 @@ def test_traces_agree_exactly_when_the_tables_do(left, right, data):
 
 
 def test_actions_of_a_backtrader_strategy_are_told_in_words():
-    names = ("action", "asset", "side", "size", "kind", "given", "price", "pricelimit", "trailamount")
-    names += ("trailpercent", "valid", "oco")
+    names = "action asset side size kind given price pricelimit trailamount trailpercent valid oco".split()
     actions = {
-        "to buy 10 (market)": (0, 0, 1, 10.0, 0, 0, 0, 0, 0, 0, 0, 0),
-        "to sell 2.5 of data1 (limit, price 98.5)": (0, 1, -1, 2.5, 2, 1, 98.5, 0, 0, 0, 0, 0),
-        "to cancel an order": (1, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0),
-        "to end the run": (2, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0),
+        "to buy 10 (market)": (0, 0, 1, 10.0),
+        "to sell 2.5 of data1 (limit, price 98.5)": (0, 1, -1, 2.5, 2, 1, 98.5),
+        "to cancel an order": (1, 0, 0, 0.0),
+        "to end the run": (2, 0, 0, 0.0),
+        "to buy 10 (market) again": (0, 0, 1, 10.0, *[0] * 7, 3),
     }
-    traces = [
-        Trace(
-            rows=np.array([57]),
-            fields={n: np.array([v]) for n, v in zip(names, one, strict=True)},
-            say=action_words,
-        )
-        for one in (*actions.values(), (0, 0, 1, 10.0, 0, 0, 0, 0, 0, 0, 0, 3))
-    ]
-    assert [trace.words(0) for trace in traces[:-1]] == list(actions)
+    traces = []
+    for one in actions.values():
+        fields = {n: np.array([v]) for n, v in zip(names, (*one, *[0] * (12 - len(one))), strict=True)}
+        traces.append(Trace(rows=np.array([57]), fields=fields, say=action_words))
+    assert [trace.words(0) for trace in traces[:-1]] == list(actions)[:-1]
     assert first_difference(traces[0], traces[1], 60, 0.0) == (57, *list(actions)[:2])
     told = first_difference(traces[0], traces[-1], 60, 0.0)  # the same words: what has none is told by name
     assert told is not None and "oco=0" in told[1] and "oco=3" in told[2]

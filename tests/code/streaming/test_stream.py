@@ -1,6 +1,5 @@
 """Bar by bar in this process."""
 
-import time
 from typing import Any
 
 import numpy as np
@@ -92,26 +91,6 @@ def test_what_cannot_be_streamed():
 def test_a_streamed_strategy_passes_the_leak_check():
     report = check_leaks(FunctionSubject(lambda columns: stream(Cross(), columns).trace), DAILY, seed=1)
     assert report.verdict == "clean"
-
-
-def test_half_a_million_bars_a_second():
-    class Trivial:
-        last = 0.0
-
-        def on_bar(self, bar: Any, desk: BarDesk) -> None:
-            if bar.close > 1e9:
-                desk.target(1)
-            self.last = bar.close
-
-    columns = {
-        name: np.resize(DAILY[name], 100_000) for name in ("time", "open", "high", "low", "close", "volume")
-    }
-    best = 0.0
-    for _ in range(3):
-        before = time.process_time()
-        stream(Trivial(), columns)
-        best = max(best, 100_000 / (time.process_time() - before))
-    assert best > 500_000, f"{best:,.0f} bars per second of processor time"
 
 
 def test_decisions_survive_the_wire_and_nonsense_does_not():

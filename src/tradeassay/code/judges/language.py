@@ -77,24 +77,22 @@ def without_remarks(source: str) -> str:
     tree = parses(source)
     if tree is None:
         return source
+    mute = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.expr_context)
     for node in ast.walk(tree):
         for part in ("body", "orelse", "finalbody"):
             statements = getattr(node, part, None)
             if isinstance(statements, list) and statements:
-                kept = [statement for statement in statements if not _is_remark(statement)]
+                # An expression of constants does nothing: it can only address a reader.
+                kept = [
+                    one
+                    for one in statements
+                    if not (isinstance(one, ast.Expr) and all(isinstance(n, mute) for n in ast.walk(one.value)))
+                ]
                 setattr(node, part, kept or ([ast.Pass()] if part == "body" else []))
     try:
         return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     except (RecursionError, ValueError):  # nested too deeply, or a number too long to be written down
         return source
-
-
-def _is_remark(statement: object) -> bool:
-    """Return whether a statement does nothing: an expression of constants, which can only address a reader."""
-    return isinstance(statement, ast.Expr) and all(
-        isinstance(node, ast.Constant | ast.JoinedStr | ast.Tuple | ast.List | ast.expr_context)
-        for node in ast.walk(statement.value)
-    )
 
 
 JUDGE_KIND: Final = "quantcode.judge"
@@ -128,11 +126,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     reason: str
 
 
-class _Answers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    indicators: _Answer
-    logic: _Answer
-    relevance: _Answer
-
+_Answers = msgspec.defstruct("_Answers", [(name, _Answer) for name in CRITERIA], forbid_unknown_fields=True)
 
 _ONE: Final = {
     "type": "object",
@@ -140,14 +134,8 @@ _ONE: Final = {
     "required": ["verdict", "reason"],
     "additionalProperties": False,
 }
-ANSWER_SCHEMA: Final = msgspec.json.encode(
-    {
-        "type": "object",
-        "properties": dict.fromkeys(CRITERIA, _ONE),
-        "required": list(CRITERIA),
-        "additionalProperties": False,
-    }
-).decode()
+_ALL: Final = {"type": "object", "properties": dict.fromkeys(CRITERIA, _ONE), "required": list(CRITERIA)}
+ANSWER_SCHEMA: Final = msgspec.json.encode({**_ALL, "additionalProperties": False}).decode()
 """The JSON schema of an answer, as text."""
 
 
@@ -170,7 +158,14 @@ def judge_dialogue(
     shown = case.source if config.remarks else without_remarks(case.source)
     marks = {"task_mark": quote_mark("task", case.description), "program_mark": quote_mark("program", shown)}
     quoted = {"task": quote("task", case.description), "program": quote("program", shown)}
-    question = Template(prompts.question).substitute(advice=_advice(case), **marks, **quoted)
+    directions = {"long": "it only buys", "short": "it only sells short", "both": "it buys and sells short"}
+    known = [f"indicators: {', '.join(case.indicators)}"] if case.indicators else []
+    known += [directions[case.direction]] if case.direction in directions else []
+    advice = "An equivalent formulation of the task's rules is as good as a literal one."
+    if known:
+        told = f"A reader would look for this ({'; '.join(known)})"
+        advice = f"{told}, but an equivalent formulation is as good."
+    question = Template(prompts.question).substitute(advice=advice, **marks, **quoted)
     messages = [Message(role="system", text=prompts.system), Message(role="user", text=question)]
     payload = {
         "kind": JUDGE_KIND,
@@ -231,18 +226,6 @@ def read_answer(text: str) -> tuple[Criterion, ...] | str:
         answer: _Answer = getattr(answers, name)
         if not any(letter.isalpha() for letter in answer.reason):
             return f"'{name}' has no reason"
-        criteria.append(
-            Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON])
-        )
+        reason = answer.reason.strip()[:_LONGEST_REASON]
+        criteria.append(Criterion(name=name, verdict=answer.verdict, reason=reason))
     return tuple(criteria)
-
-
-_DIRECTIONS: Final = {"long": "it only buys", "short": "it only sells short", "both": "it buys and sells short"}
-
-
-def _advice(case: JudgeCase) -> str:
-    known = [f"indicators: {', '.join(case.indicators)}"] if case.indicators else []
-    known += [_DIRECTIONS[case.direction]] if case.direction in _DIRECTIONS else []
-    if not known:
-        return "An equivalent formulation of the task's rules is as good as a literal one."
-    return f"A reader would look for this ({'; '.join(known)}), but an equivalent formulation is as good."
