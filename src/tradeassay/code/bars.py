@@ -99,21 +99,24 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
     volume: float = 1_000_000.0
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """Open, high, low, close and volume of one asset."""
-
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-    volume: Floats
-
-
-def make_paths(spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, seed: int) -> list[Path]:
-    sigma, opens = _sigma(spec, timeframe, bars)
+def make_paths(
+    spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, seed: int
+) -> list[dict[Field, Floats]]:
+    """Return open, high, low, close and volume of every asset."""
+    daily, gap = spec.volatility / math.sqrt(_YEAR[spec.clock]), 0.0 if spec.clock == "always" else spec.gap
+    count = bars_per_session(spec.clock, timeframe)
+    # Every bar's standard deviation, and that of the gap before it.
+    within, before = np.full(1, daily * math.sqrt(1.0 - gap)), np.full(1, daily * math.sqrt(gap))
+    if timeframe != "1d":
+        share = MINUTES[timeframe] / SESSION_MINUTES[spec.clock]
+        place = (np.arange(count) + 0.5) / count - 0.5
+        shape = 1.0 + (_EDGE if spec.clock == "exchange" else 0.3) * 4.0 * place * place
+        shape /= math.sqrt(math.fsum((shape * shape).tolist()) / count)
+        within = daily * math.sqrt((1.0 - gap) * share) * shape
+        before = np.append(before, np.zeros(count - 1))
+    sigma, opens = (np.tile(one, -(-bars // count))[:bars] for one in (within, before))
     shared = _shocks(spec, Draws(seed, "bars", spec.title, timeframe, "common"), bars)
-    paths: list[Path] = []
+    paths: list[dict[Field, Floats]] = []
     for asset in range(assets):
         draws = Draws(seed, "bars", spec.title, timeframe, str(asset))
         own = _shocks(spec, draws, bars)
@@ -123,39 +126,19 @@ def make_paths(spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, s
     return paths
 
 
-def _sigma(spec: MarketSpec, timeframe: Timeframe, bars: int) -> tuple[Floats, Floats]:
-    """Return every bar's standard deviation and that of the gap before it."""
-    daily = spec.volatility / math.sqrt(_YEAR[spec.clock])
-    gap = 0.0 if spec.clock == "always" else spec.gap
-    if timeframe == "1d":
-        return np.full(bars, daily * math.sqrt(1.0 - gap)), np.full(bars, daily * math.sqrt(gap))
-    count = bars_per_session(spec.clock, timeframe)
-    share = MINUTES[timeframe] / SESSION_MINUTES[spec.clock]
-    place = (np.arange(count) + 0.5) / count - 0.5
-    shape = 1.0 + (_EDGE if spec.clock == "exchange" else 0.3) * 4.0 * place * place
-    shape /= math.sqrt(math.fsum((shape * shape).tolist()) / count)
-    within = daily * math.sqrt((1.0 - gap) * share) * shape
-    before = np.zeros(count)
-    before[0] = daily * math.sqrt(gap)
-    times = -(-bars // count)
-    return np.tile(within, times)[:bars], np.tile(before, times)[:bars]
-
-
 def _shocks(spec: MarketSpec, draws: Draws, bars: int) -> Floats:
     """Return shocks of unit long-run variance whose size is clustered."""
-    plain = draws.student(bars, 5).tolist()
     variance, path = 1.0, []
-    keep = 0.97 - spec.cluster
-    for shock in plain:
+    for shock in draws.student(bars, 5).tolist():
         value = math.sqrt(variance) * min(max(shock, -_CUT), _CUT)
         path.append(value)
-        variance = min(0.03 + spec.cluster * value * value + keep * variance, 9.0)
+        variance = min(0.03 + spec.cluster * value * value + (0.97 - spec.cluster) * variance, 9.0)
     return np.array(path)
 
 
 def _path(
-    spec: MarketSpec, draws: Draws, shocks: Floats, sigma: Floats, before: Floats, lead: Path | None
-) -> Path:
+    spec: MarketSpec, draws: Draws, shocks: Floats, sigma: Floats, before: Floats, lead: dict[Field, Floats] | None
+) -> dict[Field, Floats]:
     bars = shocks.size
     drift, start = np.empty(bars), 0
     while start < bars:
@@ -169,13 +152,13 @@ def _path(
     price = spec.price * (0.6 + 0.8 * float(draws.uniform(1)[0]))
     opens, closes = [], []
     if lead is not None:  # it follows the first asset with a spread that returns to zero
-        spread, scale = 0.0, price / float(lead.open[0])
+        spread, scale = 0.0, price / float(lead["open"][0])
         for move, gap in zip((moves * 0.7).tolist(), (gaps * 0.3).tolist(), strict=True):
             opens.append(1.0 + spread + gap)
             spread = 0.93 * spread + move
             closes.append(1.0 + spread)
-        opened = lead.open * scale * np.maximum(np.array(opens), 0.2)
-        close = lead.close * scale * np.maximum(np.array(closes), 0.2)
+        opened = lead["open"] * scale * np.maximum(np.array(opens), 0.2)
+        close = lead["close"] * scale * np.maximum(np.array(closes), 0.2)
     elif spec.pull:  # it is pulled back to its mean on every bar
         last = price
         for move, gap in zip(moves.tolist(), gaps.tolist(), strict=True):
@@ -195,7 +178,7 @@ def _path(
     wanted = (opened, top * (1.0 + reach[0]), bottom / (1.0 + reach[1]), close)
     opened, high, low, close = (np.maximum(np.rint(part * unit), 1.0) / unit for part in wanted)
     high, low = np.maximum(high, np.maximum(opened, close)), np.minimum(low, np.minimum(opened, close))
-    return Path(opened, high, low, close, volume)
+    return {"open": opened, "high": high, "low": low, "close": close, "volume": volume}
 
 
 PRICES: Final[tuple[Field, ...]] = ("open", "high", "low", "close", "volume")
@@ -362,7 +345,7 @@ def _made(market: str, timeframe: Timeframe, assets: int, bars: int, seed: int) 
         times = (start[:, None] + within).ravel()[:bars].astype("M8[ns]")
     feeds: dict[str, Feed] = {}
     for label, path in zip(LABELS, make_paths(spec, timeframe, assets, bars, seed), strict=False):
-        columns = {"time": times, **{name: getattr(path, name) for name in FIELDS[1:]}}
+        columns: dict[str, NDArray[Any]] = {"time": times, **path}
         for values in columns.values():
             values.flags.writeable = False
         feeds[label] = MappingProxyType(columns)

@@ -213,23 +213,20 @@ def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[K
         kind, reasons = _judge(traced, config) if traced else ("repair", ())
         runs = f"it runs on {len(scenarios) - len(traced)} of {len(scenarios)} scenarios where it did not"
         return (kind if kind in ("drift", "review") else "repair"), (runs, *reasons)
-    moved = max(one.moved for one in scenarios)
+    moved, count = max(one.moved for one in scenarios), len(scenarios)
     before, after = (plain_sum(getattr(one, name) for one in scenarios) for name in ("before", "after"))
     farther = [one for one in scenarios if one.after > one.before + _ROUNDING]
     if moved <= _ROUNDING:
         return "unchanged", ()
     if after > before + _ROUNDING:
-        return "drift", tuple(
-            f"scenario {one.name}: {one.before:.3f} from the reference became {one.after:.3f}" for one in farther
-        )
+        gaps = ((one.name, f"{one.before:.3f} from the reference became {one.after:.3f}") for one in farther)
+        return "drift", tuple(f"scenario {name}: {gap}" for name, gap in gaps)
     if after < before - _ROUNDING:
         if not farther:
-            count = len(scenarios)
             return "repair", (f"nearer the reference: {before / count:.3f} became {after / count:.3f}",)
         named = ", ".join(one.name for one in farther)
         return "review", (f"nearer the reference on balance, farther on {named}",)
-    if moved < config.allowed:
-        return "allowed", (f"traces moved by {moved:.3f}, no farther from the reference",)
     if moved < config.suspicious:
-        return "review", (f"traces moved by {moved:.3f}, no farther from the reference",)
+        kind = "allowed" if moved < config.allowed else "review"
+        return kind, (f"traces moved by {moved:.3f}, no farther from the reference",)
     return "drift", (f"traces moved by {moved:.3f} and came no nearer the reference",)

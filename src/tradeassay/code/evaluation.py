@@ -278,10 +278,14 @@ def examine(
     rules: Rules | None = None,
     strict: bool = False,
     home: TaskBars | None = None,
+    unjudged: bool = False,
 ) -> Evaluation:
-    """Return it without the language judge; ``strict`` fails refused calls, ``home`` is for no reference."""
+    """Return an evaluation without the language judge. ``strict`` makes every call that the kernel refused a
+    failure, ``home`` are bars to run a task without a reference on; where it is ``unjudged`` nobody judges, and
+    only the beginning of the home market is run.
+    """
     program = _Program(task, source, executor, config or EvaluateConfig(), framework, rules or rules_of(None))
-    program.strict, program.given = strict, home
+    program.strict, program.given, program.unjudged = strict, home, unjudged
     return program.examined()
 
 
@@ -293,15 +297,6 @@ def with_own_terms(found: Evaluation, task: CodeTask, source: str) -> Evaluation
     name, detail = "cheat-fills" if CHEATS & own.keys() else "own-terms", f"it sets {named}; examined with {here}"
     one = Trick(name=name, detail=detail, grave=False)
     return msgspec.structs.replace(found, tricks=(*found.tricks, one)) if own else found
-
-
-def examine_unjudged(
-    executor: JobExecutor, task: CodeTask, source: str, framework: Framework, rules: Rules, config: EvaluateConfig
-) -> Evaluation:
-    """Return an evaluation in which nobody judges and only the beginning of the home market is run."""
-    program = _Program(task, source, executor, config, framework, rules)
-    program.unjudged = True
-    return program.examined()
 
 
 def examine_closely(

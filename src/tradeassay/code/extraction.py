@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
+from functools import reduce
 from typing import Final, Literal
 
 import msgspec
@@ -225,14 +226,12 @@ def _defines_something(tree: ast.Module) -> bool:
 def _bare(text: str) -> str | None:
     """Return a program without fences: from the first line that looks like code to the last that still parses."""
     lines = text.splitlines()
-    starts = [at for at, line in enumerate(lines) if _CODE_LINE.match(line)]
-    if not starts:
+    start = next((at for at, line in enumerate(lines) if _CODE_LINE.match(line)), None)
+    if start is None:
         return None
-    body = lines[starts[0] :]
-    broken = "\n".join(body) + "\n"
+    body, left = lines[start:], _PARSED
     # Prose after the program is cut off paragraph by paragraph; a program with a mistake of its own stays whole.
     ends = [len(body), *(at for at in range(len(body) - 1, 0, -1) if not body[at].strip())]
-    left = _PARSED
     for end in ends[:50]:
         source = "\n".join(body[:end]) + "\n"
         left -= len(source)
@@ -242,7 +241,7 @@ def _bare(text: str) -> str | None:
         if tree is not None and _defines_something(tree):
             return source
     looks = sum(bool(_CODE_LINE.match(line)) or line.startswith((" ", "\t")) for line in body)
-    return broken if looks >= max(3, len(body) // 2) else None
+    return "\n".join(body) + "\n" if looks >= max(3, len(body) // 2) else None
 
 
 def _missing(answer: str, thinking: bool, cut_off: bool) -> NoCode:
@@ -274,7 +273,4 @@ def exchange(reply: ModelReply, words: str) -> tuple[Message, Message]:
 
 
 def total_usage(parts: Iterable[Usage]) -> Usage:
-    total = NOTHING_SPENT
-    for part in parts:
-        total = total.plus(part)
-    return total
+    return reduce(Usage.plus, parts, NOTHING_SPENT)

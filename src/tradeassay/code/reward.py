@@ -9,7 +9,7 @@ by how near its entries, exits, directions, sizes and times come to the referenc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -20,8 +20,8 @@ from tradeassay.code.evaluation import (
     Evaluation,
     Outcome,
     ask_judge,
+    examine,
     examine_closely,
-    examine_unjudged,
 )
 from tradeassay.code.frames import LIMITS as FRAME_LIMITS
 from tradeassay.code.judges.decisions import CLOSENESS
@@ -112,7 +112,8 @@ def reward(
     rules = rules_of(secret)
     near: dict[str, float] = {}
     if judge is None:
-        found = examine_unjudged(executor, task, source, framework, rules, rule)
+        how: dict[str, Any] = {"config": rule, "framework": framework, "rules": rules}
+        found = examine(task, source, executor=executor, unjudged=True, **how)
     else:
         found, near = examine_closely(executor, task, source, framework, rules, rule, config.draws)
         found = found if client is None else ask_judge(found, client, task, source, rule)

@@ -50,16 +50,17 @@ def run_batch(batch: Batch, costs_bp: Sequence[float] = COSTS_BP) -> tuple[Backt
     for number, variant in enumerate(batch.variants):
         decisions = run_compiled(batch.semantics, batch.tape, variant)
         priced = price_decisions(decisions, batch.tape.close, costs_bp)
-        for level, cost in enumerate(costs_bp):
+        figures = (getattr(priced, name).tolist() for name in ("final", "fees", "traded"))
+        for cost, final, fees, traded in zip(costs_bp, *figures, strict=True):
             found.append(
                 Backtested(
                     strategy=batch.semantics.id,
                     tape=batch.tape_name,
                     variant=number,
                     cost_bp=cost,
-                    final=float(priced.final[level]),
-                    fees=float(priced.fees[level]),
-                    traded=float(priced.traded[level]),
+                    final=final,
+                    fees=fees,
+                    traded=traded,
                     decisions=len(decisions),
                 )
             )

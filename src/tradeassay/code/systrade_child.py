@@ -162,7 +162,19 @@ def _called(module: ModuleType, market: Any, capital: float) -> tuple[Any, Any]:
 def log_columns(kind: Literal["trade", "audit"], log: Any) -> dict[str, Any]:
     """Return a log that a strategy returned as columns ``trade/time`` and so on."""
     rows, (texts, numbers) = _table(log, f"{kind}_log"), _LOGS[kind]
-    made: dict[str, Any] = {f"{kind}/time": _times(rows("time"), f"{kind}_log")}
+    values = rows("time")
+    try:
+        if all(type(value) is pd.Timestamp and value.tzinfo is None for value in values):
+            times: Any = np.array([value.value for value in values], dtype="i8").view("M8[ns]")
+        elif all(type(value) is np.datetime64 and value.dtype == _STAMP for value in values):
+            times = np.array(values, dtype=_STAMP)
+        else:
+            stamps = pd.DatetimeIndex(pd.to_datetime(values))
+            stamps = stamps if stamps.tz is None else stamps.tz_convert("UTC").tz_localize(None)
+            times = stamps.as_unit("ns").to_numpy()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Unreturnable(f"the {kind}_log holds a time that is none: {str(error)[:200]}") from error
+    made: dict[str, Any] = {f"{kind}/time": times}
     made |= {f"{kind}/{name}": np.array([_text(value) for value in rows(name)], object) for name in texts}
     made |= {f"{kind}/{name}": np.array([_number(value) for value in rows(name)], "f8") for name in numbers}
     return made
@@ -178,20 +190,6 @@ def _table(log: Any, name: str) -> Any:
     raise Unreturnable(f"the {name} has to be a list of dicts or a frame")
 
 
-def _times(values: list[Any], name: str) -> Any:
-    try:
-        if all(type(value) is pd.Timestamp and value.tzinfo is None for value in values):
-            return np.array([value.value for value in values], dtype="i8").view("M8[ns]")
-        if all(type(value) is np.datetime64 and value.dtype == _STAMP for value in values):
-            return np.array(values, dtype=_STAMP)
-        stamps = pd.DatetimeIndex(pd.to_datetime(values))
-        if stamps.tz is not None:
-            stamps = stamps.tz_convert("UTC").tz_localize(None)
-        return stamps.as_unit("ns").to_numpy()
-    except (TypeError, ValueError, OverflowError) as error:
-        raise Unreturnable(f"the {name} holds a time that is none: {str(error)[:200]}") from error
-
-
 def _text(value: Any) -> str | None:
     if type(value) is str:
         return value[:_LONGEST]
@@ -202,6 +200,6 @@ def _text(value: Any) -> str | None:
 
 def _number(value: Any) -> float:
     try:
-        return float("nan") if value is None else float(value)
-    except (TypeError, ValueError):
+        return float(value)
+    except (TypeError, ValueError):  # None among them
         return float("nan")

@@ -181,12 +181,9 @@ def _windows(x: Floats, n: float, function: Callable[[Floats], Floats]) -> Float
     return out
 
 
-def _std(x: Floats, n: float, ddof: float) -> Floats:
-    def spread(rows: Floats) -> Floats:
-        found = np.std(rows, axis=-1, ddof=int(ddof))
-        return np.where(found <= _TIE * np.abs(rows).max(axis=-1), 0.0, found)
-
-    return _windows(x, n, spread)
+def _spread(rows: Floats, ddof: int) -> Floats:
+    found = np.std(rows, axis=-1, ddof=ddof)
+    return np.where(found <= _TIE * np.abs(rows).max(axis=-1), 0.0, found)
 
 
 def _smoothed(x: Floats, n: int, weight: float) -> Floats:
@@ -226,7 +223,7 @@ def _this_session(x: Floats, calendar: BarCalendar, step: Callable[[float, float
 SERIES: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
     "mean": (lambda x, n: _windows(x, n, lambda rows: rows.sum(axis=-1) / rows.shape[-1]), 2),
     "sum": (lambda x, n: _windows(x, n, lambda rows: rows.sum(axis=-1)), 2),
-    "std": (_std, 3),
+    "std": (lambda x, n, ddof: _windows(x, n, lambda rows: _spread(rows, int(ddof))), 3),
     "highest": (lambda x, n: _windows(x, n, lambda rows: rows.max(axis=-1)), 2),
     "lowest": (lambda x, n: _windows(x, n, lambda rows: rows.min(axis=-1)), 2),
     "prev": (lambda x, k: np.concatenate((np.full(int(k), np.nan), x))[: x.size], 2),
