@@ -44,14 +44,14 @@ def test_the_hosts_randomness_is_given_back():
     assert "strategy" not in sys.modules
 
 
-def test_failures_have_the_same_types():
-    executor = TrustedCodeInProcess()
-    assert isinstance(executor.run(job("def run(")).failure, SyntaxFault)
-    claimed = executor.run(job("def run(frame, k):\n    raise KeyError('x')")).failure
-    assert isinstance(claimed, ChildClaim)
-    assert claimed.error == "KeyError"
-    odd = executor.run(job("def run(frame, k):\n    return {'a': [object()]}")).failure
-    assert isinstance(odd, ChildClaim)
-    assert odd.kind == "unreturnable"
-    long = job("def run(frame, k):\n    return {'a': [1.0] * 50}", limits=JobLimits(rows=10))
-    assert isinstance(executor.run(long).failure, BadResult)
+@pytest.mark.parametrize(
+    ("source", "failure"),
+    [
+        ("def run(", SyntaxFault),
+        ("def run(frame, k):\n    raise KeyError('x')", ChildClaim),
+        ("def run(frame, k):\n    return {'a': [object()]}", ChildClaim),
+        ("def run(frame, k):\n    return {'a': [1.0] * 50}", BadResult),
+    ],
+)
+def test_failures_have_the_same_types(source, failure):
+    assert isinstance(TrustedCodeInProcess().run(job(source, limits=JobLimits(rows=10))).failure, failure)

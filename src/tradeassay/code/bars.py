@@ -101,7 +101,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_paths(
     spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, seed: int
-) -> list[dict[Field, Floats]]:
+) -> list[dict[str, Floats]]:
     """Return open, high, low, close and volume of every asset."""
     daily, gap = spec.volatility / math.sqrt(_YEAR[spec.clock]), 0.0 if spec.clock == "always" else spec.gap
     count = bars_per_session(spec.clock, timeframe)
@@ -116,7 +116,7 @@ def make_paths(
         before = np.append(before, np.zeros(count - 1))
     sigma, opens = (np.tile(one, -(-bars // count))[:bars] for one in (within, before))
     shared = _shocks(spec, Draws(seed, "bars", spec.title, timeframe, "common"), bars)
-    paths: list[dict[Field, Floats]] = []
+    paths: list[dict[str, Floats]] = []
     for asset in range(assets):
         draws = Draws(seed, "bars", spec.title, timeframe, str(asset))
         own = _shocks(spec, draws, bars)
@@ -137,8 +137,8 @@ def _shocks(spec: MarketSpec, draws: Draws, bars: int) -> Floats:
 
 
 def _path(
-    spec: MarketSpec, draws: Draws, shocks: Floats, sigma: Floats, before: Floats, lead: dict[Field, Floats] | None
-) -> dict[Field, Floats]:
+    spec: MarketSpec, draws: Draws, shocks: Floats, sigma: Floats, before: Floats, lead: dict[str, Floats] | None
+) -> dict[str, Floats]:
     bars = shocks.size
     drift, start = np.empty(bars), 0
     while start < bars:
