@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import msgspec
@@ -284,8 +284,9 @@ def examine(
     failure, ``home`` are bars to run a task without a reference on; where it is ``unjudged`` nobody judges, and
     only the beginning of the home market is run.
     """
-    program = _Program(task, source, executor, config or EvaluateConfig(), framework, rules or rules_of(None))
-    program.strict, program.given, program.unjudged = strict, home, unjudged
+    config, rules = config or EvaluateConfig(), rules or rules_of(None)
+    program = _Program(task, source, executor, config, framework, rules, given=home)
+    program.strict, program.unjudged = strict, unjudged
     return program.examined()
 
 
@@ -312,8 +313,7 @@ def examine_closely(
     of :func:`~tradeassay.code.judges.decisions.closeness`, averaged over the markets; none where no judge was
     reached, or the judge is content.
     """
-    program = _Program(task, source, executor, config, framework, rules)
-    program.draws = draws
+    program = _Program(task, source, executor, config, framework, rules, draws)
     found = program.examined()
     unjudged = found.judge_behaviour is None or found.judge_behaviour.status == "not_scored"
     if program.judging is None or unjudged or found.judge.passed:
@@ -327,38 +327,35 @@ def examine_closely(
     return found, {name: float(np.mean([part[name] for part in parts])) for name in CLOSENESS}
 
 
+@dataclass(eq=False)
 class _Program:
     """What is known about one program so far. Mutable, and discarded when the record is written."""
 
-    unjudged = False
-    strict = False
-    draws = DRAWS
+    task: CodeTask
+    source: str
+    executor: JobExecutor
+    config: EvaluateConfig
+    framework: Framework
+    rules: Rules
+    draws: DrawConfig = DRAWS
+    unjudged: bool = False
+    strict: bool = False
     given: TaskBars | None = None
     judging: Judging | None = None
     fed_failure: str = ""
+    runs: list[Backtest] = field(default_factory=list)
+    grown: list[GrownRun] = field(default_factory=list)
+    spent: int = 0
+    cpu_s: float = 0.0
+    leak: LeakRecord | None = None
+    behaviour: BehaviourVerdict | None = None
+    language: LanguageVerdict | None = None
+    decided_by: str = ""
 
-    def __init__(
-        self,
-        task: CodeTask,
-        source: str,
-        executor: JobExecutor,
-        config: EvaluateConfig,
-        framework: Framework,
-        rules: Rules,
-    ) -> None:
-        if framework == "frame" and task.frame is None:
-            raise UserError(
-                f"task '{task.id}' has no variant for frames", hint="run it with the framework backtrader"
-            )
-        self.task, self.source, self.executor, self.config = task, source, executor, config
-        self.framework, self.rules = framework, rules
-        self.runs: list[Backtest] = []
-        self.grown: list[GrownRun] = []
-        self.spent, self.cpu_s = 0, 0.0
-        self.leak: LeakRecord | None = None
-        self.behaviour: BehaviourVerdict | None = None
-        self.language: LanguageVerdict | None = None
-        self.decided_by = ""
+    def __post_init__(self) -> None:
+        if self.framework == "frame" and self.task.frame is None:
+            hint = "run it with the framework backtrader"
+            raise UserError(f"task '{self.task.id}' has no variant for frames", hint=hint)
 
     @property
     def home(self) -> Backtest:

@@ -14,7 +14,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import msgspec
@@ -386,44 +386,40 @@ _GUARD: Final = re.compile(r",\s*safediv=True")
 GUARDED: Final = "an indicator divides by zero on it unless it is guarded, which the task does not ask for"
 
 
+@dataclass(eq=False)
 class _Hand:
     """The markets that have been drawn so far. Mutable, and discarded when the record is written."""
 
-    def __init__(
-        self,
-        executor: JobExecutor,
-        task: CodeTask,
-        framework: Framework,
-        rules: Rules,
-        config: DrawConfig,
-        source: str,
-    ) -> None:
-        self._executor, self._task, self._framework = executor, task, framework
-        self._rules, self._config, self._source = rules, config, source
-        self.markets: list[JudgedMarket] = []
-        self.again: list[DrawnAgain] = []
-        self.runs = 0
-        self._noticed: dict[str, list[tuple[DecisionEvent, ...]]] = {}
+    executor: JobExecutor
+    task: CodeTask
+    framework: Framework
+    rules: Rules
+    config: DrawConfig
+    source: str
+    markets: list[JudgedMarket] = field(default_factory=list)
+    again: list[DrawnAgain] = field(default_factory=list)
+    runs: int = 0
+    noticed: dict[str, list[tuple[DecisionEvent, ...]]] = field(default_factory=dict)
 
     def take(self, slot: int, start: int = 0) -> bool:
         """Draw until the reference trades enough; else take the draw on which it traded most, if it did at all."""
         best: JudgedMarket | None = None
-        home = MARKETS[self._task.market]
+        home = MARKETS[self.task.market]
         others = sorted(
-            (name for name in MARKETS if name != self._task.market),
+            (name for name in MARKETS if name != self.task.market),
             key=lambda name: (MARKETS[name].clock != home.clock, MARKETS[name].tied != home.tied, name),
         )
-        kind = self._task.market if slot < 2 else others[(slot - 2) % len(others)]
-        for draw in range(start, start + self._config.draws):
+        kind = self.task.market if slot < 2 else others[(slot - 2) % len(others)]
+        for draw in range(start, start + self.config.draws):
             # The last draws of a kind that does not suit the task are of its own kind.
-            market = kind if draw - start < self._config.draws - 2 else self._task.market
-            bars = drawn_bars(self._task, market, self._rules.secret, slot, draw)
-            (done,) = self.run([self._source], bars)
+            market = kind if draw - start < self.config.draws - 2 else self.task.market
+            bars = drawn_bars(self.task, market, self.rules.secret, slot, draw)
+            (done,) = self.run([self.source], bars)
             found = self._judged(done, bars)
             if self._guarded(bars, found):
                 self.again.append(DrawnAgain(market=bars.name, reason=GUARDED))
                 continue
-            if found.trades >= self._config.least_trades:
+            if found.trades >= self.config.least_trades:
                 self.markets.append(found)
                 return True
             if best is None or found.trades > best.trades:
@@ -445,12 +441,12 @@ class _Hand:
 
     def add_for(self, left: list[Mutant]) -> list[Mutant]:
         """Add markets with spells on which the judge notices further mutants; return those that are left."""
-        room = self._config.added if self.markets else 0
-        for draw in range(self._config.tried):
+        room = self.config.added if self.markets else 0
+        for draw in range(self.config.tried):
             if not left or not room:
                 break
-            bars = spelled_bars(self._task, self._rules.secret, draw)
-            (done,) = self.run([self._source], bars)
+            bars = spelled_bars(self.task, self.rules.secret, draw)
+            (done,) = self.run([self.source], bars)
             market = self._judged(done, bars)
             if not done.ok or market.trades < _FEWEST or self._guarded(bars, market):
                 continue
@@ -467,7 +463,7 @@ class _Hand:
         if not left or not self.markets:
             return left
         places = {one.place for one in left if one.kind == "constant"}
-        doubled = [one for one in mutants_of(self._source, doubled=True) if one.place in places]
+        doubled = [one for one in mutants_of(self.source, doubled=True) if one.place in places]
         never = {one.place for one in self.add_for(self.unnoticed(doubled))}
         for one in left:
             if one.kind == "constant" and one.place not in never:
@@ -483,30 +479,30 @@ class _Hand:
             if one.ok and self._alike(events, market, market.bars.rows):
                 left.append(mutant)
             elif one.ok:
-                self._noticed.setdefault(market.bars.name, []).append(events)
+                self.noticed.setdefault(market.bars.name, []).append(events)
         return left
 
     def _alike(self, events: tuple[DecisionEvent, ...], market: JudgedMarket, rows: int) -> bool:
         mine, theirs = (tuple(one for one in run if one.bar < rows) for run in (events, market.events))
-        return passes(compare_decisions(mine, theirs, rows, self._config.decisions), self._config.decisions)
+        return passes(compare_decisions(mine, theirs, rows, self.config.decisions), self.config.decisions)
 
     def cut(self, market: JudgedMarket) -> JudgedMarket:
         """Return the first rows of a market: as many as its trades and the mutants that it is there for need."""
-        noticed = self._noticed.get(market.bars.name, [])
-        wanted = max(self._config.least_trades, self._task.expect.min_trades)
-        for rows in range(self._config.shortest or market.bars.rows, market.bars.rows, _CUT):
+        noticed = self.noticed.get(market.bars.name, [])
+        wanted = max(self.config.least_trades, self.task.expect.min_trades)
+        for rows in range(self.config.shortest or market.bars.rows, market.bars.rows, _CUT):
             entries = sum(event.bar == event.opened < rows for event in market.events)
             if entries > wanted and not any(self._alike(events, market, rows) for events in noticed):
                 short = market.bars.first(rows)
                 bars = TaskBars(short.feeds, short.timeframe, short.clock, f"{short.name} to bar {rows}")
-                (done,) = self.run([self._source], bars)
+                (done,) = self.run([self.source], bars)
                 return self._judged(done, bars) if done.ok else market
         return market
 
     def _guarded(self, bars: TaskBars, market: JudgedMarket) -> bool:
         """Return whether the reference is guarded here against a division by zero that no task asks about."""
-        plain = _GUARD.sub("", self._source)
-        if plain == self._source:
+        plain = _GUARD.sub("", self.source)
+        if plain == self.source:
             return False
         (done,) = self.run([plain], bars)
         return not done.ok or self._judged(done, bars).events != market.events
@@ -514,9 +510,9 @@ class _Hand:
     def run(self, sources: Sequence[str], bars: TaskBars) -> list[Backtest]:
         self.runs += len(sources)
         wanted = ((source, bars) for source in sources)
-        return list(run_programs(self._executor, self._task, wanted, self._framework, rules=self._rules))
+        return list(run_programs(self.executor, self.task, wanted, self.framework, rules=self.rules))
 
     def _judged(self, done: Backtest, bars: TaskBars) -> JudgedMarket:
-        events = decision_events(done, bars, self._task.cash) if done.ok else ()
+        events = decision_events(done, bars, self.task.cash) if done.ok else ()
         kinds = done.orders.kinds() if done.ok else None
         return JudgedMarket(bars=bars, events=events, trades=len(done.trades), kinds=kinds)
