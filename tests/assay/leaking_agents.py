@@ -76,7 +76,9 @@ class BarsPeek(Holder):
 class NewsPeek(Holder):
     def _items(self, seen: Observation) -> list[Any]:
         table = _future(seen).news
-        return [table.record(row) for row in table.between(seen.view.clock, seen.view.clock + 2 * DAY)]
+        return [
+            table.record(row) for row in range(*map(table.up_to, (seen.view.clock, seen.view.clock + 2 * DAY)))
+        ]
 
     def pick(self, seen: Observation) -> list[str]:
         return sorted({symbol for item in self._items(seen) for symbol in item.symbols})
