@@ -502,10 +502,7 @@ these(
         "are called live and have no times",
         outcome(QWEN, lambda end: put(end, "model|answers", "live")),
     ),
-    answers_that_nobody_asked_for=(
-        "1 recorded answers of .* were not asked for",
-        cassette(QWEN, _more_answers),
-    ),
+    answers_that_nobody_asked_for=("1 recorded answers of .* were not asked for", cassette(QWEN, _more_answers)),
     another_temperature=cassette(QWEN, _warmer),
     a_shorter_conversation=dialogue(QWEN, lambda lines: [lines.pop() for _ in range(3)]),
     failures_left_out=journal(QWEN, lambda lines: lines[9]["decision"].pop("failures")),

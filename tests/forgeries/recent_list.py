@@ -273,10 +273,7 @@ these(
     "rule",
     a_size_a_thousand_times_larger=with_capacity(dies=6.8e11),
     a_size_that_is_certain=with_capacity(low=6.5e8, high=6.9e8),
-    bought_below_the_days_low=(
-        "range",
-        traded(lambda rows: rows[0].update(price=rows[0]["price"] * 0.7)),
-    ),
+    bought_below_the_days_low=("range", traded(lambda rows: rows[0].update(price=rows[0]["price"] * 0.7))),
     more_than_the_market_traded=(
         "11 of 11 fills are of more than 'synthetic/us:7' says was traded that day",
         traded(lambda rows: [row.update(quantity=row["quantity"] * 1e6) for row in rows]),
@@ -323,10 +320,7 @@ def _first_wordings(found):
 
 these(
     "recalled",
-    the_questions_of_a_lucky_seed=(
-        "seed 77",
-        asked_again("recall.json", "--questions", "60", "--seed", "77"),
-    ),
+    the_questions_of_a_lucky_seed=("seed 77", asked_again("recall.json", "--questions", "60", "--seed", "77")),
     five_questions=("questions 5|5 questions", asked_again("recall.json", "--questions", "5")),
     a_tenth_of_the_decisions_asked_again=("share 0.1", asked_again("changed.json", "--share", "0.1")),
     recall_of_another_market=recall(through_text("synthetic/(us|ashare):7", "synthetic/us:11")),

@@ -228,10 +228,7 @@ def test_where_no_run_can_be_made_nobody_is_asked(tmp_path, tell):
         ("theirs", "holds another run"),
     ):
         assert said in tell([*command, str(tmp_path / name)], 2).err
-    for name, said in (
-        ("quantcode-v1", "models that write programs"),
-        ("daily-uss", "did you mean daily-us"),
-    ):
+    for name, said in (("quantcode-v1", "models that write programs"), ("daily-uss", "did you mean daily-us")):
         assert said in tell(["mcp", name, "--run", str(tmp_path / "new")], 2).err
     assert {one.name for one in tmp_path.iterdir()} == {"file", "notes", "broken", "begun.mcp", "theirs"}
 

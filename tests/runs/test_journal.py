@@ -10,14 +10,7 @@ from hypothesis import given, settings, strategies as st
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import Marked, StepRecord
 from tradeassay.core.orders import Decision
-from tradeassay.play.journal import (
-    BATCHED,
-    EVERY_LINE,
-    Journal,
-    encode_line,
-    read_lines,
-    read_records,
-)
+from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, encode_line, read_lines, read_records
 
 
 def record(step):

@@ -165,10 +165,7 @@ def test_a_plan_that_commits_to_less_is_noticed(planned, home, tmp_path, lost):
 def test_a_wish_that_cannot_be_met_is_refused_not_ignored(planned, tmp_path):
     """Who insists on a signature gets none from a folder; a plan is not a run that a plan binds."""
     plan, kept = planned
-    wishes = [
-        (kept, {"signers": Signers(tmp_path)}),
-        (plan, {"plan": plan}),
-    ]
+    wishes = [(kept, {"signers": Signers(tmp_path)}), (plan, {"plan": plan})]
     for path, wish in wishes:
         with pytest.raises(UserError):
             verify_anything(path, **wish)

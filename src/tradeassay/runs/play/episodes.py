@@ -91,11 +91,7 @@ async def ask_and_notify(
 ) -> ModelReply:
     """Ask a model, and tell a listener what it is asked and what the answer took."""
     started = AskStarted(
-        key=episode.key,
-        agent=episode.label,
-        session=session,
-        purpose=request.purpose,
-        attempt=request.attempt,
+        key=episode.key, agent=episode.label, session=session, purpose=request.purpose, attempt=request.attempt
     )
     notify(listen, started)
     reply = await model.ask(request, place)

@@ -341,12 +341,7 @@ class ConversationDay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_conversation(
-    episode: EpisodeSpec,
-    benchmark: Benchmark,
-    snapshot: Snapshot,
-    *,
-    prices: Path | None,
-    runs: Path | None,
+    episode: EpisodeSpec, benchmark: Benchmark, snapshot: Snapshot, *, prices: Path | None, runs: Path | None
 ) -> ConversationDay:
     """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it. What the
     runs in the folder ``runs`` took goes before what would have to be assumed."""
