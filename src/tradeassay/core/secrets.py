@@ -5,8 +5,7 @@ password in the address of a server or a database, and whatever a caller hands t
 honest but careless server or log: it echoes the key it was called with. So everything foreign is cleaned where it
 enters, before it is read, and every writer cleans what it writes once more. A secret is found whole or as any
 considerable piece (which is what a message split in two leaves), plain, percent-encoded, with the escapes of JSON
-(also JSON inside JSON) or HTML, in base64 and in hexadecimal. Ciphers, other alphabets and keys torn into letters
-are outside the threat and stay.
+(also JSON inside JSON), in base64 and in hexadecimal. Every other disguise is outside the threat and stays.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here stays and is counted.
 """
@@ -17,7 +16,7 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 REMOVED = "[secret removed]"
@@ -28,19 +27,15 @@ SHORTEST_WORDS = 12
 PIECE = 12
 """A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
 
-_SECRET_NAMES = (
-    *("API_KEY", "API_KEYS", "APIKEY", "AUTH_KEY", "AUTHKEY", "ACCESS_KEY", "PRIVATE_KEY", "SECRET", "TOKEN"),
-    *("PASS", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT", "JWT", "CREDENTIAL", "CREDENTIALS", "BEARER"),
-    "AUTHORIZATION",
+_NAMES = (
+    r"_(?:API_?KEYS?|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASS|PASSWORD|PASSWD|PASSPHRASE|PAT|JWT|CREDENTIALS?"
+    r"|BEARER|AUTHORIZATION)_|^_KEY_$|(?:APIKEY|SECRETKEY|TOKEN|PASSWORD)_$"
 )
+"""What the name of a key has in it, as :func:`_called` writes names."""
 # Every command loads this module: patterns stay texts until they are needed, and ``re`` keeps what it compiled.
 _WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
 _PLAIN = rb"[A-Za-z][a-z]*|[A-Z]+|[^A-Za-z\x80-\xff]+"
 """A piece that is no key's alone: one word, a number, a date, a ruler."""
-_PUBLIC = r"[~.]{0,2}/|[A-Za-z]:\\|(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[\w@.-]+ AAAA"
-"""How a file's path and a public key begin."""
-_SHARED_START = r"sk-ant-[a-z]+\d+-|-----BEGIN [A-Z ]+-----\s*|eyJ[\w-]+\."
-"""How all keys of a kind begin, where that is as long as a piece: it gives nobody's key away."""
 _LOOKS = (
     rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
     rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
@@ -54,9 +49,9 @@ _GIVEN = (
 
 T = TypeVar("T")
 Words = TypeVar("Words", str, bytes)
-Places = dict[bytes, list[tuple[bytes, int, int, bool]]]
-"""Pieces of secrets, each with the spellings that hold it: where in them, how much of them gives them away, and
-whether that has to be more than :data:`_PLAIN`."""
+_Search = tuple[re.Pattern[bytes], dict[bytes, list[tuple[bytes, int, int, bool]]], list[int]]
+"""A pattern of pieces of secrets; of each piece the spellings that hold it, where in them, how much of them gives
+them away, and whether that has to be more than :data:`_PLAIN`; the sizes of pieces."""
 
 
 class Secrets:
@@ -64,20 +59,17 @@ class Secrets:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: tuple[str, ...] = ()
-        self._search: tuple[re.Pattern[bytes], Places, list[int]] | None = None
+        self.values: tuple[str, ...] = ()
+        self._search: _Search | None = None
         self.lookalikes = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._values)
 
     def add(self, value: str | None) -> None:
         """Remember a value, unless it is too short or too plain to be a secret."""
         value = re.sub(r"(?i)^(bearer|basic) +", "", (value or "").strip())
         least = SHORTEST_WORDS if re.fullmatch(_WORDS, value) else SHORTEST
-        if len(value) >= least and len(set(value)) > 1 and not value.isdigit() and value not in self._values:
+        if len(value) >= least and len(set(value)) > 1 and not value.isdigit() and value not in self.values:
             with self._lock:
-                self._values += (value,)
+                self.values += (value,)
                 self._search = None
 
     def add_settings(self, settings: Mapping[str, str]) -> None:
@@ -85,7 +77,12 @@ class Secrets:
         for name, value in settings.items():
             if "://" in value:
                 self.add_address(value)
-            elif _is_setting(name, value) and not re.match(_PUBLIC, value):
+                continue
+            # Whatever ends in KEY is a key unless it is public, or a date or a number: what is sorted by one.
+            called = _called(name)
+            named = called.endswith("_KEY_") and "_PUBLIC_" not in called and any(map(str.isalpha, value))
+            named |= (called.endswith("_PWD_") and called != "_PWD_") or names_secret(name)
+            if named and not re.match(r"[~.]{0,2}/|[A-Za-z]:\\|[\w-]*(?:ssh|ecdsa)-[\w@.-]+ AAAA", value):
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
@@ -108,21 +105,32 @@ class Secrets:
 
     def clean(self, data: bytes) -> bytes:
         """Return bytes without any configured secret; the same object when it holds none."""
-        if not self._values:
+        if not self.values:
             return data
         pattern, places, sizes = self._search or self._prepare()
         made: list[bytes] = []
-        known: dict[bytes, tuple[int, int]] = {}
         done = at = 0
         while found := pattern.search(data, at):
+            at = found.start() + 1
+            first, last = at, 0  # from where to where there is enough of a secret to give it away
             # Of pieces that begin here the pattern finds one; another may be of a key that begins alike.
-            here = found.start()
-            pieces = [piece for size in sizes if (piece := data[here : here + size]) in places]
-            spans = [span for piece in pieces for span in _around(data, here, piece, places[piece], known)]
-            at = here + 1  # and another one may begin within this one
-            if not spans:
+            pieces = (data[found.start() : found.start() + size] for size in sizes)
+            for piece, (spelled, low, enough, text) in (
+                (one, place) for one in pieces for place in places.get(one, ())
+            ):
+                start, end, high = found.start(), found.start() + len(piece), low + len(piece)
+                while start and low and data[start - 1] == spelled[low - 1]:
+                    start, low = start - 1, low - 1
+                while end < len(data) and high < len(spelled) and data[end] == spelled[high]:
+                    end, high = end + 1, high + 1
+                plain = text and re.fullmatch(_PLAIN, data[start:end])
+                if end - start == len(spelled) or (end - start >= enough and not plain):
+                    first, last = min(first, start), max(last, end)
+            if not last:
                 continue
-            first, last = min(start for start, _ in spans), max(end for _, end in spans)
+            at = max(
+                at, last - 2 * sizes[-1]
+            )  # of a key that goes on behind this one, a piece begins there or later
             # A backslash goes or stays with what it escapes, so that JSON stays JSON.
             head = data[done:first]
             head = head[: len(head) - _begins_escape(head)]
@@ -130,45 +138,54 @@ class Secrets:
             done = max(done, last + _begins_escape(data[first:last]))
         return b"".join([*made, data[done:]]) if made else data
 
-    def _prepare(self) -> tuple[re.Pattern[bytes], Places, list[int]]:
-        """Return the pattern that finds pieces of all secrets, whose they are, and how long; kept until one is
-        added.
-        """
+    def _prepare(self) -> _Search:
+        """Return what finds pieces of all secrets; it is kept until one is added."""
         with self._lock:
-            places: Places = {}
-            for value in self._values:
-                shared = re.match(_SHARED_START, value)
-                begins = shared.end() if shared and len(value) - shared.end() >= PIECE else 0
+            places: dict[bytes, list[tuple[bytes, int, int, bool]]] = {}
+            for value in self.values:
                 for spelled, (enough, text) in _spellings(value).items():
                     # Whatever has ``enough`` bytes holds a whole piece of half that size at a multiple of it.
                     size = (enough + 1) // 2
-                    start = math.ceil(begins / len(value) * len(spelled))
-                    for at in range(start, len(spelled) - size + 1, size):
+                    for at in range(0, len(spelled) - size + 1, size):
                         places.setdefault(spelled[at : at + size], []).append((spelled, at, enough, text))
-            self._search = re.compile(_any_of(places)), places, sorted({len(piece) for piece in places})
+            # Alternatives stand by their first byte: ``re`` tries one after the other at every place of a text.
+            rests: dict[bytes, list[bytes]] = {}
+            for piece in places:
+                rests.setdefault(re.escape(piece[:1]), []).append(re.escape(piece[1:]))
+            found = b"|".join(first + b"(?:" + b"|".join(rest) + b")" for first, rest in rests.items())
+            self._search = re.compile(found), places, sorted({len(piece) for piece in places})
             return self._search
-
-
-def _any_of(pieces: Iterable[bytes]) -> bytes:
-    """Return a pattern that finds the first of these that fits, as if they were alternatives in their order.
-
-    They stand by their first byte, because ``re`` tries one alternative after the other at every place of a text:
-    with the keys of ten providers that is hundreds.
-    """
-    rests: dict[bytes, list[bytes]] = {}
-    for piece in pieces:
-        rests.setdefault(piece[:1], []).append(re.escape(piece[1:]))
-    return b"|".join(re.escape(first) + b"(?:" + b"|".join(rest) + b")" for first, rest in rests.items())
 
 
 def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
     """Return how a secret may be written, with how many bytes of that give it away, and whether it is text."""
     import base64
+    import json
+    from urllib.parse import quote
 
+    def percent(sign: str) -> str:
+        return quote(sign.encode("utf-8", "surrogatepass"), safe="")
+
+    def escaped(sign: str) -> str:
+        return json.dumps(sign)[1:-1]
+
+    in_json: tuple[Callable[[str], str], ...] = (
+        escaped,
+        lambda sign: "\\/" if sign == "/" else escaped(sign),
+        lambda sign: json.dumps(sign, ensure_ascii=False)[1:-1],
+        lambda sign: f"\\u{ord(sign):04x}" if sign in "<>&'" else escaped(sign),  # as where it may stand in HTML
+    )
+    writers: tuple[Callable[[str], str], ...] = (
+        *(str, percent, *in_json),
+        lambda sign: sign if percent(sign) == sign else percent(sign).lower(),
+        lambda sign: sign if sign == "/" else percent(sign),
+        lambda sign: "+" if sign == " " else percent(sign),
+        *(lambda sign, write=write: escaped(write(sign)) for write in in_json),  # type: ignore[misc]  # bound
+    )
     # Of a passphrase a part is an ordinary word, of a key every considerable piece is the key's.
     enough = len(value) if re.fullmatch(_WORDS, value) else max(SHORTEST, min(PIECE, math.ceil(len(value) / 2)))
     texts: dict[bytes, int] = {}
-    for write in _writers():
+    for write in writers:
         signs = [write(sign).encode("utf-8", "surrogatepass") for sign in value]
         places = range(len(value) - enough + 1)
         texts[b"".join(signs)] = min(len(b"".join(signs[at : at + enough])) for at in places)
@@ -183,89 +200,19 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
     return found
 
 
-def _writers() -> Iterator[Callable[[str], str]]:
-    """Yield the ways in which one sign of a secret may be written in a text, the commonest first."""
-    import html
-    import json
-    from urllib.parse import quote
-
-    def percent(sign: str) -> str:
-        return quote(sign.encode("utf-8", "surrogatepass"), safe="")
-
-    def escaped(sign: str) -> str:
-        return json.dumps(sign)[1:-1]
-
-    def for_html(sign: str) -> str:  # JSON that may stand inside HTML
-        return f"\\u{ord(sign):04x}" if sign in "<>&'" else escaped(sign)
-
-    def inside_json(write: Callable[[str], str]) -> Callable[[str], str]:
-        return lambda sign: json.dumps(write(sign))[1:-1]
-
-    yield from (str, percent, escaped, html.escape)
-    yield lambda sign: sign if percent(sign) == sign else percent(sign).lower()
-    yield lambda sign: sign if sign == "/" else percent(sign)
-    yield lambda sign: "+" if sign == " " else percent(sign)
-    yield lambda sign: quote(percent(sign), safe="")  # an address inside an address
-    in_json: tuple[Callable[[str], str], ...] = (
-        lambda sign: "\\/" if sign == "/" else escaped(sign),
-        lambda sign: json.dumps(sign, ensure_ascii=False)[1:-1],
-        lambda sign: re.sub(r"(?<=u)[0-9a-f]{4}", lambda code: code[0].upper(), for_html(sign)),
-        for_html,
-    )
-    nested = [inside_json(write) for write in (escaped, *in_json)]
-    yield from (*in_json, *nested, *map(inside_json, nested))  # a server's JSON may quote JSON that quotes JSON
-
-
-def _around(
-    data: bytes,
-    at: int,
-    piece: bytes,
-    places: Iterable[tuple[bytes, int, int, bool]],
-    known: dict[bytes, tuple[int, int]],
-) -> Iterator[tuple[int, int]]:
-    """Yield from where to where, around a piece of secrets, there is enough of them to give them away. ``known``
-    is where each spelling was found last, as if it were all there, and how far it went: its further pieces tell
-    nothing new.
-    """
-    for spelled, low, enough, text in places:
-        begins = at - low
-        before, reached = known.get(spelled, (0, 0))
-        if begins == before and at < reached:
-            continue
-        start, end, high = at, at + len(piece), low + len(piece)
-        while start and low and data[start - 1] == spelled[low - 1]:
-            start, low = start - 1, low - 1
-        while end < len(data) and high < len(spelled) and data[end] == spelled[high]:
-            end, high = end + 1, high + 1
-        known[spelled] = begins, end
-        size = end - start
-        if size == len(spelled) or (size >= enough and not (text and re.fullmatch(_PLAIN, data[start:end]))):
-            yield start, end
-
-
 def _begins_escape(data: bytes) -> bool:
     """Tell whether the last byte is a backslash that escapes what follows."""
     return (len(data) - len(data.rstrip(b"\\"))) % 2 == 1
 
 
-def names_secret(name: str) -> bool:
-    """Tell whether a setting or a part of a query is called like a key, a token or a password."""
-    called = _called(name)
-    named = called == "_KEY_" or any(f"_{word}_" in called for word in _SECRET_NAMES)
-    return named or called.endswith(("APIKEY_", "SECRETKEY_", "TOKEN_", "PASSWORD_"))
-
-
-def _is_setting(name: str, value: str) -> bool:
-    """Tell the same of a variable or a setting, where whatever ends in KEY is a key unless it is public, or a date
-    or an address: what is sorted or filed by one."""
-    called = _called(name)
-    wide = called.endswith("_KEY_") and "_PUBLIC_" not in called and any(map(str.isalpha, value))
-    return wide or (called.endswith("_PWD_") and called != "_PWD_") or names_secret(name)
-
-
 def _called(name: str) -> str:
     """Return a name as words between underscores: ``apiKey`` is ``_API_KEY_``."""
     return f"_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).upper().replace('-', '_')}_"
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether a setting or a part of a query is called like a key, a token or a password."""
+    return re.search(_NAMES, _called(name)) is not None
 
 
 def holds_key(text: str) -> bool:
@@ -301,23 +248,18 @@ def without_secrets(value: T) -> T:
     """
     if not _read:
         refresh()
-    cleaned: T = _cleaned(value) if KNOWN else value
-    return cleaned
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return KNOWN.clean(value)
-    if isinstance(value, str):
-        raw = value.encode("utf-8", "surrogatepass")
-        cleaned = KNOWN.clean(raw)
-        return value if cleaned is raw else cleaned.decode("utf-8", "surrogatepass")
-    if isinstance(value, dict):
-        made: Any = {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
-    elif isinstance(value, list | tuple):
-        made = getattr(type(value), "_make", type(value))(map(_cleaned, value))  # a named tuple has a maker
-    else:
+    made: Any = value
+    if not KNOWN.values:
         return value
+    if isinstance(value, bytes):
+        made = KNOWN.clean(value)
+    elif isinstance(value, str):
+        raw = value.encode("utf-8", "surrogatepass")
+        made = value if (cleaned := KNOWN.clean(raw)) is raw else cleaned.decode("utf-8", "surrogatepass")
+    elif isinstance(value, dict):
+        made = {without_secrets(key): without_secrets(inner) for key, inner in value.items()}
+    elif isinstance(value, list | tuple):
+        made = getattr(type(value), "_make", type(value))(map(without_secrets, value))  # a named tuple has a maker
     return value if made == value else made
 
 
@@ -331,12 +273,10 @@ def clean_foreign(words: Words) -> Words:
 
 def lookalikes() -> str | None:
     """Return one line saying that foreign answers held what looks like a key, or None when they did not."""
-    if not KNOWN.lookalikes:
-        return None
-    return (
-        f"warning: what came back holds {KNOWN.lookalikes} text(s) that look like a key but match none configured "
-        "here; they are kept as they are"
+    said = (
+        f"warning: what came back holds {KNOWN.lookalikes} text(s) that look like a key but match none configured"
     )
+    return f"{said} here; they are kept as they are" if KNOWN.lookalikes else None
 
 
 def scrub(error: BaseException) -> None:
