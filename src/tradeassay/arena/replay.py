@@ -160,7 +160,7 @@ class _RecordedModel:
             raise RunError(NO_REPLY)
         reply = msgspec.json.decode(call.reply, type=ModelReply)
         known.live += 1
-        impossible, odd = examine_usage(self.name, reply, request, known.season.max_tokens)
+        impossible, odd = examine_usage(reply, request, known.season.max_tokens)
         if impossible:
             known.faults.append((f"{asset} {session}, {entry}", f"a reply of {self.name} {impossible}"))
         known.odd.update(f"{self.name} counts {what}" for what in odd)

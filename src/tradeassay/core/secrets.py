@@ -169,6 +169,9 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
     def escaped(sign: str) -> str:
         return json.dumps(sign)[1:-1]
 
+    def inside_json(write: Callable[[str], str]) -> Callable[[str], str]:
+        return lambda sign: escaped(write(sign))
+
     in_json: tuple[Callable[[str], str], ...] = (
         escaped,
         lambda sign: "\\/" if sign == "/" else escaped(sign),
@@ -180,7 +183,7 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
         lambda sign: sign if percent(sign) == sign else percent(sign).lower(),
         lambda sign: sign if sign == "/" else percent(sign),
         lambda sign: "+" if sign == " " else percent(sign),
-        *(lambda sign, write=write: escaped(write(sign)) for write in in_json),  # type: ignore[misc]  # bound
+        *map(inside_json, in_json),
     )
     # Of a passphrase a part is an ordinary word, of a key every considerable piece is the key's.
     enough = len(value) if re.fullmatch(_WORDS, value) else max(SHORTEST, min(PIECE, math.ceil(len(value) / 2)))

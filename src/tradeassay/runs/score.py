@@ -16,7 +16,6 @@ import numpy as np
 from tradeassay.account import venues
 from tradeassay.benchmarks import Benchmark, ktdfin
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError
-from tradeassay.core.events import StepRecord
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
@@ -163,19 +162,23 @@ def score_agent(task: ScoreTask) -> Scored:
     folder = RunFolder(Path(task.folder))
     snapshot = snapshot_for(task.baseline.dataset, task.home, task.data_sha256)
     outcomes = [ended(folder, episode) for episode in task.episodes]
-    series = [
-        _series_once(folder, episode, outcome, task.benchmark, snapshot)
-        for episode, outcome in zip(task.episodes, outcomes, strict=True)
-    ]
+    played = list(zip(task.episodes, outcomes, strict=True))
+    series = [_series_once(folder, episode, outcome, task.benchmark, snapshot) for episode, outcome in played]
     scores = [score(one, bootstrap=task.bootstrap) for one in series]
     summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
+    first = task.episodes[0]
     if task.benchmark.protocol == "ktdfin":
+        # What the paper defines itself; the catalogue has its own. Under ``paper`` turnover, concentration and
+        # abstention are the paper's.
         for episode, one, measures in zip(task.episodes, series, scores, strict=True):
             records = tuple(read_records(folder.events(episode.key)))
-            measures |= paper_measures(task.benchmark, records, one, snapshot, task.bootstrap)
+            orders = ktdfin.order_outcomes(records, snapshot)
+            panel = ktdfin.panel(
+                records, one, orders, convention=task.benchmark.convention, bootstrap=task.bootstrap
+            )
+            measures |= {name: panel[name] for name in PAPER_OWN if name in panel}
         own = (name for name in scores[0] if name not in summaries or name in PAPER_OWN)
         summaries |= {name: summarise([measures[name] for measures in scores if name in measures]) for name in own}
-    first = task.episodes[0]
     if first.by_model:
         currency = venues.get(task.benchmark.market.venue).currency
         for one, outcome, measures in zip(series, outcomes, scores, strict=True):
@@ -213,7 +216,7 @@ def score_agent(task: ScoreTask) -> Scored:
             failures=dict(one.failures),
             inference=inference_of([outcome]) or msgspec.UNSET,
         )
-        for episode, outcome, one, measures in zip(task.episodes, outcomes, series, scores, strict=True)
+        for (episode, outcome), one, measures in zip(played, series, scores, strict=True)
     )
     return Scored(episodes=rows, agent=agent)
 
@@ -284,8 +287,7 @@ def _series_once(
     if not episode.baseline or not journal.is_file():
         return series_of(folder, episode, outcome, benchmark, snapshot)
     rules = (benchmark.protocol, benchmark.convention, benchmark.index, benchmark.periods_per_year)
-    made_of = sha256_of((outcome, rules, snapshot.sha256))
-    key = (sha256_file(journal), made_of)
+    key = (sha256_file(journal), sha256_of((outcome, rules, snapshot.sha256)))
     if key not in _SERIES:
         while len(_SERIES) >= 4:
             _SERIES.pop(next(iter(_SERIES)))
@@ -353,22 +355,6 @@ def yardstick(
     known = view.actions(np.iinfo(np.int64).min)
     dividends = snapshot.facts.adjusted == "total" or any(action.kind == "dividend" for action in known)
     return Yardstick(np.array(levels, dtype=np.float64), PRICE_INDEX if dividends else None)
-
-
-def paper_measures(
-    benchmark: Benchmark,
-    records: Sequence[StepRecord],
-    series: EpisodeSeries,
-    snapshot: Snapshot,
-    bootstrap: BootstrapConfig,
-) -> dict[str, Measure]:
-    """Return the measures of one episode that the paper defines itself; the catalogue has its own.
-
-    Under ``paper`` turnover, concentration and abstention are the paper's.
-    """
-    outcomes = ktdfin.order_outcomes(records, snapshot)
-    panel = ktdfin.panel(records, series, outcomes, convention=benchmark.convention, bootstrap=bootstrap)
-    return {name: panel[name] for name in PAPER_OWN if name in panel}
 
 
 def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:

@@ -26,7 +26,7 @@ import shutil
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -167,9 +167,20 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
         if (outcome := place.outcome(episode.key)).is_file():
             found[outcome.relative_to(folder).as_posix()] = outcome.read_bytes()
         cassette = place.models / f"{episode.key}.jsonl"
-        if cassette.is_file():
-            found[f"models/{episode.key}.jsonl"] = without_texts(cassette, _asked_in(place.dialogue(episode.key)))
-            moment = max(moment, cassette.stat().st_mtime)
+        if not cassette.is_file():
+            continue
+        moment = max(moment, cassette.stat().st_mtime)
+        # A cassette may hold what the episode asked before it was played anew: of these, only its own questions,
+        # by step and messages (programs' cassettes number the questions of an episode, dialogues those of a step).
+        lines = list(read_dialogue(place.dialogue(episode.key)))
+        ids = [tuple(map(content_id, messages)) for messages in whole_messages(lines)]
+        left = Counter((line.step, one) for line, one in zip(lines, ids, strict=True))
+
+        def asked(question: RecordedQuestion, left: Counter[Any] = left) -> bool:
+            left[question.step, question.messages] -= 1
+            return left[question.step, question.messages] >= 0
+
+        found[f"models/{episode.key}.jsonl"] = without_texts(cassette, asked if lines else lambda question: True)
     return write_recording(
         file,
         found,
@@ -181,24 +192,6 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
         python=manifest.versions.python,
         complete="scores.json" in found,
     )
-
-
-def _asked_in(dialogue: Path) -> Callable[[RecordedQuestion], bool]:
-    """Return what tells the questions of an episode from those that it asked before it was played anew.
-
-    Without a dialogue, all of them are its own.
-    """
-    lines = list(read_dialogue(dialogue))
-    ids = [tuple(map(content_id, messages)) for messages in whole_messages(lines)]
-    left = Counter((line.step, one) for line, one in zip(lines, ids, strict=True))
-
-    def asked(question: RecordedQuestion) -> bool:
-        # By step and messages: programs' cassettes number the questions of an episode, dialogues those of a step.
-        known = (question.step, question.messages)
-        left[known] -= 1
-        return not lines or left[known] >= 0
-
-    return asked
 
 
 def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
@@ -257,14 +250,16 @@ def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
 
 def list_recordings(suffix: str = SUFFIX) -> list[RecordingInfo]:
     """Return the recordings that can be named, sorted; with the suffix of audits, those about memory."""
+    if configured := os.environ.get(FOLDER):
+        roots = [Path(configured)]
+    elif package := find_spec(PACKAGE):
+        roots = [Path(one) for one in package.submodule_search_locations or ()]
+    else:
+        roots = [Path(__file__).parents[4] / "recordings" / "src" / PACKAGE]
     found = []
-    for root in _roots():
-        for path in sorted(root.glob(f"*/*{suffix}")):
-            name = f"{path.parent.name}/{path.name.removesuffix(suffix)}"
-            label = read_label(path)
-            found.append(
-                RecordingInfo(name=name, path=str(path), megabytes=path.stat().st_size / 1e6, label=label)
-            )
+    for path in (one for root in roots for one in sorted(root.glob(f"*/*{suffix}"))):
+        name, size = f"{path.parent.name}/{path.name.removesuffix(suffix)}", path.stat().st_size / 1e6
+        found.append(RecordingInfo(name=name, path=str(path), megabytes=size, label=read_label(path)))
     return found
 
 
@@ -327,10 +322,9 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
     if _damage(folder) is not None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            fresh = Path(temporary) / "fresh"
-            content = dict(read_members(file))
+            fresh, content = Path(temporary) / "fresh", dict(read_members(file))
             if _LABEL not in content:
-                raise RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
+                raise _no_recording(file)
             _label(content[_LABEL], file)  # one that is refused leaves nothing behind
             for name, data in content.items():
                 target = fresh / name
@@ -342,8 +336,11 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
     if damage is not None:
         shutil.rmtree(folder, ignore_errors=True)
         raise RunError(f"{damage} in {file.name} is not what its label says", hint="get the recording again")
-    label = _label((folder / _LABEL).read_bytes(), file)
-    return OpenRecording(folder=folder, label=label)
+    return OpenRecording(folder=folder, label=_label((folder / _LABEL).read_bytes(), file))
+
+
+def _no_recording(file: Path) -> RunError:
+    return RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
 
 
 def _damage(folder: Path) -> str | None:
@@ -362,7 +359,7 @@ def read_label(file: Path) -> RecordingLabel:
     for name, content in read_members(file):
         if name == _LABEL:
             return _label(content, file)
-    raise RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
+    raise _no_recording(file)
 
 
 def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
@@ -373,15 +370,13 @@ def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
         with _Bounded(file) as packed, tarfile.open(fileobj=packed, mode="r:") as archive:
             for entry in archive:
                 left -= entry.size
-                if not entry.isfile() or not _PLAIN.fullmatch(entry.name) or entry.name in seen:
-                    raise RunError(
-                        f"{file} holds {entry.name[:80]!a}, which is not a plain file", hint="do not use it"
-                    )
+                source = archive.extractfile(entry) if entry.isfile() else None
+                if source is None or not _PLAIN.fullmatch(entry.name) or entry.name in seen:
+                    what = f"{file} holds {entry.name[:80]!a}, which is not a plain file"
+                    raise RunError(what, hint="do not use it")
                 if left < 0 or len(seen) == MOST_FILES:
                     raise RunError(f"{file} unpacks to too much", hint="do not use it")
                 seen.add(entry.name)
-                source = archive.extractfile(entry)
-                assert source is not None
                 yield entry.name, source.read()
     except (tarfile.TarError, lzma.LZMAError, EOFError, *UNDECODABLE) as error:
         raise RunError(f"{file} is not a recording: {error}", hint="get it again") from error
@@ -424,7 +419,6 @@ _OURS = re.compile(
     r"((tradeassay (recordings record|code run|arena run)|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
 )
 _SAID_ELSEWHERE = frozenset(("--engine", "--precision", "--runs", "--concurrency", "--secret"))
-_OUTSIDE = re.compile(r"^[/~]|(^|/)\.\.(/|$)")
 
 
 def is_our_command(command: str) -> bool:
@@ -440,22 +434,9 @@ def command_of(words: list[str]) -> str:
     skip = False
     for word in words:
         if not skip and word.partition("=")[0] not in _SAID_ELSEWHERE:
-            kept.append(Path(word).name if _OUTSIDE.search(word) else word)
+            kept.append(Path(word).name if re.search(r"^[/~]|(^|/)\.\.(/|$)", word) else word)
         skip = word in _SAID_ELSEWHERE
     return shlex.join(["tradeassay", *kept])
-
-
-def _roots() -> Iterator[Path]:
-    if configured := os.environ.get(FOLDER):
-        yield Path(configured)
-        return
-    package = find_spec(PACKAGE)
-    if package is not None:
-        yield from map(Path, package.submodule_search_locations or ())
-        return
-    checkout = Path(__file__).parents[4] / "recordings" / "src" / PACKAGE
-    if checkout.is_dir():
-        yield checkout
 
 
 def day_of(moment: float) -> str:
@@ -519,7 +500,12 @@ def unlike_recorded(found: object, wanted: object, place: str) -> Iterator[str]:
         for key in sorted({*found, *wanted}):
             if (key in found) != (key in wanted):
                 yield f"{place}/{key} is {'new' if key in found else 'missing'}"
-            elif key not in _HASHES or not _is_hash(wanted[key]):
+                continue
+            hashes = wanted[key].values() if isinstance(wanted[key], dict) else [wanted[key]]
+            hashed = all(
+                isinstance(one, str) and re.fullmatch(r"[0-9a-f]{64}|live|replayed", one) for one in hashes
+            )
+            if key not in _HASHES or not hashed:
                 yield from unlike_recorded(found[key], wanted[key], f"{place}/{key}")
     elif isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
@@ -529,11 +515,6 @@ def unlike_recorded(found: object, wanted: object, place: str) -> Iterator[str]:
             yield f"{place} is {found!r}, recorded was {wanted!r}"
     elif found != wanted:
         yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"
-
-
-def _is_hash(value: object) -> bool:
-    values = value.values() if isinstance(value, dict) else [value]
-    return all(isinstance(one, str) and re.fullmatch(r"[0-9a-f]{64}|live|replayed", one) for one in values)
 
 
 def recording_faults(opened: OpenRecording) -> list[str]:

@@ -155,9 +155,8 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def present_versions() -> Versions:
-    return Versions(
-        packages=_packages(), python=platform.python_version(), platform=sys.platform, machine=platform.machine()
-    )
+    packages, python = _packages(), platform.python_version()
+    return Versions(packages=packages, python=python, platform=sys.platform, machine=platform.machine())
 
 
 def version_changes(then: Versions, now: Versions) -> list[str]:

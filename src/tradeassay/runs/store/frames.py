@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, Rejected, StepRecord
+from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.lazy import OptionalPackage
-from tradeassay.runs.score import Scores
-from tradeassay.runs.spec.episode import EpisodeSpec
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from tradeassay.runs.store.run import Run
 else:
     pl = OptionalPackage("polars", "polars", "a polars frame", instead="ask for 'pandas'")
 
@@ -22,42 +22,20 @@ Kind = Literal["polars", "pandas"]
 
 _WHO = {"episode": "str", "benchmark": "str", "dataset": "str", "agent": "str", "seed": "int"}
 _WHEN = {**_WHO, "step": "int", "session": "date"}
+_TRADE = "quantity:float price:float reference:float fee:float tax:float cash:float forced:bool"
+_SCORE = "value:float low:float high:float level:float n:int reason:str note:str"
 SCHEMAS: dict[str, dict[str, str]] = {
     name: {**who, **dict(column.split(":") for column in columns.split())}
     for name, who, columns in (
         ("nav", _WHEN, "nav:float cash:float positions:float"),
-        (
-            "trades",
-            _WHEN,
-            "order_id:str symbol:str side:str quantity:float price:float reference:float fee:float tax:float "
-            "cash:float forced:bool",
-        ),
+        ("trades", _WHEN, f"order_id:str symbol:str side:str {_TRADE}"),
         ("rejections", _WHEN, "order_id:str symbol:str reason:str detail:str quantity:float"),
         ("decisions", _WHEN, "status:str orders:int failures:int reason:str"),
         ("positions", _WHEN, "symbol:str quantity:float cost:float mark:float value:float weight:float"),
-        (
-            "scores",
-            _WHO,
-            "status:str measure:str value:float low:float high:float level:float n:int reason:str note:str",
-        ),
+        ("scores", _WHO, f"status:str measure:str {_SCORE}"),
     )
 }
 """Columns of each frame and their types."""
-
-
-class Readable(Protocol):
-    """What a run must offer to be turned into frames; the run's own module imports this one."""
-
-    @property
-    def episodes(self) -> tuple[EpisodeSpec, ...]: ...
-
-    @property
-    def scores(self) -> Scores: ...
-
-    @property
-    def names(self) -> dict[str, str]: ...
-
-    def records(self, key: str) -> Iterator[StepRecord]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,45 +67,37 @@ class Frames:
 Row = Sequence[object]
 
 
-def build_frames(run: Readable, kind: Kind) -> Frames:
+def build_frames(run: Run, kind: Kind) -> Frames:
     """Return a run's frames; raises :class:`UserError` for an unknown kind."""
     make_frame(kind, {}, ())  # an unknown kind, or a package that is missing, is said before the work
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     for episode in run.episodes:
         who = (episode.key, episode.benchmark, episode.dataset, run.names[episode.label], episode.seed)
         for ledger, record in Ledger.steps(run.records(episode.key)):
-            _step(rows, who, ledger, record)
+            state, decision = ledger.state(), record.decision
+            when = (*who, record.step, record.session)
+            if record.step == 0:
+                rows["nav"].append((*who, -1, None, state.initial, state.initial, 0.0))
+            rows["nav"].append((*when, state.nav, state.cash, state.nav - state.cash))
+            counts = (len(decision.orders), len(decision.failures))
+            rows["decisions"].append((*when, decision.status, *counts, decision.reason))
+            for event in (*record.opening, *record.events):
+                if isinstance(event, Filled):
+                    which = (event.order_id, event.symbol, "BUY" if event.quantity > 0 else "SELL")
+                    prices = (abs(event.quantity), event.price, event.reference, event.fee, event.tax, event.cash)
+                    rows["trades"].append((*when, *which, *prices, event.forced))
+                elif isinstance(event, Rejected):
+                    why = (event.order_id, event.symbol, event.reason, event.detail, event.quantity)
+                    rows["rejections"].append((*when, *why))
+            for symbol, held in state.positions.items():
+                worth = (held.quantity, held.cost, held.mark, held.value, state.weight(symbol))
+                rows["positions"].append((*when, symbol, *worth))
     for scored in run.scores.episodes:
         who = (scored.key, scored.benchmark, scored.dataset, run.names[scored.agent], scored.seed)
         for name, one in scored.measures.items():
             numbers = (one.value, one.low, one.high, one.level, one.n, one.reason, one.note)
             rows["scores"].append((*who, scored.status, name, *numbers))
     return Frames(**{name: make_frame(kind, schema, rows[name]) for name, schema in SCHEMAS.items()})
-
-
-def _step(rows: Mapping[str, list[Row]], who: Row, ledger: Ledger, record: StepRecord) -> None:
-    state = ledger.state()
-    when = (*who, record.step, record.session)
-    if record.step == 0:
-        rows["nav"].append((*who, -1, None, state.initial, state.initial, 0.0))
-    rows["nav"].append((*when, state.nav, state.cash, state.nav - state.cash))
-    decision = record.decision
-    rows["decisions"].append(
-        (*when, decision.status, len(decision.orders), len(decision.failures), decision.reason)
-    )
-    for event in (*record.opening, *record.events):
-        if isinstance(event, Filled):
-            side = "BUY" if event.quantity > 0 else "SELL"
-            prices = (abs(event.quantity), event.price, event.reference, event.fee, event.tax, event.cash)
-            rows["trades"].append((*when, event.order_id, event.symbol, side, *prices, event.forced))
-        elif isinstance(event, Rejected):
-            rows["rejections"].append(
-                (*when, event.order_id, event.symbol, event.reason, event.detail, event.quantity)
-            )
-    for symbol, position in state.positions.items():
-        rows["positions"].append(
-            (*when, symbol, position.quantity, position.cost, position.mark, position.value, state.weight(symbol))
-        )
 
 
 def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
@@ -144,9 +114,5 @@ def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> An
 
     names = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean", "date": "datetime64[s]"}
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in schema]
-    return pd.DataFrame(
-        {
-            name: pd.Series(column, dtype=names[word])
-            for (name, word), column in zip(schema.items(), columns, strict=True)
-        }
-    )
+    pairs = zip(schema.items(), columns, strict=True)
+    return pd.DataFrame({name: pd.Series(column, dtype=names[word]) for (name, word), column in pairs})

@@ -324,12 +324,24 @@ def build_manifest(
     for whoever verifies it: what came with packages that are not installed here is taken from it.
     """
     absent = {} if stated is None else stated.absent_agents
+    rules: dict[str, BenchmarkRecord] = {}
+    for name in spec.benchmarks:
+        config, package = benchmarks.get(name), benchmarks.package(name) or msgspec.UNSET
+        here = stated is None or config.market.venue in venues
+        venue = sha256_of(venues.get(config.market.venue)) if here else stated.benchmarks[name].venue_sha256
+        rules[name] = BenchmarkRecord(sha256=sha256_of(config), venue_sha256=venue, config=config, package=package)
+    talks: dict[str, ProtocolRecord] = {}
+    for episode in episodes:
+        if episode.by_model and episode.cell not in talks:
+            config = with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
+            here = stated is None or config.protocol in protocols
+            talks[episode.cell] = describe_protocol(config) if here else stated.protocols[episode.cell]
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),
         convention=spec.convention,
         seeds=spec.seeds,
-        benchmarks={name: _benchmark_record(name, stated) for name in spec.benchmarks},
+        benchmarks=rules,
         datasets={
             name: DatasetRecord(name=entry.name, sha256=entry.sha256, facts=entry.facts)
             for name, entry in datasets.items()
@@ -340,31 +352,11 @@ def build_manifest(
         },
         episodes=episodes,
         versions=versions,
-        protocols={
-            cell: _protocol_record(episode, stated)
-            for cell, episode in {episode.cell: episode for episode in episodes if episode.by_model}.items()
-        },
+        protocols=talks,
         windows=windows_by_cell(episodes, datasets),
-        models=describe_models(episodes, prices) if any(one.by_model for one in episodes) else {},
+        models=describe_models(episodes, prices) if talks else {},
         files=files,
     )
-
-
-def _benchmark_record(name: str, stated: RunManifest | None) -> BenchmarkRecord:
-    config = benchmarks.get(name)
-    if stated is not None and config.market.venue not in venues:
-        venue = stated.benchmarks[name].venue_sha256
-    else:
-        venue = sha256_of(venues.get(config.market.venue))
-    package = benchmarks.package(name) or msgspec.UNSET
-    return BenchmarkRecord(sha256=sha256_of(config), venue_sha256=venue, config=config, package=package)
-
-
-def _protocol_record(episode: EpisodeSpec, stated: RunManifest | None) -> ProtocolRecord:
-    config = with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
-    if stated is not None and config.protocol not in protocols:
-        return stated.protocols[episode.cell]
-    return describe_protocol(config)
 
 
 def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] | msgspec.UnsetType:
@@ -454,24 +446,13 @@ def agent_record(name: str) -> AgentRecord:
 def _difference(then: Manifest, now: Manifest) -> str:
     if type(then) is not type(now):
         return "it is of another kind"
-    before, after = then.asked, now.asked
+    before, after, facts = then.asked, now.asked, then.facts
     for name in dict.fromkeys(("benchmark", *after, *before)):
-        if before.get(name) != after.get(name):
-            if name == "agents" and (file := _changed_file(then, now)):
+        if before.get(name) == after.get(name):
+            continue
+        for file, digest in now.facts.items() if name == "agents" else ():
+            if file.startswith(OWN) and facts.get(file, digest) != digest:  # another file under the same name
                 return f"{file} has changed since"
-            differ = "differ" if name.endswith("s") else "differs"
-            return f"it runs {before[name]}" if name == "benchmark" else f"its {name} {differ}"
+        differ = "differ" if name.endswith("s") else "differs"
+        return f"it runs {before[name]}" if name == "benchmark" else f"its {name} {differ}"
     return "the specs differ"
-
-
-def _changed_file(then: Manifest, now: Manifest) -> str | None:
-    """Return the first of the runner's own files that has changed under the same name."""
-    before = then.facts
-    return next(
-        (
-            name
-            for name, digest in now.facts.items()
-            if name.startswith(OWN) and before.get(name, digest) != digest
-        ),
-        None,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
@@ -99,7 +99,7 @@ class Run(RecordedRun[RunManifest]):
     def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
         super().__init__(folder, manifest, manifest.spec.slug)
         self.home, self.spec = home, manifest.spec
-        self._series = lru_cache(maxsize=64)(self._read_series)
+        self.series = lru_cache(maxsize=64)(self._series)
 
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[str, str | None, int]]:
         """Travel to another process as a path: it is opened there once, and again when its scores are others."""
@@ -133,11 +133,10 @@ class Run(RecordedRun[RunManifest]):
 
     def badges(self, key: str) -> Badges:
         """Return what a reader must know before believing a number of an episode."""
-        outcome = self.outcome(key)
-        badges = self.manifest.badges(self.episode(key))
-        if outcome is None or isinstance(outcome.model, msgspec.UnsetType):
+        outcome, badges = self.outcome(key), self.manifest.badges(self.episode(key))
+        answers = "none" if outcome is None else outcome.answers
+        if answers == "none":
             return badges
-        answers = outcome.model.answers
         if self.episode(key).by_program and answers != "scripted":
             return msgspec.structs.replace(badges, model="program" if answers == "live" else "replayed program")
         return msgspec.structs.replace(badges, model=answers)
@@ -158,10 +157,6 @@ class Run(RecordedRun[RunManifest]):
         """Yield an episode's journal; raises :class:`RunError` when it is missing or torn."""
         return read_records(self.journal(key))
 
-    def series(self, key: str) -> EpisodeSeries:
-        """Return an episode session by session; raises :class:`RunError` when it has not ended."""
-        return self._series(key)
-
     def snapshot(self, key: str) -> Snapshot:
         """Open the data an episode was played on; raises :class:`RunError` when it has changed."""
         episode = self.episode(key)
@@ -173,9 +168,9 @@ class Run(RecordedRun[RunManifest]):
 
         return build_frames(self, kind)
 
-    def _read_series(self, key: str) -> EpisodeSeries:
-        episode = self.episode(key)
-        outcome = ended(self._place, episode)
+    def _series(self, key: str) -> EpisodeSeries:
+        """Return an episode session by session; raises :class:`RunError` when it has not ended."""
+        episode, outcome = self.episode(key), ended(self._place, self.episode(key))
         return series_of(self._place, episode, outcome, self.manifest.benchmark(episode), self.snapshot(key))
 
 
@@ -262,13 +257,28 @@ ELSEWHERE = "asked at another server"
 
 def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:
     """Return what the agents of a run are called, by label; for a model its recorded calls are looked at."""
-    episodes: dict[str, list[EpisodeSpec]] = {}
-    for episode in manifest.episodes:
-        episodes.setdefault(episode.label, []).append(episode)
     records = manifest.agents if isinstance(manifest, RunManifest) else {}
+    shown: dict[str, AgentSpec] = {}
+    doubts: dict[str, str] = {}
+    for episode in manifest.episodes:
+        shown.setdefault(episode.label, episode.agent)
+        # A row may be named like its provider's model only where the calls of all of its episodes are recorded.
+        if (
+            not episode.model
+            or parse_name(episode.model).route != "inspect"
+            or doubts.get(episode.label) == NEVER_ASKED
+        ):
+            continue
+        try:
+            first = first_answer(place.models / f"{episode.key}.jsonl", episode.model)
+        except RunError:
+            first = None
+        if first is None and place.outcome(episode.key).is_file():
+            doubts[episode.label] = NEVER_ASKED
+        elif first is not None and first.elsewhere is True:
+            doubts[episode.label] = ELSEWHERE
     return {
-        label: shown_name(played[0].agent, records.get(played[0].agent.name), _doubt(place, played))
-        for label, played in episodes.items()
+        label: shown_name(agent, records.get(agent.name), doubts.get(label, "")) for label, agent in shown.items()
     }
 
 
@@ -305,20 +315,3 @@ def shown_title(benchmark: Benchmark, dataset: str) -> str:
             return known.title
         return f"{dataset} by the rules of {known.id}"
     return f'{benchmark.id}, not registered here ("{benchmark.title}")'
-
-
-def _doubt(place: RunFolder, episodes: Iterable[EpisodeSpec]) -> str:
-    """Say why a row may not be named like its provider's model; empty where its calls are recorded."""
-    found = ""
-    for episode in episodes:
-        if not episode.model or parse_name(episode.model).route != "inspect":
-            continue
-        try:
-            first = first_answer(place.models / f"{episode.key}.jsonl", episode.model)
-        except RunError:
-            first = None
-        if first is None and place.outcome(episode.key).is_file():
-            return NEVER_ASKED
-        if first is not None and first.elsewhere is True:
-            found = ELSEWHERE
-    return found

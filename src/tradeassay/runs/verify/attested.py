@@ -92,7 +92,7 @@ def seal_beside(folder: Path, root: str) -> Path | None:
 
 def vouch(content: bytes) -> None:
     """Keep that a file of these bytes was made here, from a run that lay here."""
-    path = _made_here(content)
+    path = data_home() / "verified" / f"{sha256_bytes(content)}.made"
     with suppress(OSError):  # where nothing can be kept, it will be taken for somebody else's
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -100,11 +100,7 @@ def vouch(content: bytes) -> None:
 
 def vouched(content: bytes) -> bool:
     """Return whether a file of exactly these bytes was made here."""
-    return _made_here(content).is_file()
-
-
-def _made_here(content: bytes) -> Path:
-    return data_home() / "verified" / f"{sha256_bytes(content)}.made"
+    return (data_home() / "verified" / f"{sha256_bytes(content)}.made").is_file()
 
 
 def _place(root: str, home: Path | None) -> Path:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec, find_protocol
 from tradeassay.benchmarks.tables import counted
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
@@ -69,10 +70,28 @@ def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
     """Return in what a spec that trades departs from its benchmarks, benchmark by benchmark."""
     found: list[Departure] = []
     for name in spec.benchmarks:
-        if name in benchmarks:
-            found += _departs(spec, benchmarks.get(name))
-        else:
+        if name not in benchmarks:
             found.append(_departure(name, "benchmark", NOT_HERE, name, rule=True))
+            continue
+        benchmark = benchmarks.get(name)
+        market, data = benchmark.market, spec.datasets.get(name, (benchmark.dataset,))
+        days = f"{market.first} .. {market.last}"
+        pairs: list[tuple[str, object, object]] = []
+        pairs.append(("dataset", benchmark.dataset, data[0] if len(data) == 1 else data))
+        if spec.window is not None:
+            pairs.append(("window", days, f"{spec.window.first} .. {spec.window.last}"))
+        elif spec.windows:
+            pairs.append(("window", days, spec.windows))
+        pairs.append(("seeds", (0,), spec.seeds))
+        pairs += [("index", market.index or "none", spec.index)] if spec.index else []
+        pairs += [("universe", market.universe, spec.universe)] if spec.universe else []
+        registered = protocol_config(benchmark) if spec.protocol else None
+        for key, given in sorted(spec.protocol.items()):
+            values = given if isinstance(given, tuple) else (given,)
+            used = tuple(getattr(protocol_config(benchmark, {key: value}), key) for value in values)
+            pairs.append((f"protocol.{key}", getattr(registered, key), used[0] if len(used) == 1 else used))
+        pairs += _leaves(BootstrapConfig(), spec.bootstrap, "bootstrap")
+        found += [_departure(name, field, old, new) for field, old, new in pairs if old != new]
     return tuple(found)
 
 
@@ -97,31 +116,6 @@ def refuse_other_rules(spec: CodeSpec) -> None:
                 f"{one}: that is not '{spec.benchmark}'",
                 hint="leave the rules as they are, or register a benchmark of your own with these",
             )
-
-
-def _departs(spec: RunSpec, benchmark: Benchmark) -> Iterator[Departure]:
-    name, market = benchmark.id, benchmark.market
-    data = spec.datasets.get(name, (benchmark.dataset,))
-    pairs: list[tuple[str, object, object]] = [("dataset", benchmark.dataset, data[0] if len(data) == 1 else data)]
-    days = f"{market.first} .. {market.last}"
-    if spec.window is not None:
-        pairs.append(("window", days, f"{spec.window.first} .. {spec.window.last}"))
-    elif spec.windows:
-        pairs.append(("window", days, spec.windows))
-    pairs.append(("seeds", (0,), spec.seeds))
-    if spec.index:
-        pairs.append(("index", market.index or "none", spec.index))
-    if spec.universe:
-        pairs.append(("universe", market.universe, spec.universe))
-    registered = protocol_config(benchmark) if spec.protocol else None
-    for key, given in sorted(spec.protocol.items()):
-        values = given if isinstance(given, tuple) else (given,)
-        used = tuple(getattr(protocol_config(benchmark, {key: value}), key) for value in values)
-        pairs.append((f"protocol.{key}", getattr(registered, key), used[0] if len(used) == 1 else used))
-    pairs += _leaves(BootstrapConfig(), spec.bootstrap, "bootstrap")
-    for field, old, new in pairs:
-        if old != new:
-            yield _departure(name, field, old, new)
 
 
 def _leaves(registered: Any, used: Any, where: str) -> Iterator[tuple[str, object, object]]:
@@ -162,83 +156,67 @@ class Freedom(msgspec.Struct, frozen=True, kw_only=True):
 
 def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Freedom:
     """Return the freedom statement of the run in a folder; ``alone``: it was taken from among its siblings."""
-    names = _names(manifest)
+    names = manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,)
     found: tuple[Departure, ...] = ()
-    said = []
+    said: list[str] = []
     try:
         found = departures(manifest)
-        said = [_words(one, several=len(names) > 1) for one in found if one.field != "seeds"] or ["as registered"]
+        for one in found:
+            if one.field == "seeds":
+                continue
+            where = f"{one.benchmark}: " if len(names) > 1 else ""
+            used = f'"{one.used}"' if one.field in ("title", "description") else one.used
+            own = "the benchmark's own" if one.registered == "not given" else one.registered
+            known = f", {NOT_HERE}" if one.registered == NOT_HERE else f" instead of {own}{_share(one)}"
+            said.append(f"{where}{one.field} {used}{known}")
+        said = said or ["as registered"]
     except (TradeassayError, *UNDECODABLE) as error:
         said = [f"departures are not known: {error}"]
-    seeds = tuple(dict.fromkeys(episode.seed for episode in manifest.episodes))
-    many = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
-    if list(seeds) != list(range(len(seeds))):
-        many += f", chosen: {', '.join(map(str, seeds[:6]))}{' ...' if len(seeds) > 6 else ''}"
-    which, runs = ", ".join(names), None if alone else _siblings(folder, set(names))
-    if runs is None:
-        among = f"how many runs of {which} it is one of is not known"
-    else:
-        among = f"{'the only run' if runs == 1 else f'one of {runs} runs'} of {which} in its folder"
-    return Freedom(
-        departures=found, seeds=seeds, runs=runs, words=(*said, *_unproven(folder, manifest), many, among)
-    )
-
-
-def _unproven(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """Yield what a result rests on that nobody can make again, and that a runner may have wished for."""
+    # What a result rests on that nobody can make again, and that a runner may have wished for.
     if not isinstance(manifest, RunManifest):
         journals = [RunFolder(folder).events(episode.key) for episode in manifest.episodes]
         lines = (line for one in journals if one.is_file() for line in one.read_bytes().splitlines())
         if late := sum(OUT_OF_TIME.search(line) is not None for line in lines):
-            yield f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the runner"
+            said.append(f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the runner")
     elif isinstance(mask := manifest.spec.hardened, HardenedMask):
         ending = "who fell to chance" if mask.fell else "who did not fall to chance"
-        here = mask.benchmark in manifest.spec.benchmarks and mask.dataset in manifest.datasets
+        here = mask.benchmark in names and mask.dataset in manifest.datasets
         where = "" if here else f" on {mask.benchmark} with {mask.dataset}"
-        rounds = counted(mask.rounds, "round")
-        yield (
-            f"a mask hardened{where} in {rounds} against {mask.attacker}, {ending} (prices shown correlate "
-            f"by {mask.levels} with true ones, returns by {mask.returns}), as stated by the runner"
+        said.append(
+            f"a mask hardened{where} in {counted(mask.rounds, 'round')} against {mask.attacker}, {ending} (prices "
+            f"shown correlate by {mask.levels} with true ones, returns by {mask.returns}), as stated by the runner"
         )
+    seeds = tuple(dict.fromkeys(episode.seed for episode in manifest.episodes))
+    many = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+    if list(seeds) != list(range(len(seeds))):
+        many += f", chosen: {', '.join(map(str, seeds[:6]))}{' ...' if len(seeds) > 6 else ''}"
+    which, runs = ", ".join(names), None
+    among = f"how many runs of {which} it is one of is not known"
+    if not alone:
+        runs = 0
+        for file in folder.resolve().parent.glob("*/manifest.json"):
+            with suppress(OSError, TradeassayError):  # what cannot be read is no run
+                seen = file.stat()
+                runs += not _played_in(file, seen.st_mtime_ns, seen.st_size).isdisjoint(names)
+        runs = max(1, runs)
+        among = f"{'the only run' if runs == 1 else f'one of {runs} runs'} of {which} in its folder"
+    return Freedom(departures=found, seeds=seeds, runs=runs, words=(*said, many, among))
 
 
-def _words(one: Departure, *, several: bool) -> str:
-    where = f"{one.benchmark}: " if several else ""
-    share = _share(one.used, one.registered) if one.field == "window" else ""
-    used = f'"{one.used}"' if one.field in ("title", "description") else one.used
-    if one.registered == NOT_HERE:
-        return f"{where}{one.field} {used}, {NOT_HERE}"
-    own = "the benchmark's own" if one.registered == "not given" else one.registered
-    return f"{where}{one.field} {used} instead of {own}{share}"
-
-
-def _share(used: str, registered: str) -> str:
+def _share(one: Departure) -> str:
     """Say which part of the registered days a window has; empty where that does not say anything."""
     try:
-        (first, last), (start, end) = (map(date.fromisoformat, days.split(" .. ")) for days in (used, registered))
+        (first, last), (start, end) = (
+            map(date.fromisoformat, days.split(" .. ")) for days in (one.used, one.registered)
+        )
     except ValueError:
         return ""
     days, whole = (last - first).days + 1, (end - start).days + 1
-    return f" ({days / whole:.0%} of its days)" if days < whole else ""
-
-
-def _names(manifest: Manifest) -> tuple[str, ...]:
-    return manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,)
-
-
-def _siblings(folder: Path, names: set[str]) -> int:
-    """Count the runs beside one that play one of its benchmarks, itself included; unreadable ones are no runs."""
-    count = 0
-    for file in folder.resolve().parent.glob("*/manifest.json"):
-        try:
-            seen = file.stat()
-            count += bool(names & _played_in(file, seen.st_mtime_ns, seen.st_size))
-        except (OSError, TradeassayError):
-            continue
-    return max(1, count)
+    return f" ({days / whole:.0%} of its days)" if one.field == "window" and days < whole else ""
 
 
 @lru_cache(maxsize=1 << 16)
 def _played_in(file: Path, changed: int, size: int) -> frozenset[str]:
     """Return the benchmarks of a manifest; a site over n runs would otherwise read n times n of them."""
-    return frozenset(_names(read_manifest(file)))
+    manifest = read_manifest(file)
+    return frozenset(manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,))

@@ -9,6 +9,7 @@ the one that went well shows forty-nine that are missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from tradeassay.data import load_dataset
 from tradeassay.runs.play.programs import code_episodes, recorded_code_spec
 from tradeassay.runs.play.resume import with_secret
 from tradeassay.runs.play.trading import prepare_tasks
-from tradeassay.runs.spec.episode import EpisodeSpec, expand
+from tradeassay.runs.spec.episode import expand
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
 from tradeassay.runs.store.folder import Versions, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
@@ -89,62 +90,54 @@ def seal_plan(
     if spec.beacon and spec.beacon.value:
         raise UserError("a plan names a beacon's round before its value is known", hint="leave the value out")
     whole = _unkeyed(spec) if spec.beacon else with_secret(spec)
-    plan = _plan_trading(whole, home) if isinstance(whole, RunSpec) else _plan_programs(whole)
-    plan = msgspec.structs.replace(plan, author=author or ANYBODY)
+    drawn: tuple[str, ...] = ()
+    open: list[str] = []
+    if isinstance(whole, RunSpec):
+        episodes = expand(whole)
+        ways = {one.benchmark: played_as(benchmarks.get(one.benchmark), one, whole) for one in episodes}
+        entries: dict[str, DatasetEntry] = {}
+        place = None if home is None else Path(home).absolute()
+        for name, task in prepare_tasks(episodes, ways, None).items():
+            try:
+                snapshot = load_dataset(name, place)
+            except UserError:
+                if task.windows or name.startswith("synthetic/"):
+                    raise
+                open.append(f"data set '{name}'")  # of days to come, perhaps: that is said, and not committed to
+                continue
+            entries[name] = describe_open(snapshot, task)
+        files = agent_files(episodes)
+        facts = build_manifest(whole, episodes, entries, present_versions(), files=files).facts
+        far = dict.fromkeys(one.label for one in episodes if one.agent.name == "http")
+        open += [f"what answers for agent '{label}' over HTTP" for label in far]
+    else:
+        kind = find_protocol(whole.benchmark)
+        facts = kind(whole).facts()
+        if whole.beacon:
+            # What two secrets give differently follows from the secret, and is made again once that is known.
+            facts, other = (kind(msgspec.structs.replace(whole, secret=sign * 32)).facts() for sign in "01")
+            drawn = tuple(sorted(name for name in facts if facts[name] != other.get(name)))
+    work, keys = _work_of(whole)
+    plan = PlanRecord(
+        spec=msgspec.Raw(canonical_json(whole)),
+        author=author or ANYBODY,
+        benchmark="" if isinstance(whole, RunSpec) else whole.benchmark,
+        work_sha256=work,
+        episodes=keys,
+        facts={name: digest for name, digest in facts.items() if name not in drawn},
+        drawn=drawn,
+        open=tuple(open),
+        versions=present_versions(),
+    )
     return write_seal(Path(file), "plan", {"plan.json": canonical_json(plan)}, key), plan
 
 
-def _plan_trading(whole: RunSpec, home: Path | str | None) -> PlanRecord:
-    episodes = expand(whole)
-    ways = {one.benchmark: played_as(benchmarks.get(one.benchmark), one, whole) for one in episodes}
-    entries: dict[str, DatasetEntry] = {}
-    missing: list[str] = []
-    place = None if home is None else Path(home).absolute()
-    for name, task in prepare_tasks(episodes, ways, None).items():
-        try:
-            snapshot = load_dataset(name, place)
-        except UserError:
-            if task.windows or name.startswith("synthetic/"):
-                raise
-            missing.append(f"data set '{name}'")  # of days to come, perhaps: that is said, and not committed to
-            continue
-        entries[name] = describe_open(snapshot, task)
-    manifest = build_manifest(whole, episodes, entries, present_versions(), files=agent_files(episodes))
-    far = dict.fromkeys(one.label for one in episodes if one.agent.name == "http")
-    return PlanRecord(
-        spec=msgspec.Raw(canonical_json(whole)),
-        work_sha256=manifest.work_sha256,
-        episodes=tuple(one.key for one in episodes),
-        facts=manifest.facts,
-        open=(*missing, *(f"what answers for agent '{label}' over HTTP" for label in far)),
-        versions=manifest.versions,
-    )
-
-
-def _plan_programs(whole: CodeSpec) -> PlanRecord:
-    kind = find_protocol(whole.benchmark)
-    facts = kind(whole).facts()
-    drawn: tuple[str, ...] = ()
-    if whole.beacon:
-        # What two secrets give differently follows from the secret, and is made again once that is known.
-        facts, other = (kind(msgspec.structs.replace(whole, secret=sign * 32)).facts() for sign in "01")
-        drawn = tuple(sorted(name for name in facts if facts[name] != other.get(name)))
-    return PlanRecord(
-        spec=msgspec.Raw(canonical_json(whole)),
-        benchmark=whole.benchmark,
-        work_sha256=sha256_of(whole),
-        episodes=tuple(one.key for one in _episodes(whole)),
-        facts={name: digest for name, digest in facts.items() if name not in drawn},
-        drawn=drawn,
-        open=(),
-        versions=present_versions(),
-    )
-
-
-def _episodes(spec: RunSpec | CodeSpec) -> tuple[EpisodeSpec, ...]:
+def _work_of(spec: RunSpec | CodeSpec) -> tuple[str, tuple[str, ...]]:
+    """Return the hash of what a spec asks for, and the keys of its episodes."""
     if isinstance(spec, RunSpec):
-        return expand(spec)
-    return code_episodes(spec.benchmark, find_protocol(spec.benchmark)(spec))
+        return work_sha256(spec), tuple(one.key for one in expand(spec))
+    episodes = code_episodes(spec.benchmark, find_protocol(spec.benchmark)(spec))
+    return sha256_of(spec), tuple(one.key for one in episodes)
 
 
 def _unkeyed(spec: RunSpec | CodeSpec) -> RunSpec | CodeSpec:
@@ -153,10 +146,6 @@ def _unkeyed(spec: RunSpec | CodeSpec) -> RunSpec | CodeSpec:
         return spec
     beacon = msgspec.structs.replace(spec.beacon, value="")
     return msgspec.structs.replace(spec, secret=msgspec.UNSET, beacon=beacon)
-
-
-def _work(spec: RunSpec | CodeSpec) -> str:
-    return work_sha256(spec) if isinstance(spec, RunSpec) else sha256_of(spec)
 
 
 def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
@@ -169,13 +158,13 @@ def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
             record = msgspec.json.decode(content, type=PlanRecord)
             spec = record.asked
             named = getattr(spec, "task_file", None)  # a path in a received plan is never opened
-            episodes = record.episodes if named else tuple(one.key for one in _episodes(spec))
+            work = (sha256_of(spec), record.episodes) if named else _work_of(spec)
         except (FileNotFoundError, UserError, *UNDECODABLE) as error:
             raise RunError(
                 f"{file} does not hold a plan: {error}", hint="tradeassay seal --plan makes one"
             ) from error
     honest = not record.drawn or (record.benchmark and spec.beacon)
-    same = (_work(spec), episodes) == (record.work_sha256, record.episodes) and canonical_json(record) == content
+    same = work == (record.work_sha256, record.episodes) and canonical_json(record) == content
     if not (honest and same):
         raise RunError(f"{file}: the plan contradicts itself", hint="do not believe it")
     return sealed, record
@@ -187,8 +176,12 @@ def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
     if trades == bool(record.benchmark):
         yield f"the plan is of {'programs' if record.benchmark else 'a run that trades'}"
         return
-    spec = manifest.spec if isinstance(manifest, RunManifest) else recorded_code_spec(manifest)
-    if _work(_unkeyed(spec)) != record.work_sha256 or _work(spec) != manifest.work_sha256:
+    if isinstance(manifest, RunManifest):
+        works = [work_sha256(one) for one in (_unkeyed(manifest.spec), manifest.spec) if isinstance(one, RunSpec)]
+    else:
+        spec = recorded_code_spec(manifest)
+        works = [sha256_of(_unkeyed(spec)), sha256_of(spec)]
+    if works != [record.work_sha256, manifest.work_sha256]:
         yield "the run's spec is not the one that was committed to"
     if tuple(one.key for one in manifest.episodes) != record.episodes:
         yield "the run's episodes are not those that were committed to"
@@ -297,7 +290,20 @@ class PlanLog:
         if content and not content.endswith(b"\n"):
             raise RunError(f"{file}: the last line is torn", hint=_RESTORE)
         known = {line.root: line.author for line in lines}
-        return cls(content, tuple(lines), _revealed(file.parent, known) if known else {})
+        plans: list[tuple[str, PlanRecord]] = []
+        for path in sorted(file.parent.glob("*.plan.seal")) if known else ():
+            with suppress(TradeassayError):  # a file that holds no plan reveals none
+                sealed, record = read_plan(path)
+                if known.get(sealed.root) == record.author:
+                    plans.append((sealed.root, record))
+        revealed: dict[str, str] = {}
+        for path in sorted(file.parent.glob("*/manifest.json")) if plans else ():
+            with suppress(TradeassayError):
+                manifest = read_manifest(path)
+                roots = (root for root, record in plans if not any(check_plan(manifest, record)))
+                if root := next(roots, ""):
+                    revealed[path.parent.name] = root
+        return cls(content, tuple(lines), revealed)
 
     @property
     def author(self) -> str:
@@ -319,8 +325,7 @@ class PlanLog:
         if line is None:
             return f"the plan {root[:12]} is in no log: how many others there were is not known"
         plans, hidden = self.authors[line.author]
-        if line.root not in self.revealed.values():
-            hidden -= 1  # the run in question reveals it
+        hidden -= root not in self.revealed.values()  # the run in question reveals it
         return f"this is 1 of {plans} plans of {line.author}, {hidden} unrevealed"
 
 
@@ -345,25 +350,3 @@ def publish_log(log: PlanLog, target: Path) -> None:
     if log.content:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(target, log.content)
-
-
-def _revealed(folder: Path, known: dict[str, str]) -> dict[str, str]:
-    """Return the plan of every run below a folder that was made by one, by the run's name."""
-    plans = []
-    for file in sorted(folder.glob("*.plan.seal")):
-        try:
-            sealed, record = read_plan(file)
-        except TradeassayError:
-            continue  # a file that holds no plan reveals none
-        if known.get(sealed.root) == record.author:
-            plans.append((sealed.root, record))
-    found: dict[str, str] = {}
-    for file in sorted(folder.glob("*/manifest.json")) if plans else ():
-        try:
-            manifest = read_manifest(file)
-            roots = (root for root, record in plans if not any(check_plan(manifest, record)))
-            if (root := next(roots, None)) is not None:
-                found[file.parent.name] = root
-        except TradeassayError:
-            continue
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -206,27 +206,8 @@ def differences(then: Any, now: Any, where: str = "") -> Iterator[tuple[str, obj
 def not_as_written(content: bytes, again: bytes) -> str:
     """Say in what a file differs from the form in which what was read from it is written."""
     try:
-        extra = extra_keys(msgspec.json.decode(content), msgspec.json.decode(again))
+        changed = differences(msgspec.json.decode(content), msgspec.json.decode(again))
+        extra = next((where for where, old, _ in changed if old is not None), "")
     except UNDECODABLE:  # in a name that no record knows, which is skipped otherwise
         return "it holds a value that cannot be read"
     return f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
-
-
-def extra_keys(raw: object, known: object, where: str = "") -> str | None:
-    """Return the first place at which plain JSON holds something that the record read from it does not."""
-    if isinstance(raw, Mapping) and isinstance(known, Mapping):
-        for key, value in raw.items():
-            place = f"{where}.{key}" if where else str(key)
-            if key not in known:
-                return place
-            deeper = extra_keys(value, known[key], place)
-            if deeper is not None:
-                return deeper
-        return None
-    if isinstance(raw, list) and isinstance(known, list) and len(raw) == len(known):
-        for number, (one, other) in enumerate(zip(raw, known, strict=True)):
-            deeper = extra_keys(one, other, f"{where}[{number}]")
-            if deeper is not None:
-                return deeper
-        return None
-    return None if raw == known else where

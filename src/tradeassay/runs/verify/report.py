@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -59,7 +59,6 @@ from tradeassay.runs.store.manifest import (
     Manifest,
     PrepareTask,
     RunManifest,
-    WantedWindow,
     agent_record,
     build_manifest,
     encode_manifest,
@@ -75,6 +74,7 @@ from tradeassay.runs.verify.freedom import OUT_OF_TIME, Freedom, code_departures
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
+ExamineAgain = Callable[[CodeProtocol], Mapping[str, Replayed | TradeassayError]]
 T = TypeVar("T")
 REWRITABLE = ("report.html", "timing.json", ".lock", "cards")
 """Files of a run's folder that are not part of its record: anybody can write them again."""
@@ -137,7 +137,6 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         return 1 if self.contradicted else 0 if self.ok else 3
 
     def summary(self) -> str:
-        """Return what there is to say in one sentence."""
         found = {self.counted: self.episodes, "step": self.steps, "place": len(self.violations)}
         episodes, steps, places = (f"{many} {what}{'' if many == 1 else 's'}" for what, many in found.items())
         size = f"{episodes}, {steps}" if self.steps else episodes
@@ -174,13 +173,23 @@ def verify(
     """
     place = RunFolder(folder_of(folder))
     manifest = read_manifest(place.manifest)
-    ways = _Ways(workers, programs, examined, progress, copies)
     if isinstance(manifest, CodeManifest):
-        return _ProgramsVerifier(place, manifest, ways).report(beacon)
+        again = partial(
+            examine_again,
+            place=place,
+            episodes=manifest.episodes,
+            workers=workers,
+            examined=examined,
+            progress=progress,
+        )
+        return _ProgramsVerifier(place, manifest, copies, again if programs else None).report(beacon)
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
-        return _TradingVerifier(place, manifest, where, executor, ways).report(beacon)
+        trading = _TradingVerifier(
+            place, manifest, copies, home=where, executor=executor, progress=progress, data_again=examined is None
+        )
+        return trading.report(beacon)
 
 
 def in_any_venue(played: Iterable[Benchmark], make: Callable[[], T]) -> list[T]:
@@ -197,17 +206,26 @@ class _Verifier(ABC, Generic[M]):
     """What both kinds of run are checked for."""
 
     def __init__(self, place: RunFolder, manifest: M) -> None:
-        self._place = place
-        self._manifest = manifest
+        self._place, self._manifest = place, manifest
         self._violations: list[Violation] = []
         self._claims: dict[tuple[str, Word, str], int] = {}
         self._notes: list[str] = []
-        self._steps = 0
-        self._counted: dict[str, int] = {}
+        self._steps: dict[str, int] = {}
+
+    @abstractmethod
+    def _check_manifest(self) -> None: ...
+
+    @abstractmethod
+    def _check_episodes(self) -> None: ...
+
+    @abstractmethod
+    def _scores(self) -> bytes:
+        """Score the run again."""
 
     def report(self, beacon: str | None = None) -> VerifyReport:
         """Check everything, the run as a whole first."""
-        written, again = self._place.manifest.read_bytes(), encode_manifest(self._manifest)
+        manifest = self._manifest
+        written, again = self._place.manifest.read_bytes(), encode_manifest(manifest)
         if written != again:
             self._broken("manifest", f"manifest.json: {not_as_written(written, again)}")
         self._check_manifest()
@@ -215,29 +233,25 @@ class _Verifier(ABC, Generic[M]):
         self._check_episodes()
         self._check_scores()
         self._check_times()
-        changes = version_changes(self._manifest.versions, present_versions())
+        changes = version_changes(manifest.versions, present_versions())
         if changes:
             self._notes.append(f"the run was made with other versions: {'; '.join(changes)}")
-        self._notes.append(f"as stated by the runner: {', '.join(self._stated())}")
+        # What is in the record, or lies beside it, and follows from nothing.
+        live = ", whether answers were live" if any(one.by_model for one in manifest.episodes) else ""
+        self._notes.append(f"as stated by the runner: versions, the machine, wall times{live}")
         self._check_secret(beacon)
         return VerifyReport(
             folder=str(self._place.path),
-            episodes=len(self._manifest.episodes),
-            steps=self._steps,
+            episodes=len(manifest.episodes),
+            steps=sum(self._steps.values()),
             claims=tuple(
                 ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=count)
                 for (claim, outcome, why), count in self._claims.items()
             ),
             violations=tuple(self._violations),
             notes=tuple(self._notes),
-            freedom=freedom_of(self._place.path, self._manifest),
+            freedom=freedom_of(self._place.path, manifest),
         )
-
-    def _stated(self) -> Iterator[str]:
-        """Name what is in the record, or lies beside it, and follows from nothing."""
-        yield from ("versions", "the machine", "wall times")
-        if any(episode.by_model for episode in self._manifest.episodes):
-            yield "whether answers were live"
 
     def _check_times(self) -> None:
         """Wall times follow from nothing, but not every number can be one: name those that cannot.
@@ -248,33 +262,25 @@ class _Verifier(ABC, Generic[M]):
         timing = read_timing(self._place.timing)
         odd: list[str] = []
         for episode in self._manifest.episodes:
-            took, (live, answers) = timing.episodes.get(episode.key), self._answer_times(episode)
-            if live and answers and all(one is None for one in answers):
-                odd.append(f"the answers of {episode.key} are called live and have no times, as replayed ones")
+            key, answers = episode.key, list[float]()
+            with contextlib.suppress(TradeassayError):  # a file that cannot be read is named already
+                cassette, outcome = self._place.models / f"{key}.jsonl", read_outcome(self._place.outcome(key))
+                live = outcome is not None and outcome.answers == "live"
+                if live and episode.model and cassette.is_file():
+                    held = read_cassette(cassette).answers
+                    answers = [one.seconds for one in held if one.seconds is not msgspec.UNSET]
+                    if held and not answers:
+                        odd.append(f"the answers of {key} are called live and have no times, as replayed ones")
+            took, steps = timing.episodes.get(key), self._steps.get(key, 0)
             if took is None:
                 continue
-            steps = self._counted.get(episode.key, 0)
-            longest = max((one or 0.0 for one in answers), default=0.0) if len(timing.starts) == 1 else 0.0
+            longest = max(answers, default=0.0) if len(timing.starts) == 1 else 0.0
             if not _LEAST * steps <= took < _MOST or took < longest:
                 what = f"{took:g} s, with {steps} steps" + (f" and an answer of {longest:g} s" if longest else "")
-                odd.append(f"{episode.key} took {what}")
+                odd.append(f"{key} took {what}")
             elif timing.starts and took > plain_sum(plain_sum(one.values()) for one in timing.starts) + _LEAST:
-                odd.append(f"{episode.key} took {took:g} s, longer than the run")
-        for what in odd[:3]:
-            self._notes.append(f"times that cannot be true: {what}")
-
-    def _answer_times(self, episode: EpisodeSpec) -> tuple[bool, list[float | None]]:
-        """Return whether an episode's answers are called live, and how long each took; None where that is not
-        known."""
-        cassette = self._place.models / f"{episode.key}.jsonl"
-        if not episode.model or not cassette.is_file():
-            return False, []
-        with contextlib.suppress(TradeassayError):  # a file that cannot be read is named already
-            outcome = read_outcome(self._place.outcome(episode.key))
-            if outcome is not None and outcome.answers == "live":
-                answers = read_cassette(cassette).answers
-                return True, [None if one.seconds is msgspec.UNSET else one.seconds for one in answers]
-        return False, []
+                odd.append(f"{key} took {took:g} s, longer than the run")
+        self._notes += [f"times that cannot be true: {what}" for what in odd[:3]]
 
     def _check_secret(self, value: str | None) -> None:
         """Say where the secret comes from; one of a beacon must follow from its value, which anybody can look
@@ -297,28 +303,20 @@ class _Verifier(ABC, Generic[M]):
         else:
             self._say("beacon", "re-derived")
 
-    @abstractmethod
-    def _check_manifest(self) -> None: ...
-
-    @abstractmethod
-    def _check_episodes(self) -> None: ...
-
     def _check_scores(self) -> None:
         before, place = len(self._violations), self._place.scores
-        stored = place.read_bytes() if place.is_file() else None
-        if stored is None:
+        if not place.is_file():
             self._broken("scores", "scores.json is missing: the run is unfinished")
         else:
             try:
-                again = self._scores()
+                stored, again = place.read_bytes(), self._scores()
                 if again != stored:
                     pairs = zip(stored.splitlines(), again.splitlines(), strict=False)
                     first = ((number, old, new) for number, (old, new) in enumerate(pairs, start=1) if old != new)
                     number, old, new = next(first, (0, b"", b""))
                     was = f"line {number}: {old.decode(errors='replace').strip()} should be {new.decode().strip()}"
-                    self._broken(
-                        "scores", f"scoring again gives other bytes, first at {was if number else 'its end'}"
-                    )
+                    what = f"scoring again gives other bytes, first at {was if number else 'its end'}"
+                    self._broken("scores", what)
             except NotReplayable as error:
                 self._say("scores", "cannot be checked", str(error))
                 return
@@ -326,15 +324,10 @@ class _Verifier(ABC, Generic[M]):
                 self._broken("scores", f"the run cannot be scored again: {error}")
         self._say("scores", "contradicted" if len(self._violations) > before else "re-derived")
 
-    @abstractmethod
-    def _scores(self) -> bytes:
-        """Score the run again."""
-
-    def _take(self, key: str, checked: Checked) -> None:
-        self._steps += checked.steps
-        self._counted[key] = checked.steps
-        self._violations.extend(checked.violations)
-        self._notes.extend(checked.notes)
+    def _take(self, checked: Checked) -> None:
+        self._steps[checked.key] = checked.steps
+        self._violations += checked.violations
+        self._notes += checked.notes
         for claim in checked.claims:
             self._say(claim.claim, claim.outcome, claim.why, claim.episodes)
 
@@ -342,10 +335,8 @@ class _Verifier(ABC, Generic[M]):
         """Note what was not looked at; an episode that the manifest does not know is wrong."""
         place, known = self._place, {episode.key for episode in self._manifest.episodes}
         ours = {"manifest.json", "scores.json", "assay.json", place.models.name, place.episode("").name}
-        if (place.path / "assay.json").is_file():
-            self._notes.append(NOT_ASSAYED)
-        if place.report.is_file():
-            self._notes.append(NOT_RENDERED)
+        self._notes += [NOT_ASSAYED] if (place.path / "assay.json").is_file() else []
+        self._notes += [NOT_RENDERED] if place.report.is_file() else []
         beside = sorted(entry.name for entry in place.path.iterdir() if entry.name not in ours | set(REWRITABLE))
         if beside:
             more = f" and {len(beside) - 3} more" if len(beside) > 3 else ""
@@ -371,22 +362,41 @@ class _Verifier(ABC, Generic[M]):
         self._violations.append(Violation(check=check, what=what))
 
 
-class _Ways(NamedTuple):
-    """How a run is to be verified; see :func:`verify`."""
-
-    workers: int | None
-    programs: bool
-    examined: dict[str, msgspec.Struct] | None
-    progress: CountListener | None
-    copies: Path | None
+_STAND_INS = ("ashare-v1", "crypto-v1")
+"""Two venues that differ in all that a number takes from one: the sessions of a year, and the currency. What comes
+out alike under both follows from neither."""
+_FIELDS = {
+    "convention": "benchmark",
+    "seeds": "spec",
+    "benchmarks": "benchmark",
+    "datasets": "data",
+    "agents": "agents",
+    "protocols": "benchmark",
+    "windows": "benchmark",
+    "models": "models",
+}
+"""The fields of a trading run's manifest that follow from its spec, and the check that they belong to."""
 
 
 class _TradingVerifier(_Verifier[RunManifest]):
+    """``data_again``: whether every file of the store is hashed anew. ``_sound`` are the data sets that are here
+    as recorded, ``_foreign`` the rules that are not the registered ones, ``_others`` and ``_no_venue`` why agents
+    and venues are here in another version."""
+
     def __init__(
-        self, place: RunFolder, manifest: RunManifest, home: str | None, executor: TaskExecutor, ways: _Ways
+        self,
+        place: RunFolder,
+        manifest: RunManifest,
+        copies: Path | None,
+        *,
+        home: str | None,
+        executor: TaskExecutor,
+        progress: CountListener | None,
+        data_again: bool,
     ) -> None:
         super().__init__(place, manifest)
-        self._home, self._executor, self._ways = home, executor, ways
+        self._copies, self._home, self._executor = copies, home, executor
+        self._progress, self._data_again = progress, data_again
         self._foreign: dict[str, list[str]] = {}
         self._sound: set[str] = set()
         self._registered = {name: benchmarks.get(name) for name in manifest.benchmarks if name in benchmarks}
@@ -412,7 +422,13 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 self._broken("benchmark", f"the configuration of '{name}' is that of '{record.config.id}'")
         if not manifest.secret and any(one.config.takes_secret for one in manifest.benchmarks.values()):
             self._broken("spec", "there is no secret, from which its draws are derived")
-        self._check_names()
+        # An agent may be called anything but another agent; what it is called otherwise is said.
+        names = shown_names(manifest, self._place)
+        for agent in manifest.spec.agents:
+            if agent.title in agents and agent.title != agent.name:
+                self._broken("spec", f"'{agent.name}' is called '{agent.title}', which is another agent")
+            if (called := names.get(agent.title, agent.title)) != agent.title:
+                self._notes.append(f"'{agent.title}' is the runner's own label: it is shown as '{called}'")
         self._check_own_files()
         if manifest.spec.bootstrap != BootstrapConfig():
             chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
@@ -436,8 +452,9 @@ class _TradingVerifier(_Verifier[RunManifest]):
             if name not in agents or then.ours or (now := agent_record(name)).ours:
                 continue
             if (then.module, then.sha256, then.package or now.package) != (now.module, now.sha256, now.package):
-                here = f"{now.package or now.module} ({(now.sha256 or 'no file')[:12]})"
-                was = f"{then.package or then.module} ({(then.sha256 or 'no file')[:12]})"
+                was, here = (
+                    f"{one.package or one.module} ({(one.sha256 or 'no file')[:12]})" for one in (then, now)
+                )
                 self._others[name] = here
                 yield f"agent '{name}' is of {was}, here it is of {here}"
         for name, record in manifest.benchmarks.items():
@@ -455,7 +472,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             named = {one.name for one in named_files(agent.name, agent.params) if one.suffix == ".py"}
             for name in sorted(named - {Path(one).name for one in files.get(agent.title, ())}):
                 self._broken("files", f"{name} of '{agent.title}' has no hash on record")
-        unseen, place = [], None if self._ways.copies is None else self._ways.copies.resolve()
+        unseen, place = [], None if self._copies is None else self._copies.resolve()
         for name, digest in sorted({pair for one in files.values() for pair in one.items()}):
             copy = None if place is None else (place / name).resolve()
             if place is None or copy is None or not copy.is_relative_to(place) or not copy.is_file():
@@ -467,15 +484,6 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._say("files", "cannot be checked", why, len(unseen))
         elif files:
             self._say("files", "re-derived")
-
-    def _check_names(self) -> None:
-        """An agent may be called anything but another agent; what it is called otherwise is said."""
-        names = shown_names(self._manifest, self._place)
-        for agent in self._manifest.spec.agents:
-            if agent.title in agents and agent.title != agent.name:
-                self._broken("spec", f"'{agent.name}' is called '{agent.title}', which is another agent")
-            if (called := names.get(agent.title, agent.title)) != agent.title:
-                self._notes.append(f"'{agent.title}' is the runner's own label: it is shown as '{called}'")
 
     def _compare_manifest(self, entries: Mapping[str, DatasetEntry]) -> None:
         """Describe the run again as it would be started now, with what is registered and stored here; what is of
@@ -500,11 +508,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
         leaf = where.rpartition(".")[2]
         if check == "benchmark" and (leaf in _WORDS or (leaf == "sha256" and where.startswith("benchmarks"))):
             return
-        if (
-            check == "agents"
-            and leaf == "module"
-            and {str(one).partition(".")[0] for one in (old, new)} == {"tradeassay"}
-        ):
+        packages = {str(one).partition(".")[0] for one in (old, new)}
+        if check == "agents" and leaf == "module" and packages == {"tradeassay"}:
             return  # our own code may move to another file
         said = [f"agents.{name}." for name in self._others]
         said += [f"benchmarks.{name}.venue_sha256" for name in self._no_venue]
@@ -515,9 +520,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
         for name in self._registered:
             if where.startswith(head := f"benchmarks.{name}.config."):
                 # A benchmark under other rules is another one, whatever its id; it may be honest all the same.
-                self._foreign.setdefault(name, []).append(
-                    f"{where.removeprefix(head)} is {then}, registered is {now}"
-                )
+                other = f"{where.removeprefix(head)} is {then}, registered is {now}"
+                self._foreign.setdefault(name, []).append(other)
                 return
         if where.startswith("models.") and leaf in _TABLED:
             self._say("model tables", "cannot be checked", what)
@@ -525,53 +529,49 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._broken(check, what)
 
     def _data(self) -> dict[str, DatasetEntry]:
-        """Return the data sets as they are here; one that is missing, as the run describes it."""
+        """Return the data sets as they are here; one that is missing or altered, as the run describes it."""
         manifest = self._manifest
         wanted: Mapping[str, PrepareTask] = {}
         with contextlib.suppress(TradeassayError):
             wanted = prepare_tasks(manifest.episodes, self._known, self._home)
         entries: dict[str, DatasetEntry] = {}
         for name, record in manifest.datasets.items():
-            found = self._data_set(name, wanted[name].windows if name in wanted else ())
-            if found is None:
-                stated = {
-                    window_key(config.protocol, config.convention, episode.window): manifest.windows[episode.cell]
-                    for episode in manifest.episodes
-                    if episode.dataset == name
-                    and episode.window is not None
-                    and episode.cell in manifest.windows
-                    and (config := self._known.get(episode.benchmark)) is not None
-                }
-                found = DatasetEntry(
-                    name=record.name, sha256=record.sha256, facts=record.facts, sessions=(), windows=stated
-                )
-            entries[name] = found
-        return entries
-
-    def _data_set(self, name: str, windows: Sequence[WantedWindow]) -> DatasetEntry | None:
-        recorded, broken = self._manifest.datasets[name].sha256, ""
-        try:
-            if (seeded_sha256(name) or recorded) != recorded:
-                broken = f"the recorded world '{name}' is not the one that its seed gives"
+            recorded, broken = record.sha256, ""
+            stated = {
+                window_key(config.protocol, config.convention, episode.window): manifest.windows[episode.cell]
+                for episode in manifest.episodes
+                if episode.dataset == name
+                and episode.window is not None
+                and episode.cell in manifest.windows
+                and (config := self._known.get(episode.benchmark)) is not None
+            }
+            entries[name] = DatasetEntry(
+                name=record.name, sha256=recorded, facts=record.facts, sessions=(), windows=stated
+            )
+            try:
+                if (seeded_sha256(name) or recorded) != recorded:
+                    broken = f"the recorded world '{name}' is not the one that its seed gives"
+                else:
+                    snapshot = load_proven(name, Path(self._home) if self._home else None)
+                    verify_snapshot(snapshot.folder, again=self._data_again)
+                    if snapshot.sha256 != recorded:
+                        broken = f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}"
+            except TradeassayError as error:  # of this machine, which contradicts nobody
+                why = f"'{name}' is not here (sha256 {recorded[:12]}): {error}"
+                self._say("data", "cannot be checked", why)
+                continue
+            try:
+                if not broken:
+                    entries[name] = entry_of(snapshot, wanted[name].windows if name in wanted else ())
+            except TradeassayError as error:
+                broken = error.message
+            if broken:
+                self._broken("data", broken)
+                self._say("data", "contradicted")
             else:
-                snapshot = load_proven(name, Path(self._home) if self._home else None)
-                verify_snapshot(snapshot.folder, again=self._ways.examined is None)
-                if snapshot.sha256 != recorded:
-                    broken = f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}"
-        except TradeassayError as error:  # of this machine, which contradicts nobody
-            self._say("data", "cannot be checked", f"'{name}' is not here (sha256 {recorded[:12]}): {error}")
-            return None
-        try:
-            entry = None if broken else entry_of(snapshot, windows)
-        except TradeassayError as error:
-            entry, broken = None, error.message
-        if entry is None:
-            self._broken("data", broken)
-            self._say("data", "contradicted")
-            return None
-        self._sound.add(name)
-        self._say("data", "re-derived")
-        return entry
+                self._sound.add(name)
+                self._say("data", "re-derived")
+        return entries
 
     def _check_episodes(self) -> None:
         manifest, tasks = self._manifest, {}
@@ -592,7 +592,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         found = self._perform(tasks, "episodes played again")
         for key in tasks:
             if key in found:
-                self._take(key, CHECKED_DECODER.decode(found[key]))
+                self._take(CHECKED_DECODER.decode(found[key]))
         # Who answered is part of every badge; it must fit the agent that is named.
         run = Run(self._place.path, manifest)
         for episode in manifest.episodes:
@@ -604,13 +604,18 @@ class _TradingVerifier(_Verifier[RunManifest]):
                     what = f"its badge says that answers are '{answers}'; {' or '.join(expected)} fits its agent"
                     self._violations.append(Violation(check="badges", what=what, episode=episode.key))
 
-    def _benchmark(self, episode: EpisodeSpec) -> Benchmark:
+    def _benchmark(self, episode: EpisodeSpec, venue: str | None = None) -> Benchmark:
         """Return the registered benchmark as an episode plays it; the run's own where that has other rules, which
-        is said."""
+        is said. ``venue`` takes the place of one that is not here."""
         registered = self._registered.get(episode.benchmark)
         if registered is None or episode.benchmark in self._foreign:
-            return self._manifest.benchmark(episode)
-        return played_as(registered, episode, self._manifest.spec, self._manifest.windows.get(episode.cell))
+            found = self._manifest.benchmark(episode)
+        else:
+            named = self._manifest.windows.get(episode.cell)
+            found = played_as(registered, episode, self._manifest.spec, named)
+        if venue is None or episode.benchmark not in self._no_venue:
+            return found
+        return msgspec.structs.replace(found, market=msgspec.structs.replace(found.market, venue=venue))
 
     def _check_scores(self) -> None:
         if len(self._sound) == len(self._manifest.datasets):
@@ -620,44 +625,33 @@ class _TradingVerifier(_Verifier[RunManifest]):
 
     def _scores(self) -> bytes:
         if not self._no_venue:
-            return self._scored_as(self._benchmark)
+            return self._scored_as(None)
         then = msgspec.json.decode(self._place.scores.read_bytes())
         wrong = [
             {(where, repr(old), repr(new)) for where, old, new in differences(then, msgspec.json.decode(again))}
-            for again in (self._scored_as(partial(self._with_venue, venue)) for venue in _STAND_INS)
+            for again in map(self._scored_as, _STAND_INS)
         ]
         for where, old, new in sorted(wrong[0] & wrong[1])[:1]:
             raise ValueError(f"{where} is {old}, and follows as {new}")
         raise NotReplayable("; ".join(dict.fromkeys(self._no_venue.values())))
 
-    def _with_venue(self, venue: str, episode: EpisodeSpec) -> Benchmark:
-        found = self._benchmark(episode)
-        if episode.benchmark not in self._no_venue:
-            return found
-        return msgspec.structs.replace(found, market=msgspec.structs.replace(found.market, venue=venue))
-
-    def _scored_as(self, benchmark: Callable[[EpisodeSpec], Benchmark]) -> bytes:
-        tasks = score_tasks(self._place, self._home, self._manifest, benchmark)
+    def _scored_as(self, venue: str | None) -> bytes:
+        manifest = self._manifest
+        tasks = score_tasks(self._place, self._home, manifest, partial(self._benchmark, venue=venue))
         found = self._perform({key: ENCODE(task) for key, task in tasks.items()}, "agents scored again")
         if len(found) < len(tasks):
             raise NotReplayable("a process that scored died")  # of the machine, perhaps: that contradicts nobody
         parts = [SCORED_DECODER.decode(payload) for payload in found.values()]
-        return encode_scores(
-            gather(
-                self._manifest.work_sha256,
-                self._manifest.episodes,
-                parts,
-                level=self._manifest.spec.bootstrap.level,
-            )
-        )
+        level = manifest.spec.bootstrap.level
+        return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts, level=level))
 
     def _perform(self, payloads: dict[str, bytes], what: str) -> dict[str, bytes]:
         results: dict[str, bytes] = {}
         tasks = [Task(key, payload) for key, payload in payloads.items()]
         performed = self._executor.perform(tasks, lambda key, sessions: None)
         for done, result in enumerate(performed, 1):
-            if self._ways.progress is not None:
-                self._ways.progress(what, done, len(tasks))
+            if self._progress is not None:
+                self._progress(what, done, len(tasks))
             if isinstance(result, Lost):
                 self._say("decisions", "cannot be checked", f"{result.key}: {result.reason}", 1)
             else:
@@ -665,28 +659,15 @@ class _TradingVerifier(_Verifier[RunManifest]):
         return results
 
 
-_STAND_INS = ("ashare-v1", "crypto-v1")
-"""Two venues that differ in all that a number takes from one: the sessions of a year, and the currency. What comes
-out alike under both follows from neither."""
-_FIELDS = {
-    "convention": "benchmark",
-    "seeds": "spec",
-    "benchmarks": "benchmark",
-    "datasets": "data",
-    "agents": "agents",
-    "protocols": "benchmark",
-    "windows": "benchmark",
-    "models": "models",
-}
-"""The fields of a trading run's manifest that follow from its spec, and the check that they belong to."""
-
-
 class _ProgramsVerifier(_Verifier[CodeManifest]):
-    """``closed`` says why the benchmark cannot be opened for a run: then only what needs no program is checked."""
+    """``again`` plays the episodes again, None where programs are not to be examined; ``_closed`` says why the
+    benchmark cannot be opened for a run: then only what needs no program is checked."""
 
-    def __init__(self, place: RunFolder, manifest: CodeManifest, ways: _Ways) -> None:
+    def __init__(
+        self, place: RunFolder, manifest: CodeManifest, copies: Path | None, again: ExamineAgain | None
+    ) -> None:
         super().__init__(place, manifest)
-        self._ways = ways
+        self._again = again
         self._spec: CodeSpec | None = None
         self._protocol: CodeProtocol | None = None
         self._closed = ""
@@ -700,7 +681,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             self._closed = f"these are not the rules of '{manifest.benchmark}': {'; '.join(foreign)}"
             return
         try:
-            self._protocol = reopen(manifest, ways.copies)
+            self._protocol = reopen(manifest, copies)
         except TradeassayError as error:
             self._closed = str(error)
 
@@ -766,17 +747,10 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
     def _check_episodes(self) -> None:
         again: Mapping[str, Replayed | TradeassayError] = {}
-        why, ways = self._closed or "programs were not to be examined again", self._ways
-        if ways.programs and self._protocol is not None:
+        why = self._closed or "programs were not to be examined again"
+        if self._again is not None and self._protocol is not None:
             try:
-                again = examine_again(
-                    self._protocol,
-                    self._place,
-                    self._manifest.episodes,
-                    ways.workers,
-                    ways.examined,
-                    progress=ways.progress,
-                )
+                again = self._again(self._protocol)
             except NotReplayable as error:
                 why = str(error)
             except (TradeassayError, KeyError) as error:
@@ -794,7 +768,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 if reasons:
                     reason = f"they come out otherwise here; {' and '.join(reasons)}"
                     checked = check_program(self._place, episode, self._protocol, None, reason, dated)
-            self._take(episode.key, checked)
+            self._take(checked)
 
     def _scores(self) -> bytes:
         if self._protocol is None:

@@ -34,6 +34,7 @@ from tradeassay.runs.store.manifest import Manifest, RunManifest, read_manifest
 SEAL = "seal.json"
 SIGNATURE = "seal.sig"
 NAMESPACE = "tradeassay-seal"
+_SIGNED = f"{NAMESPACE} 1 {{}}\n"
 MOST_FILES = 200_000
 MOST_BYTES = 8 * 1024**3
 """What an archive may hold: more is refused before it is unpacked."""
@@ -126,7 +127,7 @@ def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, byte
         parts = [(SEAL, canonical_json(head))]
         if key is not None:
             text = Path(place) / "root"
-            text.write_bytes(_signed_text(head.root))
+            text.write_bytes(_SIGNED.format(head.root).encode())
             ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(text))
             parts.append((SIGNATURE, (Path(place) / "root.sig").read_bytes()))
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -182,9 +183,18 @@ def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path
             wrong = sorted(path for path in {*hashes, *head.files} if hashes.get(path) != head.files.get(path))
             what = f"{wrong[0]} is not the file that was sealed" if wrong else "its root is not that of its files"
             raise RunError(f"{file}: the seal is broken: {what}", hint="get it again from whoever sealed it")
-        words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers)
+        words, text, proof = "not signed", _SIGNED.format(head.root).encode(), str(folder / SIGNATURE)
         if signature is None and signers is not None:
             raise RunError(f"{file} is not signed", hint="check it without signers, or get a signed one")
+        if signature is not None and signers is None:
+            said = ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", proof, given=text)
+            known = re.search(r"SHA256:\S+", said)
+            words = f"signed with the key {known[0] if known else '?'}; it is not known here whose that is"
+        elif signature is not None and signers is not None:
+            allowed = str(signers.file)
+            who = signers.name or ssh_keygen("find-principals", "-f", allowed, "-s", proof).split("\n")[0].strip()
+            ssh_keygen("verify", "-f", allowed, "-I", who, "-n", NAMESPACE, "-s", proof, given=text)
+            words = f"signed by {who}, according to {allowed}"
         if head.kind == "run":
             for name, body in _summaries(read_manifest(folder / "manifest.json")).items():
                 if hashes.get(name) != sha256_bytes(body):
@@ -217,26 +227,6 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str
                 sink.write(chunk)
         hashes[name] = digest.hexdigest()
     return hashes
-
-
-# -- signatures: ssh-keygen makes and checks them ---
-
-
-def _signer(root: str, signature: Path, signers: Signers | None) -> str:
-    text = _signed_text(root)
-    if signers is None:
-        said = ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
-        key = re.search(r"SHA256:\S+", said)
-        return f"signed with the key {key[0] if key else '?'}; it is not known here whose that is"
-    who = signers.name
-    if who is None:
-        who = ssh_keygen("find-principals", "-f", str(signers.file), "-s", str(signature)).split("\n")[0].strip()
-    ssh_keygen("verify", "-f", str(signers.file), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
-    return f"signed by {who}, according to {signers.file}"
-
-
-def _signed_text(root: str) -> bytes:
-    return f"{NAMESPACE} 1 {root}\n".encode()
 
 
 def ssh_keygen(*arguments: str, given: bytes | None = None) -> str:
