@@ -179,7 +179,9 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
         lambda sign: f"\\u{ord(sign):04x}" if sign in "<>&'" else escaped(sign),  # as where it may stand in HTML
     )
     writers: tuple[Callable[[str], str], ...] = (
-        *(str, percent, *in_json),
+        str,
+        percent,
+        *in_json,
         lambda sign: sign if percent(sign) == sign else percent(sign).lower(),
         lambda sign: sign if sign == "/" else percent(sign),
         lambda sign: "+" if sign == " " else percent(sign),

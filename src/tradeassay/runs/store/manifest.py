@@ -327,15 +327,19 @@ def build_manifest(
     rules: dict[str, BenchmarkRecord] = {}
     for name in spec.benchmarks:
         config, package = benchmarks.get(name), benchmarks.package(name) or msgspec.UNSET
-        here = stated is None or config.market.venue in venues
-        venue = sha256_of(venues.get(config.market.venue)) if here else stated.benchmarks[name].venue_sha256
+        if stated is not None and config.market.venue not in venues:
+            venue = stated.benchmarks[name].venue_sha256
+        else:
+            venue = sha256_of(venues.get(config.market.venue))
         rules[name] = BenchmarkRecord(sha256=sha256_of(config), venue_sha256=venue, config=config, package=package)
     talks: dict[str, ProtocolRecord] = {}
     for episode in episodes:
         if episode.by_model and episode.cell not in talks:
             config = with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
-            here = stated is None or config.protocol in protocols
-            talks[episode.cell] = describe_protocol(config) if here else stated.protocols[episode.cell]
+            if stated is not None and config.protocol not in protocols:
+                talks[episode.cell] = stated.protocols[episode.cell]
+            else:
+                talks[episode.cell] = describe_protocol(config)
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),
