@@ -11,8 +11,7 @@ from tradeassay.data import Snapshot
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import AgentSpec, ParamValue, RunSpec, model_agent
-from tradeassay.runs.store.cache import snapshot_for
-from tradeassay.runs.store.manifest import describe, played_as, windows_by_cell
+from tradeassay.runs.store.manifest import describe, played_as, snapshot_for, windows_by_cell
 
 
 @dataclass(frozen=True, slots=True)

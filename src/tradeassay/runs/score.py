@@ -37,8 +37,8 @@ from tradeassay.play import series_from_records
 from tradeassay.play.dialogue_log import total
 from tradeassay.play.journal import read_records
 from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import snapshot_for
 from tradeassay.runs.store.outcome import Outcome, Status, read_outcome
 
 S = TypeVar("S", bound=msgspec.Struct)

@@ -52,8 +52,8 @@ from tradeassay.play.episode import NOBODY, by_observation, recorded
 from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, LinesOf, encode_line
 from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
 from tradeassay.runs.spec.episode import Asking, EpisodeSpec, open_protocol, params_for, protocol_config
-from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import snapshot_for
 from tradeassay.runs.store.outcome import Answers, ModelPart, Outcome, Played, write_outcome
 
 _FATAL = (LedgerError, RunError, CassetteMismatch)

@@ -46,9 +46,8 @@ from tradeassay.runs.spec.episode import (
     refuse_bad_models,
 )
 from tradeassay.runs.spec.run_spec import RunSpec
-from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder, read_timing
-from tradeassay.runs.store.manifest import describe, played_as, windows_by_cell
+from tradeassay.runs.store.manifest import describe, played_as, snapshot_for, windows_by_cell
 from tradeassay.runs.store.outcome import Outcome
 
 SAMPLE = 12

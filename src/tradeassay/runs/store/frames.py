@@ -6,15 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.lazy import OptionalPackage
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from tradeassay.runs.store.run import Run
 else:
     pl = OptionalPackage("polars", "polars", "a polars frame", instead="ask for 'pandas'")
 
@@ -65,39 +61,6 @@ class Frames:
 
 
 Row = Sequence[object]
-
-
-def build_frames(run: Run, kind: Kind) -> Frames:
-    """Return a run's frames; raises :class:`UserError` for an unknown kind."""
-    make_frame(kind, {}, ())  # an unknown kind, or a package that is missing, is said before the work
-    rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
-    for episode in run.episodes:
-        who = (episode.key, episode.benchmark, episode.dataset, run.names[episode.label], episode.seed)
-        for ledger, record in Ledger.steps(run.records(episode.key)):
-            state, decision = ledger.state(), record.decision
-            when = (*who, record.step, record.session)
-            if record.step == 0:
-                rows["nav"].append((*who, -1, None, state.initial, state.initial, 0.0))
-            rows["nav"].append((*when, state.nav, state.cash, state.nav - state.cash))
-            counts = (len(decision.orders), len(decision.failures))
-            rows["decisions"].append((*when, decision.status, *counts, decision.reason))
-            for event in (*record.opening, *record.events):
-                if isinstance(event, Filled):
-                    which = (event.order_id, event.symbol, "BUY" if event.quantity > 0 else "SELL")
-                    prices = (abs(event.quantity), event.price, event.reference, event.fee, event.tax, event.cash)
-                    rows["trades"].append((*when, *which, *prices, event.forced))
-                elif isinstance(event, Rejected):
-                    why = (event.order_id, event.symbol, event.reason, event.detail, event.quantity)
-                    rows["rejections"].append((*when, *why))
-            for symbol, held in state.positions.items():
-                worth = (held.quantity, held.cost, held.mark, held.value, state.weight(symbol))
-                rows["positions"].append((*when, symbol, *worth))
-    for scored in run.scores.episodes:
-        who = (scored.key, scored.benchmark, scored.dataset, run.names[scored.agent], scored.seed)
-        for name, one in scored.measures.items():
-            numbers = (one.value, one.low, one.high, one.level, one.n, one.reason, one.note)
-            rows["scores"].append((*who, scored.status, name, *numbers))
-    return Frames(**{name: make_frame(kind, schema, rows[name]) for name, schema in SCHEMAS.items()})
 
 
 def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> Any:

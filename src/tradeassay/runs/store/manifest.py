@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -72,6 +73,19 @@ class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
     home: str | None
     markets: tuple[MarketConfig, ...]
     windows: tuple[WantedWindow, ...] = ()
+
+
+@lru_cache(maxsize=2)
+def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
+    """Open a data set; a few are kept, as consecutive episodes mostly read the same one. Raises :class:`RunError`
+    when its content is not what the run was started with."""
+    snapshot = load_dataset(dataset, Path(home) if home else None)
+    if snapshot.sha256 != sha256:
+        raise RunError(
+            f"data set '{dataset}' has changed (sha256 {sha256[:12]} is now {snapshot.sha256[:12]})",
+            hint="bring it back as it was, or start a new run",
+        )
+    return snapshot
 
 
 def describe(task: PrepareTask) -> DatasetEntry:

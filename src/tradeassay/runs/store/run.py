@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
+from tradeassay.account import Ledger
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, find_protocol
 from tradeassay.core.arguments import path_from
 from tradeassay.core.errors import RunError
-from tradeassay.core.events import StepRecord
+from tradeassay.core.events import Filled, Rejected, StepRecord
 from tradeassay.core.measure import Badges
 from tradeassay.core.registry import did_you_mean
 from tradeassay.data import Snapshot
@@ -28,9 +29,15 @@ from tradeassay.runs.play.programs import CodeScoresFile, read_record
 from tradeassay.runs.score import Scores, ended, read_scores, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.run_spec import AgentSpec, model_agent
-from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import AgentRecord, CodeManifest, Manifest, RunManifest, read_manifest
+from tradeassay.runs.store.manifest import (
+    AgentRecord,
+    CodeManifest,
+    Manifest,
+    RunManifest,
+    read_manifest,
+    snapshot_for,
+)
 from tradeassay.runs.store.outcome import Outcome, read_outcome
 
 if TYPE_CHECKING:
@@ -163,10 +170,46 @@ class Run(RecordedRun[RunManifest]):
         return snapshot_for(episode.dataset, self.home, self.manifest.datasets[episode.dataset].sha256)
 
     def frames(self, kind: Literal["polars", "pandas"] = "pandas") -> Frames:
-        """Return nav, trades, rejections, decisions, positions and scores as data frames."""
-        from tradeassay.runs.store.frames import build_frames
+        """Return nav, trades, rejections, decisions, positions and scores as data frames; raises
+        :class:`UserError` for an unknown kind."""
+        from tradeassay.runs.store.frames import SCHEMAS, Frames, make_frame
 
-        return build_frames(self, kind)
+        make_frame(kind, {}, ())  # an unknown kind, or a package that is missing, is said before the work
+        rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in SCHEMAS}
+        for episode in self.episodes:
+            who = (episode.key, episode.benchmark, episode.dataset, self.names[episode.label], episode.seed)
+            for ledger, record in Ledger.steps(self.records(episode.key)):
+                state, decision = ledger.state(), record.decision
+                when = (*who, record.step, record.session)
+                if record.step == 0:
+                    rows["nav"].append((*who, -1, None, state.initial, state.initial, 0.0))
+                rows["nav"].append((*when, state.nav, state.cash, state.nav - state.cash))
+                counts = (len(decision.orders), len(decision.failures))
+                rows["decisions"].append((*when, decision.status, *counts, decision.reason))
+                for event in (*record.opening, *record.events):
+                    if isinstance(event, Filled):
+                        which = (event.order_id, event.symbol, "BUY" if event.quantity > 0 else "SELL")
+                        prices = (
+                            abs(event.quantity),
+                            event.price,
+                            event.reference,
+                            event.fee,
+                            event.tax,
+                            event.cash,
+                        )
+                        rows["trades"].append((*when, *which, *prices, event.forced))
+                    elif isinstance(event, Rejected):
+                        why = (event.order_id, event.symbol, event.reason, event.detail, event.quantity)
+                        rows["rejections"].append((*when, *why))
+                for symbol, held in state.positions.items():
+                    worth = (held.quantity, held.cost, held.mark, held.value, state.weight(symbol))
+                    rows["positions"].append((*when, symbol, *worth))
+        for scored in self.scores.episodes:
+            who = (scored.key, scored.benchmark, scored.dataset, self.names[scored.agent], scored.seed)
+            for name, one in scored.measures.items():
+                numbers = (one.value, one.low, one.high, one.level, one.n, one.reason, one.note)
+                rows["scores"].append((*who, scored.status, name, *numbers))
+        return Frames(**{name: make_frame(kind, schema, rows[name]) for name, schema in SCHEMAS.items()})
 
     def _series(self, key: str) -> EpisodeSeries:
         """Return an episode session by session; raises :class:`RunError` when it has not ended."""

@@ -39,8 +39,8 @@ from tradeassay.play.market import MOMENTS
 from tradeassay.runs.play.episodes import PlayTask
 from tradeassay.runs.play.programs import read_record
 from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord
-from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import snapshot_for
 from tradeassay.runs.store.outcome import ClaimOutcome, Outcome, Violation, Word, read_outcome
 from tradeassay.runs.verify.replay import (
     NotReplayable,
