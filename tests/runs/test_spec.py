@@ -13,7 +13,6 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import AgentSpec, RunSpec, Window, expand, load_spec
-from tradeassay.runs.spec.episode import dataset_name
 from tradeassay.runs.spec.run_spec import safe_name, work_sha256
 from tradeassay.runs.store.manifest import played_as
 
@@ -215,11 +214,6 @@ def test_a_spec_survives_its_canonical_json(spec):
 @given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200))
 def test_safe_names_do_not_collide(one, other):
     assert (safe_name(one) == safe_name(other)) == (one == other)
-
-
-def test_a_folder_as_data_set_has_a_readable_name():
-    assert dataset_name("fakestockdata") == "fakestockdata"
-    assert dataset_name("./my data").startswith("my-data-")
 
 
 GRID = """

@@ -13,13 +13,13 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -89,24 +89,26 @@ class Programs:
         self._spec = spec
         self._options = options
         refuse_other_rules(spec)
-        self._protocol = find_protocol(spec.benchmark)(spec)
-        episodes, notes = code_episodes(self._spec.benchmark, self._protocol), self._protocol.notes
+        self._protocol = protocol = find_protocol(spec.benchmark)(spec)
+        episodes, notes = code_episodes(spec.benchmark, protocol), protocol.notes
         if not episodes:
             why = f": {'; '.join(notes)}" if notes else ""
             raise UserError(f"nothing is left to run{why}", hint="drop a filter")
         self._manifest = CodeManifest(
-            benchmark=self._spec.benchmark,
-            spec=msgspec.Raw(canonical_json(self._spec)),
-            work_sha256=sha256_of(self._spec),
-            facts=self._protocol.facts(),
+            benchmark=spec.benchmark,
+            spec=msgspec.Raw(canonical_json(spec)),
+            work_sha256=sha256_of(spec),
+            facts=protocol.facts(),
             episodes=episodes,
             notes=notes,
             versions=present_versions(),
-            models=priced_models(self._protocol, episodes, self._options.asking.prices),
+            models=priced_models(protocol, episodes, options.asking.prices),
         )
-        roles = [role for one in self._manifest.episodes for role in self._protocol.roles(one).values()]
-        refuse_bad_names([role.model for role in roles], options.asking)
-        self._paid = any(parse_name(role.model).route != "scripted" for role in roles)
+        models = [role.model for one in episodes for role in protocol.roles(one).values()]
+        refuse_bad_names(models, options.asking)
+        self._paid = any(parse_name(name).route != "scripted" for name in models)
+        # One that has ended can be summed up without what would play it.
+        self.check_installed = protocol.check_installed
 
     def __enter__(self) -> Self:
         return self
@@ -117,10 +119,6 @@ class Programs:
     def describe(self, watch: RunWatch) -> CodeManifest:
         return self._manifest
 
-    def check_installed(self) -> None:
-        """Raise MissingExtra without a package that programs are examined with, before a model is paid."""
-        self._protocol.check_installed()
-
     def sessions(self, manifest: CodeManifest, waiting: Sequence[EpisodeSpec]) -> int:
         return 0
 
@@ -130,39 +128,35 @@ class Programs:
         """Play episodes, ``asking.concurrency`` at a time, examining ``workers`` programs at a time. Raises what
         stops a run; the other episodes then stop too, and everything written stays."""
         self.check_installed()
-        take_over([episode.key for episode in waiting], place, self._options.asking)
-        workers = self._options.workers
+        asking, workers = self._options.asking, self._options.workers
+        take_over([episode.key for episode in waiting], place, asking)
         with one_thread(), ExitStack() as stack:
             if self._options.executor == "ray":
-                cluster = stack.enter_context(RayExecutor(PIECES, workers))
-                workers, work = cluster.most(), self._examined_there
+                workers = stack.enter_context(RayExecutor(PIECES, workers)).most()
+                one = partial(_examine_there, self._spec.benchmark, canonical_json(self._spec))
+                spread = Spread(executor="ray", modules=(type(self._protocol).__module__,))
+
+                def there(episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
+                    return spread.map(one, [(episode, request)])[0]
+
+                work: Work = there
             else:
                 workers = workers or cores()
                 work = _Sandbox(self._protocol, workers, stack).work
-            run_async(self._play_all(_Table(self._protocol, place, work, watch), waiting, workers))
+            table = _Table(self._protocol, place, work, watch)
 
-    def _examined_there(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
-        one = partial(examine_there, self._spec.benchmark, canonical_json(self._spec))
-        module = type(self._protocol).__module__
-        return Spread(executor="ray", modules=(module,)).map(one, [(episode, request)])[0]
+            async def play_all() -> None:
+                async with AsyncExitStack() as open_ones:
+                    models = OpenModels(place, asking, open_ones, home=None, durable=self._paid)
+                    await _at_once(
+                        waiting, asking.concurrency, workers, partial(_play, table=table, models=models)
+                    )
+
+            run_async(play_all())
 
     def scores(self, manifest: CodeManifest, place: RunFolder, watch: RunWatch) -> bytes:
         with watch.phase("score", total=1):
             return code_scores(self._protocol, manifest, place)
-
-    async def _play_all(self, table: _Table, episodes: Sequence[EpisodeSpec], workers: int) -> None:
-        asking = self._options.asking
-        slots = asyncio.Semaphore(asking.concurrency)
-        threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
-        asyncio.get_running_loop().set_default_executor(threads)
-        async with AsyncExitStack() as stack:
-            models = OpenModels(table.place, asking, stack, home=None, durable=self._paid)
-
-            async def one(episode: EpisodeSpec) -> None:
-                async with slots:
-                    await _play(episode, table, models)
-
-            await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
 
 
 @lru_cache(maxsize=2)
@@ -175,10 +169,28 @@ def _opened(benchmark: str, spec: bytes) -> tuple[CodeProtocol, JobExecutor]:
     return protocol, stack.enter_context(protocol.open_executor(1))
 
 
-def examine_there(benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]) -> msgspec.Struct:
+def _examine_there(benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]) -> msgspec.Struct:
     protocol, executor = _opened(benchmark, spec)
     found: msgspec.Struct = protocol.examine(*asked, executor)
     return found
+
+
+async def _at_once(
+    episodes: Sequence[EpisodeSpec],
+    many: int,
+    workers: int | None,
+    one: Callable[[EpisodeSpec], Coroutine[Any, Any, None]],
+) -> None:
+    """Await ``one`` for all episodes, ``many`` at a time, with threads for ``workers`` programs."""
+    slots = asyncio.Semaphore(many)
+    threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
+    asyncio.get_running_loop().set_default_executor(threads)
+
+    async def in_a_slot(episode: EpisodeSpec) -> None:
+        async with slots:
+            await one(episode)
+
+    await all_or_first_error([asyncio.ensure_future(in_a_slot(episode)) for episode in episodes])
 
 
 def examine_again(
@@ -193,79 +205,68 @@ def examine_again(
     """Play episodes again in memory: recorded replies, but every program is examined anew. ``examined`` holds what
     earlier examinations gave, by the hash of all that decides them. What stops one of them takes its place. Raises
     :class:`NotReplayable` where no program can be examined."""
-    many = workers or cores()
+    many, found = workers or cores(), dict[str, Replayed | TradeassayError]()
     with one_thread(), ExitStack() as stack:
         sandbox = _Sandbox(protocol, many, stack)
-        work = sandbox.work if examined is None else _remembered(protocol, place, sandbox.work, examined)
+        facts = ""
+        if examined is not None:
+            manifest = read_manifest(place.manifest)
+            assert isinstance(manifest, CodeManifest)
+            facts = sha256_of([protocol.facts(), manifest.asked])
+
+        def work(episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
+            if examined is None:
+                return sandbox.work(episode, request)
+            key = sha256_of([facts, episode, request])
+            if key not in examined:
+                examined[key] = sandbox.work(episode, request)
+            return examined[key]
+
         table = _Table(protocol, place, work, RunWatch(lambda event: None))
-        found = run_async(_examine_all(table, episodes, many, progress))
+
+        async def replay_all() -> None:
+            async with AsyncExitStack() as open_ones:
+                models = RecordedModels(place, open_ones, home=None)
+
+                async def one(episode: EpisodeSpec) -> None:
+                    journal: KeptLines[TurnRecord] = KeptLines()
+                    log = KeptDialogue()
+                    try:
+                        outcome = await _Player(episode, table, models, journal, log, ()).to_its_end()
+                    except (SandboxError, MissingExtra) as error:
+                        raise NotReplayable(error.message) from error
+                    except TradeassayError as error:
+                        found[episode.key] = error
+                        return
+                    unasked = models.unasked(episode.key)
+                    found[episode.key] = Replayed(bytes(journal.content), bytes(log.content), outcome, unasked)
+                    if progress is not None:
+                        progress("episodes examined again", len(found), len(episodes))
+
+                await _at_once(episodes, many, many, one)
+
+        run_async(replay_all())
     late = sandbox.late
     return {
         key: one._replace(late=key in late) if isinstance(one, Replayed) else one for key, one in found.items()
     }
 
 
-def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: dict[str, msgspec.Struct]) -> Work:
-    manifest = read_manifest(place.manifest)
-    assert isinstance(manifest, CodeManifest)
-    facts = sha256_of([protocol.facts(), manifest.asked])
-
-    def remembered(episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
-        key = sha256_of([facts, episode, request])
-        if key not in examined:
-            examined[key] = work(episode, request)
-        return examined[key]
-
-    return remembered
-
-
-async def _examine_all(
-    table: _Table, episodes: Sequence[EpisodeSpec], workers: int, progress: CountListener | None
-) -> dict[str, Replayed | TradeassayError]:
-    slots = asyncio.Semaphore(workers)
-    threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
-    asyncio.get_running_loop().set_default_executor(threads)
-    found: dict[str, Replayed | TradeassayError] = {}
-    async with AsyncExitStack() as stack:
-        models = RecordedModels(table.place, stack, home=None)
-
-        async def one(episode: EpisodeSpec) -> None:
-            journal: KeptLines[TurnRecord] = KeptLines()
-            log = KeptDialogue()
-            async with slots:
-                try:
-                    outcome = await _Player(episode, table, models, journal, log, ()).to_its_end()
-                except (SandboxError, MissingExtra) as error:
-                    raise NotReplayable(error.message) from error
-                except TradeassayError as error:
-                    found[episode.key] = error
-                    return
-            unasked = models.unasked(episode.key)
-            found[episode.key] = Replayed(bytes(journal.content), bytes(log.content), outcome, unasked)
-            if progress is not None:
-                progress("episodes examined again", len(found), len(episodes))
-
-        await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
-    return found
-
-
 def code_episodes(benchmark: str, protocol: CodeProtocol) -> tuple[EpisodeSpec, ...]:
     made = []
     for item in protocol.episodes():
-        variant = variant_name(item.protocol, None)
-        cell = safe_name(benchmark) if variant is None else f"{safe_name(benchmark)}__{variant}"
-        made.append(
-            EpisodeSpec(
-                key=item.key,
-                cell=cell,
-                benchmark=benchmark,
-                dataset="",
-                agent=model_agent(item.model),
-                seed=item.seed,
-                protocol=dict(item.protocol),
-                task=item.task,
-            )
+        variant, cell = variant_name(item.protocol, None), safe_name(benchmark)
+        episode = EpisodeSpec(
+            key=item.key,
+            cell=cell if variant is None else f"{cell}__{variant}",
+            benchmark=benchmark,
+            dataset="",
+            agent=model_agent(item.model),
+            seed=item.seed,
+            protocol=dict(item.protocol),
+            task=item.task,
         )
+        made.append(episode)
     return tuple(made)
 
 
@@ -349,32 +350,31 @@ class _Sandbox:
         with self._opening:
             if self._executor is None:
                 self._executor = self._stack.enter_context(self._protocol.open_executor(self._workers))
-        watched = _Watched(self._executor)
+        watched = _Watched(self._executor, lambda: self.late.add(episode.key))
         found: msgspec.Struct = self._protocol.examine(episode, request, watched)
-        if watched.late:
-            self.late.add(episode.key)
         return found
 
 
 class _Watched(JobExecutor):
-    """An executor, and whether the clock ended one of the jobs that were given to it."""
+    """An executor that tells where the clock ended one of the jobs that were given to it."""
 
-    def __init__(self, executor: JobExecutor) -> None:
-        self._executor, self.late = executor, False
+    def __init__(self, executor: JobExecutor, late: Callable[[], None]) -> None:
+        self._executor, self._late = executor, late
 
     @property
     def tier(self) -> Tier:
         return self._executor.tier
 
     def run(self, job: Job) -> JobResult:
-        return next(iter(self._noted([self._executor.run(job)])))
+        result = self._executor.run(job)
+        if isinstance(result.failure, WallTimeout | CpuTimeout):
+            self._late()
+        return result
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        return self._noted(self._executor.map(jobs))
-
-    def _noted(self, results: Iterable[JobResult]) -> Iterator[JobResult]:
-        for result in results:
-            self.late |= isinstance(result.failure, WallTimeout | CpuTimeout)
+        for result in self._executor.map(jobs):
+            if isinstance(result.failure, WallTimeout | CpuTimeout):
+                self._late()
             yield result
 
     def close(self) -> None:
@@ -391,7 +391,7 @@ class _Table:
     watch: RunWatch
 
 
-async def _play(episode: EpisodeSpec, table: _Table, models: OpenModels) -> None:
+async def _play(episode: EpisodeSpec, *, table: _Table, models: OpenModels) -> None:
     """Carry an episode to its end and record how it ended. An episode that breaks through a bug of ours has
     failed, with the reason. Raises what stops a run."""
     began = time.perf_counter()
@@ -421,14 +421,9 @@ class _Player:
         log: Lines,
         replies: Sequence[ModelReply],
     ) -> None:
-        self._episode = episode
-        self._table = table
-        self._protocol = table.protocol
+        self._episode, self._table, self._protocol = episode, table, table.protocol
         self._listen = table.watch.listen
-        self._roles = table.protocol.roles(episode)
-        self._models = models
-        self._journal = journal
-        self._log = log
+        self._models, self._journal, self._log = models, journal, log
         self._replies = deque(replies)
         self._spent: dict[str, Spending] = {}
         self._total = Spending()
@@ -437,63 +432,64 @@ class _Player:
         self._scribe = Scribe(0, "turn 1")
 
     async def to_its_end(self) -> Outcome:
+        trace: str | None = None
+        program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
         try:
             record = await adrive(self._protocol.dialogue(self._episode), self._answer)
             ending = self._protocol.ended(record)
+            raw = msgspec.Raw(msgspec.json.encode(record))
+            program = ProgramPart(words=ending.words, reason=ending.reason, record=raw)
         except STOPS:
             raise
         except ListenerBroke as broke:
             raise (broke.__cause__ or broke) from None
         except Exception as error:
-            self._log.append(self._scribe.lines)
             trace = without_secrets("".join(traceback.format_exception(error)))
-            return self._outcome(Ending(status="failed", reason=str(fault_of(error))), None, trace)
+            ending = Ending(status="failed", reason=str(fault_of(error)))
         self._log.append(self._scribe.lines)
-        return self._outcome(ending, record, None)
-
-    def _outcome(self, ending: Ending, record: msgspec.Struct | None, trace: str | None) -> Outcome:
-        part = ModelPart(
-            answers=self._models.answers(self._episode.model), spending=self._total, roles=self._spent
-        )
-        program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
-        if record is not None:
-            raw = msgspec.Raw(msgspec.json.encode(record))
-            program = ProgramPart(words=ending.words, reason=ending.reason, record=raw)
+        answers = self._models.answers(self._episode.model)
         return Outcome(
             status=ending.status,
             steps=self._step,
             events_sha256=self._digest.hexdigest(),
             error=ending.reason if ending.status == "failed" else None,
             traceback=trace,
-            model=part,
+            model=ModelPart(answers=answers, spending=self._total, roles=self._spent),
             program=program,
         )
 
     async def _answer(self, ask: CodeAsk) -> CodeReply:
-        return await (self._ask(ask) if isinstance(ask, AskRole) else self._examine(ask.request))
-
-    async def _ask(self, ask: AskRole) -> ModelReply:
-        known = self._step < len(self._journal.lines) and bool(self._replies)
-        reply = self._replies.popleft() if known else await self._ask_model(ask)
+        if not isinstance(ask, AskRole):
+            return await self._examine(ask.request)
+        if self._step < len(self._journal.lines) and self._replies:
+            reply = self._replies.popleft()
+        else:
+            role = self._protocol.roles(self._episode)[ask.role]
+            model = await self._models.open(role.model, role.params)
+            # A question's step is the number of results before it, which stays the same however often a run is
+            # resumed.
+            key, seed = self._episode.key, self._episode.seed
+            place = QuestionPlace(episode=key, step=self._step, sample=seed, index=self._asked)
+            request, task = ask.request, self._episode.task
+            reply = await ask_and_notify(model, request, place, self._episode, task, self._listen)
+            self._scribe.note(Asked(request, place), reply)
         self._asked += 1
         self._total = self._total.plus(reply.usage)
         self._spent[ask.role] = self._spent.get(ask.role, Spending()).plus(reply.usage)
         return reply
 
-    async def _ask_model(self, ask: AskRole) -> ModelReply:
-        role = self._roles[ask.role]
-        model = await self._models.open(role.model, role.params)
-        # A question's step is the number of results before it, which stays the same however often a run is
-        # resumed.
-        place = QuestionPlace(
-            episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked
-        )
-        reply = await ask_and_notify(model, ask.request, place, self._episode, self._episode.task, self._listen)
-        self._scribe.note(Asked(ask.request, place), reply)
-        return reply
-
     async def _examine(self, request: msgspec.Struct) -> msgspec.Struct:
         asked, lines = sha256_of(request), self._journal.lines
+
+        def work_out() -> tuple[bytes, msgspec.Raw]:
+            """Examine and record in one go: a kill between the two would lose work that was paid for."""
+            found = self._table.work(self._episode, request)
+            result = msgspec.Raw(without_secrets(msgspec.json.encode(found)))
+            raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
+            self._log.append(self._scribe.lines)
+            self._journal.append(raw)
+            return raw, result
+
         if self._step < len(lines):
             line = lines[self._step]
             if line.record.request != asked:
@@ -505,8 +501,7 @@ class _Player:
             if self._scribe.lines:
                 self._log.append(self._scribe.lines)  # the dialogue log was lost and the model was asked again
         else:
-            loop = asyncio.get_running_loop()
-            working = loop.run_in_executor(None, self._work_out, request, asked)
+            working = asyncio.get_running_loop().run_in_executor(None, work_out)
             try:
                 raw, result = await asyncio.shield(working)
             except asyncio.CancelledError:
@@ -518,12 +513,3 @@ class _Player:
         notify(self._listen, Advanced(key=self._episode.key, sessions=1))
         # As it will be read back, so that a live run and a resumed one cannot differ.
         return msgspec.json.decode(result, type=self._protocol.Result)
-
-    def _work_out(self, request: msgspec.Struct, asked: str) -> tuple[bytes, msgspec.Raw]:
-        """Examine and record in one go: a kill between the two would lose work that was paid for."""
-        found = self._table.work(self._episode, request)
-        result = msgspec.Raw(without_secrets(msgspec.json.encode(found)))
-        raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
-        self._log.append(self._scribe.lines)
-        self._journal.append(raw)
-        return raw, result

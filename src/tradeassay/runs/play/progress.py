@@ -16,11 +16,15 @@ from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.store.outcome import Outcome, Played, Status
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress, ProgressColumn, Task, TaskID
+    from rich.progress import Progress as RichProgress, Task, TaskID
 
 Phase = Literal["data", "play", "score"]
-_PHASES: dict[Phase, str] = {"data": "preparing data", "play": "playing", "score": "scoring"}
-_THINGS: dict[Phase, str] = {"data": "data sets", "play": "episodes", "score": "agents"}
+_PHASES: dict[Phase, tuple[str, str]] = {
+    "data": ("preparing data", "data sets"),
+    "play": ("playing", "episodes"),
+    "score": ("scoring", "agents"),
+}
+"""What is done in a phase, and to what."""
 
 
 class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
@@ -131,17 +135,13 @@ class PacedCount:
             self._say(f"{done} {what}" if total is None else f"{done} of {total} {what}")
 
 
-def silent(event: ProgressEvent) -> None:
-    """Ignore all events."""
-
-
 def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
     """Return a listener: ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr."""
     if callable(choice):
         return choice
     stream = stream or sys.stderr
     if choice == "none":
-        return silent
+        return lambda event: None
     if choice not in ("auto", "bar", "lines"):
         raise UserError(f"progress cannot be {choice!r}", hint="auto, bar, lines, none, or a function")
     if choice == "bar" or (choice == "auto" and stream.isatty()):
@@ -198,43 +198,38 @@ class LineListener:
     def __call__(self, event: ProgressEvent) -> None:
         counts = self._counts
         counts.add(event)
+        said: list[str] = []
         if isinstance(event, PhaseStarted):
             self._spoke = self._clock()
             self._pace = [(self._spoke, 0)]
+            doing, things = _PHASES[event.phase]
             if event.total:
-                things = _THINGS[event.phase].removesuffix("s" if event.total == 1 else "")
-                self._say(f"{_PHASES[event.phase]}: {event.total} {things}")
+                said.append(f"{doing}: {event.total} {things.removesuffix('s' if event.total == 1 else '')}")
         elif isinstance(event, Finished):
             if event.status == "failed":
-                self._say(f"failed: {event.key}: {event.error}")
+                said.append(f"failed: {event.key}: {event.error}")
             elif event.words:
-                self._say(f"{counts.done} of {counts.phase.total}: {event.key}: {event.words}")
+                said.append(f"{counts.done} of {counts.phase.total}: {event.key}: {event.words}")
         elif isinstance(event, RunEnded):
-            for line in counts.ending(event):
-                self._say(line)
-            return
-        if self._clock() - self._spoke >= self._interval:
-            self._spoke = self._clock()
-            self._say(self._state())
-
-    def _state(self) -> str:
-        counts, now = self._counts, self._clock()
-        text = f"{_PHASES[counts.phase.phase]}: {counts.done} of {counts.phase.total}"
-        # Sessions per second of late: rules are done in a moment, and models after them take hours.
-        spans = [(now - then, counts.sessions - sessions) for then, sessions in reversed(self._pace)]
-        enough = (at for at, (_, sessions) in enumerate(spans) if at and sessions >= _FEWEST_SESSIONS)
-        seconds, sessions = spans[next(enough, len(spans) - 1)]
-        self._pace = [*self._pace[-_REMEMBERED:], (now, counts.sessions)]
-        rate = sessions / seconds if seconds > 0 else 0.0
-        if counts.phase.sessions and rate > 0:
-            left = max(0, counts.phase.sessions - counts.sessions) / rate
-            text += f", {rate:,.{0 if rate >= 1 else 2}f} days/s, {left:,.0f} s left"
-        if counts.spending.calls:
-            text += f"; {counts.spending.words()}" + (f"; {who}" if (who := counts.who()) else "")
-        return text
-
-    def _say(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+            said += counts.ending(event)
+        now = self._clock()
+        if not isinstance(event, RunEnded) and now - self._spoke >= self._interval:
+            self._spoke = now
+            text = f"{_PHASES[counts.phase.phase][0]}: {counts.done} of {counts.phase.total}"
+            # Sessions per second of late: rules are done in a moment, and models after them take hours.
+            spans = [(now - then, counts.sessions - sessions) for then, sessions in reversed(self._pace)]
+            enough = (at for at, (_, sessions) in enumerate(spans) if at and sessions >= _FEWEST_SESSIONS)
+            seconds, sessions = spans[next(enough, len(spans) - 1)]
+            self._pace = [*self._pace[-_REMEMBERED:], (now, counts.sessions)]
+            rate = sessions / seconds if seconds > 0 else 0.0
+            if counts.phase.sessions and rate > 0:
+                left = max(0, counts.phase.sessions - counts.sessions) / rate
+                text += f", {rate:,.{0 if rate >= 1 else 2}f} days/s, {left:,.0f} s left"
+            if counts.spending.calls:
+                text += f"; {counts.spending.words()}" + (f"; {who}" if (who := counts.who()) else "")
+            said.append(text)
+        for line in said:
+            print(line, file=self._stream, flush=True)
 
 
 class BarListener:
@@ -242,14 +237,19 @@ class BarListener:
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.text import Text
+
+        class DaysPerSecond(ProgressColumn):
+            def render(self, task: Task) -> Text:
+                return Text(f"{task.speed:,.0f} days/s" if task.fields.get("counts") and task.speed else "")
 
         self._counts = _Counts()
         self._bar: RichProgress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             TextColumn("{task.fields[episodes]}"),
-            _days_per_second(),
+            DaysPerSecond(),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             console=Console(file=stream),
             transient=True,
@@ -261,16 +261,11 @@ class BarListener:
         counts, bar = self._counts, self._bar
         counts.add(event)
         failed = f", {counts.failed} failed" if counts.failed else ""
-        episodes = f"{counts.done}/{counts.phase.total} {_THINGS[counts.phase.phase]}{failed}"
+        episodes = f"{counts.done}/{counts.phase.total} {_PHASES[counts.phase.phase][1]}{failed}"
         if isinstance(event, PhaseStarted):
             bar.start()
-            bar.reset(
-                self._task,
-                total=event.sessions or event.total,
-                description=_PHASES[event.phase],
-                counts=bool(event.sessions),
-                episodes=episodes,
-            )
+            total, what = event.sessions or event.total, _PHASES[event.phase][0]
+            bar.reset(self._task, total=total, description=what, counts=bool(event.sessions), episodes=episodes)
         elif isinstance(event, Advanced):
             if counts.phase.sessions:
                 bar.advance(self._task, event.sessions)
@@ -289,16 +284,3 @@ class BarListener:
 
     def _say(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _days_per_second() -> ProgressColumn:
-    from rich.progress import ProgressColumn
-    from rich.text import Text
-
-    class DaysPerSecond(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            if not task.fields.get("counts") or not task.speed:
-                return Text("")
-            return Text(f"{task.speed:,.0f} days/s")
-
-    return DaysPerSecond()

@@ -103,7 +103,8 @@ def run(
     """
     if folder is None:
         folder = DEFAULT_PARENT / (spec.slug if isinstance(spec, RunSpec) else spec.benchmark)
-    options = Options(executor=executor, workers=workers, home=_text(home), asking=asking_of(asking))
+    where = None if home is None else str(path_from("home", home).absolute())
+    options = Options(executor=executor, workers=workers, home=where, asking=asking_of(asking))
     return _run(spec, path_from("folder", folder), progress, options)
 
 
@@ -121,8 +122,9 @@ def resume(
     ``retry_failed`` the episodes that failed are played again from their start; what a model has already answered
     is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent code or
     versions are no longer what its manifest says."""
+    where = None if home is None else str(path_from("home", home).absolute())
     options = Options(
-        executor=executor, workers=workers, home=_text(home), retry_failed=retry_failed, asking=asking_of(asking)
+        executor=executor, workers=workers, home=where, retry_failed=retry_failed, asking=asking_of(asking)
     )
     path = folder_of(folder)
     manifest = read_manifest(path / "manifest.json")
@@ -198,7 +200,21 @@ def _carry_out(kind: RunKind[M], place: RunFolder, watch: RunWatch, options: Opt
             write_atomic(place.manifest, encode_manifest(manifest))
             place.episode("").mkdir(exist_ok=True)
             sync_path(place.path)
-        waiting = [one for one in manifest.episodes if _has_work(place, one.key, options.retry_failed)]
+        waiting: list[EpisodeSpec] = []
+        for episode in manifest.episodes:
+            key, outcome = episode.key, read_outcome(place.outcome(episode.key))
+            events = place.events(key)
+            if outcome is None:
+                waiting.append(episode)
+            elif options.retry_failed and outcome.status == "failed":  # its remains go
+                for path in (place.outcome(key), events, place.dialogue(key)):
+                    path.unlink(missing_ok=True)
+                waiting.append(episode)
+            elif not events.is_file() or sha256_file(events) != outcome.events_sha256:
+                raise RunError(
+                    f"the journal of {key} is not the one its outcome.json speaks of",
+                    hint=f"delete {place.episode(key)} and resume: it is played again",
+                )
         if waiting:
             # Scores cover all episodes: while one is missing there are none.
             place.scores.unlink(missing_ok=True)
@@ -208,29 +224,6 @@ def _carry_out(kind: RunKind[M], place: RunFolder, watch: RunWatch, options: Opt
         if waiting or not place.scores.exists():
             write_atomic(place.scores, kind.scores(manifest, place, watch))
     add_timing(place.timing, watch.episode_seconds, watch.phase_seconds)
-
-
-def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
-    """Return whether an episode has not ended; with ``retry_failed`` the remains of a failed one are removed."""
-    path, events = place.outcome(key), place.events(key)
-    outcome = read_outcome(path)
-    if outcome is None:
-        return True
-    if retry_failed and outcome.status == "failed":
-        path.unlink()
-        events.unlink(missing_ok=True)
-        place.dialogue(key).unlink(missing_ok=True)
-        return True
-    if not events.is_file() or sha256_file(events) != outcome.events_sha256:
-        raise RunError(
-            f"the journal of {key} is not the one its outcome.json speaks of",
-            hint=f"delete {place.episode(key)} and resume: it is played again",
-        )
-    return False
-
-
-def _text(home: Path | str | None) -> str | None:
-    return None if home is None else str(path_from("home", home).absolute())
 
 
 def refuse_other_content(place: RunFolder) -> None:

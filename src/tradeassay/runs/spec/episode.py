@@ -6,6 +6,7 @@ are found here too.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -81,7 +82,7 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
     """Return the episodes of a spec, in a fixed order with stable keys. A key depends only on the episode itself:
     other agents, seeds or benchmarks in the spec do not move it. Raises :class:`UserError` for an unknown
     benchmark, one of another convention, settings that its conversation does not have, or clashing keys."""
-    episodes: list[EpisodeSpec] = []
+    episodes: dict[str, EpisodeSpec] = {}
     for name in spec.benchmarks:
         benchmark = benchmarks.get(name)
         if benchmark.convention != spec.convention:
@@ -93,54 +94,40 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
             protocol_of(benchmark)
         for settings in spec.variants if spec.protocol else ():
             open_protocol(benchmark, settings)
-        for dataset in spec.datasets.get(name, (benchmark.dataset,)):
-            for settings in spec.variants:
-                for window in spec.windows or (None,):
-                    parts = (safe_name(name), dataset_name(dataset), variant_name(settings, window))
-                    cell = "__".join(part for part in parts if part is not None)
-                    for agent, seed, baseline, added in _players(spec, benchmark.baseline):
-                        episodes.append(
-                            EpisodeSpec(
-                                key=f"{cell}__{agent.title}__s{seed}",
-                                cell=cell,
-                                benchmark=name,
-                                dataset=dataset,
-                                agent=agent,
-                                seed=seed,
-                                baseline=baseline,
-                                added=added,
-                                protocol=settings,
-                                window=window,
-                            )
-                        )
-    seen: set[str] = set()
-    for episode in episodes:
-        if episode.key.casefold() in seen:
-            raise UserError(
-                f"two episodes would be called '{episode.key}'",
-                hint="give the agents different labels; the baseline's name is taken",
-            )
-        seen.add(episode.key.casefold())
-    return tuple(episodes)
-
-
-def _players(spec: RunSpec, baseline: str) -> list[tuple[AgentSpec, int, bool, bool]]:
-    """Return (agent, seed, is the baseline, was added) for everything that plays in a cell of a benchmark."""
-    plain = AgentSpec(name=baseline)
-    own = next((agent for agent in spec.agents if agent.name == plain.name and not agent.params), None)
-    first = spec.seeds[0]
-    # A baseline that the spec did not name is a rule, and plays once.
-    found = [] if own is not None else [(plain, first, True, True)]
-    return found + [
-        (agent, seed, agent is own and seed == first, False) for agent in spec.agents for seed in spec.seeds
-    ]
-
-
-def dataset_name(dataset: str) -> str:
-    """Return a data set's name as part of a key: ``synthetic/us:7`` becomes ``synthetic+us=7``."""
-    if dataset.startswith("synthetic/"):
-        return safe_name(dataset.replace("/", "+").replace(":", "="))
-    return safe_name(dataset)
+        plain, first = AgentSpec(name=benchmark.baseline), spec.seeds[0]
+        own = next((agent for agent in spec.agents if agent.name == plain.name and not agent.params), None)
+        # Who plays, its seed, whether it is the baseline; one the spec did not name is a rule, and plays once.
+        players = [] if own is not None else [(plain, first, True)]
+        players += [(agent, seed, agent is own and seed == first) for agent in spec.agents for seed in spec.seeds]
+        grid = itertools.product(
+            spec.datasets.get(name, (benchmark.dataset,)), spec.variants, spec.windows or (None,)
+        )
+        for dataset, settings, window in grid:
+            called = dataset  # ``synthetic/us:7`` becomes ``synthetic+us=7``
+            if dataset.startswith("synthetic/"):
+                called = dataset.replace("/", "+").replace(":", "=")
+            parts = (safe_name(name), safe_name(called), variant_name(settings, window))
+            cell = "__".join(part for part in parts if part is not None)
+            for agent, seed, baseline in players:
+                key = f"{cell}__{agent.title}__s{seed}"
+                if key.casefold() in episodes:
+                    raise UserError(
+                        f"two episodes would be called '{key}'",
+                        hint="give the agents different labels; the baseline's name is taken",
+                    )
+                episodes[key.casefold()] = EpisodeSpec(
+                    key=key,
+                    cell=cell,
+                    benchmark=name,
+                    dataset=dataset,
+                    agent=agent,
+                    seed=seed,
+                    baseline=baseline,
+                    added=agent is plain,
+                    protocol=settings,
+                    window=window,
+                )
+    return tuple(episodes.values())
 
 
 # -- the conversation that models have in an episode ---
@@ -393,22 +380,14 @@ def known_models() -> tuple[ModelInfo, ...]:
         for name, model in scripted_models.items()
     ]
     for name, local in local_models.items():
-        cutoff = cutoffs.of(f"local/{name}")
-        here = "on this machine"
+        full, here = f"local/{name}", "on this machine"
         try:
-            find_local_model(parse_name(f"local/{name}"))
+            find_local_model(parse_name(full))
         except UserError:
             here = f"not here: tradeassay models --get {name}"
-        found.append(
-            ModelInfo(
-                name=f"local/{name}",
-                kind="local",
-                note=f"{local.title}; {here}",
-                input_usd=0.0,
-                output_usd=0.0,
-                cutoff=None if cutoff is None else cutoff.last_day,
-            )
-        )
+        cutoff = cutoffs.of(full)
+        last, note = None if cutoff is None else cutoff.last_day, f"{local.title}; {here}"
+        found.append(ModelInfo(name=full, kind="local", note=note, input_usd=0.0, output_usd=0.0, cutoff=last))
     for name in sorted({*priced.prices, *cutoffs.cutoffs}):
         if name.endswith("/*") or name.startswith(("local/", "scripted/")):
             continue

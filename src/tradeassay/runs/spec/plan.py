@@ -229,70 +229,26 @@ def _cell(
     )
     if first.by_model and first.agent.name != MODEL:
         return msgspec.structs.replace(cell, note="not measured: a foreign agent takes what it takes")
-    if first.by_model:
-        began = time.perf_counter()
-        try:
-            day = measure_conversation(first, benchmark, snapshot, prices=asking.prices, runs=runs)
-        except Exception as error:  # an exception here would only make the conversation's episodes fail
-            return msgspec.structs.replace(cell, note=f"would fail: {fault_of(error)!s}")
-        playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
-        at_once = min(asking.concurrency, cell.episodes)
-        return msgspec.structs.replace(
-            cell,
-            model=model_config(first).model,
-            model_calls=round(day.calls * cell.decisions),
-            input_tokens=round(day.input_tokens * cell.decisions),
-            output_tokens=round(day.output_tokens * cell.decisions),
-            usd=None if day.usd is None else round(day.usd * cell.decisions, 4),
-            source=day.source,
-            hours=round(day.seconds * cell.decisions / at_once / 3600, 4),
-            seconds=round(playing * cell.decisions, 3),
-            bytes=round(day.bytes * cell.decisions),
-        )
-    seconds, size, note = _measure(benchmark, first, snapshot)
-    return msgspec.structs.replace(
-        cell,
-        seconds=None if seconds is None else round(seconds * cell.decisions, 3),
-        bytes=None if size is None else round(size * cell.decisions),
-        note=note,
-    )
-
-
-def _measure(
-    benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot
-) -> tuple[float | None, float | None, str | None]:
-    """Return seconds and bytes per session, or None and why they are unknown."""
-    agent = make_agent(episode.agent.name, episode.agent.params)
+    agent = None if first.by_model else make_agent(first.agent.name, first.agent.params)
     if isinstance(agent, CostlyAgent):
-        return None, None, "not measured: its answers cost something"
-    size, count, began = 0, 0, time.perf_counter()
+        return msgspec.structs.replace(cell, note="not measured: its answers cost something")
     try:
-        for record in steps(snapshot, benchmark, episode, agent):
-            if count == 0:
-                began = time.perf_counter()
-            size += len(encode_line(record)) + 1
-            count += 1
-            if count == SAMPLE:
-                break
+        if agent is None:
+            return measure_conversation(cell, first, benchmark, snapshot, asking, runs)
+        size, count, began = 0, 0, time.perf_counter()
+        for record in islice(steps(snapshot, benchmark, first, agent), SAMPLE):
+            began = began if count else time.perf_counter()
+            size, count = size + len(encode_line(record)) + 1, count + 1
     except Exception as error:  # an exception here would only make the agent's episodes fail
-        return None, None, f"would fail: {fault_of(error)!s}"
-    timed = count - 1
-    return (time.perf_counter() - began) / timed if timed else 0.0, size / count, None
+        return msgspec.structs.replace(cell, note=f"would fail: {fault_of(error)!s}")
+    a_day = (time.perf_counter() - began) / (count - 1) if count > 1 else 0.0
+    taken, written = round(a_day * cell.decisions, 3), round(size / count * cell.decisions)
+    return msgspec.structs.replace(cell, seconds=taken, bytes=written)
 
 
-class EarlierRuns(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model's days took in earlier runs; ``seconds`` is None when no live day was timed."""
-
-    runs: int
-    days: int
-    calls: float
-    input_tokens: float
-    output_tokens: float
-    seconds: float | None
-
-
-def measured_before(folder: Path, episode: EpisodeSpec) -> EarlierRuns | None:
-    """Return what a day of this conversation with this model took in the runs of a folder; None if in none."""
+def measured_before(folder: Path, episode: EpisodeSpec) -> tuple[int, int, Spending, float | None] | None:
+    """Return in how many runs of a folder this conversation with this model was played, for how many days, what
+    they took in all, and the seconds of a day where live ones were timed; None if in no run."""
     spent, seconds, timed, days, runs = Spending(), 0.0, 0, 0, 0
     wanted = (episode.benchmark, episode.model, episode.protocol)
     for manifest in sorted(folder.glob("*/manifest.json")):
@@ -309,42 +265,26 @@ def measured_before(folder: Path, episode: EpisodeSpec) -> EarlierRuns | None:
                 ended = msgspec.json.decode(place.outcome(other.key).read_bytes(), type=Outcome)
             except (OSError, *UNDECODABLE):
                 continue
-            if ended.status != "done" or isinstance(ended.model, msgspec.UnsetType) or not ended.steps:
+            if ended.status != "done" or ended.spending is None or not ended.steps:
                 continue
-            spent, days = total((spent, ended.model.spending)), days + ended.steps
-            if ended.model.answers == "live" and len(timing.starts) == 1 and other.key in timing.episodes:
+            spent, days = total((spent, ended.spending)), days + ended.steps
+            if ended.answers == "live" and len(timing.starts) == 1 and other.key in timing.episodes:
                 seconds, timed = seconds + timing.episodes[other.key], timed + ended.steps
         runs += days > earlier
-    if not days:
-        return None
-    return EarlierRuns(
-        runs=runs,
-        days=days,
-        calls=spent.calls / days,
-        input_tokens=spent.input_tokens / days,
-        output_tokens=spent.output_tokens / days,
-        seconds=seconds / timed if timed else None,
-    )
-
-
-class ConversationDay(msgspec.Struct, frozen=True, kw_only=True):
-    """What one day of a conversation takes on average. ``usd`` is None when the price is unknown."""
-
-    calls: float
-    input_tokens: float
-    output_tokens: float
-    usd: float | None
-    seconds: float
-    bytes: float
-    source: str
+    return (runs, days, spent, seconds / timed if timed else None) if days else None
 
 
 def measure_conversation(
-    episode: EpisodeSpec, benchmark: Benchmark, snapshot: Snapshot, *, prices: Path | None, runs: Path | None
-) -> ConversationDay:
-    """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it. What the
-    runs in the folder ``runs`` took goes before what would have to be assumed."""
-    play = conversation(snapshot, benchmark, episode)
+    cell: PlannedCell,
+    episode: EpisodeSpec,
+    benchmark: Benchmark,
+    snapshot: Snapshot,
+    asking: Asking,
+    runs: Path | None,
+) -> PlannedCell:
+    """Play a few days in memory and return a cell with what its days take; ``benchmark`` is as the episode plays
+    it. What the runs in the folder ``runs`` took goes before what would have to be assumed."""
+    began, play = time.perf_counter(), conversation(snapshot, benchmark, episode)
     play.open()
     scripted = scripted_models.get("sensible")()
     asked = Counter[str]()
@@ -362,31 +302,35 @@ def measure_conversation(
     days, size = len(records), sum(len(encode_line(record)) + 1 for record in records)
     before = None if runs is None else measured_before(runs, episode)
     name = model_config(episode).model
-    calls, written, output = asked["calls"] / days, asked["input"] / days, asked["output"] / days
-    seconds, source = 0.0, "prompts measured, answers assumed"
     live = parse_name(name).route != "scripted"
+    calls, written, output = asked["calls"] / days, asked["input"] / days, asked["output"] / days
+    seconds, source = None, "prompts measured, answers assumed"
     if before is not None:
-        calls, written, output = before.calls, before.input_tokens, before.output_tokens
-        speed = "" if before.seconds is not None or not live else "; their speed is assumed"
-        source = f"as in {before.days:,} days of {before.runs} earlier run(s){speed}"
+        count, known, spent, seconds = before
+        calls, written, output = spent.calls / known, spent.input_tokens / known, spent.output_tokens / known
+        speed = "" if seconds is not None or not live else "; their speed is assumed"
+        source = f"as in {known:,} days of {count} earlier run(s){speed}"
     elif live:
-        most = params_for(episode, benchmark).max_tokens
-        output = max(output, calls * min(OUTPUT_PER_CALL, most))
-    if live:
-        assumed = calls * SECONDS_PER_CALL + output / TOKENS_PER_SECOND
-        seconds = assumed if before is None or before.seconds is None else before.seconds
-    price = load_prices(prices).of(name)
+        output = max(output, calls * min(OUTPUT_PER_CALL, params_for(episode, benchmark).max_tokens))
+    if seconds is None or not live:
+        seconds = calls * SECONDS_PER_CALL + output / TOKENS_PER_SECOND if live else 0.0
+    price = load_prices(asking.prices).of(name)
     # A price that depends on the request's size is looked up per request, then scaled.
     per_call = Tokens(plain=round(written / calls), output=round(output / calls)) if calls else Tokens()
     usd = None if price is None else price.usd(per_call)
-    return ConversationDay(
-        calls=calls,
-        input_tokens=written,
-        output_tokens=output,
-        usd=None if usd is None else usd * calls,
-        seconds=seconds,
-        bytes=(size + asked["characters"]) / days,
+    playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
+    at_once = min(asking.concurrency, cell.episodes)
+    return msgspec.structs.replace(
+        cell,
+        model=name,
+        model_calls=round(calls * cell.decisions),
+        input_tokens=round(written * cell.decisions),
+        output_tokens=round(output * cell.decisions),
+        usd=None if usd is None else round(usd * calls * cell.decisions, 4),
         source=source,
+        hours=round(seconds * cell.decisions / at_once / 3600, 4),
+        seconds=round(playing * cell.decisions, 3),
+        bytes=round((size + asked["characters"]) / days * cell.decisions),
     )
 
 

@@ -112,20 +112,15 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         take_fields(self)
         if self.secret:
             refuse_bad_secret(self.secret)
+        hint = f"use up to {NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores"
         if not _SLUG.fullmatch(self.slug) or len(self.slug) > NAME_LENGTH:
-            raise UserError(
-                f"slug '{self.slug}' cannot name a folder",
-                hint=f"use up to {NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
-            )
+            raise UserError(f"slug '{self.slug}' cannot name a folder", hint=hint)
+        for agent in self.agents:
+            if not _LABEL.fullmatch(agent.title) or len(agent.title) > NAME_LENGTH:
+                raise UserError(f"agent label '{agent.title}' cannot name a folder", hint=hint)
         _some_and_once("benchmarks", self.benchmarks)
         _some_and_once("agents", (agent.title for agent in self.agents), hint="give the agents different labels")
         _some_and_once("seeds", self.seeds)
-        for agent in self.agents:
-            if not _LABEL.fullmatch(agent.title) or len(agent.title) > NAME_LENGTH:
-                raise UserError(
-                    f"agent label '{agent.title}' cannot name a folder",
-                    hint=f"use up to {NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
-                )
         for benchmark, names in self.datasets.items():
             if benchmark not in self.benchmarks:
                 raise UserError(
@@ -140,9 +135,6 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             _some_and_once("windows", self.windows)
             if self.window is not None:
                 raise UserError("a window and named windows are both given", hint="leave one of them out")
-        self._refuse_large()
-
-    def _refuse_large(self) -> None:
         if not 0 <= min(self.seeds) <= max(self.seeds) < 2**63:
             raise UserError("a seed is negative or has more than 63 bits", hint="use 0, 1, 2 ...")
         lists = (len(values) for values in self.protocol.values() if isinstance(values, tuple))
@@ -183,6 +175,7 @@ def parse_agent(text: str) -> AgentSpec:
     if text.endswith(".py") and ":" not in text:
         raise UserError(f"'{text}' does not say which class", hint=f"write {text}:CLASS")
     name, _, rest = text.partition("," if own else ":")
+    name = name.strip()
     params: dict[str, ParamValue] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
@@ -190,36 +183,31 @@ def parse_agent(text: str) -> AgentSpec:
             params["env"] = f"{params['env']},{key.strip()}"
             continue
         if not equals or not key or not value:
-            raise UserError(
-                f"'{part}' in agent '{text}' is not a parameter", hint="write name:key=value,key=value"
-            )
+            what = f"'{part}' in agent '{text}' is not a parameter"
+            raise UserError(what, hint="write name:key=value,key=value")
         params[key.strip()] = parse_value(value.strip())
     label = params.pop("label", None)
-    if label is None and name.strip() == "factor-model":
-        label = _baseline_label(str(params.get("key", "")))
-    if label is None and name.strip() == "http":
-        host = str(params.get("url", "")).partition("://")[2].partition("/")[0]
-        label = re.sub(r"[^A-Za-z0-9.]+", "-", host).strip("-.") or None
-    if label is None and name.strip() in ("pipe", "python"):
-        # An own agent is called after its host, its class, its script, or its program.
-        words = str(params.get("command" if name.strip() == "pipe" else "class", "")).rpartition(":")[2].split()
-        scripts = [word for word in words if Path(word).suffix] or words
-        label = Path(scripts[0]).stem if scripts else None
     if own:
         label = label or name.rpartition(":")[2]
-        name, params = own_agent(name.strip(), params)
-    return AgentSpec(name=name.strip(), params=params, label=None if label is None else str(label))
+        name, params = own_agent(name, params)
+    elif label is None and name == "factor-model":
+        from tradeassay.agents.factor_models.fitting import list_trained
 
-
-def _baseline_label(key: str) -> str | None:
-    """Return what a trained baseline is called on a leaderboard: its model, and enough of its key to find it."""
-    from tradeassay.agents.factor_models.fitting import list_trained
-
-    known = next((one for one in list_trained() if key and one.key.startswith(key)), None)
-    if known is None:
-        return None
-    shuffled = "-shuffled" if known.recipe.shuffled else ""
-    return f"{known.recipe.model}{shuffled}-{known.key[:6]}"
+        # A trained baseline is called after its model, and enough of its key to find it.
+        wanted = str(params.get("key", ""))
+        known = next((one for one in list_trained() if wanted and one.key.startswith(wanted)), None)
+        if known is not None:
+            shuffled = "-shuffled" if known.recipe.shuffled else ""
+            label = f"{known.recipe.model}{shuffled}-{known.key[:6]}"
+    elif label is None and name == "http":
+        host = str(params.get("url", "")).partition("://")[2].partition("/")[0]
+        label = re.sub(r"[^A-Za-z0-9.]+", "-", host).strip("-.") or None
+    elif label is None and name in ("pipe", "python"):
+        # An own agent is called after its host, its class, its script, or its program.
+        words = str(params.get("command" if name == "pipe" else "class", "")).rpartition(":")[2].split()
+        scripts = [word for word in words if Path(word).suffix] or words
+        label = Path(scripts[0]).stem if scripts else None
+    return AgentSpec(name=name, params=params, label=None if label is None else str(label))
 
 
 def parse_value(text: str) -> ParamValue:

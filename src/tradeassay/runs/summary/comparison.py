@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -71,54 +70,83 @@ def compare(
 ) -> RunComparison:
     """Compare two finished runs agent by agent. Raises :class:`~tradeassay.core.errors.RunError` when one of them
     cannot be read or is unfinished, or when one trades and the other writes programs."""
-    one, other = _open(first, home), _open(second, home)
-    if isinstance(one, Run) and isinstance(other, Run):
-        left, right = one.scores.agents, other.scores.agents
-        with one_thread():
-            found = [_pair(one, other, a, b) for a, b in _match(left, right)]
-        versus = corrected([pair.paired for pair in found], one.spec.bootstrap.level)
-        pairs = tuple(
-            msgspec.structs.replace(pair, paired=paired) for pair, paired in zip(found, versus, strict=True)
-        )
-        shared = {(pair.benchmark, pair.agent) for pair in pairs}
-        return RunComparison(
-            first=_name(one, other),
-            second=_name(other, one),
-            pairs=tuple(msgspec.structs.replace(pair, agent=_called(pair.agent, one, other)) for pair in pairs),
-            only_first=_rest(one, left, shared),
-            only_second=_rest(other, right, shared),
-            reliability=_reliable(one, other),
-        )
+    one, other = (run if isinstance(run, Run | CodeRun) else load_run(run, home=home) for run in (first, second))
+    names = _name(one, other), _name(other, one)
     if isinstance(one, CodeRun) and isinstance(other, CodeRun):
-        return _compare_programs(one, other)
-    raise RunError(
-        f"{one.name} and {other.name} are runs of different kinds: one trades, the other consists of programs",
-        hint="compare two runs of one kind",
+        return _compare_programs(one, other, names)
+    if not (isinstance(one, Run) and isinstance(other, Run)):
+        raise RunError(
+            f"{one.name} and {other.name} are runs of different kinds: one trades, the other consists of programs",
+            hint="compare two runs of one kind",
+        )
+    # Rows of the same benchmark and agent are paired: those on the same data set first, the rest in order.
+    matched: list[tuple[AgentScores, AgentScores]] = []
+    left, right = one.scores.agents, other.scores.agents
+    unmatched, waiting = list(left), list(right)
+    for field in ("cell", "benchmark"):
+        for row in tuple(unmatched):
+            place = getattr(row, field), row.agent
+            same = next((rival for rival in waiting if (getattr(rival, field), rival.agent) == place), None)
+            if same is not None:
+                matched.append((row, same))
+                waiting.remove(same)
+                unmatched.remove(row)
+    with one_thread():
+        found = [_pair(one, other, a, b) for a, b in matched]
+    pairs = []
+    versus = corrected([pair.paired for pair in found], one.spec.bootstrap.level)
+    for pair, paired in zip(found, versus, strict=True):
+        # A label may stand for another agent in each run.
+        called = " and ".join(dict.fromkeys((one.names[pair.agent], other.names[pair.agent])))
+        pairs.append(msgspec.structs.replace(pair, paired=paired, agent=called))
+    shared = {(row.benchmark, row.agent) for row, _ in matched}
+    only = [
+        tuple(
+            dict.fromkeys(
+                f"{row.benchmark}: {run.names[row.agent]}"
+                for row in rows
+                if (row.benchmark, row.agent) not in shared
+            )
+        )
+        for run, rows in ((one, left), (other, right))
+    ]
+    # How reliable agents are in what both runs played; what differs between the two is a wording.
+    plays = [
+        list(plays_of(summary_of(run, details=False).cells, name))
+        for run, name in zip((one, other), names, strict=True)
+    ]
+    both = set.intersection(*({(play.model, play.window) for play in some} for some in plays))
+    called_run = msgspec.structs.replace(PLAYED, wording="run")
+    return RunComparison(
+        first=names[0],
+        second=names[1],
+        pairs=tuple(pairs),
+        only_first=only[0],
+        only_second=only[1],
+        reliability=reliability(
+            [play for some in plays for play in some if (play.model, play.window) in both],
+            called=called_run,
+            level=one.spec.bootstrap.level,
+        ),
     )
 
 
-def _reliable(one: Run, other: Run) -> Reliability | None:
-    """Return how reliable agents are in what both runs played; what differs between the two is a wording."""
-    plays = [
-        list(plays_of(summary_of(run, details=False).cells, _name(run, rival)))
-        for run, rival in ((one, other), (other, one))
-    ]
-    both = set.intersection(*({(play.model, play.window) for play in some} for some in plays))
-    shared = [play for some in plays for play in some if (play.model, play.window) in both]
-    called = msgspec.structs.replace(PLAYED, wording="run")
-    return reliability(shared, called=called, level=one.spec.bootstrap.level)
-
-
-def _called(label: str, one: Run, other: Run) -> str:
-    """Return what an agent is called; a label may stand for another agent in each run."""
-    return " and ".join(dict.fromkeys((one.names[label], other.names[label])))
-
-
-def _compare_programs(one: CodeRun, other: CodeRun) -> RunComparison:
+def _compare_programs(one: CodeRun, other: CodeRun, names: tuple[str, str]) -> RunComparison:
     """Compare models by their rates. Two runs of different tasks are not comparable, whatever their rates."""
+    then, now = one.manifest.facts, other.manifest.facts
+    differ = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
+    secret, reason = one.manifest.secret, None
+    if one.benchmark != other.benchmark:
+        reason = f"benchmarks differ: {one.benchmark} and {other.benchmark}"
+    elif differ == ["rules"] and secret is not None and secret != other.manifest.secret:
+        anew = f"run {other.name} anew with --secret {secret}"
+        reason = f"other markets were drawn: ask all models in one run, or {anew}"
+    elif differ:
+        some = f"{', '.join(differ[:3])}{' ...' if len(differ) > 3 else ''}"
+        same = "ask all models in one run, or with the first one's tasks and --secret"
+        reason = f"the runs do not share {some}: {same}"
+    alone = reason and f"not comparable, {reason}"
     left, right = ({(row.cell, row.agent): row for row in run.kind.rows(run.scores)} for run in (one, other))
-    reason = _other_work(one, other)
-    name, alone = _name(one, other), reason and f"not comparable, {reason}"
     pairs = tuple(
         Pair(
             benchmark=f"{one.benchmark}, {place[0]}",
@@ -130,69 +158,56 @@ def _compare_programs(one: CodeRun, other: CodeRun) -> RunComparison:
                 for measure, found in left[place].measures.items()
                 if measure in right[place].measures
             },
-            paired=nothing_to_compare(name, alone or "programs have no sessions"),
+            paired=nothing_to_compare(names[0], alone or "programs have no sessions"),
         )
         for place in left
         if place in right
     )
     return RunComparison(
-        first=name,
-        second=_name(other, one),
+        first=names[0],
+        second=names[1],
         pairs=pairs,
         only_first=tuple(": ".join(place) for place in left if place not in right),
         only_second=tuple(": ".join(place) for place in right if place not in left),
     )
 
 
-def _other_work(one: CodeRun, other: CodeRun) -> str | None:
-    """Return why two runs of programs cannot be compared, or None when they can."""
-    if one.benchmark != other.benchmark:
-        return f"benchmarks differ: {one.benchmark} and {other.benchmark}"
-    left, right = one.manifest.facts, other.manifest.facts
-    differ = sorted(name for name in {*left, *right} if left.get(name) != right.get(name))
-    if not differ:
-        return None
-    first = one.manifest.secret
-    if first is not None and first != other.manifest.secret and differ == ["rules"]:
-        return (
-            f"other markets were drawn: ask all models in one run, or run {other.name} anew with --secret {first}"
-        )
-    some = f"{', '.join(differ[:3])}{' ...' if len(differ) > 3 else ''}"
-    return f"the runs do not share {some}: ask all models in one run, or with the first one's tasks and --secret"
-
-
-def _open(run: AnyRun | Path | str, home: Path | str | None) -> AnyRun:
-    return run if isinstance(run, Run | CodeRun) else load_run(run, home=home)
-
-
 def _name(run: AnyRun, other: AnyRun) -> str:
     return run.name if run.name != other.name else str(run.folder)
 
 
-def _match(left: Iterable[AgentScores], right: Iterable[AgentScores]) -> list[tuple[AgentScores, AgentScores]]:
-    """Pair rows of the same benchmark and agent: those on the same data set first, the rest in order."""
-    pairs: list[tuple[AgentScores, AgentScores]] = []
-    waiting, unmatched = list(right), list(left)
-    for field in ("cell", "benchmark"):
-        for row in tuple(unmatched):
-            place = getattr(row, field), row.agent
-            same = next((other for other in waiting if (getattr(other, field), other.agent) == place), None)
-            if same is not None:
-                pairs.append((row, same))
-                waiting.remove(same)
-                unmatched.remove(row)
-    return pairs
-
-
-def _rest(run: Run, rows: Iterable[AgentScores], shared: set[tuple[str, str]]) -> tuple[str, ...]:
-    names = (
-        f"{row.benchmark}: {run.names[row.agent]}" for row in rows if (row.benchmark, row.agent) not in shared
-    )
-    return tuple(dict.fromkeys(names))
-
-
 def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
-    reason = _why_not(one, other, a, b)
+    """Compare an agent's row in one run with its row in the other, session by session where they coincide."""
+    then, now, name, reason = one.manifest, other.manifest, _name(one, other), None
+    data_a, data_b = then.datasets[a.dataset].sha256, now.datasets[b.dataset].sha256
+    played = then.benchmark(one.episode(a.episodes[0])), now.benchmark(other.episode(b.episodes[0]))
+    windows = [(benchmark.market.first, benchmark.market.last) for benchmark in played]
+    venues = then.benchmarks[a.benchmark].venue_sha256, now.benchmarks[b.benchmark].venue_sha256
+    if then.convention != now.convention:
+        reason = f"conventions differ: {then.convention} and {now.convention}"
+    elif data_a != data_b:
+        reason = f"data differ: '{a.dataset}' ({data_a[:8]}) and '{b.dataset}' ({data_b[:8]})"
+    elif windows[0] != windows[1]:
+        reason = f"windows differ: {' to '.join(windows[0])} and {' to '.join(windows[1])}"
+    elif sha256_of(played[0]) != sha256_of(played[1]) or venues[0] != venues[1]:
+        reason = f"the rules of benchmark '{a.benchmark}' differ"
+    if reason is not None:
+        paired = nothing_to_compare(name, f"not comparable, {reason}")
+    else:
+        left, right = ([run.series(key) for key in row.episodes] for run, row in ((one, a), (other, b)))
+        failed = next((series.failure for series in (*left, *right) if series.failure is not None), None)
+        if failed is not None:
+            paired = nothing_to_compare(name, f"an episode failed ({failed})")
+        elif len({series.sessions for series in (*left, *right)}) != 1:
+            paired = nothing_to_compare(name, "the sessions differ")
+        else:
+            paired = compare_to_baseline(
+                np.stack([series.nav for series in right]),
+                np.stack([series.nav for series in left]),
+                periods_per_year=left[0].periods_per_year,
+                baseline=name,
+                bootstrap=one.spec.bootstrap,
+            )
     return Pair(
         benchmark=a.benchmark,
         agent=a.agent,
@@ -201,26 +216,8 @@ def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
         measures={
             info.id: _change(a.measures[info.id].median, b.measures[info.id].median, reason) for info in MEASURES
         },
-        paired=_paired(one, other, a, b, reason),
+        paired=paired,
     )
-
-
-def _why_not(one: Run, other: Run, a: AgentScores, b: AgentScores) -> str | None:
-    left, right = one.manifest, other.manifest
-    if left.convention != right.convention:
-        return f"conventions differ: {left.convention} and {right.convention}"
-    data_a, data_b = left.datasets[a.dataset].sha256, right.datasets[b.dataset].sha256
-    if data_a != data_b:
-        return f"data differ: '{a.dataset}' ({data_a[:8]}) and '{b.dataset}' ({data_b[:8]})"
-    setting_a = left.benchmark(one.episode(a.episodes[0]))
-    setting_b = right.benchmark(other.episode(b.episodes[0]))
-    window_a, window_b = ((s.market.first, s.market.last) for s in (setting_a, setting_b))
-    if window_a != window_b:
-        return f"windows differ: {' to '.join(window_a)} and {' to '.join(window_b)}"
-    rules = (left.benchmarks[a.benchmark].venue_sha256, right.benchmarks[b.benchmark].venue_sha256)
-    if sha256_of(setting_a) != sha256_of(setting_b) or rules[0] != rules[1]:
-        return f"the rules of benchmark '{a.benchmark}' differ"
-    return None
 
 
 def _change(first: Measure, second: Measure, reason: str | None) -> Difference:
@@ -228,22 +225,3 @@ def _change(first: Measure, second: Measure, reason: str | None) -> Difference:
     if why is None and first.value is not None and second.value is not None:
         gap = significant(second.value - first.value)
     return Difference(first=first.value, second=second.value, difference=gap, reason=why)
-
-
-def _paired(one: Run, other: Run, a: AgentScores, b: AgentScores, reason: str | None) -> AgainstBaseline:
-    name = _name(one, other)
-    if reason is not None:
-        return nothing_to_compare(name, f"not comparable, {reason}")
-    left, right = ([run.series(key) for key in row.episodes] for run, row in ((one, a), (other, b)))
-    for series in (*left, *right):
-        if series.failure is not None:
-            return nothing_to_compare(name, f"an episode failed ({series.failure})")
-    if len({series.sessions for series in (*left, *right)}) != 1:
-        return nothing_to_compare(name, "the sessions differ")
-    return compare_to_baseline(
-        np.stack([series.nav for series in right]),
-        np.stack([series.nav for series in left]),
-        periods_per_year=left[0].periods_per_year,
-        baseline=name,
-        bootstrap=one.spec.bootstrap,
-    )

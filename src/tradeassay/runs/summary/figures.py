@@ -63,21 +63,15 @@ def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig) -> CellSummary:
         msgspec.structs.replace(agent, design=_design(agent, rivals, cell, bootstrap.level))
         for agent in cell.agents
     )
-    cell = msgspec.structs.replace(cell, agents=agents)
-    return msgspec.structs.replace(cell, contest=contest_of(cell, bootstrap), limits=_limits(cell))
-
-
-def _limits(cell: CellSummary) -> tuple[str, ...]:
-    """Return why skill could not have shown in a cell; empty when it could, or when no agents were compared. It is
-    that of the agent that is easiest to see, and what the hardest would take."""
-    seen = sorted(
-        (power_summary(agent.design) for agent in cell.agents if agent.design), key=lambda one: one.sessions
-    )
-    if not seen or not seen[0].hopeless:
-        return ()
-    hardest = seen[-1].sessions
-    more = "" if hardest == seen[0].sessions else f", for the agent that is hardest to judge {hardest:,}"
-    return (f"{seen[0].sentence}{more}.",)
+    # Why skill could not have shown: that of the agent that is easiest to see, and what the hardest would take.
+    seen = sorted((power_summary(one.design) for one in agents if one.design), key=lambda one: one.sessions)
+    limits: tuple[str, ...] = ()
+    if seen and seen[0].hopeless:
+        hardest = seen[-1].sessions
+        more = "" if hardest == seen[0].sessions else f", for the agent that is hardest to judge {hardest:,}"
+        limits = (f"{seen[0].sentence}{more}.",)
+    cell = msgspec.structs.replace(cell, agents=agents, limits=limits)
+    return msgspec.structs.replace(cell, contest=contest_of(cell, bootstrap))
 
 
 def _design(agent: AgentSummary, rivals: list[AgentSummary], cell: CellSummary, level: float) -> Design | None:
@@ -238,7 +232,16 @@ def _contrast(
     labels = tuple(
         value if isinstance(value := cell.settings[key], str) else setting_words(key, value) for cell in ordered
     )
-    rows = _adjusted([_row(name, ordered, labels[0], bootstrap) for name in names], bootstrap.level)
+    rows = [_row(name, ordered, labels[0], bootstrap) for name in names]
+    # Comparisons allow for the number of them in the table.
+    left = iter(corrected([arm.versus for row in rows for arm in row.arms if arm], bootstrap.level))
+    rows = [
+        ContrastRow(
+            agent=row.agent,
+            arms=tuple(arm and ContrastArm(result=arm.result, versus=next(left)) for arm in row.arms),
+        )
+        for row in rows
+    ]
     others = [setting_words(name, first.settings[name]) for name in varying(cells) if name in first.settings]
     where = [first.benchmark, f"on {first.dataset}", *([first.window] if first.window else [])]
     where += [words for words in others if words != setting_words(key, first.settings[key])]
@@ -276,16 +279,6 @@ def _row(name: str, cells: Sequence[CellSummary], reference: str, bootstrap: Boo
                 )
         arms.append(ContrastArm(result=agent.result, versus=versus))
     return ContrastRow(agent=name, arms=tuple(arms))
-
-
-def _adjusted(rows: Sequence[ContrastRow], level: float) -> list[ContrastRow]:
-    """Return rows whose comparisons allow for the number of them in the table."""
-    left = iter(corrected([arm.versus for row in rows for arm in row.arms if arm], level))
-    made = []
-    for row in rows:
-        arms = tuple(arm and msgspec.structs.replace(arm, versus=next(left)) for arm in row.arms)
-        made.append(msgspec.structs.replace(row, arms=arms))
-    return made
 
 
 # One episode

@@ -21,7 +21,7 @@ from tradeassay.benchmarks.ktdfin.panel import (
 from tradeassay.benchmarks.stockbench.panel import NOTES
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
-from tradeassay.core.measure import not_scored, plain_sum
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
 from tradeassay.play.dialogue_log import DialogueLine, Spending
 from tradeassay.runs.score import NET_RETURN, AgentScores
@@ -79,12 +79,19 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSum
     journals = journals_of(run, row)
     level = run.spec.bootstrap.level
     every = [record for records in journals.values() for record in records]
-    ktdfin = run.manifest.benchmark(run.episode(row.episodes[0])).protocol == "ktdfin"
+    rates: dict[str, Measure] = {}
+    if run.manifest.benchmark(run.episode(row.episodes[0])).protocol == "ktdfin":
+        rates["parse_failure_rate"] = parse_failure_rate(every, level)
+        rates["tool_validity_rate"] = tool_validity_rate(every, level)
+    infos = {info.id: info for info in (*PANEL, *DIAGNOSTICS)}
     return msgspec.structs.replace(
         summary,
         sessions=len(every),
         errors=error_rows(every, level),
-        rates=_rates(every, level) if ktdfin else (),
+        rates=tuple(
+            FormRate(title=infos[name].title, defined=infos[name].defined, rate=rate)
+            for name, rate in rates.items()
+        ),
         confidence=calibration_of(run, journals),
     )
 
@@ -104,39 +111,26 @@ def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, .
     )
 
 
-def _rates(records: Sequence[StepRecord], level: float) -> tuple[FormRate, ...]:
-    infos = {info.id: info for info in (*PANEL, *DIAGNOSTICS)}
-    values = {
-        "parse_failure_rate": parse_failure_rate(records, level),
-        "tool_validity_rate": tool_validity_rate(records, level),
-    }
-    return tuple(
-        FormRate(title=infos[name].title, defined=infos[name].defined, rate=value)
-        for name, value in values.items()
-    )
-
-
 def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Calibration | None:
     """Return how well an agent's confidences were calibrated, over all repetitions; None when it never stated one.
     An order is judged from the open that fills it to the next one; where orders fill at the close there is a
     reason instead of a number."""
-    stated = any(
-        order.confidence is not None and order.side is not None
-        for records in journals.values()
-        for record in records
-        for order in record.decision.orders
-    )
-    if not stated:
+    every = (record for records in journals.values() for record in records)
+    orders = (order for record in every for order in record.decision.orders)
+    if not any(order.confidence is not None and order.side is not None for order in orders):
         return None
     key = next(iter(journals))
     benchmark = run.manifest.benchmark(run.episode(key))
-    if benchmark.market.fill != "open":
-        return _no_calibration("orders are judged from open to open, and here they fill at the close")
-    try:
-        snapshot = run.snapshot(key)
-        outcomes = [order_outcomes(records, snapshot) for records in journals.values()]
-    except (DataError, RunError):
-        return _no_calibration("the data cannot be read")
+    why = "orders are judged from open to open, and here they fill at the close"
+    outcomes = None
+    if benchmark.market.fill == "open":
+        try:
+            snapshot = run.snapshot(key)
+            outcomes = [order_outcomes(records, snapshot) for records in journals.values()]
+        except (DataError, RunError):
+            why = "the data cannot be read"
+    if outcomes is None:
+        return Calibration(ece=not_scored(why), brier=not_scored(why))
     judged = [
         (one.confidence, right, one.step)
         for part in outcomes
@@ -147,10 +141,6 @@ def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Ca
     scored = calibration(stated_at, came_true, step.astype(np.int64), bootstrap=run.spec.bootstrap)
     bins = calibration_curve(stated_at, came_true) if judged else ()
     return Calibration(ece=scored["ece"], brier=scored["brier"], bins=bins)
-
-
-def _no_calibration(reason: str) -> Calibration:
-    return Calibration(ece=not_scored(reason), brier=not_scored(reason))
 
 
 def decision_notes(
@@ -256,7 +246,14 @@ def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
 
 def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
     """Return one session's questions and answers; results are attached to the calls that asked for them."""
-    results = _results(lines)
+    results: dict[tuple[int, str], str] = {}  # by the place of the answer and the call's id, which may repeat
+    waiting: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        for message in line.messages:
+            if message.role == "tool" and message.call_id is not None and waiting.get(message.call_id):
+                results[waiting[message.call_id].pop(0), message.call_id] = clipped(message.text)
+        for call in line.reply.calls:
+            waiting.setdefault(call.id, []).append(place)
     said: set[str] = set()
     made = []
     for place, line in enumerate(lines):
@@ -277,7 +274,7 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
                     CallNote(
                         name=clipped(call.name),
                         arguments=clipped(call.arguments),
-                        result=None if (result := results.get((place, call.id))) is None else clipped(result),
+                        result=results.get((place, call.id)),
                         found_in=call.found_in,
                     )
                     for call in reply.calls
@@ -287,19 +284,6 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
         )
         said.add(reply.text)
     return tuple(made)
-
-
-def _results(lines: Sequence[DialogueLine]) -> dict[tuple[int, str], str]:
-    """Return the result of every call, by the place of its answer and its id. Ids may repeat."""
-    found: dict[tuple[int, str], str] = {}
-    asked: dict[str, list[int]] = {}
-    for place, line in enumerate(lines):
-        for message in line.messages:
-            if message.role == "tool" and message.call_id is not None and asked.get(message.call_id):
-                found[asked[message.call_id].pop(0), message.call_id] = message.text
-        for call in line.reply.calls:
-            asked.setdefault(call.id, []).append(place)
-    return found
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:

@@ -10,6 +10,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from tradeassay.benchmarks.stockbench.panel import NOTES
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.core.measure import NOT_REDERIVABLE, Measure, not_scored
+from tradeassay.core.orders import Failure
 from tradeassay.metrics import watched_interval
 from tradeassay.play import holdings_from_records
 from tradeassay.play.dialogue_log import DialogueLine
@@ -70,9 +72,18 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
         pairs += [(f"benchmark {name}", benchmark.sha256), (f"venue of {name}", benchmark.venue_sha256)]
     pairs += [(f"agent {name}", agent.sha256) for name, agent in manifest.agents.items() if agent.sha256]
     pairs += [(f"journal {episode.key}", episode.events_sha256) for episode in run.scores.episodes]
+    # Cells whose titles are alike are told apart by data set, setting or window, whichever makes the difference.
+    cells_told_apart: list[CellSummary] = []
+    for cell in found:
+        alike = [other for other in found if other.title == cell.title]
+        ways = [setting_words(key, cell.settings[key]) for key in varying(alike) if key in cell.settings]
+        ways += [cell.window] if cell.window and len({other.window for other in alike}) > 1 else []
+        several = len({other.dataset for other in alike}) > 1 or (len(alike) > 1 and not ways)
+        title = ", ".join([f"{cell.title} ({cell.dataset})" if several else cell.title, *ways])
+        cells_told_apart.append(msgspec.structs.replace(cell, title=title))
     read = RunSummary(
         title=f"{', '.join(dict.fromkeys(cell.title for cell in found))}: {run.spec.slug}",
-        cells=_told_apart(found),
+        cells=tuple(cells_told_apart),
         level=run.spec.bootstrap.level,
         draws=run.spec.bootstrap.draws,
         hashes=tuple(pairs),
@@ -111,20 +122,6 @@ def coverage_of(run: Run | CodeRun) -> Coverage:
             if count
         ),
     )
-
-
-def _told_apart(cells: Sequence[CellSummary]) -> tuple[CellSummary, ...]:
-    """Return cells whose titles differ: by data set, setting or window, whichever makes the difference."""
-    titled = []
-    for cell in cells:
-        alike = [other for other in cells if other.title == cell.title]
-        title = cell.title
-        ways = [setting_words(key, cell.settings[key]) for key in varying(alike) if key in cell.settings]
-        ways += [cell.window] if cell.window and len({other.window for other in alike}) > 1 else []
-        if len({other.dataset for other in alike}) > 1 or (len(alike) > 1 and not ways):
-            title += f" ({cell.dataset})"
-        titled.append(msgspec.structs.replace(cell, title=", ".join([title, *ways])))
-    return tuple(titled)
 
 
 class _Reading:
@@ -171,13 +168,17 @@ class _Reading:
         failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
         broke = [*(key for key, _ in failed), *(key for key in sound if "agent" in episodes[key].failures)]
         model = model_summary(run, row)
+        rejections, failures = Counter[str](), Counter[str]()
+        for key in row.episodes:
+            rejections.update(episodes[key].rejections)
+            failures.update(episodes[key].failures)
         plain = AgentSummary(
             row=row,
             called=run.names[row.agent],
             failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
             failed_episodes=failed,
-            rejections=_total(episodes[key].rejections for key in row.episodes),
-            failures=_total(episodes[key].failures for key in row.episodes),
+            rejections=dict(rejections),
+            failures=dict(failures),
             causes=first_causes(run, broke[0]) if broke else (),
             paths=tuple(_path(run.records(key)) for key in sound),
             model=model,
@@ -242,26 +243,20 @@ def _market(
     run: Run, key: str, sessions: Sequence[str], symbols: set[str]
 ) -> tuple[tuple[float, ...] | None, dict[str, tuple[float | None, ...]]]:
     """Return index levels and closing prices, as traded, of ``symbols``; nothing when the data cannot be read."""
+    prices: dict[str, tuple[float | None, ...]] = {}
     try:
-        levels = run.series(key).index
-        prices = _prices(run, key, sessions, symbols)
+        levels, snapshot = run.series(key).index, run.snapshot(key)
+        rows = snapshot.rows(sessions[0], sessions[-1])
+        if len(rows) == len(sessions):
+            view = snapshot.at(rows[-1], "close")
+            closes = view.bars("close", len(rows), adjust="none")
+            for symbol in sorted(symbols):
+                column = closes[:, view.column(symbol)]
+                prices[symbol] = tuple(None if np.isnan(price) else float(price) for price in column)
     except (DataError, RunError) as error:
         warnings.warn(f"no index and no prices in the report: {error}", TradeassayWarning, stacklevel=2)
         return None, {}
     return (None if levels is None else tuple(levels.tolist())), prices
-
-
-def _prices(run: Run, key: str, sessions: Sequence[str], symbols: set[str]) -> dict[str, tuple[float | None, ...]]:
-    snapshot = run.snapshot(key)
-    rows = snapshot.rows(sessions[0], sessions[-1])
-    if len(rows) != len(sessions):
-        return {}
-    view = snapshot.at(rows[-1], "close")
-    closes = view.bars("close", len(rows), adjust="none")
-    return {
-        symbol: tuple(None if np.isnan(price) else float(price) for price in closes[:, view.column(symbol)])
-        for symbol in sorted(symbols)
-    }
 
 
 def _path(records: Iterable[StepRecord]) -> tuple[float, ...]:
@@ -276,39 +271,25 @@ def _path(records: Iterable[StepRecord]) -> tuple[float, ...]:
     return tuple(path)
 
 
-def _total(parts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(total)
-
-
 def ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSetting:
     """Return in which setting of KTD-Fin an episode was played."""
-    cell = run.episode(key).cell
+    cell, index = run.episode(key).cell, benchmark.index
     badges, named, record = run.cell_badges(cell), run.manifest.windows.get(cell), run.manifest.protocols.get(cell)
     config: dict[str, Any] = {} if record is None else dict(record.config)
+    if index is not None:
+        with suppress(DataError, RunError):  # where the data cannot be read it is called by its role
+            snapshot = run.snapshot(key)
+            index = snapshot.at(len(snapshot.sessions) - 1, "close").index_name(index)
     return ktdfin.KtdfinSetting(
         data=badges.data,
         market=benchmark.market.venue.split("-")[0],
-        index=_index_name(run, key, benchmark.index),
+        index=index,
         window=named.code if named is not None else f"{benchmark.market.first} to {benchmark.market.last}",
         structural=named is not None and named.structural,
         convention=badges.convention,
         mask=config.get("mask"),
         mode=config.get("mode"),
     )
-
-
-def _index_name(run: Run, key: str, index: str | None) -> str | None:
-    """Return what the data calls the index; its role where the data cannot be read."""
-    if index is None:
-        return None
-    try:
-        snapshot = run.snapshot(key)
-        return snapshot.at(len(snapshot.sessions) - 1, "close").index_name(index)
-    except (DataError, RunError):
-        return index
 
 
 def stockbench_setting(
@@ -318,8 +299,16 @@ def stockbench_setting(
     cell = run.episode(key).cell
     badges, record = run.cell_badges(cell), run.manifest.protocols.get(cell)
     inputs: Any = "all" if record is None else record.config.get("inputs", "all")
-    known = _contents(run, key, benchmark, sessions[-1]) if badges.data == "real" else ((), False, False)
-    symbols, news, fundamentals = known
+    symbols: tuple[str, ...] = ()
+    news = fundamentals = badges.data == "synthetic"
+    if badges.data == "real":
+        with suppress(DataError, RunError):
+            snapshot = run.snapshot(key)
+            view = snapshot.at(snapshot.rows(sessions[-1], sessions[-1]).start, "close")
+            index = benchmark.market.universe.split(":")[0]
+            known = view.symbols if index == "all" else view.members(index)
+            news, fundamentals = bool(view.news(0, limit=1)), any(view.fundamentals(symbol) for symbol in known)
+            symbols = known
     return stockbench.StockbenchSetting(
         data=badges.data,
         symbols=symbols,
@@ -327,21 +316,9 @@ def stockbench_setting(
         last=sessions[-1],
         convention=badges.convention,
         inputs=inputs,
-        has_news=news or badges.data == "synthetic",
-        has_fundamentals=fundamentals or badges.data == "synthetic",
+        has_news=news,
+        has_fundamentals=fundamentals,
     )
-
-
-def _contents(run: Run, key: str, benchmark: Benchmark, last: str) -> tuple[tuple[str, ...], bool, bool]:
-    """Return the names that could be bought, and whether the data has news and fundamentals on them."""
-    try:
-        snapshot = run.snapshot(key)
-        view = snapshot.at(snapshot.rows(last, last).start, "close")
-        universe = benchmark.market.universe
-        symbols = view.symbols if universe.split(":")[0] == "all" else view.members(universe.split(":")[0])
-        return symbols, bool(view.news(0, limit=1)), any(view.fundamentals(symbol) for symbol in symbols)
-    except (DataError, RunError):
-        return (), False, False
 
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -373,25 +350,16 @@ class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     ahead: Measure = not_scored("there is no account to compare")
 
 
-class _Failure(msgspec.Struct, frozen=True):
-    kind: str
-    detail: str = ""
-
-
 class _Decision(msgspec.Struct, frozen=True):
     status: str = "ok"
-    failures: tuple[_Failure, ...] = ()
-
-
-class _Event(msgspec.Struct, frozen=True):
-    nav: float | None = None
+    failures: tuple[Failure, ...] = ()
 
 
 class _Step(msgspec.Struct, frozen=True):
     step: int
     session: str = ""
     decision: _Decision = _Decision()
-    events: tuple[_Event, ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
 
 
 def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
@@ -401,7 +369,7 @@ def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
     found = {key: _episode(place / key, key, own) for key, own in steps.items()}
     if isinstance(run, Run):
         paths = {
-            key: {one.session: one.events[-1].nav for one in own if one.events and one.events[-1].nav}
+            key: {one.session: nav for one in own if one.events and (nav := one.events[-1].get("nav"))}
             for key, own in steps.items()
         }
         for one in run.episodes:

@@ -243,7 +243,7 @@ class _Verifier(ABC, Generic[M]):
         return VerifyReport(
             folder=str(self._place.path),
             episodes=len(manifest.episodes),
-            steps=sum(self._steps.values()),
+            steps=sum(steps for steps in self._steps.values()),
             claims=tuple(
                 ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=count)
                 for (claim, outcome, why), count in self._claims.items()
