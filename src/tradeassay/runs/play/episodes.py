@@ -90,12 +90,10 @@ async def ask_and_notify(
     model: Model, request: AskModel, place: QuestionPlace, episode: EpisodeSpec, session: str, listen: Listener
 ) -> ModelReply:
     """Ask a model, and tell a listener what it is asked and what the answer took."""
-    started = AskStarted(
-        key=episode.key, agent=episode.label, session=session, purpose=request.purpose, attempt=request.attempt
-    )
-    notify(listen, started)
+    key, purpose, attempt = episode.key, request.purpose, request.attempt
+    notify(listen, AskStarted(key=key, agent=episode.label, session=session, purpose=purpose, attempt=attempt))
     reply = await model.ask(request, place)
-    notify(listen, Answered(key=episode.key, usage=reply.usage, error_kind=reply.error_kind))
+    notify(listen, Answered(key=key, usage=reply.usage, error_kind=reply.error_kind))
     return reply
 
 
@@ -103,9 +101,7 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     """Play an episode whose agent answers at once, and record how it ended. An episode that fails is recorded as
     failed. Raised errors stop the whole run: :class:`LedgerError` (wrong money is worse than no result) and
     :class:`RunError` (the journal cannot be continued)."""
-    began = time.perf_counter()
-    folder = RunFolder(Path(task.folder))
-    key = task.episode.key
+    began, key, folder = time.perf_counter(), task.episode.key, RunFolder(Path(task.folder))
     folder.episode(key).mkdir(parents=True, exist_ok=True)
     with Journal(folder.events(key)) as journal:
         remove_temporaries(folder.episode(key))
@@ -113,25 +109,6 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
         journal.flush()
         if outcome is not None:
             write_outcome(folder.outcome(key), outcome)
-    return Played(outcome=outcome, seconds=time.perf_counter() - began)
-
-
-async def play_with_model(task: PlayTask, model: Model, answers: Answers, listen: Listener) -> Played:
-    """Play an episode in the benchmark's conversation, and record how it ended. An episode that fails is recorded
-    as failed. Raised errors stop the whole run: :class:`LedgerError`, :class:`RunError` (the journal cannot be
-    continued) and :class:`CassetteMismatch` (a replay that does not fit)."""
-    began = time.perf_counter()
-    folder, key = RunFolder(Path(task.folder)), task.episode.key
-    folder.episode(key).mkdir(parents=True, exist_ok=True)
-    with Journal(folder.events(key)) as journal:
-        journal.batch = EVERY_LINE
-        remove_temporaries(folder.episode(key))
-        with DialogueLog(folder.dialogue(key), len(journal.lines)) as log:
-            try:
-                outcome = await Conversation(task, model, answers, journal, log, listen).to_its_end()
-            except ListenerBroke as broke:
-                raise (broke.__cause__ or broke) from None
-        write_outcome(folder.outcome(key), outcome)
     return Played(outcome=outcome, seconds=time.perf_counter() - began)
 
 
@@ -177,50 +154,42 @@ class Tally:
 def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping) -> Outcome | None:
     """Play until the end, or until asked to stop (None). Only exceptions of the agent and the market make an
     episode fail. Trouble with the journal or a progress listener is not its fault and leaves it unfinished."""
-    tally, known = Tally(), journal.lines
-    for record in _bounded(_records(task, journal)):
-        if isinstance(record, Exception):
-            return tally.broke(record)
+    tally, known, key = Tally(), journal.lines, task.episode.key
+
+    def played() -> Iterator[StepRecord]:
+        snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
+        agent = make_agent(task.episode.agent.name, task.episode.agent.params)
+        journal.batch = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
+        yield from steps(snapshot, task.benchmark, task.episode, agent, journal.lines)
+
+    records = played()
+    while True:
+        try:
+            record = next(records, None)
+        except Exception as error:
+            if isinstance(error, _FATAL) and not isinstance(error, NotFinite):
+                raise
+            return tally.broke(error)
+        if record is None:
+            break
         raw = encode_line(record)
-        if tally.steps < len(known):
-            if known[tally.steps].raw != raw:
-                raise RunError(
-                    f"step {record.step} of {task.episode.key} ({record.session}) does not come out as the "
-                    "journal says",
-                    hint="the agent is not deterministic or the journal was edited: delete the episode's folder, "
-                    "resume",
-                )
-        else:
+        if tally.steps >= len(known):
             journal.append(raw)
+        elif known[tally.steps].raw != raw:
+            raise RunError(
+                f"step {record.step} of {key} ({record.session}) does not come out as the journal says",
+                hint="the agent is not deterministic or the journal was edited: delete its folder, resume",
+            )
         tally.add(record, raw)
         tick(1)
         if stopping():
             return None
     if tally.steps < len(known):
         raise RunError(
-            f"the journal of {task.episode.key} has {len(known)} steps, its window only {tally.steps}",
+            f"the journal of {key} has {len(known)} steps, its window only {tally.steps}",
             hint="delete the episode's folder and resume: it is played again",
         )
     return tally.ended()
-
-
-def _bounded(records: Iterator[StepRecord]) -> Iterator[StepRecord | Exception]:
-    """Yield records; what ends them is yielded last, unless it has to stop the run."""
-    try:
-        yield from records
-    except NotFinite as error:
-        yield error
-    except _FATAL:
-        raise
-    except Exception as error:
-        yield error
-
-
-def _records(task: PlayTask, journal: LinesOf[StepRecord]) -> Iterator[StepRecord]:
-    snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
-    agent = make_agent(task.episode.agent.name, task.episode.agent.params)
-    journal.batch = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
-    yield from steps(snapshot, task.benchmark, task.episode, agent, journal.lines)
 
 
 def steps(
@@ -260,16 +229,10 @@ def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.
 def conversation(
     snapshot: Snapshot, benchmark: Benchmark, episode: EpisodeSpec, secret: str | None = None
 ) -> Play[AskModel, ModelReply]:
-    return Play(
-        snapshot,
-        benchmark.market,
-        open_protocol(benchmark),
-        key=episode.key,
-        seed=episode.seed,
-        rng=conversation_rng(
-            benchmark, episode, snapshot.name, secret, (benchmark.market.first, benchmark.market.last)
-        ),
-    )
+    days = benchmark.market.first, benchmark.market.last
+    rng = conversation_rng(benchmark, episode, snapshot.name, secret, days)
+    protocol = open_protocol(benchmark)
+    return Play(snapshot, benchmark.market, protocol, key=episode.key, seed=episode.seed, rng=rng)
 
 
 def conversation_rng(
@@ -311,22 +274,26 @@ class Conversation:
 
     async def to_its_end(self) -> Outcome:
         """Restore what the journal holds, then play day by day; returns how the episode ended."""
-        outcome = await self._play_days()
-        return msgspec.structs.replace(
-            outcome, model=ModelPart(answers=self._answers, spending=self._log.spending)
-        )
-
-    async def _play_days(self) -> Outcome:
-        async for record in self._bounded(self._records()):
+        records, outcome = self._records(), None
+        while outcome is None:
+            record = None
+            try:
+                record = await anext(records, None)
+            except Exception as error:
+                if isinstance(error, (*_FATAL, OSError, ListenerBroke)) and not isinstance(error, NotFinite):
+                    raise
+                outcome = self._tally.broke(error)
             self._log.append(self._scribe.lines)
             self._scribe = Scribe(0, "")
-            if isinstance(record, Exception):
-                return self._tally.broke(record)
-            raw = encode_line(record)
-            self._journal.append(raw)
-            self._tally.add(record, raw)
-            notify(self._listen, Advanced(key=self._key, sessions=1))
-        return self._tally.ended()
+            if record is not None:
+                raw = encode_line(record)
+                self._journal.append(raw)
+                self._tally.add(record, raw)
+                notify(self._listen, Advanced(key=self._key, sessions=1))
+            elif outcome is None:
+                outcome = self._tally.ended()
+        model = ModelPart(answers=self._answers, spending=self._log.spending)
+        return msgspec.structs.replace(outcome, model=model)
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         session = self._play.market.sessions[place.step]
@@ -355,19 +322,6 @@ class Conversation:
             raise NoAnswer(f"{reply.error_kind} on {session}: {reply.error}")
         return reply
 
-    @staticmethod
-    async def _bounded(records: AsyncIterator[StepRecord]) -> AsyncIterator[StepRecord | Exception]:
-        """Yield records; what ends them is yielded last, unless it has to stop the run."""
-        try:
-            async for record in records:
-                yield record
-        except NotFinite as error:
-            yield error
-        except (*_FATAL, OSError, ListenerBroke):
-            raise
-        except Exception as error:
-            yield error
-
 
 T = TypeVar("T")
 Ended = Callable[[str, Played], None]
@@ -377,12 +331,43 @@ Ended = Callable[[str, Played], None]
 def play_models(
     tasks: Sequence[PlayTask], place: RunFolder, asking: Asking, listen: Listener, ended: Ended
 ) -> None:
-    """Play episodes with models, ``asking.concurrency`` at a time, and record how each ended. Raises what stops a
-    run; the other episodes then stop too, and everything written stays. Raises :class:`UserError` when a model
-    cannot be opened at all."""
+    """Play episodes with models, ``asking.concurrency`` at a time, and record how each ended: one that fails is
+    recorded as failed. Raises what stops a run (:class:`LedgerError`, :class:`RunError` for a journal that cannot
+    be continued, :class:`CassetteMismatch` for a replay that does not fit); the other episodes then stop too, and
+    everything written stays. Raises :class:`UserError` when a model cannot be opened at all."""
     take_over([task.episode.key for task in tasks], place, asking)
+
+    async def play_one(task: PlayTask, model: Model, answers: Answers) -> Played:
+        began, key = time.perf_counter(), task.episode.key
+        place.episode(key).mkdir(parents=True, exist_ok=True)
+        with Journal(place.events(key)) as journal:
+            journal.batch = EVERY_LINE
+            remove_temporaries(place.episode(key))
+            with DialogueLog(place.dialogue(key), len(journal.lines)) as log:
+                try:
+                    outcome = await Conversation(task, model, answers, journal, log, listen).to_its_end()
+                except ListenerBroke as broke:
+                    raise (broke.__cause__ or broke) from None
+            write_outcome(place.outcome(key), outcome)
+        return Played(outcome=outcome, seconds=time.perf_counter() - began)
+
+    async def play_all() -> None:
+        slots = asyncio.Semaphore(asking.concurrency)
+        async with AsyncExitStack() as stack:
+            # Answers that cost money or time must survive a power cut; a scripted model gives the same ones again.
+            paid = any(not task.episode.model.startswith("scripted/") for task in tasks)
+            models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
+
+            async def in_a_slot(task: PlayTask) -> None:
+                async with slots:
+                    async with models.agent(task) as model:
+                        played = await play_one(task, model, models.answers(model.name))
+                    ended(task.episode.key, played)
+
+            await all_or_first_error([asyncio.ensure_future(in_a_slot(task)) for task in tasks])
+
     with one_thread():
-        run_async(_play_all(tasks, place, asking, listen, ended))
+        run_async(play_all())
 
 
 def play_model_there(place: RunFolder, asking: Asking, task: PlayTask) -> Played:
@@ -390,24 +375,6 @@ def play_model_there(place: RunFolder, asking: Asking, task: PlayTask) -> Played
     ended: list[Played] = []
     play_models([task], place, asking, lambda event: None, lambda key, played: ended.append(played))
     return ended[0]
-
-
-async def _play_all(
-    tasks: Sequence[PlayTask], place: RunFolder, asking: Asking, listen: Listener, ended: Ended
-) -> None:
-    slots = asyncio.Semaphore(asking.concurrency)
-    async with AsyncExitStack() as stack:
-        # Answers that cost money or time must survive a power cut; a scripted model gives the same ones again.
-        paid = any(not task.episode.model.startswith("scripted/") for task in tasks)
-        models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
-
-        async def one(task: PlayTask) -> None:
-            async with slots:
-                async with models.agent(task) as model:
-                    played = await play_with_model(task, model, models.answers(model.name), listen)
-                ended(task.episode.key, played)
-
-        await all_or_first_error([asyncio.ensure_future(one(task)) for task in tasks])
 
 
 async def all_or_first_error(running: list[asyncio.Future[None]]) -> None:

@@ -7,9 +7,9 @@ repeating the command, or by :func:`resume`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol, Self, TypeVar, overload
+from typing import Any, overload
 
 import msgspec
 
@@ -26,32 +26,9 @@ from tradeassay.runs.play.trading import Trading
 from tradeassay.runs.spec.episode import Asking, EpisodeSpec, Options, asking_of
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
-from tradeassay.runs.store.manifest import Manifest, RunManifest, encode_manifest, read_manifest, refuse_changes
+from tradeassay.runs.store.manifest import RunManifest, encode_manifest, read_manifest, refuse_changes
 from tradeassay.runs.store.outcome import read_outcome
 from tradeassay.runs.store.run import CodeRun, Run, folder_of, load_run
-
-M = TypeVar("M", bound=Manifest)
-
-
-class RunKind(Protocol[M]):
-    """One run to be carried out, of either kind; it knows how its run is described, played and scored. Creating
-    one raises for whatever is certain to fail, before anything is written. A context manager: it holds the
-    resources of the run."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *exc: object) -> None: ...
-
-    def describe(self, watch: RunWatch) -> M:
-        """Return the manifest of the run as it would be started now."""
-
-    def sessions(self, manifest: M, waiting: Sequence[EpisodeSpec]) -> int:
-        """Return how many sessions are to be played, 0 where unknown."""
-
-    def play(self, manifest: M, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch) -> None:
-        """Play episodes to their end and record how each ended; raises what stops a run."""
-
-    def scores(self, manifest: M, place: RunFolder, watch: RunWatch) -> bytes: ...
 
 
 @overload
@@ -161,7 +138,7 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
     return msgspec.structs.replace(spec, secret=next(filter(None, known), None) or draw_secret())
 
 
-def _start(kind: RunKind[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:
+def _start(kind: Trading | Programs, place: RunFolder, progress: ProgressChoice, options: Options) -> None:
     refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
     place.path.mkdir(parents=True, exist_ok=True)
@@ -188,13 +165,12 @@ def _start(kind: RunKind[M], place: RunFolder, progress: ProgressChoice, options
     listen(RunEnded(complete=True))
 
 
-def _carry_out(kind: RunKind[M], place: RunFolder, watch: RunWatch, options: Options) -> None:
+def _carry_out(kind: Trading | Programs, place: RunFolder, watch: RunWatch, options: Options) -> None:
     with kind:
-        manifest = kind.describe(watch)
+        manifest: Any = kind.describe(watch)
         if place.manifest.exists():
             known = read_manifest(place.manifest)
             refuse_changes(known, manifest, place.path)
-            assert isinstance(known, type(manifest))
             manifest = known
         else:
             write_atomic(place.manifest, encode_manifest(manifest))
@@ -232,14 +208,9 @@ def refuse_other_content(place: RunFolder) -> None:
         return
     if not place.path.is_dir():
         raise RunError(f"{place.path} is a file", hint="choose another folder or slug")
-    # A run killed before its manifest was written leaves its lock and half-written temporaries.
-    # Recorded answers alone do not make a run: they may have been put there to be replayed.
-    known = {place.models.name}
-    strangers = [
-        entry.name for entry in place.path.iterdir() if not entry.name.startswith(".") and entry.name not in known
-    ]
-    if strangers:
-        raise RunError(
-            f"{place.path} is not empty and does not hold a run ({sorted(strangers)[0]} ...)",
-            hint="choose another folder or slug",
-        )
+    # A run killed before its manifest was written leaves its lock and half-written temporaries. Recorded answers
+    # alone do not make a run: they may have been put there to be replayed.
+    names = (entry.name for entry in place.path.iterdir() if entry.name != place.models.name)
+    if strangers := sorted(name for name in names if not name.startswith(".")):
+        what = f"{place.path} is not empty and does not hold a run ({strangers[0]} ...)"
+        raise RunError(what, hint="choose another folder or slug")

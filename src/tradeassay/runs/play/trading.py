@@ -74,14 +74,14 @@ class Trading:
         entries: dict[str, DatasetEntry] = {}
         with watch.phase("data", total=len(tasks)):
             for done in self._results(tasks, None, watch):
-                entries[done.key] = PREPARED_DECODER.decode(done.payload)
+                entries[done.key] = msgspec.msgpack.decode(done.payload, type=DatasetEntry)
                 watch.listen(Finished(key=done.key))
         self._datasets = {name: entries[name] for name in wanted}
-        versions, prices = present_versions(), self._options.asking.prices
+        versions, asking = present_versions(), self._options.asking
         # Where answers are only replayed, no program of the runner's is asked, and none of its files is opened.
-        asked = tuple(one for one in self._episodes if not (self._options.asking.replay and one.by_model))
-        files = agent_files(asked)
-        return build_manifest(self._spec, self._episodes, self._datasets, versions, prices=prices, files=files)
+        files = agent_files(tuple(one for one in self._episodes if not (asking.replay and one.by_model)))
+        spec, episodes, prices = self._spec, self._episodes, asking.prices
+        return build_manifest(spec, episodes, self._datasets, versions, prices=prices, files=files)
 
     def sessions(self, manifest: RunManifest, waiting: Sequence[EpisodeSpec]) -> int:
         found = 0
@@ -105,7 +105,7 @@ class Trading:
         ]
         talking = [self._play_task(manifest, place, episode) for episode in waiting if episode.by_model]
         for done in self._results(tasks, place, watch):
-            watch.played(done.key, PLAYED_DECODER.decode(done.payload))
+            watch.played(done.key, msgspec.msgpack.decode(done.payload, type=Played))
         asking = self._options.asking
         if self._options.executor != "ray" or asking.max_usd is not None:
             if talking:
@@ -229,17 +229,14 @@ def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
 
 ENTRY = "tradeassay.runs.play.trading:perform"
 """The function that performs these tasks, as executors want it named."""
-WorkerTask = PrepareTask | PlayTask | ScoreTask | GatherTask | CheckTask
-TASK_DECODER: msgspec.msgpack.Decoder[WorkerTask] = msgspec.msgpack.Decoder(WorkerTask)
+_DECODER = msgspec.msgpack.Decoder(PrepareTask | PlayTask | ScoreTask | GatherTask | CheckTask)
 ENCODE = msgspec.msgpack.Encoder().encode
-PREPARED_DECODER = msgspec.msgpack.Decoder(DatasetEntry)
-PLAYED_DECODER = msgspec.msgpack.Decoder(Played)
 SCORED_DECODER = msgspec.msgpack.Decoder(Scored)
 CHECKED_DECODER = msgspec.msgpack.Decoder(Checked)
 
 
 def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
-    task = TASK_DECODER.decode(payload)
+    task = _DECODER.decode(payload)
     if isinstance(task, PrepareTask):
         return ENCODE(describe(task))
     if isinstance(task, PlayTask):
