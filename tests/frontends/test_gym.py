@@ -64,9 +64,9 @@ def test_a_seed_decides_everything(snapshot, actions):
 
 
 def test_rewards_add_up_to_the_account(snapshot):
-    found = play(small(snapshot, cash=50_000.0), 2)
+    found = play(small(snapshot), 2)
     assert len(found) == 1 + 12
-    assert sum(step[1] for step in found[1:]) == pytest.approx(np.log(found[-1][3] / 50_000.0), abs=1e-12)
+    assert sum(step[1] for step in found[1:]) == pytest.approx(np.log(found[-1][3] / 100_000.0), abs=1e-12)
 
 
 def test_a_decision_is_paid_from_this_close_to_the_next(snapshot):

@@ -137,22 +137,6 @@ def fetching_a_tokenizer() -> Exception:
     raise AssertionError
 
 
-@pytest.mark.slow
-def test_ktdfin_is_played_and_scored(tmp_path):
-    log = play(task("ktdfin", mask="blinded", days=3, seeds=2), holds, tmp_path)
-    assert log.status == "success", log.error
-    assert log.samples is not None and len(log.samples) == 2
-    for sample in log.samples:
-        records = [STEP_DECODER.decode(line) for line in kept_journal(log, str(sample.id))]
-        assert [record.decision.status for record in records] == ["ok"] * 3, records[0].decision.failures
-        assert sample.scores is not None
-        value = sample.scores["outcome_scorer"].value
-        assert value == {"cumulative_return": 0.0, "failed_days": 0.0}
-        assert sample.store["tradeassay:spending"]["calls"] >= 6
-        shown = json.dumps([message.model_dump() for message in sample.messages], default=str)
-        assert "IDXF" not in shown
-
-
 def kept_journal(log: Any, sample: str) -> list[str]:
     """Return the journal of a masked episode, which is in no log."""
     assert log.eval.metadata is not None
@@ -325,8 +309,3 @@ def test_a_strategy_is_built_through_inspect(tmp_path):
     assert isinstance(score.value, dict) and score.value["valid"] == 1.0 and score.value["D1"] == 10.0
     review = sample.store["tradeassay:outcome"]["iterations"][0]["reviews"][0]
     assert review["reviewer"] == "scripted/builder-gold"
-
-
-def test_a_strategy_that_is_not_there():
-    with pytest.raises(UserError, match="did you mean bollinger"):
-        task("systrade", strategies="bolinger")

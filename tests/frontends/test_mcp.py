@@ -166,16 +166,6 @@ def test_stockbench_is_played_by_answers():
     assert second.status == "failed" and second.failures[-1].kind == "give_up"
 
 
-def test_an_unknown_tool_is_no_answer():
-    desk = open_episode("stockbench-v1", sessions=1)
-
-    async def talk(call: Caller, client: Client) -> None:
-        text, wrong = await call("submit_action", **NO_TRADE)
-        assert wrong and "it is empty" in text
-
-    with_client(desk, talk)
-
-
 def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(tmp_path):
     """A client leaves in the middle of the second day; another process goes on, and all commands read the run."""
     folder = tmp_path / "mine"

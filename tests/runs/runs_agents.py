@@ -43,27 +43,18 @@ class Provoker(_Base):
                 close = 10.0
             held = seen.account.positions.get(symbol)
             kind = int(self.rng.integers(0, 8))
-            if kind == 0:
-                orders.append(Order(symbol=symbol, amount=0.2, unit="target_weight"))
-            elif kind == 1:
-                orders.append(Order(symbol=symbol, amount=300, side="BUY", kind="limit", limit_price=close * 0.99))
-            elif kind == 2:
-                amount = held.quantity if held else 100
-                orders.append(
-                    Order(
-                        symbol=symbol, amount=amount, side="SELL", kind="stop", stop_price=close * 0.98, tif="gtc"
-                    )
-                )
-            elif kind == 3:
-                orders.append(Order(symbol=symbol, amount=1e9, side="SELL"))
-            elif kind == 4:
-                orders.append(Order(symbol=symbol, amount=30_000, side="BUY", tif="gtc"))
-            elif kind == 5:
-                orders.append(Order(symbol=symbol, amount=0.0, unit="target_weight"))
-            elif kind == 6:
-                orders.append(Order(symbol=symbol, amount=3_333, unit="dollars", side="BUY"))
-            else:
-                orders.append(Order(symbol=symbol, amount=17, side="BUY", reason=f"odd lot {place}"))
+            amount = held.quantity if held else 100
+            wish = (
+                {"amount": 0.2, "unit": "target_weight"},
+                {"amount": 300, "side": "BUY", "kind": "limit", "limit_price": close * 0.99},
+                {"amount": amount, "side": "SELL", "kind": "stop", "stop_price": close * 0.98, "tif": "gtc"},
+                {"amount": 1e9, "side": "SELL"},
+                {"amount": 30_000, "side": "BUY", "tif": "gtc"},
+                {"amount": 0.0, "unit": "target_weight"},
+                {"amount": 3_333, "unit": "dollars", "side": "BUY"},
+                {"amount": 17, "side": "BUY", "reason": f"odd lot {place}"},
+            )
+            orders.append(Order(symbol=symbol, **wish[kind]))
         return Decision(orders=tuple(orders), reason="provokes")
 
 

@@ -13,7 +13,7 @@ from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.code.evaluation import EvaluateConfig
 from tradeassay.code.gates import GateConfig
 from tradeassay.code.scores import ScoreConfig
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, RunSpec, Window, compare, run
 from tradeassay.runs.verify.freedom import code_departures, trading_departures
@@ -101,13 +101,6 @@ def test_a_failed_episode_has_nothing_to_compare(first, home, tmp_path):
     assert dice.measures["sharpe"].difference is None
     assert "no usable answer" in str(dice.measures["sharpe"].reason)
     assert "an episode failed" in dice.paired.sentence
-
-
-def test_an_unfinished_run_is_refused(first, home, tmp_path):
-    shutil.copytree(first.folder, tmp_path / "other")
-    (tmp_path / "other" / "scores.json").unlink()
-    with pytest.raises(RunError, match="has no scores yet"):
-        compare(first, tmp_path / "other", home=home)
 
 
 WIDE = SystradeSpec(

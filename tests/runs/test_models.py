@@ -1,6 +1,5 @@
 """Models play: same bytes from replays and at any concurrency, honest failures, costs, badges, refusals."""
 
-import json
 import shutil
 
 import msgspec
@@ -94,12 +93,6 @@ def test_a_replay_gives_the_same_bytes_without_asking(played, home, tmp_path, co
     assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
     dialogue = RunFolder(again.folder).dialogue(KEY).read_bytes()
     assert dialogue == RunFolder(played.folder).dialogue(KEY).read_bytes()
-
-
-def test_a_replay_from_answers_laid_into_an_empty_folder(played, home, tmp_path):
-    shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
-    again = run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
-    assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
 
 
 def test_a_replay_of_other_questions_fails_closed(played, home, tmp_path):
@@ -272,14 +265,6 @@ def test_unknown_prices_are_not_zero():
     assert mixed.words() == "2 calls, 16 tokens, $0.50 and 1 call of unknown price"
 
 
-def test_progress_says_who_asks_what(home, tmp_path):
-    events = []
-    run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, progress=events.append)
-    asked = [event for event in events if isinstance(event, AskStarted)]
-    assert (asked[0].agent, asked[0].session, asked[0].purpose) == ("tiny-good", "2024-01-15", "look")
-    assert sum(isinstance(event, Answered) for event in events) == len(asked) == 100
-
-
 def test_a_listener_that_breaks_is_no_failure_of_an_episode(home, tmp_path):
     def broken(event):
         if isinstance(event, AskStarted):
@@ -312,16 +297,3 @@ def test_forged_conversations_are_found(played, home, tmp_path):
     path.write_text("")
     with pytest.raises(RunError, match="ends before step 3"), DialogueLog(path, 3):
         pass
-
-
-def test_a_spec_file_may_hold_a_grid(tmp_path):
-    from tradeassay.runs import load_spec
-
-    talk.register()
-    (tmp_path / "g.toml").write_text(
-        'benchmarks = "tiny-talk-v1"\nwindows = "W4"\n[protocol]\nmask = ["bright", "blinded"]\nattempts = 1\n'
-        '[[agents]]\nname = "model"\nparams = {model = "scripted/tiny-good"}\n'
-    )
-    spec = load_spec(tmp_path / "g.toml")
-    assert (spec.protocol, spec.windows) == ({"mask": ("bright", "blinded"), "attempts": 1}, ("W4",))
-    assert json.loads(msgspec.json.encode(spec))["protocol"]["mask"] == ["bright", "blinded"]

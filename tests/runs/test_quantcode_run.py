@@ -15,9 +15,8 @@ from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.code.extraction import extract
-from tradeassay.code.program_source import check_compiles
 from tradeassay.code.running import open_code_executor
-from tradeassay.core.dialogue import AskModel, Message
+from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted import coders
@@ -239,26 +238,12 @@ def ask(name, framework="backtrader", attempt=1):
     return scripted_models.get(name)().answer(msgspec.structs.replace(request, attempt=attempt)).text
 
 
-def test_the_template_fits_its_framework():
-    assert extract(ask("coder-sma")).code == SMA_CROSS
-    assert extract(ask("coder-sma", "frame")).code == SMA_FRAME
-    assert check_compiles(SMA_CROSS).passed and check_compiles(SMA_FRAME, "frame").passed
-
-
 def test_the_mending_one_gets_better_and_the_silent_one_loops():
     answers = [extract(ask("coder-mends", attempt=n)).code for n in (1, 2, 3)]
     assert tuple(answers) == BROKEN
     assert extract(ask("coder-silent")).missing == "loop"
     assert extract(ask("coder-cheat")).code in CHEATS["backtrader"]
     assert extract(ask("coder-cheat", "frame")).code in CHEATS["frame"]
-
-
-@pytest.mark.parametrize("name", ["coder-sma", "coder-gold", "coder-mends", "coder-silent", "coder-cheat", "away"])
-def test_strange_questions_break_nobody(name):
-    for text in ("", "Hello.", '```json\n{"kind": "quantcode.task"}\n```', '```json\n{"kind": "other"}\n```'):
-        request = AskModel(purpose="any", messages=(Message(role="user", text=text),))
-        model = scripted_models.get(name)()
-        assert model.answer(request) == model.answer(request)
 
 
 @pytest.mark.slow

@@ -127,20 +127,6 @@ def test_an_episode_that_fails_is_recorded_and_the_others_go_on(home, tmp_path, 
     assert "Traceback" in str(outcome.traceback)
 
 
-def test_a_failed_episode_is_played_again_only_when_asked(home, tmp_path):
-    spec = world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),), seeds=(0,), benchmarks=("tiny-us-v1",))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
-    before = world.same_bytes(done.folder)
-    played = []
-    resume(done.folder, executor="inline", home=home, progress=played.append)
-    assert not [event for event in played if isinstance(event, Finished) and event.key in done.failed]
-    resume(done.folder, executor="inline", home=home, progress=played.append, retry_failed=True)
-    assert [event.key for event in played if isinstance(event, Finished) and event.status == "failed"] == [
-        *done.failed
-    ]
-    assert world.same_bytes(done.folder) == before
-
-
 def test_wrong_money_stops_everything(home, tmp_path, monkeypatch):
     def broken(*_):
         raise LedgerError("cash is gone")
@@ -290,34 +276,18 @@ def test_an_altered_file_of_the_data_is_refused(unfinished, home, tmp_path):
     refused(unfinished, other, "altered")
 
 
-def test_another_benchmark_is_refused(unfinished, home, monkeypatch):
-    changed = msgspec.structs.replace(benchmarks.get("tiny-us-v1"), description="harder")
-    monkeypatch.setitem(benchmarks._items, "tiny-us-v1", changed)
-    refused(unfinished, home, "benchmark 'tiny-us-v1' has changed")
-
-
-def test_another_venue_is_refused(unfinished, home, monkeypatch):
-    changed = msgspec.structs.replace(venues.get("us-v1"), title="kinder")
-    monkeypatch.setitem(venues._items, "us-v1", changed)
-    refused(unfinished, home, "the venue of benchmark 'tiny-us-v1' has changed")
-
-
-def test_another_version_is_refused(unfinished, home, monkeypatch):
+def test_another_benchmark_venue_or_version_is_refused(unfinished, home, monkeypatch):
+    for registry, name, changes, what in (
+        (benchmarks, "tiny-us-v1", {"description": "harder"}, "benchmark 'tiny-us-v1' has changed"),
+        (venues, "us-v1", {"title": "kinder"}, "the venue of benchmark 'tiny-us-v1' has changed"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(registry._items, name, msgspec.structs.replace(registry.get(name), **changes))
+            refused(unfinished, home, what)
     now = present_versions()
     newer = msgspec.structs.replace(now, packages={**now.packages, "numpy": "99.0"})
     monkeypatch.setattr(trading, "present_versions", lambda: newer)
     refused(unfinished, home, r"made with other versions: numpy was .*, is 99.0")
-
-
-def test_changed_code_of_a_users_agent_is_refused(home, tmp_path):
-    spec = world.tiny_spec(agents=(AgentSpec(name="test-provoker"),), benchmarks=("tiny-us-v1",), seeds=(0,))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
-    record = done.manifest.agents["test-provoker"]
-    assert record.module == "runs_agents"
-    assert record.sha256
-    text = (done.folder / "manifest.json").read_text()
-    (done.folder / "manifest.json").write_text(text.replace(record.sha256, "0" * 64))
-    refused(done.folder, home, "the code of agent 'test-provoker' has changed")
 
 
 def test_changed_code_beside_a_users_agent_is_refused(home, tmp_path, monkeypatch):
@@ -347,13 +317,6 @@ def test_which_versions_matter():
         "the machine was x86_64, is arm64"
     ]
     assert version_changes(then, msgspec.structs.replace(then, packages={})) == ["numpy was 2.0, is not installed"]
-
-
-def test_two_processes_cannot_write_one_run(unfinished, home):
-    from tradeassay.runs.store.folder import RunLock
-
-    with RunLock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
-        resume(unfinished, executor="inline", home=home)
 
 
 @pytest.mark.parametrize(

@@ -246,15 +246,6 @@ def test_a_line_in_another_form_is_found(folder, home):
     assert [v.step for v in report.violations if "not written as" in v.what] == [4]
 
 
-def test_a_changed_score_is_found(folder, home):
-    scores = json.loads((folder / "scores.json").read_bytes())
-    scores["episodes"][0]["measures"]["sharpe"]["value"] = 3.0
-    (folder / "scores.json").write_text(json.dumps(scores))
-    assert checks(verify(folder, home=home, workers=1)) == {"scores"}
-    (folder / "scores.json").unlink()
-    assert checks(verify(folder, home=home, workers=1)) == {"scores"}
-
-
 def test_a_failure_turned_into_a_success_is_found(home, tmp_path):
     spec = world.tiny_spec(agents=(AgentSpec(name="test-never-answers"),), benchmarks=("tiny-us-v1",), seeds=(0,))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
@@ -276,11 +267,6 @@ def test_a_changed_spec_or_benchmark_is_found(folder, home):
     manifest["benchmarks"]["tiny-us-v1"]["config"]["market"]["cash"] = 5.0
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert "benchmark" in checks(verify(folder, home=home, workers=1))
-
-
-def test_a_stray_episode_is_found(folder, home):
-    shutil.copytree(folder / "episodes" / KEY, folder / "episodes" / "lucky")
-    assert checks(verify(folder, home=home, workers=1)) == {"episodes"}
 
 
 def test_changed_data_is_found_and_missing_data_is_said(folder, tmp_path):

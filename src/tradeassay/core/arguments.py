@@ -49,14 +49,14 @@ def whole_number(name: str, given: object) -> int:
 
 def in_words(complaint: str, kind: Any) -> str:
     """Return what a decoder complains of as a hint; for a word that ``kind`` does not have, those that it has."""
-    if wrong := re.match("Invalid enum value '(.*)'", complaint):
-        words = _words(kind)
-        return did_you_mean(wrong[1], words, f"it is one of {', '.join(words)}")
-    return complaint.replace("`", "").replace("Expected", "it wants")
-
-
-def _words(kind: Any) -> list[str]:
-    return [word for part in get_args(kind) for word in ([part] if isinstance(part, str) else _words(part))]
+    if not (wrong := re.match("Invalid enum value '(.*)'", complaint)):
+        return complaint.replace("`", "").replace("Expected", "it wants")
+    words, waiting = list[str](), list(get_args(kind))
+    while waiting:
+        part = waiting.pop(0)
+        words += [part] if isinstance(part, str) else []
+        waiting[:0] = get_args(part)
+    return did_you_mean(wrong[1], words, f"it is one of {', '.join(words)}")
 
 
 def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:

@@ -117,22 +117,24 @@ _BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum
 
 def schema_of_type(kind: Any, **options: Any) -> dict[str, Any]:
     """Return the JSON schema of a type; ``options`` are those of :func:`msgspec.json.schema`."""
-    settled: dict[str, Any] = _settled(msgspec.json.schema(kind, **options))
-    return settled
+
+    def settled(node: Any) -> Any:
+        """Return a schema whose whole bounds are integers; everything else stays as it is, defaults included."""
+        if isinstance(node, list | tuple):
+            return [settled(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        made = {key: settled(item) for key, item in node.items()}
+        whole = {
+            key: int(one)
+            for key in _BOUNDS & node.keys()
+            if isinstance(one := node[key], float) and one.is_integer()
+        }
+        return made | whole
+
+    found: dict[str, Any] = settled(msgspec.json.schema(kind, **options))
+    return found
 
 
 def schema_text(kind: Any) -> str:
     return msgspec.json.encode(schema_of_type(kind)).decode()
-
-
-def _settled(node: Any) -> Any:
-    """Return a schema whose whole bounds are integers; everything else stays as it is, defaults included."""
-    if isinstance(node, list | tuple):
-        return [_settled(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {key: _whole(item) if key in _BOUNDS else _settled(item) for key, item in node.items()}
-
-
-def _whole(bound: Any) -> Any:
-    return int(bound) if isinstance(bound, float) and bound.is_integer() else _settled(bound)

@@ -12,7 +12,7 @@ import sysconfig
 import traceback
 from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -34,10 +34,6 @@ class Ended(msgspec.Struct, Generic[Result], frozen=True):
     result: Result
 
 
-@overload
-def advance(dialogue: Generator[Ask, Reply, Result]) -> Ask | Ended[Result]: ...
-@overload
-def advance(dialogue: Generator[Ask, Reply, Result], reply: Reply) -> Ask | Ended[Result]: ...
 def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | Ended[Result]:
     """Send a reply (none to begin with) and return the next question, or :class:`Ended`. For a host that must
     yield control between a question and its answer; all others call :func:`drive`."""

@@ -8,6 +8,8 @@ here. Plain numbers are added by :func:`tradeassay.core.measure.plain_sum`.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,37 +20,14 @@ _LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 _INV_LN2 = float.fromhex("0x1.71547652b82fep+0")
 _SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")
 _LOG_SERIES = tuple(
-    map(
-        float.fromhex,
-        (
-            "0x1.0p+0",
-            "0x1.55555555555aep-2",
-            "0x1.999999997ae5dp-3",
-            "0x1.2492494518370p-3",
-            "0x1.c71c4ffcc4142p-4",
-            "0x1.74669a1004d6ep-4",
-            "0x1.3999ab33ca2e3p-4",
-            "0x1.2f4e5bc67e798p-4",
-        ),
-    )
+    float.fromhex(one)
+    for one in (
+        "0x1.0p+0 0x1.55555555555aep-2 0x1.999999997ae5dp-3 0x1.2492494518370p-3 0x1.c71c4ffcc4142p-4 "
+        "0x1.74669a1004d6ep-4 0x1.3999ab33ca2e3p-4 0x1.2f4e5bc67e798p-4"
+    ).split()
 )
 """atanh(s) / s as a polynomial in s * s: interpolated at Chebyshev nodes, error below 1e-17."""
-_EXP_SERIES = (
-    1.0,
-    1.0,
-    1 / 2,
-    1 / 6,
-    1 / 24,
-    1 / 120,
-    1 / 720,
-    1 / 5040,
-    1 / 40320,
-    1 / 362880,
-    1 / 3628800,
-    1 / 39916800,
-    1 / 479001600,
-    1 / 6227020800,
-)
+_EXP_SERIES = tuple(1 / math.factorial(n) for n in range(14))
 
 
 def log(values: ArrayLike) -> Floats:

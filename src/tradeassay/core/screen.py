@@ -52,19 +52,6 @@ class StackedTable:
         word = max((len(word) for word in self._titles[place].split()), default=0)
         return max(longest if self._numeric[place] else min(longest, _READABLE), word)
 
-    def _widths(self, places: Sequence[int], room: int) -> dict[int, int]:
-        """Return how wide each column is: what it needs, and of what is left what it would like, numbers first."""
-        widths = {place: self._least(place) for place in places}
-        spare = room - sum(self._least(place) + _GAP for place in places)
-        for place in sorted(places, key=lambda one: not self._numeric[one]):
-            longest = max(len(self._titles[place]), *(row[place].cell_len for row in self._rows), 0)
-            more = max(0, min(spare, longest - widths[place]))
-            widths[place], spare = widths[place] + more, spare - more
-        while spare < 0 and max(widths.values()) > 1:  # a terminal too narrow for its heads: the widest is folded
-            widths[max(widths, key=widths.__getitem__)] -= 1
-            spare += 1
-        return widths
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich import box
         from rich.table import Table
@@ -84,7 +71,17 @@ class StackedTable:
             title = Text(self._title) if self._title and not number else None
             lines = box.SIMPLE_HEAD if self._ruled else None
             table = Table(box=lines, pad_edge=False, header_style="bold", title=title, title_justify="left")
-            for place, width in self._widths(places, options.max_width).items():
+            # How wide each column is: what it needs, and of what is left what it would like, numbers first.
+            widths = {place: self._least(place) for place in places}
+            spare = options.max_width - sum(self._least(place) + _GAP for place in places)
+            for place in sorted(places, key=lambda one: not self._numeric[one]):
+                longest = max(len(self._titles[place]), *(row[place].cell_len for row in self._rows), 0)
+                more = max(0, min(spare, longest - widths[place]))
+                widths[place], spare = widths[place] + more, spare - more
+            while spare < 0 and max(widths.values()) > 1:  # a terminal too narrow for its heads: fold the widest
+                widths[max(widths, key=widths.__getitem__)] -= 1
+                spare += 1
+            for place, width in widths.items():
                 side: JustifyMethod = "right" if self._numeric[place] else "left"
                 table.add_column(Text(self._titles[place]), justify=side, overflow="fold", width=width)
             for row in self._rows:

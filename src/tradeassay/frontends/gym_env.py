@@ -43,6 +43,7 @@ COLUMNS: tuple[str, ...] = (
 """What is observed of each asset. Returns are in units of 5 %, factors standardised across all that trades."""
 
 BOUND = 10.0
+CASH = 100_000.0
 INVESTED = 0.995
 """The largest share of the account that is invested: the rest pays trading costs."""
 DEADBAND = 0.001
@@ -79,7 +80,6 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         first: str | date | None = None,
         last: str | date | None = None,
         actions: ActionKind = "weights",
-        cash: float = 100_000.0,
     ) -> None:
         if actions not in get_args(ActionKind):
             raise UserError(f"there are no {actions!r} actions", hint="actions='weights' or actions='discrete'")
@@ -87,7 +87,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             if not isinstance(value, SupportsIndex) or value < 1:
                 raise UserError(f"an episode cannot have {value!r} {name}", hint="give a whole number from 1 on")
         self._snapshot = dataset if isinstance(dataset, Snapshot) else _loaded(str(dataset))
-        self._venue, self._index, self._cash = venue, index, cash
+        self._venue, self._index = venue, index
         self._assets, self._sessions, self._kind = assets, sessions, actions
         rows = self._snapshot.rows(day_text(first), day_text(last))
         # One more session than decisions: the last decision is also rewarded at the following close.
@@ -115,7 +115,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         config = MarketConfig(
             venue=self._venue,
             universe=f"{self._index}:{self._assets}",
-            cash=self._cash,
+            cash=CASH,
             decide="close",
             fill="close",
             first=str(days[start]),
@@ -136,7 +136,16 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             raise UserError("the episode is over or was not started", hint="call reset()")
         account, today = self._seen.account, frozenset(self._seen.universe)
         held = [account.weight(symbol) for symbol in self._symbols]
-        wanted = self._target(self._read(action), held)
+        said = self._read(action)
+        if self._kind == "weights":
+            wanted = [min(1.0, max(-1.0 if self._short else 0.0, one)) for one in said]
+        else:
+            share = INVESTED / self._assets
+            meant = {SELL: -share if self._short else 0.0, BUY: share}
+            wanted = [meant.get(int(one), now) for one, now in zip(said, held, strict=True)]
+        total = math.fsum(map(abs, wanted))  # plain numbers: a handful of them is quicker than an array
+        if total > INVESTED:
+            wanted = [one * (INVESTED / total) for one in wanted]
         orders = tuple(
             Order(symbol=symbol, amount=weight, unit="target_weight")
             for symbol, weight, now in zip(self._symbols, wanted, held, strict=True)
@@ -182,18 +191,6 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
                 f"{shown:.80} is no action here", hint=f"give {self._assets} {form}, one for each asset"
             )
         return said
-
-    def _target(self, action: list[float], held: list[float]) -> list[float]:
-        """Return the weights wanted; plain numbers, as a handful of them is quicker than an array."""
-        if self._kind == "weights":
-            low = -1.0 if self._short else 0.0
-            wanted = [min(1.0, max(low, one)) for one in action]
-        else:
-            share = INVESTED / self._assets
-            meant = {SELL: -share if self._short else 0.0, BUY: share}
-            wanted = [meant.get(int(one), now) for one, now in zip(action, held, strict=True)]
-        total = math.fsum(map(abs, wanted))
-        return [one * (INVESTED / total) for one in wanted] if total > INVESTED else wanted
 
     def _observe(self) -> Array:
         table = np.empty((self._assets, len(COLUMNS)), dtype=np.float32)

@@ -26,7 +26,7 @@ from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_for, pl
 from tradeassay.llm import CassetteStore, ModelParams, QuestionPlace
 from tradeassay.llm.cassette import asked, key_of
 from tradeassay.play import Asked
-from tradeassay.runs import AgentSpec, Asking, RunSpec, run
+from tradeassay.runs import AgentSpec, Asking, run
 from tradeassay.runs.play.episodes import conversation
 from tradeassay.runs.play.resume import refuse_other_content
 from tradeassay.runs.spec.episode import protocol_config, protocol_of
@@ -198,7 +198,10 @@ class EpisodeDesk:
             return ToolReply(f"{first}\n\n{following}", wrong=not taken)
         now = self._asked
         assert now is not None
-        known = _shared(before.messages, now.messages)
+        # A retry may drop the last attempt: what is new is what follows the messages that both begin with.
+        pairs = enumerate(zip(before.messages, now.messages, strict=False))
+        shorter = min(len(before.messages), len(now.messages))
+        known = next((place for place, (old, one) in pairs if old != one), shorter)
         new = [message for message in now.messages[known:] if message.role != "assistant"]
         free = bool(now.tools) and now.must_call is None
         if not free and now.purpose == before.purpose and now.attempt > 1:
@@ -224,22 +227,19 @@ class EpisodeDesk:
         self._asked, self._place = now
         return None
 
-    def _known(self) -> ModelReply | None:
-        """Return what was answered to the open question before a restart."""
-        if self._answers is None or self._asked is None:
-            return None
-        key = key_of(asked(CLIENT, ModelParams(), self._asked, self._place))
-        return self._answers.find(self._place.episode, key)
-
     def _open(self) -> None:
         """Go on to the next session that is not answered yet."""
         while self._play.observation is not None and len(self.journal) < self._sessions:
             self._step = self._play.step()
             record = self._advance(None)
-            while record is None and (known := self._known()) is not None:
+            while record is None:
+                known = None
+                if self._answers is not None and self._asked is not None:  # what was answered before a restart
+                    key = key_of(asked(CLIENT, ModelParams(), self._asked, self._place))
+                    known = self._answers.find(self._place.episode, key)
+                if known is None:
+                    return
                 record = self._advance(known)
-            if record is None:
-                return
             self.journal.append(record)
         self._step = self._asked = None
         if self._ended is not None:
@@ -284,7 +284,9 @@ def serve_episode(
         return desk.earned
     kept = RunFolder(folder.with_name(f"{folder.name}.mcp"))
     agent = AgentSpec(name="mcp", label=CLIENT.partition("/")[2])
-    secret = _kept_secret(kept.path / "secret")
+    secret_file, work_file = kept.path / "secret", kept.path / "work"
+    secret = secret_file.read_bytes().decode("ascii", "replace").strip() if secret_file.exists() else draw_secret()
+    refuse_bad_secret(secret)
     spec = spec_for(benchmark, settings, window=window, dataset=dataset, seeds=1, secret=secret, agent=agent)
     if sessions is not None:
         # A mask is drawn for the days that a run has, so that they are settled before anything is shown.
@@ -293,7 +295,19 @@ def serve_episode(
         only = Window(first=days[0], last=days[min(sessions, len(days)) - 1])
         spec = msgspec.structs.replace(spec, windows=(), window=only)
 
-    _keep(spec, kept, RunFolder(folder))
+    # Write down which episode is kept, unless answers of another one are, or ``folder`` cannot become its run.
+    place, work = RunFolder(folder), work_sha256(spec)
+    refuse_other_content(place)
+    if place.manifest.exists() and read_manifest(place.manifest).work_sha256 != work:
+        raise RunError(f"{place.path} holds another run", hint="choose another folder")
+    if work_file.exists() and work_file.read_text(errors="replace") != work:
+        hint = "give the options that it was begun with, or choose another folder"
+        raise RunError(f"{kept.path} holds the answers of another episode", hint=hint)
+    kept.models.mkdir(parents=True, exist_ok=True)
+    write_atomic(work_file, work.encode())
+    if not secret_file.exists():
+        write_atomic(secret_file, secret.encode())
+        secret_file.chmod(0o600)
 
     def make_run() -> None:
         run(spec, folder, executor="inline", asking=Asking(replay=True, cassettes=kept.path))
@@ -301,37 +315,6 @@ def serve_episode(
     desk = EpisodeDesk(plots_of(spec)[0], answers=CassetteStore(kept.models, durable=True), ended=make_run)
     asyncio.run(serve_stdio(desk))
     return desk.earned
-
-
-def _kept_secret(place: Path) -> str:
-    """Return the secret of an episode that is kept; drawn where there is none."""
-    secret = place.read_bytes().decode("ascii", "replace").strip() if place.exists() else draw_secret()
-    refuse_bad_secret(secret)
-    return secret
-
-
-def _keep(spec: RunSpec, kept: RunFolder, place: RunFolder) -> None:
-    """Write down which episode is kept; raises :class:`RunError` before anything is asked where ``kept`` holds the
-    answers of another, or ``place`` cannot become its run."""
-    refuse_other_content(place)
-    work, known = work_sha256(spec), kept.path / "work"
-    if place.manifest.exists() and read_manifest(place.manifest).work_sha256 != work:
-        raise RunError(f"{place.path} holds another run", hint="choose another folder")
-    if known.exists() and known.read_text(errors="replace") != work:
-        hint = "give the options that it was begun with, or choose another folder"
-        raise RunError(f"{kept.path} holds the answers of another episode", hint=hint)
-    kept.models.mkdir(parents=True, exist_ok=True)
-    write_atomic(known, work.encode())
-    secret = kept.path / "secret"
-    if not secret.exists():
-        write_atomic(secret, str(spec.secret).encode())
-        secret.chmod(0o600)
-
-
-def _shared(before: Sequence[Message], now: Sequence[Message]) -> int:
-    """Return with how many of the same messages two conversations begin: a retry may drop the last attempt."""
-    pairs = enumerate(zip(before, now, strict=False))
-    return next((place for place, (old, new) in pairs if old != new), min(len(before), len(now)))
 
 
 def _joined(messages: Sequence[Message]) -> str:

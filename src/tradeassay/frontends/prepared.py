@@ -33,8 +33,7 @@ def plots_for(
     seeds: int,
     secret: str | None,
 ) -> list[PreparedEpisode]:
-    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse. ``secret`` is what
-    aliases are drawn from, for a benchmark that takes one."""
+    """Return the episodes of a task, as :func:`spec_for` describes it, that are played in its conversation."""
     return plots_of(spec_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret))
 
 
@@ -48,16 +47,16 @@ def spec_for(
     secret: str | None,
     agent: AgentSpec | None = None,
 ) -> RunSpec:
-    """Return the run that the episodes of :func:`plots_for` belong to; ``agent`` plays them."""
+    """Return the run of a task, which ``agent`` plays; raises :class:`UserError` for whatever a run would refuse.
+    ``secret`` is what aliases are drawn from, for a benchmark that takes one."""
     benchmark = benchmarks.full_name(benchmark)
-    config = benchmarks.get(benchmark)
     return RunSpec(
         slug="inspect" if agent is None else agent.title,
         benchmarks=(benchmark,),
         agents=(agent or model_agent("inspect/model"),),
         datasets={} if dataset is None else {benchmark: (dataset,)},
         seeds=tuple(range(seeds)),
-        convention=config.convention,
+        convention=benchmarks.get(benchmark).convention,
         protocol=dict(settings),
         windows=() if window is None else (window,),
         secret=secret or UNSET,

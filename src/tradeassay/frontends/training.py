@@ -32,7 +32,7 @@ def use(pool: Pool) -> None:
 def _pool() -> Pool:
     if not _POOLS:
         # Where a training run has many processes, use() should name one secret: the same markets for all.
-        _POOLS.append(Pool(judge="behaviour", config=RewardConfig(draws=QUICK)))
+        use(Pool(judge="behaviour", config=RewardConfig(draws=QUICK)))
     return _POOLS[0]
 
 
@@ -63,17 +63,13 @@ def trl_reward(completions: Sequence[Any], task: Sequence[str], **columns: Any) 
     return [scored.value for scored in _pool().batch(answers, [load_task(name) for name in task])]
 
 
-def verl_score(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None) -> float:
-    return _one(solution_str, ground_truth)
+def verl_score(data_source: str, solution_str: object, ground_truth: str, extra_info: Any = None) -> float:
+    return _pool().batch([solution_str], [load_task(ground_truth)])[0].value or 0.0
 
 
 def grade(sample: dict[str, Any], item: dict[str, Any]) -> float:
     """Score what a model wrote for an item, as a Python grader is called."""
-    return _one(sample.get("output_text"), item["task"])
-
-
-def _one(answer: object, task: str) -> float:
-    return _pool().batch([answer], [load_task(task)])[0].value or 0.0
+    return verl_score(SOURCE, sample.get("output_text"), item["task"])
 
 
 def verifiers_taskset(family: str = "train", count: int = 1000, seed: int = 0) -> Any:

@@ -46,7 +46,21 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
         raise CheckFailed(f"source '{name}' changes the global random state; it must use a generator of its own")
     if not isinstance(panel, Panel):
         raise CheckFailed(f"source '{name}' returned a {type(panel).__name__}, not a Panel")
-    _check_types(name, panel)
+    wanted: list[tuple[str, Any, str]] = [
+        ("sessions", panel.sessions, "datetime64[D]"),
+        ("open_time", panel.open_time, "int64"),
+        ("close_time", panel.close_time, "int64"),
+        ("suspended", panel.suspended, "bool"),
+        *((f"bars['{field}']", panel.bars.get(field), "float64") for field in FIELDS),
+        *((f"indices['{index}']", levels, "float64") for index, levels in panel.indices.items()),
+    ]
+    if panel.minutes is not None:
+        wanted.append(("minutes.close_time", panel.minutes.close_time, "int64"))
+        wanted += [(f"minutes.bars['{field}']", panel.minutes.bars.get(field), "float64") for field in FIELDS]
+    for label, values, dtype in wanted:
+        found = getattr(values, "dtype", None)
+        if found != np.dtype(dtype):
+            raise CheckFailed(f"source '{name}': {label} has type {found}, not {dtype}")
     try:
         check_form(panel)
     except DataError as error:
@@ -63,24 +77,6 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
         if first != second:
             raise CheckFailed(f"source '{name}' is synthetic and two loads differ ({first[:12]}, {second[:12]})")
     return panel
-
-
-def _check_types(name: str, panel: Panel) -> None:
-    wanted: list[tuple[str, Any, str]] = [
-        ("sessions", panel.sessions, "datetime64[D]"),
-        ("open_time", panel.open_time, "int64"),
-        ("close_time", panel.close_time, "int64"),
-        ("suspended", panel.suspended, "bool"),
-        *((f"bars['{field}']", panel.bars.get(field), "float64") for field in FIELDS),
-        *((f"indices['{index}']", levels, "float64") for index, levels in panel.indices.items()),
-    ]
-    if panel.minutes is not None:
-        wanted.append(("minutes.close_time", panel.minutes.close_time, "int64"))
-        wanted += [(f"minutes.bars['{field}']", panel.minutes.bars.get(field), "float64") for field in FIELDS]
-    for label, values, dtype in wanted:
-        found = getattr(values, "dtype", None)
-        if found != np.dtype(dtype):
-            raise CheckFailed(f"source '{name}': {label} has type {found}, not {dtype}")
 
 
 def _check_facts(name: str, panel: Panel) -> None:
@@ -112,6 +108,5 @@ def _check_storage(name: str, panel: Panel) -> None:
             columns = [panel.symbols.index(symbol) for symbol in bars.symbols]
             if not np.array_equal(bars.close, panel.bars["close"][row, columns], equal_nan=True):
                 raise CheckFailed(f"source '{name}': session {bars.session} reads back differently from {folder}")
-        view = snapshot.at(last, "close")
-        if len(view.news(-(2**62))) > manifest.shapes.news:
+        if len(snapshot.at(last, "close").news(-(2**62))) > manifest.shapes.news:
             raise CheckFailed(f"source '{name}': more news come back than went in")

@@ -138,14 +138,11 @@ def rough_market(rng: np.random.Generator, sessions: int, *, futures: bool) -> l
     instruments = [
         Instrument(symbol=f"S{number}", board=_BOARDS[number % len(_BOARDS)], lot=100.0) for number in range(8)
     ]
-    if futures:
-        instruments += [_contract(number) for number in range(sessions // _CONTRACT_DAYS + 2)]
+    for number in range(sessions // _CONTRACT_DAYS + 2 if futures else 0):
+        expiry = (_FIRST + timedelta(days=_CONTRACT_DAYS * (number + 1))).isoformat()
+        contract = Instrument(symbol=f"F{number}", kind="future", multiplier=10.0, expiry=expiry, root="F")
+        instruments.append(contract)
     return _Rough(rng, tuple(instruments)).play(sessions)
-
-
-def _contract(number: int) -> Instrument:
-    expiry = _FIRST + timedelta(days=_CONTRACT_DAYS * (number + 1))
-    return Instrument(symbol=f"F{number}", kind="future", multiplier=10.0, expiry=expiry.isoformat(), root="F")
 
 
 class _Rough:
@@ -285,15 +282,10 @@ def rough_orders(rng: np.random.Generator, bars: SessionBars, account: AccountSt
             fields.update(_WRONG[int(rng.integers(len(_WRONG)))])
         orders.append(Order(**fields))
     if rng.random() < 0.3:
-        orders += _round_trip(rng, str(rng.choice(bars.symbols)), bars)
+        # Buy at once and sell during the same session, which a T+1 venue must not allow.
+        symbol = str(rng.choice(bars.symbols))
+        last = float(bars.prev_close[bars.symbols.index(symbol)])
+        price = max(round(last * float(rng.uniform(0.99, 1.02)), 2) if last == last else 20.0, 0.01)
+        orders.append(Order(symbol=symbol, amount=200.0, side="BUY"))
+        orders.append(Order(symbol=symbol, amount=200.0, side="SELL", kind="limit", limit_price=price))
     return orders
-
-
-def _round_trip(rng: np.random.Generator, symbol: str, bars: SessionBars) -> list[Order]:
-    """Buy at once and sell during the same session, which a T+1 venue must not allow."""
-    last = float(bars.prev_close[bars.symbols.index(symbol)])
-    price = round(last * float(rng.uniform(0.99, 1.02)), 2) if last == last else 20.0
-    return [
-        Order(symbol=symbol, amount=200.0, side="BUY"),
-        Order(symbol=symbol, amount=200.0, side="SELL", kind="limit", limit_price=max(price, 0.01)),
-    ]

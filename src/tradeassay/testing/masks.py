@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 
@@ -71,23 +72,6 @@ def words_finder(words: set[str], flags: int = 0, *, quoted: bool = False) -> re
     return re.compile(f'"(?:{either})"' if quoted else f"(?<![A-Za-z0-9_])(?:{either})(?![A-Za-z0-9])", flags)
 
 
-class Capturing:
-    """Asks a scripted model and keeps every text that it was shown."""
-
-    def __init__(self, player: str) -> None:
-        self._model = scripted_models.get(player)()
-        self.said: set[str] = set()
-
-    def answer(self, asked: Asked[AskModel]) -> ModelReply:
-        request = asked.request
-        self.said |= {message.text for message in request.messages if message.role != "assistant"}
-        self.said |= {msgspec.json.encode(tool).decode() for tool in request.tools}
-        if isinstance(request.given, Given):
-            given = (request.given.session, request.given.observation, request.given.feedback)
-            self.said |= {text for text in given if text is not None}
-        return self._model.answer(request)
-
-
 class MaskCell(msgspec.Struct, frozen=True, kw_only=True):
     """What is played; ``dataset`` None is the benchmark's own, in the benchmark's window. Another data set is
     played from its first session that has a year behind it: in the benchmark's window it may have no session, or
@@ -136,13 +120,24 @@ def capture_masked(cell: MaskCell, days: int, players: Iterable[str]) -> MaskCap
         window = None if cell.dataset is None else WITH_HISTORY
         plots = plots_for(cell.benchmark, settings, window=window, dataset=cell.dataset, seeds=1, secret=secret)
         for player in players:
-            model = Capturing(player)
+            model, shown = scripted_models.get(player)(), said.setdefault(player, set())
+
+            def answer(asked: Asked[AskModel], model: Any = model, shown: set[str] = shown) -> ModelReply:
+                """Ask the scripted model, and keep every text that it was shown."""
+                request = asked.request
+                shown |= {message.text for message in request.messages if message.role != "assistant"}
+                shown |= {msgspec.json.encode(tool).decode() for tool in request.tools}
+                if isinstance(request.given, Given):
+                    given = (request.given.session, request.given.observation, request.given.feedback)
+                    shown |= {text for text in given if text is not None}
+                reply: ModelReply = model.answer(request)
+                return reply
+
             play = conversation(plots[0].snapshot, plots[0].benchmark, plots[0].episode, plots[0].secret)
             if not play.open().universe:
                 return MaskCapture(cell=cell, refused="nothing can be bought on the first day: no name is shown")
-            for _ in itertools.islice(play.records(model.answer), days):
+            for _ in itertools.islice(play.records(answer), days):
                 pass
-            said[player] = model.said
     except (UserError, DataError) as error:
         return MaskCapture(cell=cell, refused=str(error))
     wanted = finder(plots[0].snapshot, cell.mask)

@@ -76,26 +76,23 @@ class LocalProcesses:
                     ready = set(flying)
                 for future in ready:
                     task = flying.pop(future)
-                    if isinstance(future.exception(), BrokenProcessPool):
-                        yield self._alone(task, tick)
-                    else:
-                        yield _result(task, future, tick)
+                    if not isinstance(future.exception(), BrokenProcessPool):
+                        yield future.result().of(task, tick)
+                        continue
+                    alone = _Pool(self._entry, 1, self._modules)
+                    died = False
+                    try:
+                        again = alone.submit(task)
+                        while not wait([again], timeout=_TICK_EVERY).done:
+                            alone.read_ticks(tick)
+                        alone.read_ticks(tick)
+                        died = isinstance(again.exception(), BrokenProcessPool)
+                        yield Lost(task.key, _DIED) if died else again.result().of(task, tick)
+                    finally:
+                        alone.close(died=died)
         finally:
             if flying:  # somebody left early
                 self.__exit__(None, None, None)
-
-    def _alone(self, task: Task, tick: Callable[[str, int], None]) -> TaskResult | Lost:
-        pool = _Pool(self._entry, 1, self._modules)
-        died = False
-        try:
-            future = pool.submit(task)
-            while not wait([future], timeout=_TICK_EVERY).done:
-                pool.read_ticks(tick)
-            pool.read_ticks(tick)
-            died = isinstance(future.exception(), BrokenProcessPool)
-            return Lost(task.key, _DIED) if died else _result(task, future, tick)
-        finally:
-            pool.close(died=died)
 
 
 class _Done(msgspec.Struct, frozen=True):
@@ -106,16 +103,15 @@ class _Done(msgspec.Struct, frozen=True):
     error: bytes | None = None
     trace: str = ""
 
-
-def _result(task: Task, future: Future[_Done], tick: Callable[[str, int], None]) -> TaskResult:
-    done = future.result()
-    if done.sessions:
-        tick(task.key, done.sessions)
-    if done.error is None:
-        return TaskResult(task.key, done.payload)
-    error: BaseException = pickle.loads(done.error)  # from our own child
-    error.add_note(f"in a worker process, task {task.key}:\n{done.trace}")
-    raise error
+    def of(self, task: Task, tick: Callable[[str, int], None]) -> TaskResult:
+        """Return the result of a task; raises its error with its type."""
+        if self.sessions:
+            tick(task.key, self.sessions)
+        if self.error is None:
+            return TaskResult(task.key, self.payload)
+        error: BaseException = pickle.loads(self.error)  # from our own child
+        error.add_note(f"in a worker process, task {task.key}:\n{self.trace}")
+        raise error
 
 
 class _Pool:
