@@ -33,7 +33,7 @@ def start(folder, home, workers):
 
 
 def written(folder):
-    return sum(path.stat().st_size for path in folder.glob("episodes/*/*"))
+    return sum(path.stat().st_size for path in folder.glob("episodes/*/[!.]*"))
 
 
 @pytest.fixture(scope="module")
