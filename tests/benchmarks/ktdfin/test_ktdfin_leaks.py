@@ -71,9 +71,7 @@ def leaks_in(text: str, truth: Truth) -> list[Any]:
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_prompt_tool_or_error_says_anything_real(ashares, mask, mode):
     # Under the paper's convention one bad order refuses the whole action.
-    # A hardened mask is tried with stock-blind: it hides levels too, and days stay.
-    hard = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True} if mask == "stock-blind" else {}
-    play = Game(ashares, KtdfinConfig(mask=mask, mode=mode, convention="paper", **hard))
+    play = Game(ashares, KtdfinConfig(mask=mask, mode=mode, convention="paper"))
     truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
     asked = play_badly(play, 2)
     said = game.texts(asked)
@@ -82,6 +80,46 @@ def test_no_prompt_tool_or_error_says_anything_real(ashares, mask, mode):
         assert leaks_in(text, truth) == []
     if play.config.mask_config.hides_stocks:
         assert "IDX" not in "".join(said), "the index has a name too"
+
+
+def go_wrong(play: Game) -> None:
+    """Go through calls and submissions that go wrong in every way there is, real names and dates among them."""
+    stocks, real = [play.shown(symbol) for symbol in play.symbols(3)], play.symbols(1)[0]
+    bad = [
+        submit(order("asset_9999")),
+        submit(order(real)),
+        submit(order(stocks[0], target_weight=0.9)),
+        submit(order(stocks[0], "SELL")),
+        call(("submit_action", {"orders": [], real: 1})),
+        ModelReply(text="no"),
+        submit(*[order(stock, target_weight=0.1) for stock in stocks] * 9),
+        call(("submit_action", "{")),
+        submit(order(stocks[0], **{real: 2, "since": "2022-03-03"})),
+    ]
+    research = [call(*group) for group in game.batches(game.mischief(stocks), 11)]
+    for turn, refused in enumerate(bad):
+        start = [research[turn % len(research)], DONE] if play.config.mode == "open-research" else []
+        play.decide([*start, refused, submit()])
+    play.buy(2, 0.05)
+    play.decide([DONE, submit()] if play.config.mode == "open-research" else [submit()])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mask", MASKS)
+def test_no_byte_says_anything_real_with_news_and_harder_masks(ashares, us, mask, mode, hard):
+    hardening = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True} if hard else {}
+    for world, news in ((ashares, False), (us, True)):
+        play = Game(world, KtdfinConfig(mask=mask, mode=mode, news=news, news_days=30, **hardening))
+        truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
+        go_wrong(play)
+        said = game.texts(play.asked)
+        assert len(said) > 10
+        for text in said:
+            assert leaks_in(text, truth) == []
+        for request in play.asked:
+            assert leaks_in(request.given.observation, truth) == []  # type: ignore[union-attr]
 
 
 def test_the_search_would_find_something(ashares):
