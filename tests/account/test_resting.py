@@ -77,7 +77,7 @@ def test_a_stop_that_began_to_trade_stays_a_market_order():
         2024-01-03 | A 10 11.5 10 11 1000 | | fill a A +100 @11 cash -1100.00; rest a A +50
         """,
     )
-    assert [waiting.triggered for waiting in tape.exchange.book] == [True]
+    assert [waiting.triggered for waiting in tape.exchange.book.values()] == [True]
     filled = tape.session("2024-01-04", ["A 10 10 10 10 1000"], [])[0]
     assert (filled.quantity, filled.price) == (50.0, 10.0)
 

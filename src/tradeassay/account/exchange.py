@@ -1,10 +1,9 @@
 """The exchange: orders in, events out. Every event is applied to the account as it is made."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
-from tradeassay.account.commission import Fees
 from tradeassay.account.end_of_day import apply_actions, close_positions, emit, settle
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.session import (
@@ -41,27 +40,6 @@ class RestingOrder(msgspec.Struct, frozen=True):
     triggered: bool = False
 
 
-class RestingBook:
-    """The waiting orders, oldest first."""
-
-    __slots__ = ("orders",)
-
-    def __init__(self) -> None:
-        self.orders: dict[str, RestingOrder] = {}
-
-    def __iter__(self) -> Iterator[RestingOrder]:
-        # A copy: orders come and go during iteration.
-        return iter(tuple(self.orders.values()))
-
-    def rest(self, waiting: RestingOrder) -> None:
-        """Put an order at the end of the queue; one that was partly filled has lost its old place."""
-        self.orders.pop(waiting.id, None)
-        self.orders[waiting.id] = waiting
-
-    def drop(self, order_id: str) -> None:
-        self.orders.pop(order_id, None)
-
-
 class Exchange:
     """Carries out orders at one venue, session by session. The sequence of a session is :meth:`open_session`,
     :meth:`execute`, :meth:`close_session`. Where orders are decided on after the market opened,
@@ -70,7 +48,7 @@ class Exchange:
 
     def __init__(self, venue: Venue) -> None:
         self.venue = venue
-        self.book = RestingBook()
+        self.book: dict[str, RestingOrder] = {}  # the waiting orders, oldest first
         self._era: Era | None = None
         self._buy_gates = venue.gates(buying=True)
         self._sell_gates = venue.gates(buying=False)
@@ -81,6 +59,7 @@ class Exchange:
         self._symbols: tuple[str, ...] = ()
         self._columns: dict[str, int] = {}
         self._session: Session | None = None
+        self._met_batch = self._bar_worked = False
         self._start_book()
 
     def open_session(
@@ -100,7 +79,7 @@ class Exchange:
         events: list[Event] = []
         if actions or delisted:
             apply_actions(actions, delisted, self.venue.lots, session, events)
-        if self.book.orders:
+        if self.book:
             # A split changes what the waiting order's price and quantity mean; a new order must say so.
             gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
             self._drop_waiting(gone, account, events)
@@ -111,7 +90,7 @@ class Exchange:
         before anybody is shown those prices, so that no order can be taken back by someone who knows that it was
         reached. What still rests can be superseded in :meth:`execute` as usual."""
         events: list[Event] = []
-        if not self.book.orders:
+        if not self.book:
             return events
         session = self._session_of(bars, account)
         session.turn_to(until)
@@ -137,7 +116,18 @@ class Exchange:
         session.turn_to(fill)
         session.universe = universe
         events: list[Event] = []
-        self._trade(self._line_up(orders, session, events), session, events)
+        tickets: list[Ticket] = []
+        if self.book and not self._met_batch:
+            if self.venue.resting.supersede:
+                self._drop_waiting({order.symbol for _, order in orders}, account, events)
+            if not self._bar_worked:
+                self._line_up_waiting(session, events, tickets)
+        self._met_batch = True
+        for order_id, order in orders:
+            if order_id in self.book:
+                raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", hint="use a new id")
+            self._admit(order_id, order, session, events, tickets)
+        self._trade(tickets, session, events)
         return events
 
     def close_session(self, bars: SessionBars, account: Ledger, *, mark: Moment = "close") -> list[Event]:
@@ -149,7 +139,7 @@ class Exchange:
         return events
 
     def _session_of(self, bars: SessionBars, account: Ledger) -> Session:
-        """Return the running session, or begin one when these are the bars of another."""
+        """Return the running session, or begin one, under the policies of its era, for the bars of another."""
         last = self._session
         if last is not None and last.bars is bars and last.account is account:
             return last
@@ -158,7 +148,13 @@ class Exchange:
             if bars.symbols != self._symbols:
                 self._columns = {symbol: column for column, symbol in enumerate(bars.symbols)}
             self._symbols = bars.symbols
-        session = self._session = Session(self._fees_of(bars.session), bars, account, self._columns)
+        era = self.venue.era(bars.session)
+        if era is not None and era is not self._era:
+            self._era = era
+            self._buy_gates = self.venue.gates(buying=True, era=era)
+            self._sell_gates = self.venue.gates(buying=False, era=era)
+        fees = self.venue.fees if era is None else era.fees
+        session = self._session = Session(fees, bars, account, self._columns)
         if last is not None and last.bars.session == bars.session and last.account is account:
             # Another object for the same session: what was used up stays used up.
             session.delisted, session.used = last.delisted, last.used
@@ -166,43 +162,17 @@ class Exchange:
             self._start_book()
         return session
 
-    def _fees_of(self, day: str) -> Fees:
-        """Return the fees of a day, and turn to the policies of its era."""
-        era = self.venue.era(day)
-        if era is None:
-            return self.venue.fees
-        if era is not self._era:
-            self._era = era
-            self._buy_gates = self.venue.gates(buying=True, era=era)
-            self._sell_gates = self.venue.gates(buying=False, era=era)
-        return era.fees
-
     def _start_book(self) -> None:
         """Begin a session's work on the book: nothing superseded, no bar worked, no order tried in the auction."""
         self._met_batch = False
         self._bar_worked = False
         self._tried: set[str] = set()
 
-    def _line_up(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> list[Ticket]:
-        tickets: list[Ticket] = []
-        waiting = self.book.orders
-        if waiting and not self._met_batch:
-            if self.venue.resting.supersede:
-                self._drop_waiting({order.symbol for _, order in orders}, session.account, events)
-            if not self._bar_worked:
-                self._line_up_waiting(session, events, tickets)
-        self._met_batch = True
-        for order_id, order in orders:
-            if order_id in waiting:
-                raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", hint="use a new id")
-            self._admit(order_id, order, session, events, tickets)
-        return tickets
-
     def _line_up_waiting(
         self, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool = False
     ) -> None:
         """Line up what waits; an order that the opening auction has tried does not get a second try that day."""
-        for left in self.book:
+        for left in tuple(self.book.values()):  # orders come and go meanwhile
             if left.id not in self._tried:
                 self._admit_waiting(left, session, events, tickets, auction=auction)
         if auction:
@@ -218,10 +188,10 @@ class Exchange:
                 self._carry_out(ticket, session, events)
 
     def _drop_waiting(self, symbols: Collection[str], account: Ledger, events: list[Event]) -> None:
-        for waiting in self.book:
+        for waiting in tuple(self.book.values()):
             if waiting.order.symbol in symbols:
                 emit(Expired(waiting.id, waiting.order.symbol), account, events)
-                self.book.drop(waiting.id)
+                del self.book[waiting.id]
 
     def _admit(
         self, order_id: str, order: Order, session: Session, events: list[Event], tickets: list[Ticket]
@@ -352,19 +322,14 @@ class Exchange:
         used = session.used
         used[symbol] = used.get(symbol, 0.0) + quantity
         if ticket.resting:
-            self.book.drop(ticket.id)
-        if ticket.trims is not None:
-            self._report_trims(ticket, session, events)
-
-    def _report_trims(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
-        assert ticket.trims is not None
+            self.book.pop(ticket.id, None)
         rest = 0.0
-        for reason, asked, filled in ticket.trims:
+        for reason, asked, done in ticket.trims or ():
             if reason in WAITS and ticket.order.tif == "gtc":
-                rest += asked - filled
+                rest += asked - done
             else:
-                trimmed = Trimmed(ticket.id, ticket.symbol, ticket.signed(asked), ticket.signed(filled), reason)
-                emit(trimmed, session.account, events)
+                trimmed = Trimmed(ticket.id, symbol, ticket.signed(asked), ticket.signed(done), reason)
+                emit(trimmed, account, events)
         if rest > 0.0:
             self._rest(ticket, rest, session, events, traded=True)
 
@@ -374,7 +339,7 @@ class Exchange:
             if not ticket.resting:
                 self._rest(ticket, ticket.asked, session, events)
             return
-        self.book.drop(ticket.id)
+        self.book.pop(ticket.id, None)
         quantity = ticket.signed(ticket.asked) if ticket.asked > 0.0 else None
         emit(Rejected(ticket.id, ticket.symbol, *refusal, quantity), session.account, events)
 
@@ -383,7 +348,9 @@ class Exchange:
     ) -> None:
         """Put an order on the book. A stop that traded has become a market order; any other keeps its stop."""
         signed = ticket.signed(quantity)
-        self.book.rest(RestingOrder(ticket.id, ticket.order, signed, traded and ticket.order.kind == "stop"))
+        self.book.pop(ticket.id, None)  # one that was partly filled has lost its old place
+        stopped = traded and ticket.order.kind == "stop"
+        self.book[ticket.id] = RestingOrder(ticket.id, ticket.order, signed, stopped)
         emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
 
 

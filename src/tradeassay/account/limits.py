@@ -66,22 +66,17 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         if quantity % lot != 0.0:
             if is_multiple(quantity, lot):
                 ticket.quantity = floor_to(quantity, lot)
-            elif not self._sells_odd_rest(quantity, against, lot):
-                refusal = self._round(ticket, lot)
+            else:
+                # Below this it is no remainder but the rounding of a sum: 1 - 0.7 is not 0.3.
+                odd = against - floor_to(against, lot) if 0.0 < quantity <= against else 0.0
+                odd_rest = odd > WHOLE * lot and (quantity == odd or is_multiple(quantity - odd, lot))
+                refusal = None if odd_rest else self._round(ticket, lot)
                 if refusal is not None:
                     return refusal
         if self.min_value and ticket.quantity * ticket.reference * ticket.multiplier < self.min_value:
             value = ticket.quantity * ticket.reference * ticket.multiplier
             return Refusal("below_minimum", f"an order is worth at least {self.min_value:g}, this one {value:.4g}")
         return None
-
-    @staticmethod
-    def _sells_odd_rest(quantity: float, against: float, lot: float) -> bool:
-        if against <= 0.0 or quantity > against:
-            return False
-        odd = against - floor_to(against, lot)
-        # Below this it is no remainder but the rounding of a sum: 1 - 0.7 is not 0.3.
-        return odd > WHOLE * lot and (quantity == odd or is_multiple(quantity - odd, lot))
 
     def _round(self, ticket: Ticket, lot: float) -> Refusal | None:
         rounded = floor_to(ticket.quantity, lot)

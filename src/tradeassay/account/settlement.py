@@ -91,17 +91,14 @@ class Futures(msgspec.Struct, frozen=True, kw_only=True):
         return parse_day(session) >= parse_day(instrument.expiry) - timedelta(days=self.roll_days)
 
     def next_contract(self, instrument: Instrument, session: Session) -> int | None:
-        best: tuple[str, int] | None = None
+        later: list[tuple[str, int]] = []
         for column, other in enumerate(session.bars.instruments):
-            if other.root != instrument.root or other.root is None or other.expiry is None:
+            same_chain = other.root is not None and other.root == instrument.root
+            if not same_chain or other.expiry is None or instrument.expiry is None:
                 continue
-            if instrument.expiry is None or other.expiry <= instrument.expiry:
-                continue
-            if not session.has_price(column):
-                continue
-            if best is None or (other.expiry, column) < best:
-                best = (other.expiry, column)
-        return None if best is None else best[1]
+            if other.expiry > instrument.expiry and session.has_price(column):
+                later.append((other.expiry, column))
+        return min(later)[1] if later else None
 
 
 def is_over(instrument: Instrument, session: str) -> bool:
