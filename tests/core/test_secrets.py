@@ -210,6 +210,7 @@ def written(key: str) -> dict[str, str]:
         "lower-case percent": re.sub("%..", lambda code: code[0].lower(), percent),
         "a form": quote_plus(key),
         "JSON for HTML": for_html,
+        "JSON by .NET": re.sub('[<>&"+]|[^ -~]', lambda sign: f"\\u{ord(sign[0]):04X}", key.replace("\\", "\\\\")),
         "JSON in JSON": json.dumps(escaped)[1:-1],
         "JSON in JSON, slashes escaped": json.dumps(escaped.replace("/", "\\/"))[1:-1],
         "an address in base64": base64.b64encode(f"https://h/?key={percent}&a=1".encode()).decode(),

@@ -177,6 +177,8 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
         lambda sign: "\\/" if sign == "/" else escaped(sign),
         lambda sign: json.dumps(sign, ensure_ascii=False)[1:-1],
         lambda sign: f"\\u{ord(sign):04x}" if sign in "<>&'" else escaped(sign),  # as where it may stand in HTML
+        # .NET's writer escapes these, and all beyond ASCII, in capitals.
+        lambda sign: f"\\u{ord(sign):04X}" if sign in "<>&'+`\"" or sign > "~" else escaped(sign),
     )
     writers: tuple[Callable[[str], str], ...] = (
         str,
