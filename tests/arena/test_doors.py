@@ -467,6 +467,21 @@ def test_a_registration_counts_from_the_next_decision_on(store):
     assert asyncio.run(seat.address()) == ""
 
 
+def test_all_seats_of_a_round_look_once_who_is_registered(store, monkeypatch):
+    doors, looks = founded(store), []
+    doors.register("doors", "anna", now=NOW, address="https://agent.example")
+    look = doors.registered
+    monkeypatch.setattr(doors, "registered", lambda season: looks.append(season) or look(season))
+    watch = OfferWatch(doors)
+    seats = [SeatedAgent(SEASON, SEASON.entry(id), watch) for id in ("anna", "bert", "anna")]
+
+    async def run() -> list[str]:
+        return list(await asyncio.gather(*(seat.address() for seat in seats)))
+
+    assert asyncio.run(run()) == ["https://agent.example", "", "https://agent.example"]
+    assert looks == ["doors"]
+
+
 def test_players_are_made_from_a_season(store):
     doors = founded(store)
     doors.register("doors", "anna", now=NOW, address="https://agent.example")

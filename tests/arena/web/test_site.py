@@ -277,6 +277,8 @@ def test_a_filter_narrows_the_standings_and_keeps_the_baseline(web_store):
     for wrong in ({"assets": ("NO",)}, {"first": "soon"}, {"first": "2022-06-01", "last": "2022-05-01"}):
         with pytest.raises(UserError):
             ids(**wrong)
+    with pytest.raises(UserError, match="no asset 'NO0'"):  # of several the first one, in every process
+        ids(assets=tuple(f"NO{number}" for number in range(9)))
 
 
 def test_a_stalled_season_is_never_shown_as_live(web_store, site, tmp_path, monkeypatch):

@@ -27,10 +27,13 @@ class OfferWatch:
         self._doors, self._poll_s = doors, poll_s
         self._waited: dict[tuple[str, Place], asyncio.Future[AgentChoice]] = {}
         self._looking: asyncio.Task[None] | None = None
+
+        def registered(seasons: Sequence[str]) -> list[dict[str, RegisteredAgent]]:
+            found = {season: doors.registered(season) for season in dict.fromkeys(seasons)}
+            return [found[season] for season in seasons]
+
         # Who is registered for a season: one look for all who ask at once.
-        self.registered = Together[str, dict[str, RegisteredAgent]](
-            lambda seasons: [doors.registered(season) for season in seasons]
-        )
+        self.registered = Together(registered)
 
     async def wait(self, season: str, place: Place) -> AgentChoice:
         """Return the answer for a place as soon as it is there."""

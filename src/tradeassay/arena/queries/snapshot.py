@@ -278,9 +278,10 @@ def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -
             ("model", wanted.models, {entry.model for entry in everyone if entry.model}),
             ("asset", wanted.assets, {asset.symbol for asset in found.assets}),
         ):
-            for value in set(values or ()) - known:
-                hint = f"one of {', '.join(sorted(known)[:12])}"
-                raise UserError(f"no {what} '{value[:80]}' in this season", hint=hint)
+            for value in values or ():
+                if value not in known:
+                    hint = f"one of {', '.join(sorted(known)[:12])}"
+                    raise UserError(f"no {what} '{value[:80]}' in this season", hint=hint)
         first, last = (parse_day(day).isoformat() if day else None for day in (wanted.first, wanted.last))
         if first and last and last < first:
             raise UserError("the period ends before it begins", hint="swap its two days")
