@@ -38,6 +38,19 @@ def test_what_the_answerer_raises_ends_the_dialogue():
     assert log == ["closed"]
 
 
+def test_a_stop_iteration_of_the_answerer_is_not_taken_for_the_end():
+    with pytest.raises(StopIteration):
+        drive(adding([]), lambda ask: next(iter(())))
+
+
+def test_a_dialogue_without_questions_has_its_result_at_once():
+    def silent() -> Generator[str, int, str]:
+        yield from ()
+        return "done"
+
+    assert drive(silent(), lambda ask: 0) == "done"
+
+
 def test_a_host_may_give_control_back_between_question_and_answer():
     dialogue = adding([])
     assert advance(dialogue) == "one?"

@@ -38,6 +38,11 @@ def test_every_event_has_a_tag_of_its_own():
     assert all(kind.__struct_config__.frozen for kind in Event.__args__)
 
 
+def test_records_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Decision().reason = "later"  # type: ignore[misc]
+
+
 def test_a_measure_has_a_value_or_a_reason_never_both_or_neither():
     assert not_scored("no index").value is None
     with pytest.raises(ValueError, match="either a value or a reason"):

@@ -4,6 +4,7 @@ import base64
 import codecs
 import collections
 import io
+import itertools
 import json
 import logging
 import re
@@ -91,6 +92,25 @@ def test_split_over_two_messages_both_parts_go(known, cut):
     assert [one["text"] for one in json.loads(known.clean(spoken.encode()))] == [REMOVED, REMOVED]
 
 
+def test_several_keys_in_one_text_go_and_the_rest_stays(known):
+    known.add("Bearer a7Bq2Zx9Kd4Wm1Pv")  # an authorization is its token
+    text = f"{KEY} and a7Bq2Zx9Kd4Wm1Pv, {KEY}{KEY}"
+    assert known.clean(text.encode()).decode() == f"{REMOVED} and {REMOVED}, {REMOVED}"
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        base64.b64encode(bytes(range(256)) * 20),
+        "％２０２４年，Ａ股：<b>涨</b> &amp; %20%2F=3D &#8217;s \\u8d35\\u5dde ＣＰＩ, sha256 ".encode()
+        + b"ab12" * 16,
+        "".join(f"{one:08.3f} " for one in range(3000)).encode(),
+    ],
+)
+def test_honest_texts_that_look_alike_stay(known, honest):
+    assert known.clean(honest) is honest
+
+
 def test_what_is_outside_the_threat_is_known_to_stay(known):
     """Ciphers, other alphabets and keys torn into letters: docs/concepts/threats.md says so."""
     for hidden in (codecs.encode(KEY, "rot13"), base64.b85encode(KEY.encode()).decode(), " ".join(KEY), KEY[::-1]):
@@ -124,6 +144,32 @@ def test_words_short_values_paths_and_public_beginnings_stay():
     known.add_settings({"G_API_KEY": "super-secret-key-value"})
     assert known.clean(b"super-secret-key") == b"super-secret-key"
     assert known.clean(b"it is super-secret-key-value.") == f"it is {REMOVED}.".encode()
+
+
+@pytest.mark.parametrize("key", ["eyJhbGciOiJIUzI1NiJ9.ab1", "-----BEGIN KEY-----\nMII1", "sk-ant-api03-x1"])
+def test_a_key_that_hardly_goes_on_after_a_common_beginning_goes(key):
+    known = Secrets()
+    known.add(key)
+    assert known.clean(f"<{key}>".encode()).decode() == f"<{REMOVED}>"
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(("", "Ty6Ug", "Ty6UgRe3Ho8Nc5Xs"))])
+def test_keys_that_begin_alike_hide_nothing_of_each_other(order):
+    known, begins = Secrets(), "a7Bq2Zx9Kd4Wm1Pv"
+    for end in order:
+        known.add(begins + end)
+    longest = begins + max(order, key=len)
+    for start, end in itertools.combinations(range(len(longest) + 1), 2):
+        if end - start >= 12:
+            assert known.clean(f"<{longest[start:end]}>".encode()) == f"<{REMOVED}>".encode(), (start, end)
+
+
+def test_passwords_inside_addresses_are_secrets():
+    known = Secrets()
+    known.add_settings({"HTTPS_PROXY": "http://me:pr0xy%2Fpa55@proxy:80"})
+    known.add_address("postgresql://arena:hunter22@db/x")
+    for password in (b"pr0xy/pa55", b"pr0xy%2Fpa55", b"hunter22"):
+        assert known.clean(b"at " + password + b"!") == f"at {REMOVED}!".encode()
 
 
 def test_lookalikes_are_counted_and_kept(known):
@@ -284,7 +330,6 @@ def test_public_keys_and_folders_are_no_secrets():
         ("postgresql://u:it's1secret@h/db", "it's1secret"),
         ("postgresql+psycopg://u:p#ss/w0rd?9@h/db", "p#ss/w0rd?9"),
         ("https://h/feed#access_token=abc123def456", "abc123def456"),
-        ("http://me:pr0xy%2Fpa55@proxy:80", "pr0xy/pa55"),
         ("https://h:8080/x?mail=somebody1@example.org", None),
         ("http://a:80,http://b:81", None),
     ],

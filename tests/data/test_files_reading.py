@@ -138,6 +138,12 @@ def test_line_numbers_survive_comments_blank_and_broken_lines():
     assert [str(fault) for fault in table.faults] == ["f.csv:6: 1 columns instead of 2"]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters(delimiter):
+    table = read_csv(f"date{delimiter}close\r\n2024-01-02{delimiter}1\r\n".encode(), "f.csv")
+    assert list(table.columns) == ["date", "close"] and table.columns["close"].to_pylist() == ["1"]
+
+
 def test_encodings_and_packed_files(tmp_path):
     text = "日期,收盘\n20240102,1\n"
     for content in (text.encode(), text.encode("gb18030"), b"\xef\xbb\xbf" + text.encode()):

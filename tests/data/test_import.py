@@ -198,6 +198,12 @@ def test_only_named_faults_can_be_accepted(tmp_path):
     import_files(config, home=tmp_path, allow_faults=("gap without corporate action", "duplicate"))
 
 
+def test_descending_files_are_fine(tmp_path):
+    rows = HEAD + "\n".join(reversed(bars(US_DAYS).strip().split("\n"))) + "\n"
+    imported = read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows))))
+    assert imported.diagnose() == () and imported.panel.bars["close"][0, 0] == 100
+
+
 def test_crypto_days_are_guessed_from_their_weekends(tmp_path):
     days = [f"2024-01-{day:02d}" for day in range(1, 15)]
     panel = read_files(FilesConfig(path=str(write(tmp_path / "x", BTC=HEAD + bars(days))))).panel
@@ -295,6 +301,12 @@ def test_a_file_named_after_a_day_is_not_a_symbol(tmp_path, name):
         read_files(FilesConfig(path=str(tmp_path)))
 
 
+def test_a_column_of_days_is_not_a_column_of_symbols(tmp_path):
+    (tmp_path / "a.csv").write_text("code,day,close\n2024-01-02,2024-01-02,1\n")
+    with pytest.raises(UserError, match="holds the date '2024-01-02'"):
+        read_files(FilesConfig(path=str(tmp_path)))
+
+
 def test_infinite_numbers_are_named(tmp_path):
     rows = "2024-01-02,1,1,1,1,inf\n2024-01-03,1,1,1,1,5\n2024-01-04,1,1,1,Infinity,1e999\n"
     (tmp_path / "AAA.csv").write_text("date,open,high,low,close,volume\n" + rows)
@@ -353,6 +365,12 @@ def test_what_could_be_misread_is_named(tmp_path, rows, check, reason):
     found = [fault for fault in read_files(FilesConfig(path=str(tmp_path))).diagnose() if fault.check == check]
     assert len(found) == 1
     assert reason in found[0].reason
+
+
+def test_commas_group_thousands(tmp_path):
+    (tmp_path / "AAA.csv").write_text('date,close,volume\n2024-01-02,"1,234.5","1,234,567"\n')
+    panel = read_files(FilesConfig(path=str(tmp_path))).panel
+    assert (panel.bars["close"][0, 0], panel.bars["volume"][0, 0]) == (1234.5, 1234567.0)
 
 
 def test_an_empty_date_in_parquet_is_named(tmp_path):

@@ -96,6 +96,25 @@ def test_waits_depend_on_the_place_alone(failed, step, index):
     assert wait is not None and 0.0 < wait <= policy.longest_s
 
 
+def test_connections_are_shared():
+    under_way, most = [], []
+
+    class Slow(Listed):
+        async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
+            under_way.append(place)
+            most.append(len(under_way))
+            await asyncio.sleep(0)
+            under_way.remove(place)
+            return await super().attempt(request, place)
+
+    async def main() -> None:
+        model = AskingModel(Slow(*[GOOD] * 40), connections=3, retry=RetryPolicy())
+        await asyncio.gather(*(model.ask(PLAIN, place(at)) for at in range(40)))
+
+    asyncio.run(main())
+    assert max(most) == 3
+
+
 def test_without_a_connection_nothing_is_asked():
     with pytest.raises(UserError):
         AskingModel(Listed(), connections=0, retry=RetryPolicy())

@@ -131,6 +131,23 @@ async def test_a_provider_is_paid_by_what_it_used():
     assert costly.costs == [0.0]
 
 
+async def test_many_concurrent_calls_stay_under_the_cap():
+    worst = PRICE.worst_usd(most_request(PLAIN), 100)
+
+    class Slow(Costly):
+        async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            return await super().attempt(request, place)
+
+    budget = Budget(worst * 5)
+    paid = BudgetedProvider(Slow([worst * 0.9] * 100), ModelParams(max_tokens=100), budget, PRICE)
+    attempts = await asyncio.gather(*(paid.attempt(PLAIN, place(at)) for at in range(50)))
+    # 0.9 each: after four answers 1.4 are left, which pays for one more; then 0.5 are too little.
+    assert sum(attempt.reply.error is None for attempt in attempts) == 5
+    assert budget.spent_usd <= worst * 5
+
+
 async def test_a_bug_settles_too():
     budget = Budget(1.0)
     with pytest.raises(IndexError):

@@ -192,6 +192,24 @@ def test_a_busy_machine_that_ends_a_program_contradicts_nobody(failure, tmp_path
     )
 
 
+@pytest.mark.parametrize("content", [b"{", b'{"kind": "code"}', b'{"format": 1}'])
+def test_a_folder_that_is_no_such_run(tmp_path, content):
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(RunError):
+        CodeRun.load(tmp_path)
+    with pytest.raises(RunError, match="does not hold a run"):
+        CodeRun.load(tmp_path / "nowhere")
+
+
+def test_an_unknown_item_and_a_damaged_outcome(tmp_path):
+    run = run_spec(ToySpec(tasks=1), tmp_path / "r")
+    with pytest.raises(RunError, match="did you mean tiny-lines__t0"):
+        run.outcome("tiny-lines__t9")
+    (tmp_path / "r/episodes/tiny-lines__t0/outcome.json").write_text("{")
+    with pytest.raises(RunError, match="is damaged"):
+        run.outcome("tiny-lines__t0")
+
+
 def test_a_journal_of_other_answers_is_refused(tmp_path):
     run_spec(ToySpec(tasks=1), tmp_path / "r")
     folder = tmp_path / "r/episodes/tiny-lines__t0"

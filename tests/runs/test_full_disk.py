@@ -11,6 +11,7 @@ from tradeassay import cli
 from tradeassay.core.files import naming, write_atomic
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
+from tradeassay.report.shell import write_page
 from tradeassay.runs import AgentSpec, resume, run
 
 
@@ -67,6 +68,13 @@ def whole(home, tmp_path_factory):
 @pytest.mark.parametrize("most", [0, 1_000, 9_000])
 def test_a_run_on_a_full_disk_goes_on_when_there_is_room(home, tmp_path, whole, most):
     assert fails_then_goes_on(home, tmp_path / "r", most, world.same_bytes(whole.folder)) != "whole"
+
+
+def test_a_page_is_whole_or_the_old_one(tmp_path):
+    path = write_page(tmp_path / "report.html", "old")
+    assert limited(1_000, lambda: write_page(path, "x" * 5_000)) == f"EFBIG {path}"
+    assert path.read_text() == "old"
+    assert leftovers(tmp_path) == []
 
 
 @pytest.mark.parametrize("most", [0, 500, 5_000])

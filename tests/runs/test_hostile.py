@@ -66,6 +66,20 @@ def test_a_number_without_end_in_a_name_that_no_record_knows(copy, home, name):
     assert "it holds a value that cannot be read" in str(found.violations)
 
 
+def test_a_folder_where_the_manifest_belongs(copy):
+    (copy / "manifest.json").unlink()
+    (copy / "manifest.json").mkdir()
+    with pytest.raises(RunError, match=r"manifest\.json is missing"):
+        verify(copy)
+
+
+def test_thousands_of_strange_files_are_one_note(copy, home):
+    for number in range(300):
+        (copy / MODEL / f"s{number:04d}").touch()
+    found = verify(copy, home=home, workers=1)
+    assert found.exit_code == 0 and any("s0000 and 299 more" in note for note in found.notes)
+
+
 def test_an_agent_that_bears_the_name_of_another(home, tmp_path):
     agents = (AgentSpec(name="cash", label="momentum-12-1"), AgentSpec(name="random", label="gpt-9"))
     spec = msgspec.structs.replace(SPEC, agents=agents)

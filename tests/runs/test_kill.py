@@ -108,6 +108,20 @@ def test_ctrl_c_before_anything_is_played(home, tmp_path):
         run(runs_child.spec(), tmp_path / "r", executor="inline", home=home, progress=interrupt)
 
 
+@pytest.mark.slow
+def test_a_listener_that_breaks_is_no_failure_of_an_episode(whole, home, tmp_path):
+    def broken(event):
+        if isinstance(event, Advanced):
+            raise ValueError("the listener is broken")
+
+    for workers in (1, 2):
+        with pytest.raises(ValueError, match="the listener is broken"):
+            run(runs_child.spec(), tmp_path / "r", workers=workers, home=home, progress=broken)
+    assert not Run.load(tmp_path / "r").failed
+    resume(tmp_path / "r", executor="inline", home=home)
+    assert world.same_bytes(tmp_path / "r") == whole
+
+
 def test_ctrl_c_in_the_callers_process(whole, home, tmp_path):
     sessions = 0
 

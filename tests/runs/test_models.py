@@ -95,6 +95,12 @@ def test_a_replay_gives_the_same_bytes_without_asking(played, home, tmp_path, co
     assert dialogue == RunFolder(played.folder).dialogue(KEY).read_bytes()
 
 
+def test_a_replay_from_answers_laid_into_an_empty_folder(played, home, tmp_path):
+    shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
+    again = run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
+    assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
+
+
 def test_a_replay_of_other_questions_fails_closed(played, home, tmp_path):
     changed = msgspec.structs.replace(played.spec, protocol={"mask": "bright"})
     with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
@@ -263,6 +269,14 @@ def test_unknown_prices_are_not_zero():
     assert spent.words() == "1 call, 15 tokens, price unknown"
     mixed = spent.plus(Usage(input_tokens=1, usd=0.5))
     assert mixed.words() == "2 calls, 16 tokens, $0.50 and 1 call of unknown price"
+
+
+def test_progress_says_who_asks_what(home, tmp_path):
+    events = []
+    run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, progress=events.append)
+    asked = [event for event in events if isinstance(event, AskStarted)]
+    assert (asked[0].agent, asked[0].session, asked[0].purpose) == ("tiny-good", "2024-01-15", "look")
+    assert sum(isinstance(event, Answered) for event in events) == len(asked) == 100
 
 
 def test_a_listener_that_breaks_is_no_failure_of_an_episode(home, tmp_path):

@@ -16,7 +16,7 @@ from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.code.extraction import extract
 from tradeassay.code.running import open_code_executor
-from tradeassay.core.dialogue import AskModel
+from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted import coders
@@ -236,6 +236,14 @@ def ask(name, framework="backtrader", attempt=1):
     request = next(play(load_task(TASK), settings))
     assert isinstance(request, AskModel)
     return scripted_models.get(name)().answer(msgspec.structs.replace(request, attempt=attempt)).text
+
+
+@pytest.mark.parametrize("name", ["coder-sma", "coder-gold", "coder-mends", "coder-silent", "coder-cheat", "away"])
+def test_strange_questions_break_nobody(name):
+    for text in ("", "Hello.", '```json\n{"kind": "quantcode.task"}\n```', '```json\n{"kind": "other"}\n```'):
+        request = AskModel(purpose="any", messages=(Message(role="user", text=text),))
+        model = scripted_models.get(name)()
+        assert model.answer(request) == model.answer(request)
 
 
 def test_the_mending_one_gets_better_and_the_silent_one_loops():

@@ -94,6 +94,9 @@ def test_no_stale_scores_while_an_episode_is_played_again(home, tmp_path):
         if isinstance(event, PhaseStarted) and event.phase == "score":
             raise KeyboardInterrupt
 
+    played = []  # what failed is played again only when that is asked for
+    resume(done.folder, executor="inline", home=home, progress=played.append)
+    assert not [event for event in played if isinstance(event, Finished) and event.key in done.failed]
     with pytest.raises(KeyboardInterrupt):
         resume(done.folder, executor="inline", home=home, retry_failed=True, progress=stop)
     assert not (done.folder / "scores.json").exists()
@@ -306,6 +309,13 @@ def test_changed_code_beside_a_users_agent_is_refused(home, tmp_path, monkeypatc
     assert resume(done.folder, executor="inline", home=home).complete
     (package / "picks.py").write_text("SYMBOLS = 2\n")
     refused(done.folder, home, "the code of agent 'test-many-files' has changed")
+
+
+def test_two_processes_cannot_write_one_run(unfinished, home):
+    from tradeassay.runs.store.folder import RunLock
+
+    with RunLock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
+        resume(unfinished, executor="inline", home=home)
 
 
 def test_which_versions_matter():

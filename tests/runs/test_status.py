@@ -184,6 +184,7 @@ with RunLock(Path(sys.argv[1])):
 
 def test_a_second_process_is_told_who_holds_it_and_a_dead_holder_does_not_count(tmp_path):
     path = tmp_path / ".lock"
+    path.write_text("garbage is no obstacle")
     with subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline().strip() == "held"
         with (

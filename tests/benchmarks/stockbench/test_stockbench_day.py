@@ -94,6 +94,14 @@ def test_the_answer_may_stand_in_a_fence_or_in_prose(three):
         assert kinds(decision) == [] and decision.orders[0].amount == 100.0
 
 
+def test_an_empty_purse_ends_the_day_at_once(three):
+    spent = ModelReply(error="the budget is spent", error_kind="over_budget", stop="error")
+    decision, asked = one_day(three, spent)
+    assert decision.status == "failed" and kinds(decision) == ["over_budget"] and len(asked) == 1
+    decision, _ = one_day(three, ModelReply(error="gone", stop="error"), pick(), decide())
+    assert kinds(decision) == ["unreachable"] and decision.status == "ok"
+
+
 def test_a_model_with_a_smaller_context_is_shown_less(three):
     full = ModelReply(error="too long", error_kind="context", stop="error")
     decision, asked = one_day(three, pick("A"), "fine", full, decide())

@@ -20,7 +20,13 @@ from tradeassay.data.connectors.yfinance import VendorSplit, factor_after, not_a
 @pytest.mark.parametrize(
     ("text", "symbol", "board"),
     [
+        *((text, "600000.SH", Board.MAIN) for text in "600000 600000.SH sh.600000 SH600000 600000.XSHG".split()),
         ("600000.sh ", "600000.SH", Board.MAIN),
+        ("000001", "000001.SZ", Board.MAIN),
+        ("300750", "300750.SZ", Board.CHINEXT),
+        ("688981", "688981.SH", Board.STAR),
+        ("430047", "430047.BJ", Board.BSE),
+        ("920001", "920001.BJ", Board.BSE),
         ("832000", "832000.BJ", Board.BSE),
         ("000300.XSHE", "000300.SZ", Board.MAIN),
     ],

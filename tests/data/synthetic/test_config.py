@@ -91,6 +91,12 @@ def test_streams_are_repeatable_and_independent():
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.03
 
 
+def test_first_numbers_never_change():
+    draws = Draws(7, "golden")
+    assert draws.below(1000, 5).tolist() == [341, 476, 600, 96, 297]
+    assert draws.normal(3).tolist() == [-0.6336784362792969, -0.7447280883789062, -0.00713348388671875]
+
+
 def test_the_normal_table_is_the_quantile_function():
     table = _normal_table()
     places = [0, 1, 100, 9_999, 32_767, 32_768, 60_000, 65_535]
