@@ -417,7 +417,7 @@ def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tel
     asked = ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "scripted/tiny-silent"]
     said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
     assert "named no stock and no day in 4 answers: it holds no JSON object" in said
-    assert "answers are not kept: with --cassettes" in said
+    assert "answers are not kept: with --cassettes FOLDER nothing is asked twice" in said
     assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(PROGRAMS))
     (tmp_path / "file").write_text("")
     said = tell([*asked, "--answers", str(tmp_path / "file" / "answers.jsonl")], 2).err

@@ -13,6 +13,7 @@ import traceback
 from urllib.parse import quote, quote_plus
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from rich.console import Console
@@ -347,6 +348,9 @@ def test_trees_and_errors_of_other_shapes_are_cleaned(known):
     for error in (OSError(2, f"no {KEY}", f"/x/{KEY}"), ExceptionGroup("two", [ValueError(KEY)])):
         secrets.scrub(error)
         assert KEY not in "".join(traceback.format_exception(error))
+    odd = ValueError(f"no {KEY}", np.arange(3))  # what cannot be compared stays as it is
+    secrets.scrub(odd)
+    assert odd.args == (f"no {REMOVED}", odd.args[1])
 
 
 def test_a_narrow_column_does_not_fold_a_key_into_view(known):

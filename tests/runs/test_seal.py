@@ -212,6 +212,8 @@ def test_a_signature_is_checked_by_ssh_keygen(small, tmp_path):
         assert "it is not known here whose that is" in sealed.signature
     with open_seal(tmp_path / "r.seal", signers=Signers(signers)) as (_, sealed):
         assert sealed.signature.startswith("signed by me@lab")
+    with pytest.raises(RunError), open_seal(tmp_path / "r.seal", signers=Signers(signers, "")):
+        pass  # an empty name is nobody's
     seal_run(small.folder, tmp_path / "o.seal", key=tmp_path / "other")
     with pytest.raises(RunError, match="ssh-keygen"), open_seal(tmp_path / "o.seal", signers=Signers(signers)):
         pass

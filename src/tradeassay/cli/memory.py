@@ -245,7 +245,7 @@ def probe(
     )
     asking = Asking(**how)
     if not (how["replay"] or how["cassettes"]) and "/" in (attackers if against is None else against):
-        say("answers are not kept: with --cassettes opt.FOLDER nothing is asked twice")
+        say("answers are not kept: with --cassettes FOLDER nothing is asked twice")
     if against is not None:
         given = click.get_current_context().get_parameter_source
         for name, flag in (("hardenings", "--hardening"), ("attackers", "--attackers"), ("answers", "--answers")):

@@ -392,7 +392,8 @@ def _programs(wanted: _Wanted) -> Iterator[tuple[str, Any, Path | None]]:
             spec = msgspec.structs.replace(spec, strategies=spec.chosen[: wanted.sample])
         elif wanted.sample is not None:
             spec = msgspec.structs.replace(spec, sample=wanted.sample)
-        ways.setdefault(tuple(getattr(spec, "settings", ())), spec)
+        way = tuple(getattr(spec, "settings", ()))
+        ways[way] = ways.pop(way, spec)
         yield name, spec, opened.folder
     if not wanted.models:
         return

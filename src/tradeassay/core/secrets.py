@@ -267,7 +267,7 @@ def without_secrets(value: T) -> T:
         made = {without_secrets(key): without_secrets(inner) for key, inner in value.items()}
     elif isinstance(value, list | tuple):
         made = getattr(type(value), "_make", type(value))(map(without_secrets, value))  # a named tuple has a maker
-    return value if made == value else made
+    return value if made is value or made == value else made  # what else an exception carries may not compare
 
 
 def clean_foreign(words: Words) -> Words:

@@ -192,7 +192,9 @@ def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path
             words = f"signed with the key {known[0] if known else '?'}; it is not known here whose that is"
         elif signature is not None and signers is not None:
             allowed = str(signers.file)
-            who = signers.name or ssh_keygen("find-principals", "-f", allowed, "-s", proof).split("\n")[0].strip()
+            who = signers.name
+            if who is None:  # an empty name is nobody's, not anybody's
+                who = ssh_keygen("find-principals", "-f", allowed, "-s", proof).split("\n")[0].strip()
             ssh_keygen("verify", "-f", allowed, "-I", who, "-n", NAMESPACE, "-s", proof, given=text)
             words = f"signed by {who}, according to {allowed}"
         if head.kind == "run":
