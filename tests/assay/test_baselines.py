@@ -256,6 +256,12 @@ def test_windows_are_read():
             parse_span(wrong)
 
 
+@pytest.mark.parametrize(("given", "taken"), [(None, "IDX"), ("all", "all"), ("", "")])
+def test_a_universe_that_is_given_is_never_replaced(planted, given, taken):
+    spec = msgspec.structs.replace(planted.spec, universe=given)
+    assert training.Workshop(spec).universe == taken
+
+
 def test_a_window_without_factors_is_refused(planted):
     with pytest.raises(UserError, match="gives samples"):
         make_samples(planted.snapshot, "IDX", range(3, 12), window=5, horizon=2)

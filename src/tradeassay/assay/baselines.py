@@ -221,7 +221,7 @@ class Workshop:
         self.home = home
         self._say = listen or (lambda _: None)
         self.snapshot = load_dataset(spec.dataset, home)
-        self.universe = spec.universe or "IDX"
+        self.universe = "IDX" if spec.universe is None else spec.universe
         if spec.universe is None:
             try:
                 self.snapshot.at(len(self.snapshot.sessions) - 1, "pre_open").members("IDX")
