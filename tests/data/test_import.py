@@ -87,6 +87,14 @@ def test_rows_without_trade_are_suspensions(tmp_path):
     assert np.isnan(panel.bars["close"][1, column])
 
 
+def test_a_status_column_suspends_on_any_calendar(tmp_path):
+    rows = "date,open,high,low,close,volume,tradestatus\n"
+    rows += "2024-01-02,9,9,9,9,100,1\n2024-01-03,9,9,9,9,0,0\n2024-01-04,9,9,9,9,100,1\n"
+    panel = read_files(FilesConfig(path=str(write(tmp_path / "us", AAA=rows)), calendar="XNYS")).panel
+    assert panel.suspended[:, 0].tolist() == [False, True, False]
+    assert all(np.isnan(values[:, 0]).tolist() == [False, True, False] for values in panel.bars.values())
+
+
 def test_headerless_files_with_given_columns(tmp_path):
     rows = "20240102,0,1.0,2.0,0.5,1.5,100\n20240103,0,1.5,2.5,1.0,2.0,100\n"
     header = ("date", "ignore", "open", "high", "low", "close", "volume")

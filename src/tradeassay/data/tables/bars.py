@@ -464,8 +464,9 @@ def complete(
                 f"{int(suspended.sum())} suspensions: {int(hole.sum())} sessions without a row between a name's "
                 f"first and last bar, {int((suspended & ~hole).sum())} rows without trade"
             )
-            for field in FIELDS:
-                values[field] = np.where(suspended, np.nan, values[field])
+    if suspended.any():
+        for field in FIELDS:
+            values[field] = np.where(suspended, np.nan, values[field])
     return BarGrid(grid.sessions, grid.symbols, values, suspended, grid.origin), notes
 
 
