@@ -28,6 +28,7 @@ from tradeassay.sandbox import (
     SandboxRefused,
     open_executor,
 )
+from tradeassay.sandbox.sandbox import ZygoteProcess
 
 BARE = SandboxConfig(preload=())
 GOOD = Job(source="def run(columns):\n    return {'a': columns['x']}", columns={"x": [1.0]}, pass_as="columns")
@@ -139,6 +140,20 @@ def test_closing_ends_a_running_child(machine, namespaces):
     assert seen
     assert len(pids) > base
     assert all(gone(pid) for pid in pids)
+
+
+def test_a_closed_sandbox_says_so_and_a_lost_zygote_is_replaced(machine):
+    sandbox = Sandbox(BARE)
+    first = zygote(sandbox)
+    whole = family(first)
+    os.kill(first, signal.SIGKILL)
+    assert all(gone(pid) for pid in whole)
+    nothing = Job(source="def run(c):\n    return {'n': [len(c)]}", pass_as="columns")
+    assert sandbox.run(nothing).need()["n"].tolist() == [0] and zygote(sandbox) != first
+    sandbox.close()
+    sandbox.close()
+    with pytest.raises(SandboxError, match="closed"):
+        sandbox.run(GOOD)
 
 
 def test_a_forgotten_sandbox_is_closed(machine):
@@ -258,6 +273,20 @@ def test_modules_that_are_not_installed_are_named(machine):
         assert sandbox.absent == ("not_a_module_at_all",)
         assert "math" in sandbox.modules
         assert "socket" not in sandbox.modules
+
+
+@pytest.mark.slow
+def test_a_second_zygote_finds_the_list_of_fonts(machine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRADEASSAY_HOME", "home")
+    written = []
+    for _ in range(2):
+        ZygoteProcess(SandboxConfig(preload=("matplotlib.font_manager",))).close()
+        (found,) = (tmp_path / "home" / "matplotlib").glob("fontlist*.json")
+        written.append(found.stat().st_mtime_ns)
+    assert written[0] == written[1]
+    (tmp_path / "home" / "matplotlib").chmod(0o500)
+    ZygoteProcess(SandboxConfig(preload=("matplotlib.font_manager",))).close()
 
 
 def test_a_harness_that_does_not_import_stops_the_start(machine):

@@ -602,10 +602,10 @@ def _decide(
             return not_scored(f"{behaviour.reason}; {stages['language'].reason}"), "language"
     if decides != "both":
         return stages[decides], decides
-    against = "; ".join(part.reason for part in stages.values() if part.failed)
-    silent = "; ".join(part.reason for part in stages.values() if part.status == "not_scored")
-    found = failed(against, "does_not_match") if against else not_scored(silent) if silent else PASSED
-    return found, "both"
+    if against := [part.reason for part in stages.values() if part.failed]:
+        return failed("; ".join(against), "does_not_match"), "both"
+    silent = [part.reason for part in stages.values() if part.status == "not_scored"]
+    return (not_scored("; ".join(silent)) if silent else PASSED), "both"
 
 
 def _tricks(runs: list[Backtest]) -> tuple[Trick, ...]:

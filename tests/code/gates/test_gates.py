@@ -24,12 +24,14 @@ from tradeassay.code.lookahead.grow import LeakConfig
 from tradeassay.code.semantics.interpreter import read_semantics
 from tradeassay.code.submission import (
     AuditLog,
+    BadLog,
     StrategySpec,
     Submission,
     SubmissionRun,
     TradeLog,
     decisions_of,
     read_submission,
+    read_trades,
     write_submission,
 )
 from tradeassay.core.errors import UserError
@@ -239,6 +241,11 @@ def test_the_audit_follows_trades_and_finds_false_claims():
     assert judged(nothing, audit_log()).measures["completeness"] is None
     unsaid = trades(pnl=np.full(2, np.nan), equity=np.full(2, np.nan))
     assert judged(unsaid, audit_log()).passed, "P&L and equity in the trade log may be left out"
+
+
+def test_logs_that_are_none_are_refused():
+    with pytest.raises(BadLog, match="without its columns"):
+        read_trades({}, np.array([], "M8[ns]"), ("X",))
 
 
 def test_junit_and_sarif():

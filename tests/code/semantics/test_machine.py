@@ -74,6 +74,13 @@ def test_the_stop_comes_before_the_exit_and_remembers_its_entry():
     assert found.signal.tolist() == [2, 0]
 
 
+def test_parameters_can_be_replaced_and_nothing_fires_while_an_indicator_is_undefined():
+    close = [10, 10, 11, 12, 13, 14]
+    assert interpret(cross(), bars(close), days(6)).row.tolist() == [2]
+    assert interpret(cross(), bars(close), days(6), parameters={"slow": 5}).row.tolist() == [4]
+    assert len(interpret(cross(), bars([1.0, 2.0]), days(2))) == 0
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(1, 100), min_size=8, max_size=40), st.integers(4, 39))
 def test_the_machine_never_looks_ahead(close, cut):

@@ -1,5 +1,6 @@
 """Fed from outside: the child has no bar before its turn."""
 
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -124,6 +125,14 @@ def test_bad_code_is_a_failure_with_what_was_decided_before(fed):
     assert nothing.failure is not None and "no class Strategy" in nothing.failure.text
     for last in ("os.write(8, b'\\x03\\0\\0\\0abc')", "os._exit(0)"):  # garbage, and an end without a word
         assert run(fed, f"{head}        {last}\n").failure is not None
+
+
+def test_nothing_is_left_behind(fed):
+    run(fed, CROSS)
+    before = len(os.listdir("/proc/self/fd"))
+    for source in (CROSS, "x = 1", "def broken("):
+        run(fed, source)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_what_cannot_be_fed(fed):
