@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +11,6 @@ from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, print_rows, say, say_broken
 from tradeassay.core.errors import UserError
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()

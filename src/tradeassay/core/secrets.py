@@ -128,9 +128,8 @@ class Secrets:
                     first, last = min(first, start), max(last, end)
             if not last:
                 continue
-            at = max(
-                at, last - 2 * sizes[-1]
-            )  # of a key that goes on behind this one, a piece begins there or later
+            # Of a key that goes on behind this one, a piece begins there or later.
+            at = max(at, last - 2 * sizes[-1])
             # A backslash goes or stays with what it escapes, so that JSON stays JSON.
             head = data[done:first]
             head = head[: len(head) - _begins_escape(head)]
