@@ -6,13 +6,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pytest
 
 from tradeassay.core.time import DAY, MINUTE, parse_iso
 from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.datasets import diagnose
-from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel
+from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel, grouped
 from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts
 
 
@@ -151,25 +150,20 @@ CASES: list[tuple[str, str, str, Callable[[Panel], Panel]]] = [
 def test_a_healthy_panel_has_no_faults():
     assert diagnose_panel(real_panel()) == ()
     assert diagnose_panel(with_minutes(real_panel())) == ()
-
-
-@pytest.mark.parametrize(("check", "severity", "reason", "plant"), CASES)
-def test_a_planted_fault_is_found(check, severity, reason, plant):
-    faults = diagnose_panel(plant(real_panel()))
-    found = [f for f in faults if f.check == check and f.severity == severity and reason in f.reason]
-    assert found, [str(fault) for fault in faults]
-    assert all(fault.file.startswith("real/") for fault in faults)
-
-
-def test_a_split_explains_a_gap():
     split = action("split", "2024-01-09", 2.0)
-    assert diagnose_panel(replace(jump(real_panel(), 0.5), actions=(split,))) == ()
+    assert diagnose_panel(replace(jump(real_panel(), 0.5), actions=(split,))) == (), "a split explains a gap"
+    crash = changed(changed(real_panel(), "low", 12, 0, 20.0), "close", 12, 0, 21.0)
+    assert diagnose_panel(crash) == (), "a crash within the day is no gap"
 
 
-def test_a_crash_within_the_day_is_no_gap():
-    panel = real_panel()
-    crash = changed(changed(panel, "low", 12, 0, 20.0), "close", 12, 0, 21.0)
-    assert diagnose_panel(crash) == ()
+def test_planted_faults_are_found():
+    for check, severity, reason, plant in CASES:
+        faults = diagnose_panel(plant(real_panel()))
+        assert any(f.check == check and f.severity == severity and reason in f.reason for f in faults), (
+            check,
+            faults,
+        )
+        assert all(fault.file.startswith("real/") for fault in faults)
 
 
 def test_synthetic_panels_have_their_own_calendar_and_mean_their_moves():
@@ -204,8 +198,13 @@ def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot):
     assert fault.check == "altered snapshot" and "news.arrow" in fault.reason
 
 
-def test_faults_are_summed_up_in_one_line():
+def test_faults_are_counted_and_the_first_few_shown():
     faults = [DataFault(check="duplicate", file="a.csv", row=i, reason="again") for i in range(5)]
     assert describe(faults) == "5 duplicate: a.csv:0: again; a.csv:1: again; a.csv:2: again; and 2 more"
     many = accept(DataFault(check="x", file="a", row=None, reason="r") for _ in range(3000))
     assert many.counts == {"x": 3000} and len(many.listed) == 1000
+    faults = [DataFault(check="high below low", file=f"f{n % 3}", row=n, reason="r") for n in range(1, 1658)]
+    lines = grouped(faults)
+    assert lines[0] == "error: high below low: 1,657 rows in 3 files"
+    assert lines[1:] == ["  f1:1: r", "  f2:2: r", "  f0:3: r", "  and 1,654 more (--all shows them)"]
+    assert len(grouped(faults, limit=None)) == 1658

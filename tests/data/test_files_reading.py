@@ -16,36 +16,21 @@ from tradeassay.data.tables.cells import read_csv, read_stamps, read_table, stem
 from tradeassay.data.tables.columns import guess_columns, parse_columns
 
 
-@pytest.mark.parametrize(
-    ("names", "roles"),
-    [
-        (
-            "Date,Open,High,Low,Close,Adj Close,Volume",
-            {"date": "Date", "open": "Open", "close": "Close", "adj_close": "Adj Close", "volume": "Volume"},
-        ),
-        (
-            "ts_code,trade_date,open,high,low,close,vol,amount",
-            {"symbol": "ts_code", "date": "trade_date", "volume": "vol", "amount": "amount"},
-        ),
-        (
-            "日期,股票代码,开盘,收盘,最高,最低,成交量,成交额",
-            {"date": "日期", "symbol": "股票代码", "open": "开盘", "close": "收盘", "amount": "成交额"},
-        ),
-        ("timestamp,o,h,l,c,v", {"date": "timestamp", "open": "o", "high": "h", "low": "l", "close": "c"}),
-        ("date,time,open,high,low,close", {"date": "date", "time": "time"}),
-        ("<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>", {"date": "<DATE>", "time": "<TIME>", "close": "<CLOSE>"}),
-        ("time,close", {"date": "time", "close": "close"}),
-        ("Date,Adj Close", {"date": "Date", "close": "Adj Close"}),
-        ("symbol,date,open,high,low,close,volume,amount", {"symbol": "symbol", "amount": "amount"}),
-        ("open_time,close,quote_volume", {"date": "open_time", "amount": "quote_volume"}),
-    ],
-)
-def test_column_names_are_guessed(names, roles):
-    found = guess_columns(names.split(","), "f.csv").roles
-    assert {role: found.get(role) for role in roles} == roles
-
-
-def test_the_guess_is_shown_and_can_be_overruled():
+def test_column_names_are_guessed():
+    for names, roles in {
+        "Date,Open,High,Low,Close,Adj Close,Volume": "date,open,high,low,close,adj_close,volume",
+        "ts_code,trade_date,open,high,low,close,vol,amount": "symbol,date,open,high,low,close,volume,amount",
+        "日期,股票代码,开盘,收盘,最高,最低,成交量,成交额": "date,symbol,open,close,high,low,volume,amount",
+        "timestamp,o,h,l,c,v": "date,open,high,low,close,volume",
+        "date,time,open,high,low,close": "date,time,open,high,low,close",
+        "<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>": "date,time,open,high,low,close",
+        "time,close": "date,close",
+        "Date,Adj Close": "date,close",
+        "symbol,date,open,high,low,close,volume,amount": "symbol,date,open,high,low,close,volume,amount",
+        "open_time,close,quote_volume": "date,close,amount",
+    }.items():
+        expected = dict(zip(roles.split(","), names.split(","), strict=True))
+        assert guess_columns(names.split(","), "f.csv").roles == expected
     columns = guess_columns(["date", "last", "close", "note"], "f.csv", {"close": "last"})
     assert str(columns) == "date=date, close=last; unused: close, note"
 
@@ -74,41 +59,39 @@ def test_the_columns_option():
             parse_columns(wrong)
 
 
-@pytest.mark.parametrize(
-    ("cells", "expected", "spelling"),
-    [
-        (["2024-01-02", "2024-12-31"], ["2024-01-02", "2024-12-31"], "ISO"),
-        (["20240102"], ["2024-01-02"], "digits"),
-        (["20240102.0"], ["2024-01-02"], "digits"),
-        (["1704153600"], ["2024-01-02"], "digits"),
-        (["1704153600000"], ["2024-01-02"], "digits"),
-        (["1/4/1999", "12/31/2018"], ["1999-01-04", "2018-12-31"], "month/day/year"),
-        (["4/1/1999", "31/12/2018"], ["1999-01-04", "2018-12-31"], "day/month/year"),
-        (["31.12.2018"], ["2018-12-31"], "day/month/year"),
-        (["2018/1/4"], ["2018-01-04"], "year-month-day"),
-        (["2018年1月4日"], ["2018-01-04"], "year-month-day"),
-        (["Jan 02, 2024"], ["2024-01-02"], "Jan 02, 2024"),
-        (["02-Jan-2024"], ["2024-01-02"], "02 Jan 2024"),
-        (["2024-01-02T09:31", "2024-01-02 09:32"], ["2024-01-02T09:31", "2024-01-02T09:32"], "ISO"),
-        (["20240102093100"], ["2024-01-02T09:31"], "digits"),
-        (["2024/1/2 9:31"], ["2024-01-02T09:31"], "year-month-day"),
-    ],
-)
-def test_dates_are_read_in_many_spellings(cells, expected, spelling):
-    text = "d,x\n" + "\n".join(f'"{cell}",1' for cell in cells)
-    stamps, faults = read_stamps(read_csv(text.encode(), "f.csv"), "d")
-    assert not faults and stamps.spelling == spelling
-    assert stamps.local.tolist() == np.array(expected, dtype="datetime64[ns]").astype(np.int64).tolist()
+SPELLED = [
+    (["2024-01-02", "2024-12-31"], ["2024-01-02", "2024-12-31"], "ISO"),
+    (["20240102"], ["2024-01-02"], "digits"),
+    (["20240102.0"], ["2024-01-02"], "digits"),
+    (["1704153600"], ["2024-01-02"], "digits"),
+    (["1704153600000"], ["2024-01-02"], "digits"),
+    (["1/4/1999", "12/31/2018"], ["1999-01-04", "2018-12-31"], "month/day/year"),
+    (["4/1/1999", "31/12/2018"], ["1999-01-04", "2018-12-31"], "day/month/year"),
+    (["31.12.2018"], ["2018-12-31"], "day/month/year"),
+    (["2018/1/4"], ["2018-01-04"], "year-month-day"),
+    (["2018年1月4日"], ["2018-01-04"], "year-month-day"),
+    (["Jan 02, 2024"], ["2024-01-02"], "Jan 02, 2024"),
+    (["02-Jan-2024"], ["2024-01-02"], "02 Jan 2024"),
+    (["2024-01-02T09:31", "2024-01-02 09:32"], ["2024-01-02T09:31", "2024-01-02T09:32"], "ISO"),
+    (["20240102093100"], ["2024-01-02T09:31"], "digits"),
+    (["2024/1/2 9:31"], ["2024-01-02T09:31"], "year-month-day"),
+]
 
 
-def test_zones_are_kept():
+def test_dates_are_read_in_many_spellings():
+    for cells, expected, spelling in SPELLED:
+        text = "d,x\n" + "\n".join(f'"{cell}",1' for cell in cells)
+        stamps, faults = read_stamps(read_csv(text.encode(), "f.csv"), "d")
+        assert not faults and stamps.spelling == spelling
+        assert stamps.local.tolist() == np.array(expected, dtype="datetime64[ns]").astype(np.int64).tolist()
+
+
+def test_zones_and_times_of_day_are_kept():
     table = read_csv(b"d,x\n2024-01-02 00:00:00-05:00,1\n2024-07-02T12:00:00Z,1\n2024-07-02 12:00:00,1\n", "f.csv")
     stamps, _ = read_stamps(table, "d")
     assert stamps.zoned.tolist() == [True, True, False]
     assert (stamps.offset // 3_600_000_000_000).tolist() == [-5, 0, 0]
-
-
-def test_a_time_of_day_in_its_own_column():
+    # A time of day in a column of its own.
     table = read_csv(b"d,t\n20240102,931\n20240102,1500\n20240102,93100\n", "f.csv")
     stamps, _ = read_stamps(table, "d", "t")
     found = stamps.local.astype("datetime64[ns]").astype("datetime64[m]").astype(str)
@@ -138,12 +121,6 @@ def test_line_numbers_survive_comments_blank_and_broken_lines():
     assert [str(fault) for fault in table.faults] == ["f.csv:6: 1 columns instead of 2"]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_delimiters(delimiter):
-    table = read_csv(f"date{delimiter}close\r\n2024-01-02{delimiter}1\r\n".encode(), "f.csv")
-    assert list(table.columns) == ["date", "close"] and table.columns["close"].to_pylist() == ["1"]
-
-
 def test_encodings_and_packed_files(tmp_path):
     text = "日期,收盘\n20240102,1\n"
     for content in (text.encode(), text.encode("gb18030"), b"\xef\xbb\xbf" + text.encode()):
@@ -168,29 +145,21 @@ def test_encodings_and_packed_files(tmp_path):
         read_csv(b"\n", "e.csv")
 
 
-def test_the_name_of_a_file_is_its_symbol():
-    assert stem_of(Path("x/600000.SH.csv.gz")) == "600000.SH"
-    assert stem_of(Path("BRK.B.parquet")) == "BRK.B"
-
-
-@pytest.mark.parametrize(
-    ("symbol", "code", "board"),
-    [
-        ("600000.SH", "600000.SH", Board.MAIN),
-        ("SH600000", "600000.SH", Board.MAIN),
-        ("sz.000001", "000001.SZ", Board.MAIN),
-        ("000001.XSHE", "000001.SZ", Board.MAIN),
+def test_ashare_codes_and_boards():
+    for spellings, code, board in (
+        ("600000 600000.SH sh.600000 SH600000 600000.XSHG 600000.sh", "600000.SH", Board.MAIN),
+        ("sz.000001 000001.XSHE 000001", "000001.SZ", Board.MAIN),
         ("300750", "300750.SZ", Board.CHINEXT),
         ("301001.SZ", "301001.SZ", Board.CHINEXT),
-        ("688981.SS", "688981.SH", Board.STAR),
+        ("688981.SS 688981", "688981.SH", Board.STAR),
         ("689009.XSHG", "689009.SH", Board.STAR),
-        ("bj430047", "430047.BJ", Board.BSE),
+        ("bj430047 430047", "430047.BJ", Board.BSE),
         ("920002", "920002.BJ", Board.BSE),
+        ("832000", "832000.BJ", Board.BSE),
         ("510300.SH", "510300.SH", Board.NONE),
-        ("AAPL", None, Board.NONE),
-        ("600000.NY", None, Board.NONE),
-        ("12345", None, Board.NONE),
-    ],
-)
-def test_ashare_codes_and_boards(symbol, code, board):
-    assert ashare_code(symbol) == code and board_of(symbol) == board
+        ("AAPL 600000.NY 12345 6000000 600000.HK", None, Board.NONE),
+    ):
+        for symbol in spellings.split():
+            assert (ashare_code(symbol), board_of(symbol)) == (code, board)
+    assert stem_of(Path("x/600000.SH.csv.gz")) == "600000.SH"
+    assert stem_of(Path("BRK.B.parquet")) == "BRK.B"

@@ -66,6 +66,7 @@ def test_an_ashare_panel_imports_as_it_is(tmp_path):
     rows += bars(CN_DAYS, 10, "600000.SH", amount=True)
     rows += bars([CN_DAYS[0], CN_DAYS[1], CN_DAYS[4]], 30, "SH688981", amount=True)
     rows += bars(CN_DAYS, 20, "sz.300750", amount=True)
+    rows = rows.replace("sz.300750,20240103,20.5,22,20,21,1000,21000", "sz.300750,20240103,0,0,0,20,0,0")
     folder = write(tmp_path / "cn", panel=rows)
     imported = read_files(FilesConfig(path=str(folder / "panel.csv")))
     panel = imported.panel
@@ -75,16 +76,10 @@ def test_an_ashare_panel_imports_as_it_is(tmp_path):
     assert all(entry.instrument.lot == 100 for entry in panel.listings)
     star = panel.symbols.index("SH688981")
     assert panel.suspended[:, star].tolist() == [False, False, True, True, False], "no row = suspended"
+    still = panel.symbols.index("sz.300750")
+    assert panel.suspended[:, still].tolist() == [False, True, False, False, False], "no trade = suspended"
+    assert np.isnan(panel.bars["close"][1, still])
     assert panel.bars["amount"][0, 0] == 10_000
-
-
-def test_rows_without_trade_are_suspensions(tmp_path):
-    rows = LONG + bars(CN_DAYS, 10, "600000", amount=True)
-    rows += "000001,20240102,9,9,9,9,100,900\n000001,20240103,0,0,0,9,0,0\n000001,20240104,9,9,9,9,100,900\n"
-    panel = read_files(FilesConfig(path=str(write(tmp_path / "cn", panel=rows)))).panel
-    column = panel.symbols.index("000001")
-    assert panel.suspended[:3, column].tolist() == [False, True, False]
-    assert np.isnan(panel.bars["close"][1, column])
 
 
 def test_a_status_column_suspends_on_any_calendar(tmp_path):
@@ -103,9 +98,6 @@ def test_headerless_files_with_given_columns(tmp_path):
     assert panel.bars["close"][:, 0].tolist() == [1.5, 2.0]
     with pytest.raises(UserError, match="no column for close among date, column 2"):
         read_files(FilesConfig(path=config.path))
-    (tmp_path / "y.csv").write_bytes(b"\x00\x01")
-    with pytest.raises(UserError, match="its first line holds no title of a column"):
-        read_files(FilesConfig(path=str(tmp_path / "y.csv")))
 
 
 def test_parquet_files(tmp_path):
@@ -184,32 +176,33 @@ def test_faults_refuse_the_import_until_they_are_accepted(tmp_path):
     assert [fault.row for fault in result.manifest.faults.listed if fault.check == "duplicate"] == [6]
 
 
-def test_prices_of_which_none_can_be_read_are_no_market_whatever_is_accepted(tmp_path):
-    rows = "date;open;high;low;close;volume\n" + "".join(f"{d};10,5;11,5;9,5;10,5;7\n" for d in US_DAYS)
-    config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))
-    with pytest.raises(DataRefused, match=r"no price that can be read: .*decimals with a point\)$"):
-        import_files(config, home=tmp_path / "home", allow_faults=True)
-
-
-def test_who_is_refused_is_not_sent_to_an_option_that_does_not_help(tmp_path):
-    rows = HEAD + bars(["2024-01-12", "2024-01-15", "2024-01-16"])
-    with pytest.raises(DataRefused, match="calendar='XSHG'") as refused:
-        import_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows))), home=tmp_path / "home")
-    assert "1 bar on a holiday" in str(refused.value) and "--drop" not in str(refused.value)
-
-
-def test_only_named_faults_can_be_accepted(tmp_path):
-    rows = HEAD + bars(US_DAYS[:2]) + "2024-01-04,300,301,299,300,5\n2024-01-04,300,301,299,300,5\n"
-    config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))
-    with pytest.raises(DataRefused, match="1 duplicate"):
-        import_files(config, home=tmp_path, allow_faults=("gap without corporate action",))
-    import_files(config, home=tmp_path, allow_faults=("gap without corporate action", "duplicate"))
-
-
-def test_descending_files_are_fine(tmp_path):
-    rows = HEAD + "\n".join(reversed(bars(US_DAYS).strip().split("\n"))) + "\n"
-    imported = read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows))))
-    assert imported.diagnose() == () and imported.panel.bars["close"][0, 0] == 100
+@pytest.mark.parametrize(
+    ("rows", "accepted", "said"),
+    [
+        # No option accepts a file without a single price, and none is named that would not help.
+        (
+            "".join(f"{d},x,x,x,x,7\n" for d in US_DAYS),
+            True,
+            r"no price that can be read: .*decimals with a point\)$",
+        ),
+        (
+            bars(["2024-01-12", "2024-01-15", "2024-01-16"]),
+            False,
+            "^(?!.*--drop).*1 bar on a holiday.*calendar='XSHG'",
+        ),
+        (
+            bars(US_DAYS[:2]) + "2024-01-04,300,301,299,300,5\n" * 2,
+            ("gap without corporate action",),
+            "1 duplicate",
+        ),
+    ],
+)
+def test_what_was_not_accepted_by_name_is_refused(tmp_path, rows, accepted, said):
+    config = FilesConfig(path=str(write(tmp_path / "x", AAA=HEAD + rows)))
+    with pytest.raises(DataRefused, match=said):
+        import_files(config, home=tmp_path, allow_faults=accepted)
+    if isinstance(accepted, tuple):
+        import_files(config, home=tmp_path, allow_faults=(*accepted, "duplicate"))
 
 
 def test_crypto_days_are_guessed_from_their_weekends(tmp_path):
@@ -277,17 +270,72 @@ def test_volume_in_lots_is_noticed(tmp_path):
     assert diagnose(FilesConfig(path=str(folder), volume_unit=100.0)) == ()
 
 
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(UserError, match="does not exist"):
-        read_files(FilesConfig(path=str(tmp_path / "nowhere")))
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="has no CSV or Parquet file"):
-        read_files(FilesConfig(path=str(tmp_path / "empty")))
-    (tmp_path / "a.docx").write_text("x")
-    with pytest.raises(UserError, match=r"a\.docx is not a CSV, .xlsx or Parquet file"):
-        read_files(FilesConfig(path=str(tmp_path / "a.docx")))
-    with pytest.raises(UserError, match="no readable row"):
-        read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=HEAD + "soon,1,1,1,1,1\n"))))
+LISTS = pa.table({"date": ["2024-01-02"], "close": [[1.0, 2.0]]})
+LISTED_DAYS = pa.table({"date": [[1]], "close": [1.0]})
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        (None, "", "does not exist"),
+        ("x/empty", None, "has no CSV or Parquet file"),
+        ("x", "x", "x is not a CSV, .xlsx or Parquet file"),
+        ("a.csv", HEAD + "soon,1,1,1,1,1\n", "no readable row"),
+        ("a.csv", "\0\1", "its first line holds no title of a column"),
+        *(
+            (f"{day}.csv", "date,close\n2024-01-02,1\n", "its name is a date")
+            for day in ("20240102", "2024_01_02")
+        ),
+        *(
+            (f"{day}.csv", "date,close\n2024-01-02,1\n", "its name is a date")
+            for day in ("2024-01-02", "01-02-2024")
+        ),
+        ("a.csv", "code,day,close\n2024-01-02,2024-01-02,1\n", "holds the date '2024-01-02'"),
+        ("a.csv", "symbol,date,close\n,2024-01-02,1\n", "a.csv:2: the row has no symbol"),
+        ("a.csv", "symbol,date,close\nA,2024-01-02,1\n  ,2024-01-02,1\n", "a.csv:3: the row has no symbol"),
+        ("AAA.parquet", LISTS, r"AAA\.parquet: column close holds list"),
+        ("AAA.parquet", LISTED_DAYS, r"AAA\.parquet: column date holds list"),
+    ],
+)
+def test_what_is_no_table_of_bars_is_refused(tmp_path, file, content, said):
+    path = tmp_path / (file or "nowhere")
+    if content is None:
+        path.mkdir(parents=True)
+    elif isinstance(content, pa.Table):
+        pa.parquet.write_table(content, path)
+    elif file is not None:
+        path.write_text(content)
+    with pytest.raises(UserError, match=said):
+        read_files(FilesConfig(path=str(path)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "check", "found"),
+    [
+        ("2024-01-02;10,5\n2024-01-03;10\n", "no number", {2: "close '10,5' is not a number"}),
+        ("2024-01-02;10\n9999-12-31;10\n", "unreadable date", {3: "date '9999-12-31' is not a date"}),
+        ("2024-01-02;10\n2024-01-03;1e300\n", "impossible price", {3: "prices from 1e+300 to 1e+300"}),
+        ("2024-01-02;10\n2024-01-03;1e-320\n", "impossible price", {3: "prices from 9.99989e-321"}),
+        (
+            "2024-01-02;inf\n2024-01-03;1e999\n",
+            "no number",
+            {2: "close inf is infinite", 3: "close inf is infinite"},
+        ),
+        (
+            pa.table({"date": [date(2024, 1, 2), None], "close": [1.0, 2.0]}),
+            "unreadable date",
+            {2: "date is empty"},
+        ),
+    ],
+)
+def test_what_could_be_misread_is_named_with_its_line(tmp_path, rows, check, found):
+    if isinstance(rows, str):
+        (tmp_path / "AAA.csv").write_text("date;close\n" + rows)
+    else:
+        pa.parquet.write_table(rows, tmp_path / "A.parquet")
+    faults = read_files(FilesConfig(path=str(tmp_path))).diagnose()
+    faults = {fault.row: fault.reason for fault in faults if fault.check == check}
+    assert faults.keys() == found.keys() and all(reason in faults[row] for row, reason in found.items())
 
 
 def test_sources_take_options_by_name(tmp_path):
@@ -300,92 +348,6 @@ def test_sources_take_options_by_name(tmp_path):
         make_source("csv", {"path": "x", "calendar": "XLON"})
     with pytest.raises(UserError, match="no source 'cvs'"):
         make_source("cvs", {})
-
-
-@pytest.mark.parametrize("name", ["20240102", "2024-01-02", "2024_01_02", "01-02-2024"])
-def test_a_file_named_after_a_day_is_not_a_symbol(tmp_path, name):
-    (tmp_path / f"{name}.csv").write_text("date,close\n2024-01-02,1\n")
-    with pytest.raises(UserError, match="its name is a date"):
-        read_files(FilesConfig(path=str(tmp_path)))
-
-
-def test_a_column_of_days_is_not_a_column_of_symbols(tmp_path):
-    (tmp_path / "a.csv").write_text("code,day,close\n2024-01-02,2024-01-02,1\n")
-    with pytest.raises(UserError, match="holds the date '2024-01-02'"):
-        read_files(FilesConfig(path=str(tmp_path)))
-
-
-def test_infinite_numbers_are_named(tmp_path):
-    rows = "2024-01-02,1,1,1,1,inf\n2024-01-03,1,1,1,1,5\n2024-01-04,1,1,1,Infinity,1e999\n"
-    (tmp_path / "AAA.csv").write_text("date,open,high,low,close,volume\n" + rows)
-    found = [fault for fault in read_files(FilesConfig(path=str(tmp_path))).faults if fault.check == "no number"]
-    assert [(fault.row, fault.reason) for fault in found] == [
-        (4, "close inf is infinite"),
-        (2, "volume inf is infinite"),
-        (4, "volume inf is infinite"),
-    ]
-
-
-def test_a_column_of_lists_is_one_line(tmp_path):
-    pq = pa.parquet
-    pq.write_table(pa.table({"date": ["2024-01-02"], "close": [[1.0, 2.0]]}), tmp_path / "AAA.parquet")
-    with pytest.raises(UserError, match=r"AAA\.parquet: column close holds list"):
-        read_files(FilesConfig(path=str(tmp_path)))
-    pq.write_table(pa.table({"date": [[1]], "close": [1.0]}), tmp_path / "AAA.parquet")
-    with pytest.raises(UserError, match=r"AAA\.parquet"):
-        read_files(FilesConfig(path=str(tmp_path)))
-
-
-def test_faults_are_shown_by_kind():
-    from tradeassay.data.doctor import DataFault, grouped
-
-    faults = [DataFault(check="high below low", file=f"f{n % 3}", row=n, reason="r") for n in range(1, 1658)]
-    lines = grouped(faults)
-    assert lines[0] == "error: high below low: 1,657 rows in 3 files"
-    assert lines[1:] == ["  f1:1: r", "  f2:2: r", "  f0:3: r", "  and 1,654 more (--all shows them)"]
-    assert len(grouped(faults, limit=None)) == 1658
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("symbol,date,close\n,2024-01-02,1\n", "a.csv:2: the row has no symbol"),
-        ("symbol,date,close\nA,2024-01-02,1\n  ,2024-01-02,1\n", "a.csv:3: the row has no symbol"),
-    ],
-)
-def test_an_empty_symbol_is_refused(tmp_path, text, said):
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(UserError, match=said):
-        read_files(FilesConfig(path=str(tmp_path)))
-
-
-@pytest.mark.parametrize(
-    ("rows", "check", "reason"),
-    [
-        ("2024-01-02;10,5\n2024-01-03;10\n", "no number", "close '10,5' is not a number"),
-        ("2024-01-02;10\n9999-12-31;10\n", "unreadable date", "date '9999-12-31' is not a date"),
-        ("2024-01-02;10\n2024-01-03;1e300\n", "impossible price", "prices from 1e+300 to 1e+300"),
-        ("2024-01-02;10\n2024-01-03;1e-320\n", "impossible price", "prices from 9.99989e-321"),
-    ],
-)
-def test_what_could_be_misread_is_named(tmp_path, rows, check, reason):
-    (tmp_path / "AAA.csv").write_text("date;close\n" + rows)
-    found = [fault for fault in read_files(FilesConfig(path=str(tmp_path))).diagnose() if fault.check == check]
-    assert len(found) == 1
-    assert reason in found[0].reason
-
-
-def test_commas_group_thousands(tmp_path):
-    (tmp_path / "AAA.csv").write_text('date,close,volume\n2024-01-02,"1,234.5","1,234,567"\n')
-    panel = read_files(FilesConfig(path=str(tmp_path))).panel
-    assert (panel.bars["close"][0, 0], panel.bars["volume"][0, 0]) == (1234.5, 1234567.0)
-
-
-def test_an_empty_date_in_parquet_is_named(tmp_path):
-    table = pa.table({"date": [date(2024, 1, 2), None], "close": [1.0, 2.0]})
-    pa.parquet.write_table(table, tmp_path / "A.parquet")
-    (fault,) = read_files(FilesConfig(path=str(tmp_path))).faults
-    assert (fault.check, fault.row) == ("unreadable date", 2)
 
 
 @pytest.mark.parametrize(("row", "lost"), [(1, 4), (4, 1)])

@@ -56,6 +56,9 @@ def test_the_storage_of_stockbench(tmp_path):
     assert [one.title for one in panel.news] == ["Apple, said"]
     figures = {(one.field, one.period_end): one.value for one in panel.fundamentals}
     assert figures["eps_ttm", "2024-12-28"] == 6.0 and ("eps_ttm", "2024-09-28") not in figures
+    (cache / "corporate_actions" / "AAPL.splits.json").write_text("{broken")
+    with pytest.raises(UserError, match=r"AAPL\.splits\.json"):
+        imported("stockbench", tmp_path)
 
 
 def test_a_qlib_store(tmp_path):
@@ -109,12 +112,3 @@ def test_akshare_files_per_day_files_and_a_wide_table(tmp_path):
 def test_an_empty_folder_is_refused_in_one_line(tmp_path, layout, said):
     with pytest.raises(UserError, match=said):
         imported(layout, tmp_path)
-
-
-def test_a_broken_file_is_named(tmp_path):
-    per_day(tmp_path / "parquet", ("AAPL",))
-    folder = tmp_path / "cache" / "corporate_actions"
-    folder.mkdir(parents=True)
-    (folder / "AAPL.splits.json").write_text("{broken")
-    with pytest.raises(UserError, match=r"AAPL\.splits\.json"):
-        imported("stockbench", tmp_path)

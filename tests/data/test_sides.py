@@ -137,10 +137,10 @@ def test_wrong_side_files_name_file_line_and_column(tmp_path, name, text, proble
         ("actions", "symbol,kind,ex_date,value\n600000,split,2024-01-04,two\n", "bad action", 2),
         ("actions", "symbol,ex_date,dividend\n600000,2024-01-04,0\n600000,2024-01-05,-0.5\n", "bad action", 3),
         ("actions", "symbol,ex_date,dividend\n600000,2024-01-04,nan\n", "bad action", 2),
-        ("actions", "symbol,ex_date,split\n600000,2024-01-04,0\n", "bad action", 2),
-        ("actions", "symbol,ex_date,split\n600000,2024-01-04,-2\n", "bad action", 2),
-        ("actions", "symbol,ex_date,split\n600000,2024-01-04,inf\n", "bad action", 2),
-        ("actions", "symbol,ex_date,split\n600000,2024-01-04,1e-300\n", "bad action", 2),
+        *(
+            ("actions", f"symbol,ex_date,split\n600000,2024-01-04,{value}\n", "bad action", 2)
+            for value in ("0", "-2", "inf", "1e-300")
+        ),
         ("actions", "symbol,ex_date,split,known_at\n600000,2024-01-04,2,soon\n", "undated record", 2),
         ("news", "published_at,title\nlately,x\n", "undated record", 2),
         ("news", "published_at,title\n2024-01-03,x\n,y\n", "undated record", 3),
@@ -154,24 +154,29 @@ def test_wrong_side_files_name_file_line_and_column(tmp_path, name, text, proble
         ),
     ],
 )
-def test_a_row_that_cannot_be_used_refuses_the_import_until_it_is_dropped_by_name(
-    tmp_path, name, text, check, row
-):
+def test_a_row_that_cannot_be_used_is_an_error_of_its_line(tmp_path, name, text, check, row):
     imported = load(tmp_path, **{name: text})
     (fault,) = (fault for fault in imported.faults if fault.severity == "error")
     assert (fault.check, fault.file, fault.row) == (check, f"{name}.csv", row)
     assert f"{check}: 1 row of {name}.csv, e.g. {name}.csv:{row}: " in str(imported.report)
+
+
+def test_errors_refuse_the_import_until_they_are_dropped_by_name(tmp_path):
+    load(
+        tmp_path,
+        actions="symbol,ex_date,split\n600000,2024-01-04,0\n",
+        news="published_at,title\nlately,x\n",
+        fundamentals=FIGURES + "600000,eps,2023-12-31,2024-01-04,x\n",
+    )
     config = FilesConfig(path=str(tmp_path), name="mine")
-    with pytest.raises(DataRefused, match=f"1 {check}"):
-        import_files(config, home=tmp_path / "home")
-    word = next(word for word, means in DROPS.items() if means == check)
-    kept = import_files(msgspec.structs.replace(config, drop=(word,)), home=tmp_path / "home").manifest
-    assert kept.faults.counts[check] == 1
-    assert f"data faults accepted: 1 {check}" in kept.facts.biases
-
-
-def test_an_unknown_name_to_drop_is_refused(tmp_path):
-    load(tmp_path)
+    for word, check in DROPS.items():
+        with pytest.raises(DataRefused, match=f"1 {check}"):
+            rest = tuple(other for other in DROPS if other != word)
+            import_files(msgspec.structs.replace(config, drop=rest), home=tmp_path / "home")
+    kept = import_files(msgspec.structs.replace(config, drop=tuple(DROPS)), home=tmp_path / "home").manifest
+    assert kept.faults.counts == dict.fromkeys(DROPS.values(), 1)
+    (said,) = (bias for bias in kept.facts.biases if bias.startswith("data faults accepted"))
+    assert all(f"1 {check}" in said for check in DROPS.values())
     with pytest.raises(UserError, match="one of bad-actions, undated, bad-figures"):
         import_files(FilesConfig(path=str(tmp_path), drop=("everything",)), home=tmp_path / "home")
 

@@ -5,12 +5,13 @@ Every file says the same three closes of one name on the same three days, in a s
 
 import gzip
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tradeassay.core.errors import TradeassayError
 from tradeassay.data.tables.columns import FilesConfig
-from tradeassay.data.tables.folder import read_files
+from tradeassay.data.tables.folder import Imported, read_files
 
 DAYS = ("2024-01-02", "2024-01-03", "2024-01-04")
 CLOSES = (10.5, 11.25, 12.75)
@@ -136,24 +137,25 @@ REFUSED: dict[str, str | bytes] = {
 }
 
 
-@pytest.mark.parametrize("habit", READ)
-def test_it_is_read_right(tmp_path, habit):
-    content = READ[habit]
-    (tmp_path / "AAA.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
-    found = read_files(FilesConfig(path=str(tmp_path / "AAA.csv")))
-    assert [str(one) for one in found.diagnose() if one.severity == "error"] == []
-    assert [one.instrument.symbol for one in found.panel.listings] == ["AAA"]
-    assert tuple(map(str, found.panel.sessions)) == DAYS
-    assert tuple(found.panel.bars["close"][:, 0].tolist()) == pytest.approx(CLOSES)
-
-
-@pytest.mark.parametrize("habit", REFUSED)
-def test_it_is_refused_in_one_line(tmp_path, habit):
-    content = REFUSED[habit]
-    (tmp_path / "AAA.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+def said_of(folder: Path, content: str | bytes) -> tuple[list[str], Imported | None]:
+    (folder / "AAA.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     try:
-        found = read_files(FilesConfig(path=str(tmp_path / "AAA.csv"))).diagnose()
-        said = [str(one) for one in found if one.severity == "error"]
+        found = read_files(FilesConfig(path=str(folder / "AAA.csv")))
+        return [str(one) for one in found.diagnose() if one.severity == "error"], found
     except TradeassayError as error:
-        said = [str(error)]
-    assert said and "\n" not in said[0]
+        return [str(error)], None
+
+
+def test_they_are_read_right(tmp_path):
+    for habit, content in READ.items():
+        said, found = said_of(tmp_path, content)
+        assert not said and found is not None, (habit, said)
+        assert [one.instrument.symbol for one in found.panel.listings] == ["AAA"], habit
+        assert tuple(map(str, found.panel.sessions)) == DAYS, habit
+        assert tuple(found.panel.bars["close"][:, 0].tolist()) == pytest.approx(CLOSES), habit
+
+
+def test_they_are_refused_in_one_line(tmp_path):
+    for habit, content in REFUSED.items():
+        said, _ = said_of(tmp_path, content)
+        assert said and "\n" not in said[0], habit

@@ -115,14 +115,12 @@ def _month(cell: str) -> datetime:
     raise ValueError(cell)
 
 
-_MONTH_FIRST, _DAY_FIRST = "month/day/year", "day/month/year"
-_ORDER_OF: dict[str, DayOrder] = {_MONTH_FIRST: "mdy", _DAY_FIRST: "dmy"}
+_ORDER_OF: dict[str, DayOrder] = {"month/day/year": "mdy", "day/month/year": "dmy"}
 _SPELLINGS: dict[str, Parser] = {
     "ISO": datetime.fromisoformat,
     "digits": _digits,
     "year-month-day": _ordered("ymd"),
-    _MONTH_FIRST: _ordered("mdy"),
-    _DAY_FIRST: _ordered("dmy"),
+    **{name: _ordered(order) for name, order in _ORDER_OF.items()},
     "Jan 02, 2024": _worded("%b %d %Y"),
     "02 Jan 2024": _worded("%d %b %Y"),
     "02 Jan 24": _worded("%d %b %y"),

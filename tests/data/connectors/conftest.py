@@ -9,7 +9,7 @@ from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.connectors.common import RetryPolicy, Runtime
 
 from .standins.certificates import make_authority
-from .standins.http import StandIn
+from .standins.http import Serving, StandIn
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -47,12 +47,15 @@ def authority(tmp_path_factory):
 
 
 @pytest.fixture
-def serve():
+def serve(request):
     """Start stand-ins that are closed when the test ends."""
-    running: list[StandIn] = []
+    running: list[Serving] = []
 
-    def start(*args, **kwargs) -> StandIn:
-        running.append(StandIn(*args, **kwargs))
+    def start(answer, kind: type[Serving] | None = None) -> Serving:
+        if kind is None:
+            running.append(StandIn(answer, request.getfixturevalue("authority").server))
+        else:
+            running.append(kind(answer))
         return running[-1]
 
     yield start
@@ -64,8 +67,8 @@ def serve():
 def behind_proxy(monkeypatch, serve, authority):
     """Start a stand-in and make it the machine's HTTPS proxy, where libraries that use requests look."""
 
-    def start(answer) -> StandIn:
-        stand_in = serve(answer, authority.server, proxy=True)
+    def start(answer) -> Serving:
+        stand_in = serve(answer)
         for name in ("https_proxy", "HTTPS_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{stand_in.port}")
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority.bundle))

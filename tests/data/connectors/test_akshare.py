@@ -59,15 +59,27 @@ def test_bars_facts_and_listing(load):
     assert "survivorship" in facts.biases[0]
 
 
-@pytest.mark.parametrize("lot", [100.0, 1.0])
-def test_volume_is_in_shares_whatever_the_board_counts(load, lot):
-    panel = load(Eastmoney({"688001": share(40.0, lot=lot)}), symbols=("688001",))
-    assert panel.bars["volume"][:, 0].tolist() == [1_000_000.0 + 100 * i for i in range(5)]
+def test_volume_is_in_shares_whatever_the_board_counts(load):
+    for lot in (100.0, 1.0):
+        strange = share(40.0, lot=lot, references={"2024-01-04": 32.0})
+        panel = load(Eastmoney({"688001": strange}), symbols=("688001",))
+        assert panel.bars["volume"][:, 0].tolist() == [1_000_000.0 + 100 * i for i in range(5)]
+        assert any("rights issues?): 688001.SH 2024-01-04" in bias for bias in panel.facts.biases)
 
 
-def test_a_volume_in_an_unknown_unit_is_refused(load):
-    with pytest.raises(SourceError, match=r"volume of 600000\.SH in another format"):
-        load(Eastmoney({"600000": share(lot=10_000.0)}))
+@pytest.mark.parametrize(
+    ("facts", "symbols", "said"),
+    [
+        ({"lot": 10_000.0}, ("600000",), r"volume of 600000\.SH in another format"),
+        ({}, ("600000", "600009"), r"Eastmoney has no bars of 600009\.SH from 2024-01-02 to 2024-01-08"),
+        ({"listed": "-"}, ("600000",), "another format than expected: ValueError.*-"),
+        ({"listed": "1999"}, ("600000",), "another format than expected: ValueError.*1999"),
+    ],
+)
+def test_what_cannot_be_a_panel_is_refused(load, sleeps, facts, symbols, said):
+    with pytest.raises(SourceError, match=said):
+        load(Eastmoney({"600000": share(**facts)}), symbols=symbols)
+    assert sleeps == []
 
 
 def test_dividends_and_bonus_shares_of_one_day(load):
@@ -85,17 +97,6 @@ def test_dividends_and_bonus_shares_of_one_day(load):
     ]
     assert panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z")
     assert not any("reference prices" in bias for bias in panel.facts.biases)
-
-
-def test_a_reference_price_without_a_dividend_is_said(load):
-    panel = load(Eastmoney({"600000": share(references={"2024-01-04": 8.0})}))
-    assert any("rights issues?): 600000.SH 2024-01-04" in bias for bias in panel.facts.biases)
-
-
-def test_an_unknown_code_is_named(load, sleeps):
-    with pytest.raises(SourceError, match=r"Eastmoney has no bars of 600009\.SH from 2024-01-02 to 2024-01-08"):
-        load(Eastmoney({"600000": share()}), symbols=("600000", "600009"))
-    assert sleeps == []
 
 
 def at(path: str, reply: Reply, times: int = 99):
@@ -159,12 +160,6 @@ def test_a_changed_schema_is_named(load, sleeps, path, change, said):
     with pytest.raises(SourceError, match=said):
         load(Eastmoney({"600000": share(dividends={"2024-01-04": (5.0, 0.0)})}, edit=edit))
     assert sleeps == []
-
-
-@pytest.mark.parametrize("listed", ["-", "1999"])
-def test_a_listing_date_that_is_none(load, listed):
-    with pytest.raises(SourceError, match=f"another format than expected: ValueError.*{listed}"):
-        load(Eastmoney({"600000": share(listed=listed)}))
 
 
 def test_nothing_is_printed(load, capfd):

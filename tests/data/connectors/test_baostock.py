@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,21 +35,17 @@ def share(price: float = 10.0, days: tuple[str, ...] = WEEK, **facts) -> Share:
 
 
 @pytest.fixture
-def load(runtime, monkeypatch):
+def load(runtime, monkeypatch, serve):
     """Load through the unpatched library; only the host and port in its constants are ours."""
-    running: list[BaostockStandIn] = []
 
     def run(service: Baostock, patience: dict | None = None, now: str = NOW, **config) -> Panel:
-        run.stand_in = BaostockStandIn(service)
-        running.append(run.stand_in)
+        run.stand_in = serve(service, BaostockStandIn)
         monkeypatch.setattr(constants, "BAOSTOCK_SERVER_IP", "127.0.0.1")
         monkeypatch.setattr(constants, "BAOSTOCK_SERVER_PORT", run.stand_in.port)
         asked = {"first": "2024-01-02", "last": "2024-01-08", **config}
         return BaostockSource(BaostockConfig(**asked), runtime=runtime(now, **(patience or {}))).load()
 
-    yield run
-    for stand_in in running:
-        stand_in.close()
+    return run
 
 
 def methods(load) -> list[str]:
@@ -85,13 +83,20 @@ def test_the_float_is_worth_what_turnover_says(load):
     assert iso(cap.known_at).startswith("2024-01-31T01:30"), "nobody knows it before the next open"
 
 
-def test_a_suspension_has_no_bar(load):
-    stock = share()
-    stock.bars["2024-01-04"] = None
-    panel = load(Baostock({"sh.600000": stock}), symbols=("600000",))
-    assert panel.suspended[:, 0].tolist() == [False, False, True, False, False]
-    assert np.isnan(panel.bars["close"][2, 0])
-    assert not any("without a bar" in bias for bias in panel.facts.biases)
+def test_what_is_special_about_a_stock_is_kept_or_said(load):
+    halted = share(special=WEEK[3:], precloses={"2024-01-03": 8.0})
+    halted.bars["2024-01-04"] = None
+    late, fund = share(days=WEEK[3:], listed="2024-01-05"), share(3.5, kind="5")
+    service = Baostock({"sh.600000": halted, "sh.688001": late, "sh.510300": fund})
+    panel = load(service, symbols=("688001", "600000", "510300"))
+    assert panel.symbols == ("510300.SH", "600000.SH", "688001.SH")
+    assert panel.suspended[:, 1].tolist() == [False, False, True, False, False]
+    assert np.isnan(panel.bars["close"][2, 1])
+    traded, _, star = (one.instrument for one in panel.listings)
+    assert (traded.kind, traded.tick, star.board, star.sector is None) == ("index", 0.001, Board.STAR, False)
+    biases = " ".join(panel.facts.biases)
+    assert "rights issues?): 600000.SH 2024-01-03" in biases and "without a bar" not in biases
+    assert any("special treatment (ST)" in bias and "600000.SH" in bias for bias in panel.facts.biases)
 
 
 def test_dividends_and_bonus_shares_of_one_day(load):
@@ -108,25 +113,6 @@ def test_dividends_and_bonus_shares_of_one_day(load):
     assert not any("reference prices" in bias for bias in panel.facts.biases)
 
 
-def test_a_reference_price_without_a_dividend_is_said(load):
-    stock = share(precloses={"2024-01-04": 8.0})
-    panel = load(Baostock({"sh.600000": stock}), symbols=("600000",))
-    assert any("rights issues?): 600000.SH 2024-01-04" in bias for bias in panel.facts.biases)
-
-
-def test_special_treatment_is_said(load):
-    panel = load(Baostock({"sh.600000": share(special=WEEK[3:])}), symbols=("600000",))
-    assert any("special treatment (ST)" in bias and "600000.SH" in bias for bias in panel.facts.biases)
-
-
-def test_a_later_listing(load):
-    late = share(days=WEEK[3:], listed="2024-01-05")
-    panel = load(Baostock({"sh.600000": share(), "sh.688001": late}), symbols=("688001", "600000"))
-    assert panel.symbols == ("600000.SH", "688001.SH")
-    assert panel.listings[1].instrument.board is Board.STAR
-    assert panel.listings[1].instrument.sector is not None
-
-
 def index_service() -> Baostock:
     """600001 replaces 600002 in the index on 5 January."""
     service = Baostock(
@@ -136,7 +122,10 @@ def index_service() -> Baostock:
     return service
 
 
-def test_an_index_is_a_dated_universe(load):
+def test_an_index_is_a_dated_universe(load, tmp_path):
+    panel = load(index_service(), index="hs300", symbols=("600002",))
+    assert [m.symbol for m in panel.memberships] == ["600002.SH"]
+    assert "survivorship" in panel.facts.biases[0]
     panel = load(index_service(), index="hs300")
     assert panel.symbols == ("600000.SH", "600001.SH", "600002.SH")
     assert [(m.symbol, m.start, m.end) for m in panel.memberships] == [
@@ -147,23 +136,44 @@ def test_an_index_is_a_dated_universe(load):
     assert all(m.index == "hs300" for m in panel.memberships)
     assert panel.indices["hs300"].tolist() == [3400.1, 3400.2, 3400.3, 3400.4, 3400.5]
     assert not any("survivorship" in bias for bias in panel.facts.biases)
+    manifest = write_snapshot(panel, tmp_path / "ashare")
+    assert (manifest.shapes.memberships, manifest.shapes.indices) == (3, 1)
+    snapshot = open_snapshot(tmp_path / "ashare")
+    assert snapshot.at(2, "close").members("hs300") == ("600000.SH", "600002.SH")
+    assert snapshot.at(3, "pre_open").members("hs300") == ("600000.SH", "600001.SH")
 
 
-def test_members_beside_chosen_symbols(load):
-    panel = load(index_service(), index="hs300", symbols=("600002",))
-    assert [m.symbol for m in panel.memberships] == ["600002.SH"]
-    assert "survivorship" in panel.facts.biases[0]
+def nobody() -> Baostock:
+    return replace(index_service(), members=lambda index, day: [])
 
 
-def test_an_index_without_members_or_levels(load):
-    service = index_service()
-    service.members = lambda index, day: []
-    with pytest.raises(SourceError, match="no members of zz500 on 2024-01-02"):
-        load(service, index="zz500")
-    service = index_service()
-    del service.levels["sh.000300"].bars["2024-01-04"]
-    with pytest.raises(SourceError, match=r"no level of sh\.000300 on 2024-01-04"):
-        load(service, index="hs300")
+def a_day_short() -> Baostock:
+    return replace(index_service(), levels={"sh.000300": share(days=(*WEEK[:2], *WEEK[3:]))})
+
+
+@pytest.mark.parametrize(
+    ("service", "config", "said"),
+    [
+        (nobody(), {"index": "zz500"}, "no members of zz500 on 2024-01-02"),
+        (a_day_short(), {"index": "hs300"}, r"no level of sh\.000300 on 2024-01-04"),
+        (index_service(), {"symbols": ("600000", "600009")}, r"knows no stock or fund 600009\.SH"),
+        (index_service(), {"symbols": ("AAPL",)}, "'AAPL' is not an A-share code"),
+        (index_service(), {}, "no symbols"),
+        (
+            Baostock({"sh.000300": share(kind="2")}),
+            {"symbols": ("sh.000300",)},
+            r"not as stock or fund 000300\.SH",
+        ),
+        (
+            Baostock({"sh.600000": share(days=("2023-12-29",))}),
+            {"symbols": ("600000",)},
+            r"baostock has no bars of 600000\.SH from 2024-01-02 to 2024-01-08",
+        ),
+    ],
+)
+def test_what_cannot_be_a_panel_is_refused(load, service, config, said):
+    with pytest.raises((SourceError, UserError), match=said):
+        load(service, **config)
 
 
 def test_long_histories_come_page_by_page(load):
@@ -172,6 +182,14 @@ def test_long_histories_come_page_by_page(load):
     assert panel.sessions.size == len(days) > 2000
     assert np.isfinite(panel.bars["close"]).all()
     assert methods(load).count("query_history_k_data_plus") == 2
+
+    def second_page(method: str, args: list[str]):
+        return "hang up" if method == BARS and args[0] == "2" else None
+
+    with pytest.raises(SourceError, match="the answer broke off"):  # which is no short history
+        load(
+            Baostock({"sh.600000": share(days=days)}, before=second_page), symbols=("600000",), first="2014-01-02"
+        )
 
 
 def test_many_symbols_are_asked_about_at_once(load):
@@ -182,45 +200,13 @@ def test_many_symbols_are_asked_about_at_once(load):
     assert methods(load).count("query_stock_industry") == 1
 
 
-def test_unknown_codes_are_named(load):
-    with pytest.raises(SourceError, match=r"knows no stock or fund 600009\.SH"):
-        load(Baostock({"sh.600000": share()}), symbols=("600000", "600009"))
-    with pytest.raises(SourceError, match=r"not as stock or fund 000300\.SH"):
-        load(Baostock({"sh.000300": share(kind="2")}), symbols=("sh.000300",))
-    with pytest.raises(UserError, match="'AAPL' is not an A-share code"):
-        load(Baostock({}), symbols=("AAPL",))
-    with pytest.raises(UserError, match="no symbols"):
-        BaostockConfig(first="2024-01-02")
-
-
-def test_a_fund_is_no_stock(load):
-    panel = load(Baostock({"sh.510300": share(3.5, kind="5")}), symbols=("sh.510300",))
-    assert panel.listings[0].instrument.kind == "index"
-    assert panel.listings[0].instrument.tick == 0.001
-
-
-def test_an_empty_answer_is_named(load):
-    with pytest.raises(SourceError, match=r"baostock has no bars of 600000\.SH from 2024-01-02 to 2024-01-08"):
-        load(Baostock({"sh.600000": share(days=("2023-12-29",))}), symbols=("600000",))
-
-
-def test_the_store_takes_it(load, tmp_path):
-    manifest = write_snapshot(load(index_service(), index="hs300"), tmp_path / "ashare")
-    assert (manifest.shapes.memberships, manifest.shapes.indices) == (3, 1)
-    snapshot = open_snapshot(tmp_path / "ashare")
-    assert snapshot.at(2, "close").members("hs300") == ("600000.SH", "600002.SH")
-    assert snapshot.at(3, "pre_open").members("hs300") == ("600000.SH", "600001.SH")
-
-
 BARS = "query_history_k_data_plus"
 WHOLE = message("96", ["0", "success", BARS, "anonymous", "1", "2000", "{}"], compressed=True)
 HALF = [
     "0",
     "success",
     BARS,
-    "anonymous",
-    "1",
-    "2000",
+    *"anonymous 1 2000".split(),
     '{"record": [["2024',
     "sh.600000",
     "date",
@@ -278,18 +264,6 @@ def test_a_body_that_breaks_off_does_not_hang(load, sleeps, method, mishap):
     with pytest.raises(SourceError, match="the answer broke off in the middle"):
         load(Baostock({"sh.600000": share()}, before=at(method, mishap)), symbols=("600000",))
     assert sleeps == [2.0, 4.0]
-
-
-def test_a_page_that_fails_is_no_short_history(load, sleeps):
-    days = tuple(str(day) for day in sessions_between("XSHG", "2014-01-02", "2024-01-08").days)
-
-    def second_page(method: str, args: list[str]):
-        return "hang up" if method == BARS and args[0] == "2" else None
-
-    with pytest.raises(SourceError, match="the answer broke off"):
-        load(
-            Baostock({"sh.600000": share(days=days)}, before=second_page), symbols=("600000",), first="2014-01-02"
-        )
 
 
 def test_nobody_at_the_other_end(load, runtime, sleeps):

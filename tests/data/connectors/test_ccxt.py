@@ -40,9 +40,9 @@ def btc(quote: str = "USDT", count: int = 31, **more) -> Market:
 def load(behind_proxy, runtime):
     """Load through the unpatched library; only the machine's proxy and certificate bundle are ours."""
 
-    def run(exchange: Exchange, patience: dict | None = None, now: str = NOW, **config) -> Panel:
-        run.stand_in = behind_proxy(exchange)
-        name = type(exchange).__name__.lower()
+    def run(service: Exchange, patience: dict | None = None, now: str = NOW, **config) -> Panel:
+        run.stand_in = behind_proxy(service)
+        name = type(service).__name__.lower()
         asked = {"exchange": name, "symbols": ("BTC/USDT",), "first": "2024-01-01", "last": "2024-01-31", **config}
         return CcxtSource(
             CcxtConfig(**asked), runtime=runtime(now, **(patience or {})), settings={"rateLimit": 1}
@@ -89,15 +89,12 @@ def test_bars_and_facts(load, kind):
     assert panel.close_time[0] == panel.open_time[0] + DAY
     instrument = panel.listings[0].instrument
     assert (instrument.kind, instrument.currency) == ("crypto", "USDT")
+    if kind is Binance:
+        assert (instrument.lot, instrument.step, instrument.tick) == (1e-5, 1e-5, 0.01)
     assert panel.facts.calendar == "24/7" and panel.facts.retrieved_at == NOW
     assert panel.facts.source == f"ccxt/{kind.__name__.lower()}"
     assert "survivorship" in panel.facts.biases[0]
     assert "do not redistribute" in panel.facts.licence
-
-
-def test_steps_and_ticks_come_from_the_market(load):
-    instrument = load(Binance([btc()])).listings[0].instrument
-    assert (instrument.lot, instrument.step, instrument.tick) == (1e-5, 1e-5, 0.01)
 
 
 @pytest.mark.parametrize("kind", [Binance, Bitstamp])
@@ -110,7 +107,7 @@ def test_long_histories_come_page_by_page(load, kind):
     assert len(candle_asks(load)) == 3
 
 
-def test_minutes_come_page_by_page_stamped_with_their_close(load):
+def test_minutes_come_page_by_page_stamped_with_their_close(load, tmp_path):
     market = btc(**{"1m": minutes(FIRST, 3 * 1440)})
     panel = load(Binance([market]), last="2024-01-02", minutes=True)
     found = panel.minutes
@@ -119,14 +116,8 @@ def test_minutes_come_page_by_page_stamped_with_their_close(load):
     assert found.close_time[-1] == panel.close_time[-1]
     assert found.bars["open"][:, 0].tolist() == [100.0 + i for i in range(2880)]
     assert len([ask for ask in candle_asks(load) if ask.query["interval"] == "1m"]) == 3
-
-
-def test_minutes_without_a_trade_are_no_bars(load):
-    sparse = minutes(FIRST, 2 * 1440)
-    for i in range(10, 1300):
-        del sparse[FIRST + 60 * i]
-    found = load(Bitstamp([btc(**{"1m": sparse})]), last="2024-01-02", minutes=True).minutes
-    assert found is not None and found.close_time.size == 2880 - 1290
+    manifest = write_snapshot(panel, tmp_path / "crypto")
+    assert (manifest.shapes.minutes, manifest.facts.source) == (2880, "ccxt/binance")
 
 
 def test_a_day_without_any_minute_is_refused_or_said(load):
@@ -135,24 +126,22 @@ def test_a_day_without_any_minute_is_refused_or_said(load):
         load(Bitstamp([market]), last="2024-01-02", minutes=True)
     panel = load(Bitstamp([market]), last="2024-01-02", minutes=True, allow_partial=True)
     assert "days without minute bars: BTC/USDT 2024-01-02" in panel.facts.biases
+    sparse = minutes(FIRST, 2 * 1440)
+    for i in range(10, 1300):  # minutes without a trade are no bars
+        del sparse[FIRST + 60 * i]
+    found = load(Bitstamp([btc(**{"1m": sparse})]), last="2024-01-02", minutes=True).minutes
+    assert found is not None and found.close_time.size == 2880 - 1290
 
 
-def test_kraken_that_keeps_only_its_newest_candles_says_so(load):
+def test_kraken_keeps_only_its_newest_candles(load):
     first = parse_iso("2021-01-01T00:00:00Z") // 1_000_000_000
-    market = Market("BTC", "USDT", {"1d": days(first, 1_128)})
-    with pytest.raises(
-        SourceError, match="kraken keeps only its newest 720 1d candles of BTC/USDT, from 2022-02-13"
-    ):
-        load(Kraken([market]), first="2021-01-01")
-    panel = load(Kraken([market]), first="2022-02-13")
-    assert panel.sessions.size == 718
-
-
-def test_days_that_kraken_has_forgotten_are_an_empty_answer(load):
-    first = parse_iso("2021-01-01T00:00:00Z") // 1_000_000_000
-    market = Market("BTC", "USDT", {"1d": days(first, 1_000)})
+    kraken = Kraken([Market("BTC", "USDT", {"1d": days(first, 1_128)})])
+    with pytest.raises(SourceError, match="keeps only its newest 720 1d candles of BTC/USDT, from 2022-02-13"):
+        load(kraken, first="2021-01-01")
+    assert load(kraken, first="2022-02-13").sessions.size == 718
+    forgotten = Kraken([Market("BTC", "USDT", {"1d": days(first, 1_000)})])
     with pytest.raises(SourceError, match=r"no bars of BTC/USDT from 2021-01-01 to 2021-02-01.*latest candles"):
-        load(Kraken([market]), first="2021-01-01", last="2021-02-01")
+        load(forgotten, first="2021-01-01", last="2021-02-01")
 
 
 def test_a_later_first_candle_is_refused_or_a_listing(load):
@@ -165,25 +154,27 @@ def test_a_later_first_candle_is_refused_or_a_listing(load):
     assert any("NEW/USDT from 2024-01-11" in bias for bias in panel.facts.biases)
 
 
-def test_unknown_symbols_and_exchanges_get_near_names(load, runtime):
-    with pytest.raises(SourceError, match=r"no spot market BTC/USD \(did you mean BTC/USDT"):
-        load(Binance([btc()]), symbols=("BTC/USD",))
-    with pytest.raises(UserError, match=r"no exchange 'binanse'.*binance"):
-        CcxtSource(
-            CcxtConfig(exchange="binanse", symbols=("BTC/USDT",), first="2024-01-01"), runtime=runtime(NOW)
-        ).load()
+def half_a_list(ask: Ask) -> Reply | None:
+    return Reply(b'{"symbols": [{"symbol"') if ask.path.endswith("exchangeInfo") else None
 
 
-def test_two_quotes_are_two_panels(load):
-    markets = [btc(), Market("ETH", "BTC", {"1d": days(FIRST, 31, 1.0)})]
-    with pytest.raises(UserError, match="ETH/BTC in BTC"):
-        load(Binance(markets), symbols=("BTC/USDT", "ETH/BTC"))
-
-
-def test_the_store_takes_it(load, tmp_path):
-    panel = load(Binance([btc(**{"1m": minutes(FIRST, 2880)})]), last="2024-01-02", minutes=True)
-    manifest = write_snapshot(panel, tmp_path / "crypto")
-    assert (manifest.shapes.minutes, manifest.facts.source) == (2880, "ccxt/binance")
+@pytest.mark.parametrize(
+    ("exchange", "config", "said"),
+    [
+        (Binance([btc()]), {"symbols": ("BTC/USD",)}, r"no spot market BTC/USD \(did you mean BTC/USDT"),
+        (Binance([btc()]), {"exchange": "binanse"}, "no exchange 'binanse'.*binance"),
+        (Binance([btc(), btc("EUR")]), {"symbols": ("BTC/USDT", "BTC/EUR")}, "BTC/EUR in EUR"),
+        (Binance([btc()], before=half_a_list), {}, "its markets: the answer is not complete JSON"),
+        (
+            Binance([Market("BTC", "USDT", {"1d": days(FIRST + 8 * 3600, 31)})]),
+            {"last": "2024-01-30"},
+            "do not begin at full UTC steps",
+        ),
+    ],
+)
+def test_what_cannot_be_a_panel_is_refused(load, exchange, config, said):
+    with pytest.raises((SourceError, UserError), match=said):
+        load(exchange, **config)
 
 
 def candles_only(reply: Reply, times: int = 99):
@@ -248,20 +239,6 @@ def test_a_changed_schema_shows_what_came(load, sleeps, kind, edit, said):
     with pytest.raises(SourceError, match=said):
         load(kind([btc()], edit=edit))
     assert sleeps == []
-
-
-def test_half_a_list_of_markets_is_no_missing_symbol(load):
-    def broken(ask: Ask) -> Reply | None:
-        return Reply(b'{"symbols": [{"symbol"') if ask.path.endswith("exchangeInfo") else None
-
-    with pytest.raises(SourceError, match="its markets: the answer is not complete JSON"):
-        load(Binance([btc()], before=broken))
-
-
-def test_days_that_begin_elsewhere_than_midnight_are_refused(load):
-    market = Market("BTC", "USDT", {"1d": days(FIRST + 8 * 3600, 31)})
-    with pytest.raises(SourceError, match="do not begin at full UTC steps"):
-        load(Binance([market]), last="2024-01-30")
 
 
 PAGES = {

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
@@ -39,14 +39,14 @@ def test_columns_are_sorted_by_listing_then_symbol():
     assert bars["close"][5, 2] == 15.0 and np.isnan(bars["close"][4, 2])
     assert np.isnan(bars["amount"]).all()
     assert notes == []
-
-
-def test_halted_days_are_suspensions_that_need_no_note():
     rows = [row for row in range(20) if row not in (0, 7, 19)]
     listings, _, suspended, notes = laid_out(column("A", rows, halted=SESSIONS.days[[0, 7, 19]]))
     assert np.flatnonzero(suspended[:, 0]).tolist() == [0, 7, 19]
-    assert listings[0].delisted is None
-    assert notes == []
+    assert listings[0].delisted is None and notes == [], "halted days are suspensions that need no note"
+    for rows in ([0, 0, 1], [1, 0]):
+        one = Column(Instrument(symbol="A"), SESSIONS.days[rows], {name: np.ones(len(rows)) for name in PRICES})
+        with pytest.raises(SourceError, match="A are doubled or out of order at"):
+            laid_out(one, partial=True)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,7 @@ def test_a_vendor_s_listing_dates_and_its_bars(rows, sessions, told, listing):
         assert (found.listed, found.delisted) == listing
 
 
-@pytest.mark.parametrize("rows", [[0, 0, 1], [1, 0]])
-def test_doubled_and_unsorted_days_are_refused(rows):
-    days = SESSIONS.days[rows]
-    one = Column(Instrument(symbol="A"), days, {name: np.ones(len(rows)) for name in PRICES})
-    with pytest.raises(SourceError, match="A are doubled or out of order at"):
-        laid_out(one, partial=True)
-
-
+@settings(max_examples=30)
 @given(st.data())
 def test_every_bar_arrives_and_the_rest_is_accounted_for(data):
     columns = {}
@@ -105,11 +98,6 @@ def test_every_bar_arrives_and_the_rest_is_accounted_for(data):
         assert (suspended[:, index] == (listed & ~present)).all()
 
 
-def test_long_lists_are_shortened_with_a_count():
-    assert shorten(["a", "b"]) == "a, b"
-    assert shorten([str(i) for i in range(12)]) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"
-
-
 def test_minutes_are_joined_on_their_closing_times():
     # A minute that ends at midnight belongs to the day before.
     first, second = SESSIONS.close_time[:2].tolist()
@@ -124,36 +112,34 @@ def test_minutes_are_joined_on_their_closing_times():
         join_minutes([twice], daily, vendor="V", allow_partial=False)
 
 
-def clock(text: str) -> FixedClock:
-    return FixedClock(parse_iso(text))
-
-
-def test_sessions_are_those_that_are_over():
-    found = sessions_asked("XNYS", "2024-01-01", None, clock("2024-01-03T21:00:00Z"))
-    assert [str(day) for day in found.days] == ["2024-01-02", "2024-01-03"]
-    found = sessions_asked("XNYS", "2024-01-01", None, clock("2024-01-03T20:59:59Z"))
-    assert [str(day) for day in found.days] == ["2024-01-02"]
-    # An early close is a close.
-    found = sessions_asked("XNYS", "2024-07-03", "2024-07-03", clock("2024-07-03T17:00:00Z"))
-    assert found.days.size == 1
-
-
 @pytest.mark.parametrize(
-    ("first", "last", "message"),
+    ("first", "last", "now", "found"),
     [
-        ("2024-01-06", "2024-01-07", "no finished session"),
-        ("2024-01-08", None, "no finished session"),
-        ("2025-01-01", None, "no finished session"),
-        ("2024-01-02", "2024-06-01", "2024-01-08 of XNYS is not over.*ask up to 2024-01-05"),
+        ("2024-01-01", None, "2024-01-03T21:00:00Z", ["2024-01-02", "2024-01-03"]),
+        ("2024-01-01", None, "2024-01-03T20:59:59Z", ["2024-01-02"]),
+        ("2024-07-03", "2024-07-03", "2024-07-03T17:00:00Z", ["2024-07-03"]),  # an early close is a close
+        ("2024-01-06", "2024-01-07", "2024-01-08T12:00:00Z", "no finished session"),
+        ("2024-01-08", None, "2024-01-08T12:00:00Z", "no finished session"),
+        ("2025-01-01", None, "2024-01-08T12:00:00Z", "no finished session"),
+        (
+            "2024-01-02",
+            "2024-06-01",
+            "2024-01-08T12:00:00Z",
+            "2024-01-08 of XNYS is not over.*ask up to 2024-01-05",
+        ),
     ],
 )
-def test_no_session_is_an_error(first, last, message):
-    with pytest.raises(UserError, match=message):
-        sessions_asked("XNYS", first, last, clock("2024-01-08T12:00:00Z"))
+def test_sessions_are_those_that_are_over(first, last, now, found):
+    clock = FixedClock(parse_iso(now))
+    if isinstance(found, list):
+        assert [str(day) for day in sessions_asked("XNYS", first, last, clock).days] == found
+    else:
+        with pytest.raises(UserError, match=found):
+            sessions_asked("XNYS", first, last, clock)
 
 
 def test_an_action_between_sessions_is_known_before_the_next_one():
     sessions = sessions_between("XNYS", "2024-01-02", "2024-01-08")
-    assert action_time(sessions, "2024-01-06") == parse_iso("2024-01-08T13:30:00Z")
-    assert action_time(sessions, "2024-01-01") is None
-    assert action_time(sessions, "2024-01-09") is None
+    days = {"2024-01-06": parse_iso("2024-01-08T13:30:00Z"), "2024-01-01": None, "2024-01-09": None}
+    assert {day: action_time(sessions, day) for day in days} == days
+    assert shorten([str(i) for i in range(12)]) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"

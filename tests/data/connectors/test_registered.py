@@ -48,6 +48,7 @@ def test_a_missing_library_names_the_extra(name, monkeypatch, tmp_path):
         ({"symbols": ["A"]}, "required field `first`"),
         ({"symbols": "A", "first": "2024-01-02"}, r"Expected `array`.*\$.symbols"),
         ({"symbols": ["A", "A"], "first": "2024-01-02"}, "asked twice for A"),
+        ({"symbols": ["SPY"], "indices": ["SPY"], "first": "2024-01-02"}, "asked twice for SPY"),
         ({"symbols": ["A"], "first": "02.01.2024"}, "is not a date"),
         ({"symbols": ["A"], "first": "2024-01-02", "last": "2024-01-01"}, "lies before first"),
     ],
@@ -57,21 +58,13 @@ def test_wrong_options_are_named(options, message):
         make_source("yfinance", options)
 
 
-def test_an_index_and_a_symbol_of_one_name_are_asked_once():
-    with pytest.raises(UserError, match="asked twice for SPY"):
-        connectors.YFinanceConfig(symbols=("SPY",), indices=("SPY",), first="2024-01-02")
-
-
-def test_one_text_is_no_list_of_symbols():
+def test_symbols_are_a_list_with_something_in_it():
     with pytest.raises(UserError, match=r"write \('AAPL',\)"):
         connectors.YFinanceConfig(symbols="AAPL", first="2024-01-02")
-
-
-@pytest.mark.parametrize("name", ["akshare", "ccxt", "yfinance"])
-def test_no_symbols_is_an_error(name):
-    source = sources.get(name)
-    with pytest.raises(UserError, match="no symbols"):
-        source(source.Config(first="2024-01-02", last="2024-01-05")).load()
+    for name in ("akshare", "ccxt", "yfinance"):
+        source = sources.get(name)
+        with pytest.raises(UserError, match="no symbols"):
+            source(source.Config(first="2024-01-02", last="2024-01-05")).load()
 
 
 def test_the_query_can_be_asked_again():

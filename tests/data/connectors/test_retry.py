@@ -1,5 +1,7 @@
+import re
+
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso, retry_after_seconds
@@ -29,88 +31,82 @@ class Vendor:
         return "bars"
 
 
-def ask(vendor: Vendor, **policy) -> tuple[str, list[float]]:
-    slept: list[float] = []
+def ask(*errors: Exception, **policy) -> tuple[str, int, list[float]]:
+    """Return what came, how many calls were made, and the pauses."""
+    vendor, slept = Vendor(*errors), []
     runtime = Runtime(clock=CLOCK, sleep=slept.append, retry=RetryPolicy(**policy))
-    return ask_with_retries(vendor, vendor="V", what="the bars of X", runtime=runtime), slept
+    try:
+        found = ask_with_retries(vendor, vendor="V", what="the bars of X", runtime=runtime)
+    except SourceError as error:
+        found = str(error)
+    return found, vendor.calls, slept
 
 
-def test_an_answer_is_returned_without_waiting():
-    assert ask(Vendor()) == ("bars", [])
+LATE, FULL = Unanswered("late"), Throttled()
 
 
-def test_waits_double_and_a_wish_goes_first():
-    vendor = Vendor(Unanswered("late"), Throttled(retry_after=5.0), Unanswered("late"))
-    assert ask(vendor, first_wait=1.0) == ("bars", [1.0, 5.0, 4.0])
+@pytest.mark.parametrize(
+    ("errors", "policy", "said", "slept"),
+    [
+        ([], {}, "bars", []),
+        (
+            [LATE, Throttled(retry_after=5.0), LATE],
+            {"first_wait": 1.0},
+            "bars",
+            [1.0, 5.0, 4.0],
+        ),  # a wish goes first
+        ([LATE] * 2, {"first_wait": 9.0, "longest_wait": 10.0}, "bars", [9.0, 10.0]),
+        ([LATE] * 3 + [FULL], {}, "V refused the bars of X: HTTP 429, .*4 attempts, 14 s", [2.0, 4.0, 8.0]),
+        ([LATE], {"attempts": 1}, r"V gave no usable answer for the bars of X: late \(1 attempt, 0 s", []),
+        ([Throttled(retry_after=121.0)], {}, "HTTP 429.*121 s of rest", []),
+    ],
+)
+def test_waits_double_a_wish_goes_first_and_the_last_failure_is_the_reason(errors, policy, said, slept):
+    found, calls, pauses = ask(*errors, **policy)
+    assert re.search(said, found)
+    assert pauses == slept and calls == len(slept) + 1
 
 
-def test_the_last_failure_is_the_reason():
-    vendor = Vendor(*[Unanswered("late")] * 3, Throttled())
-    with pytest.raises(SourceError, match=r"V refused the bars of X: HTTP 429.*4 attempts, 14 s"):
-        ask(vendor)
-    assert vendor.calls == 4
-
-
-def test_one_attempt_sleeps_not_at_all():
-    vendor = Vendor(Unanswered("late"))
-    with pytest.raises(SourceError, match=r"V gave no usable answer for the bars of X: late \(1 attempt, 0 s"):
-        ask(vendor, attempts=1)
-
-
-def test_another_error_is_final():
-    vendor = Vendor(KeyError("x"))
+def test_another_error_is_final_and_so_is_too_long_a_wish():
+    vendor = Vendor(KeyError("x"), Throttled(retry_after=121.0), Throttled(retry_after=1e9))
+    runtime = Runtime(clock=CLOCK, sleep=lambda seconds: None)
     with pytest.raises(KeyError):
-        ask(vendor)
-    assert vendor.calls == 1
+        ask_with_retries(vendor, vendor="V", what="it", runtime=runtime)
+    for seconds in (121.0, 86_400.0):  # no vendor is left alone for good
+        with pytest.raises(VendorResting) as refused:
+            ask_with_retries(vendor, vendor="V", what="it", runtime=runtime)
+        assert refused.value.seconds == seconds
+    assert vendor.calls == 3
 
 
-def test_too_long_a_wish_is_final():
-    vendor = Vendor(Throttled(retry_after=121.0))
-    with pytest.raises(VendorResting, match="121 s of rest") as refused:
-        ask(vendor)
-    assert vendor.calls == 1 and refused.value.seconds == 121.0
-    with pytest.raises(VendorResting) as refused:
-        ask(Vendor(Throttled(retry_after=1e9)))
-    assert refused.value.seconds == 86_400.0  # no vendor is left alone for good
-
-
+@settings(max_examples=40)
 @given(
     wishes=st.lists(st.none() | st.floats(0, 200), max_size=8),
     attempts=st.integers(1, 6),
     longest=st.floats(0, 150),
 )
 def test_waiting_is_bounded(wishes, attempts, longest):
-    vendor = Vendor(*[Throttled(retry_after=wish) for wish in wishes])
-    slept: list[float] = []
-    policy = RetryPolicy(attempts=attempts, first_wait=1.0, longest_wait=longest)
-    runtime = Runtime(clock=CLOCK, sleep=slept.append, retry=policy)
-    try:
-        ask_with_retries(vendor, vendor="V", what="it", runtime=runtime)
-    except SourceError:
-        pass
-    assert vendor.calls <= attempts
-    assert len(slept) <= attempts - 1
+    errors = [Throttled(retry_after=wish) for wish in wishes]
+    _, calls, slept = ask(*errors, attempts=attempts, first_wait=1.0, longest_wait=longest)
+    assert calls <= attempts and len(slept) == calls - 1
     assert all(0 <= pause <= longest for pause in slept)
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, None),
-        ("30", 30.0),
-        (" 0 ", 0.0),
-        ("Thu, 01 Feb 2024 12:01:30 GMT", 90.0),
-        ("Thu, 01 Feb 2024 11:00:00 GMT", 0.0),
-        ("soon", None),
-        ("-5", None),
-        ("Thu, 01 Feb 2024 12:01:30 -0000", None),
-    ],
-)
-def test_retry_after_is_seconds_or_a_date(header, seconds):
-    assert retry_after_seconds(header, CLOCK) == seconds
+def test_retry_after_is_seconds_or_a_date():
+    headers = {
+        None: None,
+        "30": 30.0,
+        " 0 ": 0.0,
+        "Thu, 01 Feb 2024 12:01:30 GMT": 90.0,
+        "Thu, 01 Feb 2024 11:00:00 GMT": 0.0,
+        "soon": None,
+        "-5": None,
+        "Thu, 01 Feb 2024 12:01:30 -0000": None,
+    }
+    assert {header: retry_after_seconds(header, CLOCK) for header in headers} == headers
 
 
-@pytest.mark.parametrize("bad", [{"attempts": 0}, {"timeout": 0.0}, {"first_wait": -1.0}, {"longest_wait": -1.0}])
-def test_an_impossible_policy_is_refused(bad):
-    with pytest.raises(UserError):
-        RetryPolicy(**bad)
+def test_an_impossible_policy_is_refused():
+    for bad in ({"attempts": 0}, {"timeout": 0.0}, {"first_wait": -1.0}, {"longest_wait": -1.0}):
+        with pytest.raises(UserError):
+            RetryPolicy(**bad)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def load(serve, authority, runtime, tmp_path, monkeypatch):
     yfinance.data.YfData._instances.clear()  # one conversation must not inherit another's cookies
 
     def source(yahoo: Yahoo, patience: dict | None = None, now: str = NOW, **config) -> YFinanceSource:
-        run.stand_in = serve(yahoo, authority.server, proxy=True)
+        run.stand_in = serve(yahoo)
         proxy = {"https": f"http://127.0.0.1:{run.stand_in.port}"}
         return YFinanceSource(
             YFinanceConfig(**{"first": "2024-01-02", "last": "2024-01-08", **config}),
@@ -103,13 +105,6 @@ def test_splits_are_undone_to_the_traded_prices(load):
     assert split.known_at == parse_iso("2024-01-08T13:30:00Z")
 
 
-def test_a_split_that_yahoo_forgot_to_work_in_is_refused(load):
-    stock = split_stock()
-    stock.unadjusted = True
-    with pytest.raises(SourceError, match=r"lists a split 4:1 of NVDA on 2024-01-08.*not adjusted"):
-        load(Yahoo({"NVDA": stock}), symbols=("NVDA",), last="2024-01-09")
-
-
 def test_index_levels_and_funds(load):
     stocks = {"SPY": plain(kind="ETF", capital_gains={"2024-01-04": 0.5}), "^GSPC": plain(4700.0, kind="INDEX")}
     panel = load(Yahoo(stocks), symbols=("SPY",), indices=("^GSPC",))
@@ -144,13 +139,6 @@ def test_minutes_are_stamped_with_their_close_and_unsplit(load, raw):
     assert np.isfinite(minutes.bars["close"][:, 1]).tolist() == [False, True, False, False, True, False]
 
 
-def test_a_day_without_minutes_is_refused(load):
-    stock = plain()
-    stock.minutes = {opening(day): (9.0, 9.5, 8.5, 9.25, 4.0) for day in WEEK[1:]}
-    with pytest.raises(SourceError, match="no minutes of AAPL on 2024-01-02"):
-        load(Yahoo({"AAPL": stock}), symbols=("AAPL",), minutes=True, now="2024-01-09T00:00:00Z")
-
-
 def test_minutes_are_asked_for_week_by_week(load):
     days = tuple(str(day) for day in sessions_between("XNYS", "2024-01-02", "2024-01-24").days)
     stock = plain(100.0, days)
@@ -163,47 +151,46 @@ def test_minutes_are_asked_for_week_by_week(load):
     assert panel.minutes is not None and panel.minutes.close_time.size == len(days)
 
 
-def test_old_minutes_are_refused_before_asking(load):
-    with pytest.raises(UserError, match="30 days"):
-        load(Yahoo({"AAPL": plain()}), symbols=("AAPL",), minutes=True, now="2024-03-01T00:00:00Z")
-    assert load.stand_in.asked == []
-
-
-def test_a_later_listing_is_a_listing(load):
+def test_what_a_series_lacks_is_said(load):
     late = plain(50.0, WEEK[2:], first_trade="2024-01-04")
-    panel = load(Yahoo({"AAPL": plain(), "NEWB": late}), symbols=("NEWB", "AAPL"))
-    assert panel.symbols == ("AAPL", "NEWB")
-    assert panel.listings[1].listed == "2024-01-04"
-    assert np.isnan(panel.bars["close"][:2, 1]).all()
-    assert not panel.suspended.any()
-
-
-def test_a_missing_session_is_a_suspension_and_said(load):
-    gap = plain()
+    gap, holed = plain(), plain()
     del gap.days["2024-01-04"]
-    panel = load(Yahoo({"HALT": gap}), symbols=("HALT",))
-    assert panel.suspended[:, 0].tolist() == [False, False, True, False, False]
-    assert "sessions without a bar, taken as suspensions: HALT 1" in panel.facts.biases
-
-
-def test_an_incomplete_bar_is_left_out_and_said(load):
-    holed = plain()
     holed.days["2024-01-04"] = (float("nan"), 103.5, 100.75, 102.75, 3000.0)
-    panel = load(Yahoo({"HOLE": holed}), symbols=("HOLE",))
-    assert np.isnan(panel.bars["high"][2, 0])
+    stocks = {"AAPL": plain(), "HALT": gap, "HOLE": holed, "NEWB": late}
+    panel = load(Yahoo(stocks), symbols=("NEWB", "HOLE", "HALT", "AAPL"))
+    assert panel.symbols == ("AAPL", "HALT", "HOLE", "NEWB")
+    assert panel.listings[3].listed == "2024-01-04" and np.isnan(panel.bars["close"][:2, 3]).all()
+    assert np.flatnonzero(panel.suspended).tolist() == [9, 10], "HALT and HOLE on the third day, NEWB never"
+    assert np.isnan(panel.bars["high"][2, 2])
+    assert "sessions without a bar, taken as suspensions: HALT 1, HOLE 1" in panel.facts.biases
     assert "incomplete bars, left out: HOLE 2024-01-04" in panel.facts.biases
-
-
-def test_a_partial_range_can_be_accepted_and_is_said(load):
     panel = load(Yahoo({"PART": plain(50.0, WEEK[:3])}), symbols=("PART",), allow_partial=True)
     assert panel.listings[0].delisted == "2024-01-04"
     assert any("PART to 2024-01-04" in bias for bias in panel.facts.biases)
 
 
-def test_an_unknown_symbol_is_named(load, sleeps):
-    with pytest.raises(SourceError, match="no bars of NOPE"):
-        load(Yahoo({"AAPL": plain()}), symbols=("AAPL", "NOPE"))
-    assert sleeps == []
+SOME_MINUTES = {opening(day): (9.0, 9.5, 8.5, 9.25, 4.0) for day in WEEK[1:]}
+MINUTES = {"minutes": True, "now": "2024-01-09T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("stock", "config", "said"),
+    [
+        (
+            replace(split_stock(), unadjusted=True),
+            {"last": "2024-01-09"},
+            "split 4:1 of X on 2024-01-08.*not adjust",
+        ),
+        (plain(minutes=SOME_MINUTES), MINUTES, "no minutes of X on 2024-01-02"),
+        (plain(), {"minutes": True, "now": "2024-03-01T00:00:00Z"}, "30 days"),
+        (plain(), {"symbols": ("X", "NOPE")}, "no bars of NOPE"),
+        (plain(currency="CAD"), {"symbols": ("X", "AAPL")}, "X in CAD"),
+    ],
+)
+def test_what_cannot_be_a_panel_is_refused(load, sleeps, stock, config, said):
+    with pytest.raises((SourceError, UserError), match=said):
+        load(Yahoo({"X": stock, "AAPL": plain()}), **{"symbols": ("X",), **config})
+    assert sleeps == [] and (said != "30 days" or load.stand_in.asked == [])
 
 
 def test_a_bar_on_a_holiday_is_refused(load):
@@ -214,12 +201,6 @@ def test_a_bar_on_a_holiday_is_refused(load):
     panel = load(Yahoo({"HOLI": stock}), symbols=("HOLI",), first="2023-12-29", allow_partial=True, forgive=True)
     assert "Yahoo sent bars on days without a session, left out: HOLI 2024-01-01" in panel.facts.biases
     assert str(panel.sessions[1]) == WEEK[0]
-
-
-def test_two_currencies_are_two_panels(load):
-    stocks = {"AAPL": plain(), "SHOP": plain(currency="CAD")}
-    with pytest.raises(UserError, match="SHOP in CAD"):
-        load(Yahoo(stocks), symbols=("AAPL", "SHOP"))
 
 
 def test_the_store_takes_it_and_adjusts_as_of_the_clock(load, tmp_path):
@@ -280,24 +261,17 @@ def test_after_a_failure_it_goes_on(load, sleeps, reply, times, slept):
     assert sleeps == slept and panel.bars["open"][0, 0] == 100.0
 
 
-@pytest.mark.parametrize("missing", ["open", "volume"])
-def test_a_changed_schema_names_what_is_missing(load, sleeps, missing):
+@pytest.mark.parametrize(
+    ("where", "missing"), [("quote", "open"), ("quote", "volume"), ("meta", "firstTradeDate")]
+)
+def test_a_changed_schema_names_what_is_missing(load, sleeps, where, missing):
     def edit(chart: dict) -> dict:
-        chart["indicators"]["quote"][0].pop(missing, None)
+        (chart["meta"] if where == "meta" else chart["indicators"]["quote"][0]).pop(missing, None)
         return chart
 
     with pytest.raises(SourceError, match=f"AAPL in another format.*KeyError.'{missing}'.*pip install"):
         load(Yahoo({"AAPL": plain()}, edit=edit), symbols=("AAPL",))
     assert sleeps == []
-
-
-def test_a_changed_meta_names_what_is_missing(load):
-    def edit(chart: dict) -> dict:
-        del chart["meta"]["firstTradeDate"]
-        return chart
-
-    with pytest.raises(SourceError, match=r"another format than expected: KeyError.'firstTradeDate'"):
-        load(Yahoo({"AAPL": plain()}, edit=edit), symbols=("AAPL",))
 
 
 def test_the_library_is_left_as_it_was_and_says_nothing(load, capfd):

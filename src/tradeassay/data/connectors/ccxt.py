@@ -5,7 +5,6 @@ Markets are asked for first, then candles page by page.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
@@ -86,10 +85,16 @@ class CryptoWire:
         step = STEPS[timeframe]
         features = (self._exchange.features or {}).get("spot") or {}
         limit = (features.get("fetchOHLCV") or {}).get("limit") or PAGE
-        rows: list[list[float]] = []
-        since = begin
+        what, rows, since = f"the {timeframe} candles of {symbol}", list[list[float | None]](), begin
         while since < end:
-            page = self._page(symbol, timeframe, since, limit)
+            asked = partial(self._exchange.fetch_ohlcv, symbol, timeframe, since=since // MILLISECOND, limit=limit)
+            page = self._ask(what, asked)
+            empty = 0
+            for row in page:
+                known = [isinstance(value, int | float) for value in row[:6]]
+                empty += not all(known)
+                if len(row) < 6 or not known[0] or empty > (len(page) // common.FORGIVEN if self._forgive else 0):
+                    raise common.changed_format(self.name, what, f"a candle reads {row}", "ccxt")
             oldest, newest = (int(page[k][0]) * MILLISECOND if page else since for k in (0, -1))
             full = len(page) >= limit and oldest > since
             if not rows and full and newest >= self._runtime.clock.now() - 2 * step:
@@ -101,24 +106,12 @@ class CryptoWire:
             rows += [row for row in page if since <= row[0] * MILLISECOND < end]
             # An empty page is a stretch before the listing or without a trade: look past it.
             since = newest + step if page and newest >= since else since + limit * step
-        table = np.array(rows, dtype=np.float64).reshape(len(rows), 6)
+        table = np.array([row[:6] for row in rows], dtype=np.float64).reshape(len(rows), 6)  # None becomes NaN
         start = table[:, 0].astype(np.int64) * MILLISECOND
         if bool((start % step).any()):
             problem = f"{self.name}'s {timeframe} candles of {symbol} do not begin at full UTC steps"
             raise SourceError(problem, hint="choose another exchange")
         return start, {name: table[:, index + 1] for index, name in enumerate(FIELD_ORDER)}
-
-    def _page(self, symbol: str, timeframe: Timeframe, since: Instant, limit: int) -> list[list[float]]:
-        what = f"the {timeframe} candles of {symbol}"
-        asked = partial(self._exchange.fetch_ohlcv, symbol, timeframe, since=since // MILLISECOND, limit=limit)
-        page = self._ask(what, asked)
-        empty = 0
-        for row in page:
-            known = [isinstance(value, int | float) for value in row[:6]]
-            empty += not all(known)
-            if len(row) < 6 or not known[0] or empty > (len(page) // common.FORGIVEN if self._forgive else 0):
-                raise common.changed_format(self.name, what, f"a candle reads {row}", "ccxt")
-        return [[math.nan if value is None else value for value in row[:6]] for row in page]
 
     def _ask(self, what: str, call: Callable[[], T]) -> T:
         def once() -> T:

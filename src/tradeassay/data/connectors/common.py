@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import SourceError, UserError, require
+from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.secrets import clean_foreign
 from tradeassay.core.time import SECOND, Clock, Instant, WallClock, iso, moment, parse_day, retry_after_seconds
@@ -115,46 +115,32 @@ def newest_over(days: Days, closes: Floats, day: str) -> float | None:
 
 def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
     """Call ``ask`` until it answers, at most ``runtime.retry.attempts`` times, else raise :class:`SourceError`."""
-    tenacity: Any = require("tenacity", "live")
-    policy = runtime.retry
-    backoff = tenacity.wait_exponential(multiplier=policy.first_wait, max=policy.longest_wait)
-
-    def rest(error: BaseException) -> float | None:
-        return error.retry_after if isinstance(error, Throttled) else None
-
-    def pause(state: Any) -> float:
-        named = rest(state.outcome.exception())
-        return float(backoff(state)) if named is None else named
-
-    attempts = tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(policy.attempts),
-        wait=pause,
-        retry=tenacity.retry_if_exception(
-            lambda error: isinstance(error, Unanswered) and (rest(error) or 0.0) <= policy.longest_wait
-        ),
-        sleep=runtime.sleep,
-        reraise=True,
-    )
-    try:
-        return attempts(ask)  # type: ignore[no-any-return]  # tenacity's types are skipped
-    except Unanswered as error:
-        named = rest(error) or 0.0
-        if named > policy.longest_wait:
-            refused = VendorResting(
-                f"{vendor} refused {what}: {error.reason}, and wants {named:.0f} s of rest",
-                hint="fetch again after that time, or ask for fewer symbols at once",
-            )
-            refused.seconds = min(named, LONGEST_REST_S)
-            raise refused from error
-        made, waited = attempts.statistics["attempt_number"], attempts.statistics["idle_for"]
-        effort = f"{made} attempt{'s' if made > 1 else ''}, {waited:.0f} s of waiting between them"
-        said, hint = (
-            "gave no usable answer for",
-            "check the connection (and a proxy, if there is one), then fetch again",
-        )
-        if isinstance(error, Throttled):
-            said, hint = "refused", "wait some minutes and fetch again, or ask for fewer symbols at once"
-        raise SourceError(f"{vendor} {said} {what}: {error.reason} ({effort})", hint=hint) from error
+    policy, waited, made = runtime.retry, 0.0, 0
+    while True:
+        try:
+            return ask()
+        except Unanswered as error:
+            made += 1
+            wish = error.retry_after if isinstance(error, Throttled) else None
+            if wish is not None and wish > policy.longest_wait:
+                refused = VendorResting(
+                    f"{vendor} refused {what}: {error.reason}, and wants {wish:.0f} s of rest",
+                    hint="fetch again after that time, or ask for fewer symbols at once",
+                )
+                refused.seconds = min(wish, LONGEST_REST_S)
+                raise refused from error
+            if made == policy.attempts:
+                said, hint = (
+                    "gave no usable answer for",
+                    "check the connection (and a proxy, if there is one), then fetch again",
+                )
+                if isinstance(error, Throttled):
+                    said, hint = "refused", "wait some minutes and fetch again, or ask for fewer symbols at once"
+                effort = f"{made} attempt{'s' if made > 1 else ''}, {waited:.0f} s of waiting between them"
+                raise SourceError(f"{vendor} {said} {what}: {error.reason} ({effort})", hint=hint) from error
+        pause = min(policy.first_wait * 2.0 ** min(made - 1, 60), policy.longest_wait) if wish is None else wish
+        runtime.sleep(pause)
+        waited += pause
 
 
 @contextlib.contextmanager

@@ -482,8 +482,9 @@ class _Column:
                 self.say(f"rows without money after {days[funded.stop - 1]} are left out")
             days, numbers = days[funded], numbers[funded]
             self.began = days[0]
-            earned = self.flows.earned(self.title, days, numbers, self.notes)
-            self.doubts += self.flows.doubts(days, numbers, earned, self.year)
+            earned, notes, doubts = self.flows.earned(self.title, days, numbers, self.year)
+            self.notes += notes
+            self.doubts += doubts
         elif not (numbers > 0).all():
             raise self.wrong(f"'{self.title}' is zero or less somewhere", "an account's value must be positive")
         else:

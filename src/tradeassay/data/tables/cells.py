@@ -21,7 +21,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +93,6 @@ def stem_of(path: Path) -> str:
 
 # -- files -------------------------------------------------------------------------------------------------------
 
-_OTHER_THAN_FILES = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
-
 
 def other_than_file(path: Path) -> str | None:
     """Return what is at ``path`` if it is no file with content: reading a pipe would wait for a writer."""
@@ -103,7 +100,8 @@ def other_than_file(path: Path) -> str | None:
         kind = stat.S_IFMT(path.stat().st_mode)
     except OSError:
         return "a link to nothing" if path.is_symlink() else None
-    return None if kind == stat.S_IFREG else _OTHER_THAN_FILES.get(kind, "a device")
+    kinds = {stat.S_IFREG: None, stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
+    return kinds.get(kind, "a device")
 
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
@@ -138,10 +136,6 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     return RawTable(label, dict(zip(names, table.columns, strict=True)), np.arange(1, table.num_rows + 1))
 
 
-_COVER = 12
-"""Rows up to which a sheet beside another is a cover."""
-
-
 def _sheet(content: bytes, label: str) -> bytes:
     """A workbook's table as CSV: days as ISO, numbers shown with a per cent sign with it.
 
@@ -162,7 +156,7 @@ def _sheet(content: bytes, label: str) -> bytes:
     if not tables:
         raise UserError(f"{label} is empty", hint="remove it, or fill it")
     longest, *others = sorted(tables.values(), key=len, reverse=True)
-    if others and len(others[0]) > _COVER:
+    if others and len(others[0]) > 12:  # a shorter one is a cover
         raise UserError(f"{label} holds several tables", hint="save the sheet that counts as a file of its own")
     made = io.StringIO()
     csv.writer(made, lineterminator="\n").writerows(longest)
@@ -255,7 +249,7 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
         if text.count(b"\n") + (not text.endswith(b"\n")) == table.num_rows + skip:
             columns = dict(zip(names, table.columns, strict=True))
             return RawTable(label, columns, np.arange(table.num_rows) + remarks + skip + 1, (), delimiter)
-    return _read_slowly(text, label, names, (skip, remarks), delimiter)
+    return _read_slowly(text, label, names, skip, remarks, delimiter)
 
 
 def _delimiter(lines: list[str]) -> str:
@@ -298,10 +292,9 @@ def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
 
 
 def _read_slowly(
-    text: bytes, label: str, names: tuple[str, ...], above: tuple[int, int], delimiter: str
+    text: bytes, label: str, names: tuple[str, ...], skip: int, remarks: int, delimiter: str
 ) -> RawTable:
     """Read a table with empty or broken lines, rules, remarks, or line breaks inside quotes, row by row."""
-    skip, remarks = above
     reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=delimiter)
     found: list[tuple[int, int, list[str]]] = []
     previous = 0
@@ -340,12 +333,7 @@ def _read_slowly(
 # -- numbers -----------------------------------------------------------------------------------------------------
 
 
-@cache
-def _nothing() -> pa.Array:
-    """Return the words for a missing number. Made on first use: pyarrow looks for pandas when it makes one."""
-    return pa.array(["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"])
-
-
+_MISSING = ["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"]
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
 _SURELY_GROUPED = re.compile(r",\d{3}[,.]")
 """Where semicolons stand between columns, ``10,500`` is as likely ten and a half: another cell has to tell."""
@@ -362,7 +350,7 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
     kind, faults = column.type, []
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        text = pc.if_else(pc.is_in(text, value_set=_nothing()), None, text)
+        text = pc.if_else(pc.is_in(text, value_set=pa.array(_MISSING)), None, text)
         try:
             values: Floats = np.array(pc.cast(text, pa.float64()).to_numpy(), dtype=np.float64)
         except pa.ArrowInvalid:

@@ -104,62 +104,50 @@ class Flows:
             end = len(days)
         return slice(first, min(end, len(days)))
 
-    def earned(self, title: str, days: Sequence[str], values: Floats, notes: list[str]) -> Floats:
-        """Return what each row after the first earned; raises :class:`UserError` where the value and what was paid
-        contradict each other."""
-        came, went = self._paid(days)
+    def earned(
+        self, title: str, days: Sequence[str], values: Floats, year: int
+    ) -> tuple[Floats, list[str], list[str]]:
+        """Return what each row after the first earned, notes, and clauses about what of it rests on the table's
+        word about payments; raises :class:`UserError` where the value and what was paid contradict each other.
+
+        A payment of many times the usual move shows in the value; a smaller one that was paid out may be a loss,
+        and one that was made at the other end of its row may hide one."""
+        net = np.array([self.net.get(day, 0.0) for day in days[1:]])
+        came, went = np.maximum(net, 0.0), np.maximum(-net, 0.0)
         before, after = values[:-1] + came, values[1:] + went
         self._refuse(title, days, values, before, after)
         earned: Floats = after / before - 1.0
-        rows = int(np.count_nonzero(came + went))
-        if rows:
+        notes, doubts = [], []
+        with np.errstate(divide="ignore"):
+            shares = np.log1p(went / values[1:])
+        usual = 1.4826 * float(np.median(np.abs(earned))) if earned.size else 0.0
+        unseen = float(shares[shares <= usual / _CLEAR].sum()) * year / max(1, earned.size)
+        if unseen >= _DOUBTED:
+            doubts.append(
+                f"what was paid out is the table's word: {unseen:.1%} a year of it came in amounts that cannot be "
+                "told from losses"
+            )
+        whole, other = float(np.prod(1.0 + earned)) - 1.0, None
+        # The other way round: paid in when rows end, and out when they begin, where that can be.
+        before, after = values[:-1] - went, values[1:] - came
+        if (before > 0.0).all() and (after > 0.0).all():
+            other = float(np.prod(1.0 + (after / before - 1.0))) - 1.0
+            if np.log1p(whole) - np.log1p(other) >= _DOUBTED * max(1.0, earned.size / year):
+                doubts.append(
+                    "when money was paid in is not known: paid in when rows end and out when they begin, "
+                    f"{other:+.1%} was earned, not {whole:+.1%}"
+                )
+        if rows := int(np.count_nonzero(net)):
             told = (
                 f"{self.name}: money paid in ({came.sum():,.2f}) and out ({went.sum():,.2f}; {self.said}, "
                 f"net on {rows} row{'s' * (rows != 1)}) is taken out of the returns, which are time-weighted: "
                 "(value + paid out) / (value before + paid in) - 1, as if paid in when a row begins and out when "
                 "it ends"
             )
-            whole, other = _grown(earned), self._other_ends(days, values)
             if other is not None and abs(other - whole) >= _OTHER_ENDS:
                 told += f" ({whole:+.1%} in all); the other way round the account earned {other:+.1%}"
             notes.append(told)
-        return earned
-
-    def doubts(self, days: Sequence[str], values: Floats, earned: Floats, year: int) -> list[str]:
-        """Return what of the returns rests on the table's word about payments, in clauses.
-
-        A payment of many times the usual move shows in the value; a smaller one that was paid out may be a loss,
-        and one that was made at the other end of its row may hide one."""
-        _, went = self._paid(days)
-        with np.errstate(divide="ignore"):
-            shares = np.log1p(went / values[1:])
-        usual = 1.4826 * float(np.median(np.abs(earned))) if earned.size else 0.0
-        unseen = float(shares[shares <= usual / _CLEAR].sum()) * year / max(1, earned.size)
-        found = []
-        if unseen >= _DOUBTED:
-            found.append(
-                f"what was paid out is the table's word: {unseen:.1%} a year of it came in amounts that cannot be "
-                "told from losses"
-            )
-        whole, other = _grown(earned), self._other_ends(days, values)
-        if other is not None and np.log1p(whole) - np.log1p(other) >= _DOUBTED * max(1.0, earned.size / year):
-            found.append(
-                "when money was paid in is not known: paid in when rows end and out when they begin, "
-                f"{other:+.1%} was earned, not {whole:+.1%}"
-            )
-        return found
-
-    def _paid(self, days: Sequence[str]) -> tuple[Floats, Floats]:
-        """Return what was paid in and out on each row after the first."""
-        net = np.array([self.net.get(day, 0.0) for day in days[1:]])
-        return np.maximum(net, 0.0), np.maximum(-net, 0.0)
-
-    def _other_ends(self, days: Sequence[str], values: Floats) -> float | None:
-        """Return the whole return if money was paid in when rows end, and out when they begin; None if that
-        cannot be."""
-        came, went = self._paid(days)
-        before, after = values[:-1] - went, values[1:] - came
-        return _grown(after / before - 1.0) if (before > 0.0).all() and (after > 0.0).all() else None
+        return earned, notes, doubts
 
     def _refuse(self, title: str, days: Sequence[str], values: Floats, before: Floats, after: Floats) -> None:
         """Refuse a value that is lost or owed, rows with nothing to earn with, and flows that the value does not
@@ -196,10 +184,6 @@ class Flows:
                 hint="list what is paid in as 'deposits' and out as 'withdrawals', in the value's currency and on "
                 "the first row whose value holds it; sums are 'cumulative deposits', one share's value a 'price'",
             )
-
-
-def _grown(earned: Floats) -> float:
-    return float(np.prod(1.0 + earned)) - 1.0
 
 
 def read_flows(

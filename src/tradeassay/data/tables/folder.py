@@ -392,9 +392,7 @@ def read_files(config: FilesConfig) -> Imported:
     biases += inferred
     order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
     prices: dict[Field, Floats] = {}
-    for (
-        field
-    ) in FIELDS:  # out of the grid one by one, as all fields twice would be most of a large import's memory
+    for field in FIELDS:  # one by one, as all fields twice would be most of a large import's memory
         taken = grid.bars.pop(field)
         prices[field] = taken if order == list(range(len(order))) else taken[:, order]
     panel = Panel(

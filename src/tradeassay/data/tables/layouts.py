@@ -81,11 +81,6 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
 # -- one file per day and symbol: SYMBOL/day/DATE.parquet ---------------------------------------------------------
 
 
-def per_day(root: Path) -> Unpacked:
-    """Read ``SYMBOL/day/DATE.parquet`` (or .csv): one small file per symbol and day."""
-    return Unpacked(bars=_daily_files(root))
-
-
 def _daily_files(root: Path) -> pl.DataFrame:
     frames: list[pl.DataFrame] = []
     for folder in sorted(path for path in root.iterdir() if path.is_dir()):
@@ -126,49 +121,39 @@ def stockbench(root: Path) -> Unpacked:
     symbols = [name for name in bars["symbol"].unique().sort().to_list() if name != "SPY"]
     bars = bars.filter(pl.col("symbol") != "SPY")
     cache = storage / "cache"
+    actions: set[tuple[str, str, str, float]] = set()
+    news: dict[tuple[str, str], tuple[str, ...]] = {}
+    for symbol in symbols:
+        for item in _json_list(cache / "corporate_actions" / f"{symbol}.dividends.json"):
+            paid = float(item.get("cash_amount") or 0)
+            actions.add((symbol, str(item.get("ex_dividend_date")), "dividend", paid))
+        for item in _json_list(cache / "corporate_actions" / f"{symbol}.splits.json"):
+            ratio = float(item.get("split_to") or 0) / float(item.get("split_from") or 1)
+            actions.add((symbol, str(item.get("execution_date")), "split", ratio))
+        for file in sorted((cache / "news_by_day" / symbol).glob("*.json")):
+            body = _json(file)
+            for item in body.get("items", ()) if isinstance(body, dict) else ():
+                at, title = str(item.get("published_utc") or ""), str(item.get("title") or "").strip()
+                if at and title:
+                    stamp = at if at.endswith("Z") else f"{at}Z"
+                    rest = (str(item.get(name) or "") for name in ("description", "source", "url"))
+                    news[symbol, f"{stamp} {title}"] = (stamp, title, symbol, *rest)
+    first = str(bars["date"].min())
+    kept = sorted(row for row in actions if row[1] >= first and row[3] > 0)
+    columns = ["published_at", "title", "symbols", "body", "source", "url"]
     instruments = pl.DataFrame({"symbol": symbols, "name": [company_name(symbol) for symbol in symbols]})
     return Unpacked(
         bars=bars,
         sides={
             "instruments": instruments,
-            "actions": _reference_actions(cache / "corporate_actions", symbols, str(bars["date"].min())),
-            "news": _reference_news(cache / "news_by_day", symbols),
+            "actions": pl.DataFrame(kept, schema=["symbol", "ex_date", "kind", "value"], orient="row"),
+            "news": pl.DataFrame(list(news.values()), schema=dict.fromkeys(columns, pl.String), orient="row"),
             "fundamentals": _filed(cache / "financials", symbols),
         },
         calendar="XNYS",
         currency="USD",
         notes=("picked with hindsight",),
     )
-
-
-def _reference_actions(folder: Path, symbols: Sequence[str], first: str) -> pl.DataFrame:
-    rows: list[tuple[str, str, str, float]] = []
-    for symbol in symbols:
-        for item in _json_list(folder / f"{symbol}.dividends.json"):
-            rows.append(
-                (symbol, str(item.get("ex_dividend_date")), "dividend", float(item.get("cash_amount") or 0))
-            )
-        for item in _json_list(folder / f"{symbol}.splits.json"):
-            ratio = float(item.get("split_to") or 0) / float(item.get("split_from") or 1)
-            rows.append((symbol, str(item.get("execution_date")), "split", ratio))
-    kept = sorted({row for row in rows if row[1] >= first and row[3] > 0})
-    return pl.DataFrame(kept, schema=["symbol", "ex_date", "kind", "value"], orient="row")
-
-
-def _reference_news(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
-    found: dict[tuple[str, str], tuple[str, str, str, str, str, str]] = {}
-    for symbol in symbols:
-        for file in sorted((folder / symbol).glob("*.json")):
-            body = _json(file)
-            for item in body.get("items", ()) if isinstance(body, dict) else ():
-                at, title = str(item.get("published_utc") or ""), str(item.get("title") or "").strip()
-                if not at or not title:
-                    continue
-                text, site = str(item.get("description") or ""), str(item.get("source") or "")
-                stamp = at if at.endswith("Z") else f"{at}Z"
-                found[symbol, f"{stamp} {title}"] = (stamp, title, symbol, text, site, str(item.get("url") or ""))
-    columns = ["published_at", "title", "symbols", "body", "source", "url"]
-    return pl.DataFrame(list(found.values()), schema=dict.fromkeys(columns, pl.String), orient="row")
 
 
 def _filed(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
@@ -225,7 +210,12 @@ def qlib(root: Path) -> Unpacked:
         frame = _qlib_symbol(folder, days)
         if frame is not None:
             frames.append(frame.drop("factor"))
-            actions.append(_qlib_actions(frame))
+            factor = frame["factor"].to_numpy()
+            ratio = np.ones(factor.size)
+            with np.errstate(all="ignore"):
+                ratio[1:] = factor[1:] / factor[:-1]
+            told = frame.select("symbol", ex_date="date", kind=pl.lit("split"), value=pl.Series(ratio))
+            actions.append(told.filter(pl.Series(np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-4))))
     if not frames:
         raise UserError(f"{root}/features holds no bars", hint="download the data with Qlib first")
     members = [
@@ -268,15 +258,6 @@ def _qlib_symbol(folder: Path, days: Sequence[str]) -> pl.DataFrame | None:
     columns.setdefault("factor", factor)
     table = pl.DataFrame({"date": list(days), **columns, "symbol": [_spelled(folder.name)] * len(days)})
     return table.filter(pl.col("close").is_not_nan() & (pl.col("close") > 0))
-
-
-def _qlib_actions(frame: pl.DataFrame) -> pl.DataFrame:
-    factor = frame["factor"].to_numpy()
-    ratio = np.ones(factor.size)
-    with np.errstate(all="ignore"):
-        ratio[1:] = factor[1:] / factor[:-1]
-    told = frame.select("symbol", ex_date="date", kind=pl.lit("split"), value=pl.Series(ratio))
-    return told.filter(pl.Series(np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-4)))
 
 
 def _spelled(symbol: str) -> str:
@@ -332,7 +313,7 @@ LAYOUTS: dict[str, Callable[[Path], Unpacked]] = {
     "stockbench": stockbench,
     "qlib": qlib,
     "akshare-daily": akshare_daily,
-    "per-day": per_day,
+    "per-day": lambda root: Unpacked(bars=_daily_files(root)),
     "wide": wide,
 }
 """By the name of ``--layout``."""

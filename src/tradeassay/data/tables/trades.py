@@ -129,7 +129,13 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
     rows = _only_fills(name, rows, title, notes)
     if not rows:
         raise UserError(f"{name} holds no trade", hint="; ".join(notes) or "give a log with fills")
-    fills = _decided(rows, title) if decisions else _filled(name, rows, title)
+    if decisions:
+        symbols = [row.get(title.get("symbol", ""), "") for row in rows]
+        fills = [
+            Fill("", None, one, _SIDES[_side(row[title["side"]])]) for one, row in zip(symbols, rows, strict=True)
+        ]
+    else:
+        fills = _filled(name, rows, title)
     moments = _moments(name, rows, title, order)
     placed = [replace(fill, day=day, at=at) for fill, (day, at) in zip(fills, moments, strict=True)]
     if placed[0].day > placed[-1].day:  # the newest come first: so do those of one moment
@@ -252,11 +258,6 @@ def _only_fills(name: str, rows: Sequence[Row], title: Mapping[str, str], notes:
 
 def _side(cell: str) -> str:
     return cell.lower().replace("_", " ").removesuffix(_CANCELLED).strip()
-
-
-def _decided(rows: Sequence[Row], title: Mapping[str, str]) -> list[Fill]:
-    symbol = title.get("symbol", "")
-    return [Fill("", None, row.get(symbol, ""), _SIDES[_side(row[title["side"]])]) for row in rows]
 
 
 def _filled(name: str, rows: Sequence[Row], title: Mapping[str, str]) -> list[Fill]:

@@ -6,11 +6,12 @@ Requests end with a newline, answers with ``<![CDATA[]]>`` and a newline; bars t
 
 import json
 import socketserver
-import threading
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
+
+from .http import Serving
 
 SPLIT = "\1"
 END = b"<![CDATA[]]>\n"
@@ -117,36 +118,12 @@ class Baostock:
         return rows, args, ["updateDate", "code", "code_name"]
 
 
-class BaostockStandIn:
+class BaostockStandIn(Serving):
     """Serves a :class:`Baostock`; ``asked`` holds (method, arguments) of every request."""
 
     def __init__(self, service: Baostock) -> None:
         self.service = service
-        self.asked: list[tuple[str, list[str]]] = []
-        self.released = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.stand_in = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-
-    @property
-    def port(self) -> int:
-        return self._server.server_address[1]
-
-    def close(self) -> None:
-        self.released.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    stand_in: BaostockStandIn
-
-    def handle_error(self, request, client_address):
-        """Clients hang up on purpose here; a traceback would only be noise."""
+        super().__init__(socketserver.ThreadingTCPServer, _Handler)
 
 
 def message(kind: str, fields: list[str], *, compressed: bool = False) -> bytes:
@@ -158,8 +135,6 @@ def message(kind: str, fields: list[str], *, compressed: bool = False) -> bytes:
 
 
 class _Handler(socketserver.StreamRequestHandler):
-    server: _Server
-
     def handle(self) -> None:
         stand_in = self.server.stand_in
         for line in self.rfile:

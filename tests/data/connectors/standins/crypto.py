@@ -3,13 +3,17 @@
 binance gives candles from ``startTime`` on, bitstamp those between ``start`` and ``end``, kraken its newest ones.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .http import Ask, Reply
 
 Candle = tuple[float, float, float, float, float]
 SECONDS = {"1d": 86_400, "1m": 60}
+MARKETS = json.loads((Path(__file__).parent / "markets.json").read_text())
+"""What the exchanges say of every market."""
 
 
 @dataclass
@@ -70,27 +74,8 @@ class Binance(Exchange):
 
     @staticmethod
     def market(market: Market) -> dict:
-        return {
-            "symbol": market.base + market.quote,
-            "status": "TRADING",
-            "baseAsset": market.base,
-            "baseAssetPrecision": 8,
-            "quoteAsset": market.quote,
-            "quotePrecision": 8,
-            "orderTypes": ["LIMIT", "MARKET"],
-            "isSpotTradingAllowed": True,
-            "isMarginTradingAllowed": False,
-            "filters": [
-                {
-                    "filterType": "PRICE_FILTER",
-                    "minPrice": "0.01",
-                    "maxPrice": "1000000.0",
-                    "tickSize": "0.01000000",
-                },
-                {"filterType": "LOT_SIZE", "minQty": "0.00001", "maxQty": "9000.0", "stepSize": "0.00001000"},
-            ],
-            "permissions": ["SPOT"],
-        }
+        names = {"symbol": market.base + market.quote, "baseAsset": market.base, "quoteAsset": market.quote}
+        return {**MARKETS["binance"], **names}
 
 
 class Bitstamp(Exchange):
@@ -112,18 +97,9 @@ class Bitstamp(Exchange):
 
     @staticmethod
     def market(market: Market) -> dict:
-        return {
-            "name": f"{market.base}/{market.quote}",
-            "market_symbol": (market.base + market.quote).lower(),
-            "base_currency": market.base,
-            "base_decimals": 8,
-            "counter_currency": market.quote,
-            "counter_decimals": 2,
-            "minimum_order_value": "10",
-            "trading": "Enabled",
-            "description": f"{market.base} / {market.quote}",
-            "market_type": "SPOT",
-        }
+        names = {"name": f"{market.base}/{market.quote}", "market_symbol": (market.base + market.quote).lower()}
+        names |= {"base_currency": market.base, "counter_currency": market.quote, "description": names["name"]}
+        return {**MARKETS["bitstamp"], **names}
 
 
 class Kraken(Exchange):
@@ -148,20 +124,5 @@ class Kraken(Exchange):
 
     @staticmethod
     def market(market: Market) -> dict:
-        return {
-            "altname": market.base + market.quote,
-            "wsname": f"{market.base}/{market.quote}",
-            "aclass_base": "currency",
-            "base": market.base,
-            "aclass_quote": "currency",
-            "quote": market.quote,
-            "pair_decimals": 1,
-            "lot_decimals": 8,
-            "lot_multiplier": 1,
-            "leverage_buy": [],
-            "leverage_sell": [],
-            "fees": [[0, 0.26]],
-            "fees_maker": [[0, 0.16]],
-            "ordermin": "0.0001",
-            "status": "online",
-        }
+        names = {"altname": market.base + market.quote, "wsname": f"{market.base}/{market.quote}"}
+        return {**MARKETS["kraken"], **names, "base": market.base, "quote": market.quote}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socketserver
 import ssl
 import threading
 from collections.abc import Callable
@@ -35,23 +36,20 @@ class Reply:
         return cls(json.dumps(value).encode(), status, {"Content-Type": "application/json", **headers})
 
 
-class StandIn:
-    """A server that answers with ``answer(ask)``; ``asked`` holds everything it was asked."""
+class Serving:
+    """A server in a thread of its own on an ephemeral loopback port; ``asked`` holds everything it was asked."""
 
-    def __init__(self, answer: Callable[[Ask], Reply], tls: ssl.SSLContext | None = None, *, proxy: bool = False):
-        self.answer = answer
-        self.asked: list[Ask] = []
+    def __init__(self, server: type[socketserver.BaseServer], handler: type[socketserver.BaseRequestHandler]):
+        self.asked: list = []
         self.released = threading.Event()
-        self.tls = tls
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = server(("127.0.0.1", 0), handler)
         self._server.stand_in = self
-        self._server.wrap = tls if not proxy else None
+        self._server.daemon_threads = True
+        # Clients hang up on purpose here; a traceback would only be noise.
+        self._server.handle_error = lambda request, client_address: None
+        self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
-
-    @property
-    def port(self) -> int:
-        return self._server.server_address[1]
 
     def close(self) -> None:
         self.released.set()
@@ -60,23 +58,16 @@ class StandIn:
         self._thread.join()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    stand_in: StandIn
-    wrap: ssl.SSLContext | None = None
+class StandIn(Serving):
+    """A server that answers with ``answer(ask)``, over TLS or as a proxy to it."""
 
-    def finish_request(self, request, client_address):
-        if self.wrap is not None:
-            request = self.wrap.wrap_socket(request, server_side=True)
-        self.RequestHandlerClass(request, client_address, self)
-
-    def handle_error(self, request, client_address):
-        """Clients hang up on purpose here; a traceback would only be noise."""
+    def __init__(self, answer: Callable[[Ask], Reply], tls: ssl.SSLContext):
+        self.answer, self.tls = answer, tls
+        super().__init__(ThreadingHTTPServer, _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server
 
     def log_message(self, format, *args):
         pass
@@ -85,7 +76,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         stand_in = self.server.stand_in
-        assert stand_in.tls is not None
         self.connection = stand_in.tls.wrap_socket(self.connection, server_side=True)
         self.rfile = self.connection.makefile("rb", -1)
         self.wfile = self.connection.makefile("wb", 0)
