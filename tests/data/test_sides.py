@@ -50,16 +50,6 @@ def test_an_announcement_may_come_earlier_but_never_after_the_ex_date(tmp_path):
     assert "late action: 1 row of actions.csv, e.g. actions.csv:2: 600000.SH is announced" in str(late.report)
 
 
-def test_memberships(tmp_path):
-    text = "index,symbol,start,end\nCSI300,sz000001,2024-01-02,2024-01-03\nCSI300,600000,20240101,\n"
-    panel = load(tmp_path, membership=text).panel
-    assert [(m.index, m.symbol, m.start, m.end) for m in panel.memberships] == [
-        ("CSI300", "000001.SZ", "2024-01-02", "2024-01-03"),
-        ("CSI300", "600000.SH", "2024-01-01", None),
-    ]
-    assert not any("membership" in bias for bias in panel.facts.biases)
-
-
 def test_news(tmp_path):
     text = (
         "published_at,title,symbols,text,site\n"
@@ -75,30 +65,26 @@ def test_news(tmp_path):
     assert "repeated" in str(imported.report)
 
 
-def test_fundamentals_need_the_day_they_became_known(tmp_path):
-    text = "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,1.25\n"
-    text += "600000,pe,2023-12-31,2024-01-04,\n"
-    (figure,) = load(tmp_path, fundamentals=text).panel.fundamentals
-    assert (figure.field, figure.value, figure.known_at) == ("eps", 1.25, parse_iso("2024-01-05T00:00:00Z"))
-    with pytest.raises(UserError, match=r"fundamentals\.csv: no column known_at among"):
-        load(tmp_path, fundamentals="symbol,field,period_end,value\n600000,eps,2023-12-31,1\n")
-
-
-def test_instruments_and_index_levels(tmp_path):
-    instruments = "symbol,name,sector,board,listed,delisted,lot\n600000,Bank,finance,star,1999-11-10,,200\n"
-    indices = "date,index,close\n2024-01-02,CSI300,3400\n2024-01-04,CSI300,3410\n2024-02-04,CSI300,3410\n"
-    panel = load(tmp_path, instruments=instruments, indices=indices).panel
+def test_memberships_instruments_levels_and_figures(tmp_path):
+    panel = load(
+        tmp_path,
+        membership="index,symbol,start,end\nCSI300,sz000001,2024-01-02,2024-01-03\nCSI300,600000,20240101,\n",
+        instruments="symbol,name,sector,board,listed,delisted,lot\n600000,Bank,finance,star,1999-11-10,,200\n",
+        indices="date,index,close\n2024-01-02,CSI300,3400\n2024-01-04,CSI300,3410\n2024-02-04,CSI300,3410\n",
+        fundamentals=FIGURES + "600000,eps,2023-12-31,2024-01-04,1.25\n600000,pe,2023-12-31,2024-01-04,\n",
+    ).panel
+    assert [(m.index, m.symbol, m.start, m.end) for m in panel.memberships] == [
+        ("CSI300", "000001.SZ", "2024-01-02", "2024-01-03"),
+        ("CSI300", "600000.SH", "2024-01-01", None),
+    ]
+    assert not any("membership" in bias for bias in panel.facts.biases)
     known = next(entry for entry in panel.listings if entry.instrument.symbol == "600000.SH")
-    share = known.instrument
-    assert (share.name, share.sector, share.board, share.lot, share.currency) == (
-        "Bank",
-        "finance",
-        Board.STAR,
-        200,
-        "CNY",
-    )
+    told = {"name": "Bank", "sector": "finance", "board": Board.STAR, "lot": 200, "currency": "CNY"}
+    assert {name: getattr(known.instrument, name) for name in told} == told
     assert known.listed == "1999-11-10"
     assert panel.indices["CSI300"][[0, 2]].tolist() == [3400, 3410]
+    (figure,) = panel.fundamentals
+    assert (figure.field, figure.value, figure.known_at) == ("eps", 1.25, parse_iso("2024-01-05T00:00:00Z"))
 
 
 def test_side_files_may_lie_elsewhere(tmp_path):
@@ -120,6 +106,7 @@ def test_side_files_may_lie_elsewhere(tmp_path):
         ("actions", "symbol,kind,ex_date,value\n600000,split,soon,2\n", "actions.csv:2: ex_date 'soon'"),
         ("actions", "symbol,ex_date\n600000,2024-01-04\n", "no column value, split or dividend"),
         ("membership", "symbol,end\n600000,2024-01-04\n", "membership.csv: no column start"),
+        ("fundamentals", "symbol,field,period_end,value\n600000,eps,2023-12-31,1\n", "no column known_at among"),
         ("news", "published_at,title\n2024-01-03 10:00:00,x\n", "news.csv:2: published_at has a time but no zone"),
         ("instruments", "symbol,board\n600000,roof\n", "instruments.csv:2: board 'roof'"),
         ("news", "published_at,title\n2024-01-03\n", "news.csv:2: 1 columns instead of 2"),

@@ -98,7 +98,8 @@ class Bitstamp(Exchange):
     @staticmethod
     def market(market: Market) -> dict:
         names = {"name": f"{market.base}/{market.quote}", "market_symbol": (market.base + market.quote).lower()}
-        names |= {"base_currency": market.base, "counter_currency": market.quote, "description": names["name"]}
+        names |= {"base_currency": market.base, "counter_currency": market.quote}
+        names["description"] = f"{market.base} / {market.quote}"
         return {**MARKETS["bitstamp"], **names}
 
 
