@@ -81,7 +81,7 @@ _HOLE = 14.0
 _EVERY_DAY = 1.2
 """Days between rows, on average, above which some days of the week have none: stamps of the night after, say."""
 _ROWS = {52: "weekly", 12: "monthly", 4: "quarterly"}
-_GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
+_GAPS = ((4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 """From the median number of days between rows to the number of rows in a year."""
 
 
@@ -595,7 +595,7 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
     if middle <= 1.5:
         weekends = bool(np.mean(np.is_busday(np.array(days, dtype="datetime64[D]"))) < 0.95)
         return 365 if weekends and np.mean(gaps[gaps <= _HOLE]) < _EVERY_DAY else 252
-    for most, year in _GAPS[1:]:
+    for most, year in _GAPS:
         if middle <= most:
             if year != 252:
                 notes.append(f"rows are {middle:.0f} days apart: {year} of them make a year")

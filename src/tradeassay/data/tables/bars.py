@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, MINUTE
-from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Frequency, Instrument, Ints
+from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import known_range, sessions_between, shared_rows
 from tradeassay.data.dates import is_day
 from tradeassay.data.doctor import DataFault
@@ -189,7 +189,6 @@ class BarTiming:
 
     calendar: CalendarName
     timezone: str
-    frequency: Frequency
     day: Days
     close_time: Ints | None
     minutes_per_bar: int
@@ -223,7 +222,7 @@ def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFau
     if moved.any():
         day = day.copy()
         day[moved] = to_local(stamps.local[moved] - stamps.offset[moved], ZONES[calendar]) // DAY
-    return BarTiming(calendar, zone, "1d", day.view("datetime64[D]"), None, 1, "end"), []
+    return BarTiming(calendar, zone, day.view("datetime64[D]"), None, 1, "end"), []
 
 
 def _intraday(
@@ -254,7 +253,7 @@ def _intraday(
         edge = "end" if calendar != "24/7" and at_close > at_open else "start"
     close = instants + length * MINUTE if edge == "start" else instants
     day = to_local(close - 1, ZONES[calendar]) // DAY
-    return BarTiming(calendar, zone, "1m", day.astype("datetime64[D]"), close, length, edge), faults
+    return BarTiming(calendar, zone, day.astype("datetime64[D]"), close, length, edge), faults
 
 
 def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:

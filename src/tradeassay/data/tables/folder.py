@@ -495,7 +495,7 @@ def _report(
     bars: LongBars, when: BarTiming, panel: Panel, side_files: dict[str, Path], notes: list[str]
 ) -> ImportReport:
     frequency = "daily"
-    if when.frequency == "1m":
+    if when.close_time is not None:
         edge = f"stamped at the {when.stamps} of the bar"
         frequency = f"{when.minutes_per_bar} minutes, {edge}; daily bars made of them"
     if bars.adj_close is not None:
