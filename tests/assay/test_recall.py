@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from contextlib import contextmanager
 from datetime import date
 
 import msgspec
@@ -120,17 +121,8 @@ def test_questions_are_balanced_and_hold_no_price(world):
 )
 def test_answers_are_read(kind, text, value, right, refused):
     truth = 100.0 if kind == "close" else 0.02
-    asked = RecallQuestion(
-        number=0,
-        fact=0,
-        kind=kind,
-        symbol="ABC",
-        title="Abc Corp (ABC)",
-        day="2021-03-04",
-        until="2021-03-11",
-        truth=truth,
-    )
-    found = read_answer(asked, ModelReply(text=text))
+    about = {"symbol": "ABC", "title": "Abc Corp (ABC)", "day": "2021-03-04", "until": "2021-03-11"}
+    found = read_answer(RecallQuestion(number=0, fact=0, kind=kind, truth=truth, **about), ModelReply(text=text))
     assert (found.right, found.refused) == (right, refused)
     assert found.value == (None if value is None else pytest.approx(value))
 
@@ -155,30 +147,17 @@ def test_recall_is_found_before_the_cutoff_and_by_name(world):
 
 
 def test_nothing_is_found_where_nothing_is_known(world):
-    told = [
-        recall_audit(
-            "scripted/none", world, config=RecallConfig(questions=400, seed=seed, cutoff=CUTOFF), answer=knows(0.0)
-        ).told
-        for seed in range(5)
-    ]
-    assert "recalls" not in told
+    for seed in range(4):
+        config = RecallConfig(questions=400, seed=seed, cutoff=CUTOFF)
+        assert recall_audit("scripted/none", world, config=config, answer=knows(0.0)).told != "recalls"
 
 
-def test_one_who_always_says_up_recalls_nothing(world):
-    found = recall_audit(
-        "scripted/up", world, config=RecallConfig(questions=800), answer=lambda _: ModelReply(text="up 2.0%")
-    )
-    row = score_of(found, "all")
-    assert row.rising.value == 1.0 and row.falling.value == 0.0
-    assert found.told != "recalls"
-
-
-def audited(say, rising=0.7):
+def audited(say):
     """Score what is said of 800 weeks from 200 days, most of which rose."""
     rng = np.random.default_rng(8)
     answers = []
     for k in range(800):
-        truth = 0.02 if rng.random() < rising else -0.02
+        truth = 0.02 if rng.random() < 0.7 else -0.02
         about = {"kind": "week", "symbol": "ABC", "title": "Abc (ABC)", "day": f"d{k // 4}", "until": "2021-03-11"}
         asked = RecallQuestion(number=k, fact=k, truth=truth, **about)
         answers.append(read_answer(asked, ModelReply(text=say(truth > 0, rng.random()))))
@@ -199,7 +178,7 @@ def scored(answers):
         (lambda rose, drawn: "up" if drawn < 0.95 else "down", "cannot be told", "so alike tell at most"),
         (lambda rose, drawn: "up" if drawn < 0.8 else "down", "cannot be told", "dealt to other questions may be"),
         (
-            lambda rose, drawn: "unknown" if drawn < 0.9 else "up" if drawn < 0.97 else "down",
+            lambda _, drawn: "unknown" if drawn < 0.9 else "up" if drawn < 0.97 else "down",
             "cannot be told",
             "so few",
         ),
@@ -212,6 +191,9 @@ def scored(answers):
 def test_answers_that_tell_nothing_apart_neither_show_recall_nor_exclude_it(say, told, words):
     found = audited(say)
     assert (found.told, words in found.sentence) == (told, True), found.sentence
+    if "0%" in words:
+        row, rose = score_of(found, "all"), float(say(True, 0.0) == "up")
+        assert (row.rising.value, row.falling.value) == (rose, 1.0 - rose)
 
 
 def answered(true, stated, lasts=1, words="{way} {size:.3f}%"):
@@ -276,50 +258,49 @@ def test_one_guess_for_a_name_or_for_a_day_is_one_guess(by):
     assert found.value is not None and found.value > 0.2 and not above(found)
 
 
-@pytest.mark.parametrize(
-    ("text", "word"), [("unknown", "every answer is a refusal"), ("hm", "no answer has the form")]
-)
-def test_refusals_and_words_are_missing_measures(world, text, word):
-    found = recall_audit(
-        "scripted/mute", world, config=RecallConfig(questions=80), answer=lambda _: ModelReply(text=text)
-    )
-    assert found.told == "cannot be told"
-    assert found.recall.value is None and word in str(found.recall.reason)
-    assert found.after.value is None and "cutoff is not known" in str(found.after.reason)
-    assert any("names are invented" in note for note in found.notes)
-    assert any("--cutoff" in note for note in found.notes)
+def test_refusals_and_words_are_missing_measures(world):
+    config = RecallConfig(questions=80)
+    for text, word in (("unknown", "every answer is a refusal"), ("hm", "no answer has the form")):
+        found = recall_audit("scripted/mute", world, config=config, answer=lambda _, t=text: ModelReply(text=t))
+        assert found.told == "cannot be told"
+        assert found.recall.value is None and word in str(found.recall.reason)
+        assert found.after.value is None and "cutoff is not known" in str(found.after.reason)
+        assert any(f"{word}" in note and "nothing can be scored" in note for note in found.notes)
+        assert any("names are invented" in note for note in found.notes)
+        assert any("--cutoff" in note for note in found.notes)
 
 
 def test_the_edge_is_split():
     rng = np.random.default_rng(1)
-    returns = rng.normal(0, 0.02, (250, 10))
-    noise = rng.normal(0, 0.02, (250, 10))
+    returns, noise, strange = (rng.normal(0, 0.02, (250, 10)) for _ in range(3))
     follows = (returns + noise > 0.01) * 0.1  # decides by what it recalls
     reads = (np.roll(noise, 3, axis=0) + returns > 0.02) * 0.1
-    by_recall, _ = split_edge(follows, returns, returns + noise, year=252, horizon=1)
-    assert by_recall.remembered
-    assert by_recall.share.value is not None and by_recall.share.value > 0.7
-    assert "recall explains" in split_sentence(by_recall) and "cannot be told from luck" in split_sentence(
-        by_recall
-    )
-    own, _ = split_edge(reads, returns, rng.normal(0, 0.02, (250, 10)), year=252, horizon=1)
-    assert not own.remembered and not own.partly
-    assert "more than luck" in split_sentence(own)
-    same, _ = split_edge(follows, returns, np.full((250, 10), 0.01), year=252, horizon=1)
+
+    def split(held, recalled):
+        found, _ = split_edge(held, returns, recalled, year=252, horizon=1)
+        return found, split_sentence(found)
+
+    by_recall, said = split(follows, returns + noise)
+    assert by_recall.remembered and by_recall.share.value is not None and by_recall.share.value > 0.7
+    assert "recall explains" in said and "cannot be told from luck" in said
+    own, said = split(reads, strange)
+    assert not own.remembered and not own.partly and "more than luck" in said
+    same, said = split(follows, np.full((250, 10), 0.01))
     assert same.explained.value == 0.0 and not same.remembered
-    assert "tells nothing apart and explains nothing; what is left, +" in split_sentence(same)
-    against, _ = split_edge(-follows, returns, returns + noise, year=252, horizon=1)
-    assert split_sentence(against).startswith("what follows recall lost -")
-    lost, _ = split_edge(-follows, returns, rng.normal(0, 0.02, (250, 10)), year=252, horizon=1)
-    assert split_sentence(lost).endswith("is a loss beyond luck.")
+    assert "tells nothing apart and explains nothing; what is left, +" in said
+    assert split(-follows, returns + noise)[1].startswith("what follows recall lost -")
+    assert split(-follows, strange)[1].endswith("is a loss beyond luck.")
+    assert split(follows, returns)[1] == "recall explains 100% (100% to 100%) of the edge; nothing is left."
+    assert "what was held never changed" in split(np.full((250, 10), 0.1), returns)[1]
     for known, share in ((0, np.nan), (19, 1.0)):
         hidden = np.where(np.arange(250)[:, None] < known, returns * share, np.nan)
-        for split in split_edge(follows, hidden, returns, year=252, horizon=1):
-            assert split.edge.value is None and f"known in {known} of 250 sessions" in str(split.edge.reason)
-    whole, _ = split_edge(follows, returns, returns, year=252, horizon=1)
-    assert split_sentence(whole) == "recall explains 100% (100% to 100%) of the edge; nothing is left."
-    held, _ = split_edge(np.full((250, 10), 0.1), returns, returns, year=252, horizon=1)
-    assert "what was held never changed" in split_sentence(held)
+        for none in split_edge(follows, hidden, returns, year=252, horizon=1):
+            assert none.edge.value is None and f"known in {known} of 250 sessions" in str(none.edge.reason)
+    market = rng.normal(0, 0.01, (250, 1))
+    moved = market + rng.normal(0, 0.01, (250, 8))
+    invested = np.repeat((market > 0) * 0.125, 8, axis=1)
+    _, dates = split_edge(invested, moved, np.repeat(market, 8, axis=1), year=252, horizon=1)
+    assert dates.remembered  # when it is invested follows what it recalls of the market
 
 
 def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come():
@@ -358,15 +339,6 @@ def test_decoys_are_as_round_as_the_prices(world):
     assert not all(end.endswith("0") for end in continuations(one, truth)[1])
 
 
-def test_timing_is_split_by_dates():
-    rng = np.random.default_rng(2)
-    market = rng.normal(0, 0.01, (250, 1))
-    returns = market + rng.normal(0, 0.01, (250, 8))
-    invested = np.repeat((market > 0) * 0.125, 8, axis=1)
-    _, dates = split_edge(invested, returns, np.repeat(market, 8, axis=1), year=252, horizon=1)
-    assert dates.remembered
-
-
 def test_changed_markets(world):
     panel = read_panel(world.folder)
     row = 300
@@ -383,27 +355,23 @@ def test_changed_markets(world):
     assert turned_words('{"title": "Abc raises outlook"}') == '{"title": "Abc cuts outlook"}'
 
 
-def reasked(arm, then, now, day):
+def reasked(arm, then, now, day, **more):
     moved = {{"A": "B", "B": "C", "C": "A"}[name]: sign for name, sign in then.items()}
-    return ReaskedDecision(
-        arm=arm,
-        episode="e",
-        session=f"2021-01-{day:02d}",
-        recorded=then,
-        now=now,
-        moved=moved,
-        confidence=None,
-        confidence_now=None,
-    )
+    about = {"episode": "e", "session": f"2021-01-{day:02d}", "confidence": None, "confidence_now": None}
+    return ReaskedDecision(arm=arm, recorded=then, now=now, moved=moved, **about, **more)
+
+
+def studied(made):
+    return score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
 
 
 def test_an_answer_that_failed_is_no_decision():
     """Who answers only in the true market has not shown that it reads: what failed is left out, and said."""
     then, made = {"A": 1.0}, []
     for day in range(1, 21):
-        lost = [reasked(arm, then, {}, day) for arm in ("prices", "names", "date")]
-        made += [reasked("again", then, then, day), *(msgspec.structs.replace(one, failed=True) for one in lost)]
-    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+        made += [reasked("again", then, then, day)]
+        made += [reasked(arm, then, {}, day, failed=True) for arm in ("prices", "names", "date")]
+    found = studied(made)
     assert found.sentence == "What the decisions of m rest on cannot be told: no usable answer came."
     assert found.notes == ("60 of 80 decisions had no usable answer and are left out",) and not found.by_name
 
@@ -412,17 +380,12 @@ def test_an_answer_that_failed_is_no_decision():
 def test_who_answers_by_name_is_caught(by):
     names, made = "ABC", []
     for day in range(1, 21):
-        then = {names[day % 3]: 1.0}
-        other = {names[(day + 1) % 3]: 1.0}
-        made += [
-            reasked("again", then, then, day),
-            reasked("prices", then, other if by == "series" else then, day),
-            reasked("names", then, other if by == "series" else then, day),
-            reasked("date", then, other if by == "date" else then, day),
-        ]
+        then, other = {names[day % 3]: 1.0}, {names[(day + 1) % 3]: 1.0}
+        moves = {"again": False, "prices": by == "series", "names": by == "series", "date": by == "date"}
+        made += [reasked(arm, then, other if moved else then, day) for arm, moved in moves.items()]
     if by == "date":
         made = [one for one in made if one.arm != "names"]
-    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    found = studied(made)
     assert found.by_name == (by != "series")
     assert {"name": "by name", "series": "reads what it is shown", "date": "by date"}[by] in found.sentence
 
@@ -430,7 +393,7 @@ def test_who_answers_by_name_is_caught(by):
 def test_a_study_of_two_days_has_numbers_without_intervals_on_its_page(tmp_path):
     kept, asked = {"A": 1.0}, [(arm, day) for day in (1, 2) for arm in ("again", "prices")] * 9
     made = [reasked(arm, kept, kept, day) for arm, day in asked]
-    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    found = studied(made)
     assert {(one.same.value, one.same.low) for one in found.arms} == {(1.0, None)}
     page = write_counterfactual(found, tmp_path / "page.html").read_text()
     assert '<span title="no interval: 2 days">1.00</span></td>' in page
@@ -441,38 +404,53 @@ def test_opposite_orders_are_no_share_of_decisions():
     for day in range(1, 21):
         then, turned = {"A": 1.0, "B": -1.0}, {"A": -1.0, "B": 1.0}
         made += [reasked("again", then, then, day), reasked("prices", then, turned, day)]
-    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    found = studied(made)
     assert found.sentence == (
         "m reads what it is shown: with mirrored returns its orders agree with the recorded ones at -1.00, "
         "with nothing changed at +1.00 (+1 the same, -1 the opposite)."
     )
 
 
-def test_a_server_is_asked_recorded_and_replayed(world, tmp_path, monkeypatch):
-    pytest.importorskip("inspect_ai")
-    pytest.importorskip("openai")
-    command = ["memory", "recall", "-m", "local/tiny", "--dataset", str(world.folder)]
-    command += ["--questions", "24", "--samples", "1"]
-    command += ["--logprobs", "3", "--cassettes", str(tmp_path / "tape"), "--json"]
+def scoring(value):
+    """Return what a server says of a prompt whose words have these log-probabilities."""
 
     def scored(prompt):
-        tokens = prompt.split(" ")
-        words = [tokens[0], *(f" {one}" for one in tokens[1:])]
-        values = [None, *(-float(len(one)) for one in words[1:])]
-        return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets(words)}}
+        words = [f"{one} " for one in prompt.split(" ")]
+        offsets = [sum(map(len, words[:k])) for k in range(len(words))]
+        values = [None, *(value(prompt, k, one) for k, one in enumerate(words[1:], 1))]
+        return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets}}
 
-    with recalling(lambda _: "up 1.0%", logprobs=scored) as (address, busy):
-        monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
+    return scored
+
+
+@pytest.fixture
+def served(monkeypatch):
+    pytest.importorskip("inspect_ai")
+    pytest.importorskip("openai")
+
+    @contextmanager
+    def serve(logprobs):
+        with recalling(lambda _: "up 1.0%", logprobs=logprobs) as (address, busy):
+            monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
+            yield busy
+
+    return serve
+
+
+def test_a_server_is_asked_recorded_and_replayed(world, tmp_path, served):
+    command = ["memory", "recall", "-m", "local/tiny", "--dataset", str(world.folder), "--questions", "24"]
+    command += ["--samples", "1", "--logprobs", "3", "--cassettes", str(tmp_path / "tape"), "--json"]
+    with served(scoring(lambda prompt, k, word: -float(len(word)))) as busy:
         live = CliRunner().invoke(root, command)
         assert live.exit_code == 0, live.output
     assert len(busy) == 24
     again = CliRunner().invoke(root, [*command, "--replay"])
     assert again.exit_code == 0, again.output
     first, second = json.loads(live.stdout), json.loads(again.stdout)
-    assert first["answers"] == second["answers"]
-    assert first["propensity"] == second["propensity"]
+    assert [first[name] for name in ("answers", "propensity", "scores")] == [
+        second[name] for name in ("answers", "propensity", "scores")
+    ]
     assert first["propensity"]["first"]["value"] is not None
-    assert msgspec.json.encode(first["scores"]) == msgspec.json.encode(second["scores"])
 
 
 def test_only_name_and_days_make_a_question_familiar():
@@ -490,25 +468,16 @@ def test_only_name_and_days_make_a_question_familiar():
 
 
 @pytest.mark.slow
-def test_the_true_headline_of_a_day_is_ranked_among_others(tmp_path, monkeypatch):
-    pytest.importorskip("inspect_ai")
-    pytest.importorskip("openai")
+def test_the_true_headline_of_a_day_is_ranked_among_others(tmp_path, served):
     made = generate(preset("us", seed=5, names=12, sessions=160, index_members=12)).panel
     write_snapshot(made, tmp_path / "told")
     told = open_snapshot(tmp_path / "told")
     asked = headlines(PriceTruth.of(told), 12, 100)
     assert len(asked) == 12 and all(len(set(one.ends)) == 5 for one in asked)
     true = {one.begun + one.ends[0] for one in asked}
-
-    def scored(prompt):
-        words = [f"{one} " for one in prompt.split(" ")]
-        values = [None, *(-0.1 if prompt in true else -3.0 for _ in words[1:])]
-        return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets(words)}}
-
     config = RecallConfig(questions=100, wordings=1, samples=1, logprobs=24)
     how = Asking(cassettes=tmp_path / "tape")
-    with recalling(lambda _: "up 1.0%", logprobs=scored) as (address, _):
-        monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
+    with served(scoring(lambda prompt, *_: -0.1 if prompt in true else -3.0)):
         found = recall_audit("local/tiny", told, config=config, asking=how).propensity
     assert found.headlines.value == 1.0 and found.headlines.n == 12
     assert found.first.value == 0.0  # ties with decoys are no knowledge of prices
@@ -517,35 +486,24 @@ def test_the_true_headline_of_a_day_is_ranked_among_others(tmp_path, monkeypatch
     lines = cassette.read_text().splitlines(keepends=True)
     kept = [line for line in lines if json.loads(line).get("asked", {}).get("step", 0) < 100]
     cassette.write_text("".join(kept))
-    again = recall_audit(
-        "local/tiny", told, config=config, asking=msgspec.structs.replace(how, replay=True)
-    ).propensity
+    replay = msgspec.structs.replace(how, replay=True)
+    again = recall_audit("local/tiny", told, config=config, asking=replay).propensity
     assert again.first == found.first
     assert again.headlines.value is None and again.headlines.reason == "no headline was recorded"
 
 
-def offsets(words):
-    return [sum(map(len, words[:k])) for k in range(len(words))]
-
-
-@pytest.mark.parametrize("kind", ["none", "partial", "own words"])
-def test_log_probabilities_that_are_missing_say_why(kind, world, monkeypatch):
-    pytest.importorskip("inspect_ai")
-    pytest.importorskip("openai")
-
-    def scored(prompt):
-        words = prompt.split(" ")
-        if kind == "own words":
-            return {"logprobs": {"tokens": ["hi"], "token_logprobs": [-1.0]}}
-        values = [-1.0 if k % 2 else None for k in range(len(words))]
-        return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets(words)}}
-
-    with recalling(lambda _: "up 1.0%", logprobs=None if kind == "none" else scored) as (address, _):
-        monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
+@pytest.mark.parametrize(
+    ("logprobs", "why"),
+    [
+        (None, "HTTP 404"),
+        (scoring(lambda prompt, k, word: -1.0 if k % 2 else None), "leaves tokens out"),
+        (lambda prompt: {"logprobs": {"tokens": ["hi"], "token_logprobs": [-1.0]}}, "scores what it writes"),
+    ],
+)
+def test_log_probabilities_that_are_missing_say_why(logprobs, why, world, served):
+    with served(logprobs):
         found = recall_audit("local/tiny", world, config=RecallConfig(questions=16, samples=1))
-    assert found.propensity.first.value is None
-    why = {"none": "HTTP 404", "partial": "leaves tokens out", "own words": "scores what it writes"}[kind]
-    assert why in found.propensity.sentence
+    assert found.propensity.first.value is None and why in found.propensity.sentence
 
 
 def test_bad_input_is_one_line(tmp_path):

@@ -44,7 +44,6 @@ from tradeassay.assay.leaks.playing import (
     PlayedDay,
     RuleSubject,
     Sweep,
-    TestedAgent,
     through_of,
 )
 from tradeassay.benchmarks import Benchmark, benchmarks
@@ -62,6 +61,8 @@ from tradeassay.runs.spec.run_spec import AgentSpec, Window, safe_name
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
+
+Subject = RuleSubject | ModelSubject
 
 
 def leak_test(
@@ -105,31 +106,6 @@ def leak_test(
     subject = _subject(name, agent, params, cut, episode)
     with StoredFutures() as futures:
         return _Trial(subject, cut, snapshot, config, futures, whole).report()
-
-
-def leak_test_of_episode(
-    run: Run, key: str, *, config: LeakTestConfig | None = None, futures: StoredFutures | None = None
-) -> LeakTestReport:
-    """Test a recorded episode over its own sessions; ``futures`` are shared with other agents of the same market.
-
-    A rule is played again. A model is not asked: its recorded answers are given again, and what it would have been
-    shown in other futures is compared with what it was shown. Raises :class:`~tradeassay.core.errors.RunError`
-    when the recorded conversation cannot be played again, and :class:`UserError` where its venue has other rules
-    now.
-    """
-    run.manifest.refuse_other_venue(run.episode(key).benchmark)
-    config = config or LeakTestConfig()
-    episode, snapshot = run.episode(key), run.snapshot(key)
-    cut, whole = _window(run.manifest.benchmark(episode), snapshot, None, config.sessions)
-    if episode.by_model or converses(episode.agent.name):
-        answers = {(line.step, line.index): line.reply for line in run.dialogue(key)}
-        subject: TestedAgent = ModelSubject(episode.label, None, cut, episode, answers, run.manifest.secret)
-    else:
-        agent = episode.agent
-        subject = RuleSubject(episode.label, lambda: make_agent(agent.name, agent.params), cut, episode)
-    subject.own_code = files_open(episode.agent.name, episode.agent.params)
-    with StoredFutures() if futures is None else nullcontext(futures) as shared:
-        return _Trial(subject, cut, snapshot, config, shared, whole).report()
 
 
 class StoredFutures:
@@ -179,7 +155,7 @@ class _Trial:
 
     def __init__(
         self,
-        subject: TestedAgent,
+        subject: Subject,
         benchmark: Benchmark,
         snapshot: Snapshot,
         config: LeakTestConfig,
@@ -246,7 +222,13 @@ class _Trial:
                     at = words.index(token)
                     around = " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
                     detail = f"a fact planted after the clock was repeated: {around}"
-                    self._add("canary", canaries[token], _where_said(day, token), day, detail)
+                    asked = ((one.request, message) for one in day.asked for message in one.request.messages)
+                    said = (
+                        through_of(message, request)
+                        for request, message in asked
+                        if token in message.text and message.role != "assistant"
+                    )
+                    self._add("canary", canaries[token], next(said, "decision"), day, detail)
         if not moved:
             return
         if self.repeats is None:
@@ -296,14 +278,14 @@ def _subject(
     params: Mapping[str, Value],
     benchmark: Benchmark,
     episode: EpisodeSpec,
-) -> TestedAgent:
+) -> Subject:
     if isinstance(agent, str) and "/" not in agent:
         if agent == "model":
             raise UserError("a model is named by its own name", hint="e.g. scripted/sensible or openai/gpt-4.1")
         if converses(agent):
             opening = Opening(benchmark=benchmark.id, label=name, settings=protocol_config(benchmark))
             opened = partial(make_conversing(agent, params).open, opening)
-            subject: TestedAgent = ModelSubject(name, opened, benchmark, episode)
+            subject: Subject = ModelSubject(name, opened, benchmark, episode)
         else:
             subject = RuleSubject(name, lambda: make_agent(agent, params), benchmark, episode)
         subject.own_code = files_open(agent, params)
@@ -338,14 +320,6 @@ def _window(
     return msgspec.structs.replace(benchmark, market=market), len(rows) == len(every)
 
 
-def _where_said(day: PlayedDay, token: str) -> str:
-    for one in day.asked:
-        for message in one.request.messages:
-            if token in message.text and message.role != "assistant":
-                return through_of(message, one.request)
-    return "decision"
-
-
 # -- every agent of a run -----------------------------------------------------------------------------------------
 
 
@@ -372,7 +346,7 @@ def leak_tests(
     with StoredFutures() as futures:
         # Other futures are the same for all agents of a market; another process writes its own.
         shared = futures if spread.executor == "inline" else None
-        test = partial(_tested, run, config=config, futures=shared)
+        test = partial(_test_of_episode, run, config=config, futures=shared)
         while keys := {label: key for label, left in waiting.items() if (key := next(left, None)) is not None}:
             say(f"leak test of {', '.join(keys)} ...")
             for label, report in zip(keys, spread.map(test, [*keys.values()]), strict=True):
@@ -385,12 +359,30 @@ def leak_tests(
     return {label: found[label] for label in labels if label in found}
 
 
-def _tested(
+def _test_of_episode(
     run: Run, key: str, config: LeakTestConfig | None, futures: StoredFutures | None
 ) -> LeakTestReport | str:
-    """Return a leak test, or why there is none."""
+    """Test a recorded episode over its own sessions, or return why it cannot be played again; ``futures`` are
+    shared with other agents of the same market.
+
+    A rule is played again. A model is not asked: its recorded answers are given again, and what it would have been
+    shown in other futures is compared with what it was shown. Raises :class:`UserError` where its venue has other
+    rules now.
+    """
+    run.manifest.refuse_other_venue(run.episode(key).benchmark)
+    config = config or LeakTestConfig()
+    episode, snapshot = run.episode(key), run.snapshot(key)
+    agent = episode.agent
     try:
-        return leak_test_of_episode(run, key, config=config, futures=futures)
+        cut, whole = _window(run.manifest.benchmark(episode), snapshot, None, config.sessions)
+        if episode.by_model or converses(agent.name):
+            answers = {(line.step, line.index): line.reply for line in run.dialogue(key)}
+            subject: Subject = ModelSubject(episode.label, None, cut, episode, answers, run.manifest.secret)
+        else:
+            subject = RuleSubject(episode.label, lambda: make_agent(agent.name, agent.params), cut, episode)
+        subject.own_code = files_open(agent.name, agent.params)
+        with StoredFutures() if futures is None else nullcontext(futures) as shared:
+            return _Trial(subject, cut, snapshot, config, shared, whole).report()
     except RunError as error:
         return str(error)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,7 +39,6 @@ AHEAD = frozenset(("ex_date", "expiry", "delisted", "until", "end", "to", "end_d
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _LABEL = re.compile(r"day_([+-]?\d+)")
-_NANOSECONDS = 10**17
 WITHHELD = '{"error":"withheld: the answer carries a time stamp that lies after the clock","kind":"late"}'
 
 
@@ -51,13 +50,20 @@ class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
     stamp: str
 
 
-def late_stamps(value: object, observation: Observation) -> tuple[tuple[str, str], ...]:
-    """Return (field, stamp) of everything in a JSON value that is dated after the observation's clock.
+def late_stamps(value: object, observation: Observation, field: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (field, stamp) of everything in a JSON value that is dated after the observation's clock.
 
     It looks at ISO days and instants, masked day labels (``day_+12``, counted from the first session of the
     episode) and instants in nanoseconds. Texts that only contain a date are not time stamps.
     """
-    return tuple(_late(value, observation, ""))
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from late_stamps(item, observation, str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from late_stamps(item, observation, field)
+    elif field.lower() not in AHEAD and _is_late(value, observation):
+        yield field, str(value)
 
 
 def withhold_late(request: AskModel, observation: Observation) -> tuple[AskModel, tuple[LateStamp, ...]]:
@@ -89,20 +95,9 @@ def through_of(message: Message, request: AskModel) -> str:
     return f"tool {names.get(message.call_id or '', '?')}"
 
 
-def _late(value: object, now: Observation, field: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _late(item, now, str(key))
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _late(item, now, field)
-    elif field.lower() not in AHEAD and _is_late(value, now):
-        yield field, str(value)
-
-
 def _is_late(value: object, now: Observation) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value > max(now.time, _NANOSECONDS)  # a smaller one counts something else
+        return value > max(now.time, 10**17)  # nanoseconds; a smaller one counts something else
     if not isinstance(value, str):
         return False
     label = _LABEL.fullmatch(value)
@@ -157,24 +152,6 @@ Sweep = tuple[tuple[PlayedDay, ...], tuple[Moved, ...]]
 """The days of a pass in which the future was always another one, and everything that moved."""
 
 
-class TestedAgent(Protocol):
-    """An agent that can be tested; ``own_code`` is whether somebody's own code played with files open to it."""
-
-    name: str
-    own_code: bool
-
-    def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
-        """Play the whole window on the true data."""
-        ...
-
-    def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
-        """Play it again with another future after every moment of decision, and compare with ``like``.
-
-        Whatever comes out, the account goes on with the true decision, so that one leak does not hide the next.
-        """
-        ...
-
-
 def _in_other_future(
     play: Play[Any, Any], snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]
 ) -> Iterator[tuple[Observation, PlayedDay]]:
@@ -197,7 +174,7 @@ def _in_other_future(
 
 
 class RuleSubject:
-    """An agent that answers at once."""
+    """An agent that answers at once; ``own_code`` is whether somebody's own code played with files open to it."""
 
     def __init__(self, name: str, make: Callable[[], Agent], benchmark: Benchmark, episode: EpisodeSpec) -> None:
         self.name = name
@@ -212,7 +189,7 @@ class RuleSubject:
         return tuple(PlayedDay(one.step, one.session, one.decision) for one in records)
 
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
-        """Play again and compare the decisions, byte by byte."""
+        """Play again with another future after every moment of decision; compare the decisions, byte by byte."""
         talk = ByObservation(self._benchmark.day)
         play: Play[AskDecision, Decision] = Play(
             snapshot, self._benchmark.market, talk, key=self._episode.key, seed=self._episode.seed
@@ -293,13 +270,24 @@ class ModelSubject:
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
         moved = []
         for seen, before in _in_other_future(days.play, snapshot, like):
+            days.shown.clear()
+            place = QuestionPlace(episode=days.play.key, step=seen.step, sample=days.play.seed, index=0)
+
+            def answer(asked: Asked[AskModel], known: tuple[QuestionShown, ...] = before.asked) -> ModelReply:
+                then = known[asked.place.index] if asked.place.index < len(known) else None
+                if then is None or then.request != asked.request:
+                    raise _Differs(then, asked.request)
+                days.shown.append(then)
+                return then.reply
+
             try:
-                days.converse(seen, before)
+                drive(addressed(days.protocol.dialogue(seen), place), answer)
+                days.end(before)
             except _Differs as differs:
                 # The day is taken as far as the question at which it was broken off.
                 days.shown.append(QuestionShown(differs.now, ModelReply()))
                 days.end(replace(before, decision=Decision(status="failed")))
-                moved.append(Moved(before.step, before.session, *_what_differs(differs.before, differs.now)))
+                moved.append(Moved(before.step, before.session, *differs.how()))
         return tuple(days.done), tuple(moved)
 
 
@@ -310,6 +298,15 @@ class _Differs(Exception):
         super().__init__("another question")
         self.before, self.now = before, now
 
+    def how(self) -> tuple[str, str]:
+        """Return through what the question differs from the one before, and how."""
+        if self.before is None:
+            return "prompt", "a question was asked that was not asked on the true data"
+        for old, new in zip(self.before.request.messages, self.now.messages, strict=False):
+            if old != new:
+                return through_of(new, self.now), _first_difference(old.text, new.text)
+        return "prompt", "the tools on offer differ, or the number of messages does"
+
 
 class _Days:
     """Collects the days of a model's episode; what is late in a question is withheld and kept beside it."""
@@ -317,31 +314,14 @@ class _Days:
     def __init__(self, benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot, secret: str | None) -> None:
         self.done: list[PlayedDay] = []
         self.shown: list[QuestionShown] = []
-        self._protocol = _Guarded(open_protocol(benchmark))
+        self.protocol = _Guarded(open_protocol(benchmark))
         rng = conversation_rng(benchmark, episode, snapshot.name, secret)
-        self.play = Play(snapshot, benchmark.market, self._protocol, key=episode.key, seed=episode.seed, rng=rng)
-
-    def converse(self, seen: Observation, before: PlayedDay) -> None:
-        """Hold today's conversation with the answers of ``before``, and take the day; raises :class:`_Differs` at
-        another question."""
-        self.shown.clear()
-        place = QuestionPlace(episode=self.play.key, step=seen.step, sample=self.play.seed, index=0)
-
-        def answer(asked: Asked[AskModel]) -> ModelReply:
-            index = asked.place.index
-            known = before.asked[index] if index < len(before.asked) else None
-            if known is None or known.request != asked.request:
-                raise _Differs(known, asked.request)
-            self.shown.append(known)
-            return known.reply
-
-        drive(addressed(self._protocol.dialogue(seen), place), answer)
-        self.end(before)
+        self.play = Play(snapshot, benchmark.market, self.protocol, key=episode.key, seed=episode.seed, rng=rng)
 
     def end(self, day: StepRecord | PlayedDay) -> None:
-        late, shown = tuple(self._protocol.late), tuple(self.shown)
-        self.shown.clear()
+        shown, late = tuple(self.shown), tuple(self.protocol.late)
         self.done.append(PlayedDay(day.step, day.session, day.decision, shown, late))
+        self.shown.clear()
 
 
 class _Guarded:
@@ -363,16 +343,6 @@ class _Guarded:
             return now.result
         finally:
             talk.close()
-
-
-def _what_differs(before: QuestionShown | None, now: AskModel) -> tuple[str, str]:
-    """Return through what another question differs from the one before, and how."""
-    if before is None:
-        return "prompt", "a question was asked that was not asked on the true data"
-    for old, new in zip(before.request.messages, now.messages, strict=False):
-        if old != new:
-            return through_of(new, now), _first_difference(old.text, new.text)
-    return "prompt", "the tools on offer differ, or the number of messages does"
 
 
 def _first_difference(one: str, other: str) -> str:

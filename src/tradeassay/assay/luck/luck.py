@@ -28,20 +28,15 @@ if TYPE_CHECKING:
     from tradeassay.data import Snapshot
     from tradeassay.runs import Run
 
-PORTFOLIOS = 10_000
-ALIKE = 0.01
-"""Random portfolios whose middle 90 % lie within this yearly return of each other are all the same portfolio."""
 _FIRST, _CLEAR = 2_000, 0.07
 """Portfolios that are looked at first, and the share of them that must have done as well, and as badly, for the
 others not to matter (a p-value from a sequence that is stopped at enough hits is one: Besag and Clifford 1991)."""
-HELD = 0.8
-"""Random portfolios that hold less than this share of the stated number of names do not answer the question."""
 
 
 class LuckConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How many portfolios are drawn, and by what a result is placed among them."""
 
-    portfolios: int = PORTFOLIOS
+    portfolios: int = 10_000
     seed: int = 0
     by: By = "return"
     bootstrap: BootstrapConfig = DEFAULT
@@ -161,7 +156,7 @@ def luck_of_returns(
     portfolios = affordable(config.portfolios, schedule, shape)
     made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
     held = float(np.median(made.shapes[:, Shape._fields.index("names")]))
-    if held < HELD * stated.names:
+    if held < 0.8 * stated.names:  # with fewer they do not answer the question
         raise UserError(
             f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios come "
             f"to {held:.0f}",
@@ -193,7 +188,7 @@ def _all_alike(paths: Floats, year: int) -> str | None:
     """Return why there is no place among portfolios that hardly differ, as where the whole universe is held."""
     ends = np.log(np.maximum(paths[:, -1] / paths[:, 0], 1e-12)) * year / (paths.shape[1] - 1)
     low, high = np.quantile(ends, [0.05, 0.95])
-    if high - low >= ALIKE:
+    if high - low >= 0.01:
         return None
     return (
         f"random portfolios with the same trades hardly differ ({high - low:.1%} a year between the worst and the "

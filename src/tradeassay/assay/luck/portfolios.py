@@ -18,8 +18,6 @@ from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import BootstrapConfig, rate_measure, resamples, significant, simple_returns
 from tradeassay.metrics.intervals import DEFAULT, choose_block, content_seed, measure_from, too_few
 
-TOGETHER = 128
-"""Portfolios that are played together: enough to share a session's prices, few enough to stay in the cache."""
 LEAST = 100
 """Fewer portfolios than this do not make a distribution."""
 PLAIN, _PLAIN_WORK = 400, 3_000_000
@@ -72,7 +70,8 @@ def random_portfolios(
 
     play(slice(0, 1))  # compiles once, before the threads start
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    parts = [slice(first, min(first + TOGETHER, n)) for first in range(1, n, TOGETHER)]
+    # Played together: enough to share a session's prices, few enough to stay in the cache.
+    parts = [slice(first, min(first + 128, n)) for first in range(1, n, 128)]
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(play, parts))
     return RandomPortfolios(nav, shapes)
@@ -100,10 +99,6 @@ _TINY = 1e-12
 _TIE = 1e-12
 """Sums of the same sessions may run in another order: what is equal but for that is a tie."""
 NOBODY = "no random portfolio"
-_CHUNK = 100
-_AMONG = 2500
-"""Random portfolios, the first so many, among which redrawn sessions place a result: its interval is tens of
-points wide, and so many know a share to one."""
 
 
 class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,17 +179,15 @@ def _with_interval(value: float, mine: Floats, theirs: Floats, by: By, config: B
     n = mine.shape[1]
     if n < config.least:
         return too_few(value, n, config)
-    block, theirs = choose_block(np.ascontiguousarray(mine[0]), config), theirs[:_AMONG]
-    counts = np.concatenate(
-        [
-            np.stack([np.bincount(row, minlength=n) for row in rows])
-            for rows in resamples(n, config.draws, block, content_seed(config, mine, theirs[:1]))
-        ]
-    ).astype(np.float64)
+    # The interval is tens of points wide, and 2,500 portfolios know a share to one.
+    block, theirs = choose_block(np.ascontiguousarray(mine[0]), config), theirs[:2500]
+    seed = content_seed(config, mine, theirs[:1])
     drawn = []
-    for first in range(0, config.draws, _CHUNK):
-        part = counts[first : first + _CHUNK]
-        drawn.append(_worse(_score(theirs, part, by), _score(mine, part, by)))
+    for rows in resamples(n, config.draws, block, seed):
+        for first in range(0, len(rows), 100):
+            part = rows[first : first + 100]
+            counts = np.stack([np.bincount(row, minlength=n) for row in part]).astype(np.float64)
+            drawn.append(_worse(_score(theirs, counts, by), _score(mine, counts, by)))
     return measure_from(value, np.concatenate(drawn), level=config.level, n=n)
 
 

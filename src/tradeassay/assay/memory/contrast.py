@@ -7,7 +7,7 @@ over windows get an interval and a p-value, from windows where there are enough,
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -166,9 +166,9 @@ _LINKED = {"total": "total", "market": "common", "style": "style", "selection": 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One episode. ``linked`` are parts of its whole return, ``daily`` the same session by session."""
+    """One episode. ``linked`` are parts of its whole return, ``daily`` the same session by session; windows of one
+    data set that share a day are one ``cluster``."""
 
-    key: str
     agent: str
     by_model: bool
     arm: str
@@ -182,15 +182,12 @@ class Taken:
     period: Period
     linked: dict[str, float]
     daily: dict[str, Floats]
+    cluster: Hashable = None
 
     @property
     def pair(self) -> tuple[str, str, str, int]:
         """What two compared episodes share."""
         return self.dataset, self.others, self.window, self.seed
-
-    @property
-    def group(self) -> tuple[str, bool, str, Period]:
-        return self.agent, self.by_model, self.mode, self.period
 
 
 Missing = tuple[str, str, str, Period, str]
@@ -218,7 +215,6 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
             others = sorted((key, str(value)) for key, value in settings.items() if key not in _ARM)
             found.append(
                 Taken(
-                    key=episode.key,
                     agent=agent,
                     by_model=episode.by_model,
                     arm=arm,
@@ -240,6 +236,11 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
                     },
                 )
             )
+    for dataset in dict.fromkeys(one.dataset for one in found):
+        places = [k for k, one in enumerate(found) if one.dataset == dataset]
+        numbers = overlapping_clusters([(found[k].first, found[k].last) for k in places])
+        for k, number in zip(places, numbers, strict=True):
+            found[k] = replace(found[k], cluster=(dataset, number))
     return found, missing
 
 
@@ -281,10 +282,6 @@ class Sample:
     clusters: tuple[Hashable, ...]
     windows: tuple[Hashable, ...]
 
-    @property
-    def independent(self) -> int:
-        return len(set(self.clusters))
-
 
 class Inferred(NamedTuple):
     """A mean with its interval, its two-sided p-value against zero, and what chance was measured on."""
@@ -310,8 +307,38 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
         )
         return Inferred(exact, None, None)
     if means.size >= config.least_windows:
-        return _over_windows(means, value, config)
-    return _over_sessions(sample, value, config)
+        from scipy.special import stdtr  # takes a while to import
+
+        error = float(means.std(ddof=1)) / float(np.sqrt(means.size))
+        if error == 0.0:
+            flat = Measure(value=value, level=config.level, n=means.size, note="no spread")
+            return Inferred(flat, None, "windows")
+        half = student_reach(means.size - 1, config.level) * error
+        note = f"Student's interval over {means.size} windows that do not overlap"
+        measure = between(value, (value - half, value + half), config.level, means.size, note)
+        return Inferred(measure, significant(float(2.0 * stdtr(means.size - 1, -abs(value) / error))), "windows")
+    by_window: dict[Hashable, list[Floats]] = {}
+    for window, daily in zip(sample.windows, sample.daily, strict=True):
+        by_window.setdefault(window, []).append(daily)
+    series = [np.mean(each, axis=0) for each in by_window.values() if len({one.size for one in each}) == 1]
+    joined = np.concatenate(series) if series else np.empty(0)
+    bootstrap = BootstrapConfig(draws=config.draws, level=config.level)
+    if joined.size < bootstrap.least:
+        note = f"no interval: {joined.size} sessions, {bootstrap.least} are needed"
+        return Inferred(Measure(value=value, level=config.level, n=joined.size, note=note), None, None)
+    block, seed = choose_block(joined, bootstrap), content_seed(bootstrap, joined)
+    # A mean per window: what all sessions sum to, shared out among the windows.
+    drawn = np.concatenate(
+        [joined[rows].sum(axis=1) for rows in resamples(joined.size, config.draws, block, seed)]
+    )
+    apart = (drawn - joined.sum()) / len(series)
+    tail = (1.0 - config.level) / 2.0
+    low, high = np.quantile(apart, [tail, 1.0 - tail])
+    # The basic interval: reflected, so that it and the p-value agree.
+    note = f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of these only"
+    measure = between(value, (value - high, value - low), config.level, joined.size, note)
+    beyond = int((np.abs(apart) >= abs(value)).sum())
+    return Inferred(measure, significant((beyond + 1) / (config.draws + 1)), "sessions")
 
 
 def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
@@ -343,47 +370,6 @@ def _cluster_means(totals: Floats, clusters: Sequence[Hashable]) -> Floats:
     return means
 
 
-def _over_windows(means: Floats, value: float, config: MemoryConfig) -> Inferred:
-    from scipy.special import stdtr
-
-    error = float(means.std(ddof=1)) / float(np.sqrt(means.size))
-    if error == 0.0:
-        return Inferred(Measure(value=value, level=config.level, n=means.size, note="no spread"), None, "windows")
-    half = student_reach(means.size - 1, config.level) * error
-    note = f"Student's interval over {means.size} windows that do not overlap"
-    measure = between(value, (value - half, value + half), config.level, means.size, note)
-    return Inferred(measure, significant(float(2.0 * stdtr(means.size - 1, -abs(value) / error))), "windows")
-
-
-def _over_sessions(sample: Sample, value: float, config: MemoryConfig) -> Inferred:
-    series = [
-        np.mean([sample.daily[k] for k, name in enumerate(sample.windows) if name == window], axis=0)
-        for window in dict.fromkeys(sample.windows)
-        if len({sample.daily[k].size for k, name in enumerate(sample.windows) if name == window}) == 1
-    ]
-    joined = np.concatenate(series) if series else np.empty(0)
-    bootstrap = BootstrapConfig(draws=config.draws, level=config.level)
-    if joined.size < bootstrap.least:
-        note = f"no interval: {joined.size} sessions, {bootstrap.least} are needed"
-        return Inferred(Measure(value=value, level=config.level, n=joined.size, note=note), None, None)
-    block, seed = choose_block(joined, bootstrap), content_seed(bootstrap, joined)
-    # A mean per window: what all sessions sum to, shared out among the windows.
-    drawn = np.concatenate(
-        [joined[rows].sum(axis=1) for rows in resamples(joined.size, config.draws, block, seed)]
-    )
-    apart = (drawn - joined.sum()) / len(series)
-    tail = (1.0 - config.level) / 2.0
-    low, high = np.quantile(apart, [tail, 1.0 - tail])
-    # The basic interval: reflected, so that it and the p-value agree.
-    note = f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of these only"
-    measure = between(value, (value - high, value - low), config.level, joined.size, note)
-    beyond = int((np.abs(apart) >= abs(value)).sum())
-    return Inferred(measure, significant((beyond + 1) / (config.draws + 1)), "sessions")
-
-
-MEMORY_ONLY = "memory-only"
-
-
 def memory_contrast(
     runs: Run | Sequence[Run], *, cutoffs: Mapping[str, date] | None = None, config: MemoryConfig | None = None
 ) -> MemoryContrast:
@@ -401,63 +387,38 @@ def memory_contrast(
         raise UserError(
             "no episode with a mask has a result", hint="play it so: tradeassay run ID --mask bright,blinded"
         )
-    # Windows of one data set that share a day are one cluster.
-    clusters: dict[str, tuple[str, int]] = {}
-    for dataset in dict.fromkeys(one.dataset for one in taken):
-        inside = [one for one in taken if one.dataset == dataset]
-        numbers = overlapping_clusters([(one.first, one.last) for one in inside])
-        clusters |= {one.key: (dataset, number) for one, number in zip(inside, numbers, strict=True)}
-    arms = tuple(_arms(taken, missing, clusters, config))
-    found = []
-    for group, inside in _grouped(taken).items():
-        bright = {one.pair: one for one in inside if one.arm == BRIGHT}
-        for arm in dict.fromkeys(one.arm for one in inside if one.arm != BRIGHT):
-            pairs = [(bright[one.pair], one) for one in inside if one.arm == arm and one.pair in bright]
-            found.append(_gap(group, arm, pairs, clusters, config))
-    gaps = _adjusted(found, config)
-    controls = [gap.told not in ("memory", "worse unmasked") for gap in gaps if gap.control]
-    holds = all(controls) if controls else None
-    if holds is False:
-        unsure = "Whether {} uses memory cannot be told: an agent without memory shows a gap as well."
-        gaps = [
-            msgspec.structs.replace(gap, told="cannot be told", sentence=unsure.format(gap.agent))
-            if gap.by_model and gap.told in ("memory", "worse unmasked")
-            else gap
-            for gap in gaps
-        ]
+    gaps, holds = _gaps(taken, config)
     return MemoryContrast(
         config=config,
-        arms=arms,
+        arms=tuple(_arms(taken, missing, config)),
         gaps=tuple(gaps),
-        fades=tuple(_fades(taken, clusters, config)),
-        direct=tuple(_direct(taken, clusters, config)),
+        fades=tuple(_fades(taken, config)),
+        direct=tuple(_direct(taken, config)),
         controls_hold=holds,
         notes=_notes(listed, taken, missing, holds),
     )
 
 
-Clusters = Mapping[str, tuple[str, int]]
-
-
-def _sample(taken: Sequence[Taken], part: str, clusters: Clusters) -> Sample:
+def _sample(taken: Sequence[Taken], part: str) -> Sample:
     return Sample(
         totals=np.array([one.linked[part] for one in taken]),
         daily=tuple(one.daily[part] for one in taken),
-        clusters=tuple(clusters[one.key] for one in taken),
+        clusters=tuple(one.cluster for one in taken),
         windows=tuple((one.dataset, one.others, one.window) for one in taken),
     )
 
 
-def _grouped(taken: Iterable[Taken]) -> dict[tuple[str, bool, str, Period], list[Taken]]:
-    groups: dict[tuple[str, bool, str, Period], list[Taken]] = {}
+Group = tuple[str, bool, str, Period]
+
+
+def _grouped(taken: Iterable[Taken]) -> dict[Group, list[Taken]]:
+    groups: dict[Group, list[Taken]] = {}
     for one in taken:
-        groups.setdefault(one.group, []).append(one)
+        groups.setdefault((one.agent, one.by_model, one.mode, one.period), []).append(one)
     return groups
 
 
-def _arms(
-    taken: Sequence[Taken], missing: Sequence[Missing], clusters: Clusters, config: MemoryConfig
-) -> Iterable[MemoryArm]:
+def _arms(taken: Sequence[Taken], missing: Sequence[Missing], config: MemoryConfig) -> Iterable[MemoryArm]:
     for (agent, by_model, mode, period), inside in _grouped(taken).items():
         for arm in dict.fromkeys(one.arm for one in inside):
             here = [one for one in inside if one.arm == arm]
@@ -470,25 +431,43 @@ def _arms(
                 episodes=len(here),
                 windows=len({(one.dataset, one.window) for one in here}),
                 missing=sum(one[:4] == (agent, mode, arm, period) for one in missing),
-                parts={part: infer(_sample(here, part, clusters), config).measure for part in PARTS},
+                parts={part: infer(_sample(here, part), config).measure for part in PARTS},
             )
 
 
 # -- gaps --------------------------------------------------------------------------------------------------------
 
 
-def _gap(
-    group: tuple[str, bool, str, Period],
-    arm: str,
-    pairs: Sequence[tuple[Taken, Taken]],
-    clusters: Clusters,
-    config: MemoryConfig,
-) -> MemoryGap:
+def _gaps(taken: Sequence[Taken], config: MemoryConfig) -> tuple[list[MemoryGap], bool | None]:
+    """Return every gap, p-values corrected over all models, and whether those without a memory show none."""
+    found = []
+    for group, inside in _grouped(taken).items():
+        bright = {one.pair: one for one in inside if one.arm == BRIGHT}
+        for arm in dict.fromkeys(one.arm for one in inside if one.arm != BRIGHT):
+            pairs = [(bright[one.pair], one) for one in inside if one.arm == arm and one.pair in bright]
+            found.append(_gap(group, arm, pairs, config))
+    raw, gaps = iter(holm([gap.p_value for gap in found if gap.by_model])), []
+    for gap in found:
+        adjusted = next(raw) if gap.by_model else gap.p_value
+        told = _tell(gap.gap, adjusted, config)
+        sentence = _sentence(gap, told, config)
+        gaps.append(msgspec.structs.replace(gap, p_adjusted=adjusted, told=told, sentence=sentence))
+    shown = ("memory", "worse unmasked")
+    controls = [gap.told not in shown for gap in gaps if gap.control]
+    holds = all(controls) if controls else None
+    for k, gap in enumerate(gaps):
+        if holds is False and gap.by_model and gap.told in shown:
+            unsure = (
+                f"Whether {gap.agent} uses memory cannot be told: an agent without memory shows a gap as well."
+            )
+            gaps[k] = msgspec.structs.replace(gap, told="cannot be told", sentence=unsure)
+    return gaps, holds
+
+
+def _gap(group: Group, arm: str, pairs: Sequence[tuple[Taken, Taken]], config: MemoryConfig) -> MemoryGap:
     agent, by_model, mode, period = group
-    inferred = {part: infer(_differences(pairs, part, clusters), config) for part in PARTS}
-    main = inferred["selection"]
-    differences = _differences(pairs, "selection", clusters)
-    test = wilcoxon_clustered(differences.totals, differences.clusters) if pairs else None
+    inferred = {part: infer(_differences(pairs, part), config) for part in PARTS}
+    main, differences = inferred["selection"], _differences(pairs, "selection")
     return MemoryGap(
         agent=agent,
         by_model=by_model,
@@ -497,10 +476,10 @@ def _gap(
         period=period,
         masked=arm,
         pairs=len(pairs),
-        windows=differences.independent,
+        windows=len(set(differences.clusters)),
         parts={part: one.measure for part, one in inferred.items()},
         inference=main.by,
-        test=test,
+        test=wilcoxon_clustered(differences.totals, differences.clusters) if pairs else None,
         plain=wilcoxon(differences.totals) if pairs else None,
         p_value=main.p_value,
         p_adjusted=None,
@@ -509,27 +488,14 @@ def _gap(
     )
 
 
-def _differences(pairs: Sequence[tuple[Taken, Taken]], part: str, clusters: Clusters) -> Sample:
+def _differences(pairs: Sequence[tuple[Taken, Taken]], part: str) -> Sample:
     same = [(a, b) for a, b in pairs if a.daily[part].size == b.daily[part].size]
     return Sample(
         totals=np.array([a.linked[part] - b.linked[part] for a, b in same]),
         daily=tuple(a.daily[part] - b.daily[part] for a, b in same),
-        clusters=tuple(clusters[a.key] for a, _ in same),
+        clusters=tuple(a.cluster for a, _ in same),
         windows=tuple((a.dataset, a.others, a.window) for a, _ in same),
     )
-
-
-def _adjusted(gaps: Sequence[MemoryGap], config: MemoryConfig) -> list[MemoryGap]:
-    """Return gaps with p-values corrected over all models, and with what can be said about them."""
-    raw = iter(holm([gap.p_value for gap in gaps if gap.by_model]))
-    made = []
-    for gap in gaps:
-        adjusted = next(raw) if gap.by_model else gap.p_value
-        told = _tell(gap.gap, adjusted, config)
-        made.append(
-            msgspec.structs.replace(gap, p_adjusted=adjusted, told=told, sentence=_sentence(gap, told, config))
-        )
-    return made
 
 
 def _tell(gap: Measure, p_adjusted: float | None, config: MemoryConfig) -> GapFinding:
@@ -569,51 +535,43 @@ def _sentence(gap: MemoryGap, told: GapFinding, config: MemoryConfig) -> str:
 # -- time and memory alone ---------------------------------------------------------------------------------------
 
 
-def _fades(taken: Sequence[Taken], clusters: Clusters, config: MemoryConfig) -> Iterable[Fade]:
+def _fades(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[Fade]:
     models = [one for one in taken if one.by_model and one.arm == BRIGHT]
     for agent, mode in dict.fromkeys((one.agent, one.mode) for one in models):
         here = [one for one in models if (one.agent, one.mode) == (agent, mode)]
-        sides = [
-            _sample([one for one in here if one.period == period], "selection", clusters)
-            for period in ("before", "after")
-        ]
-        selection = (
-            not_scored("the model's cutoff is not known")
-            if any(one.period == "unknown" for one in here)
-            else welch(sides[0], sides[1], config)
+        before, after = (
+            _sample([one for one in here if one.period == period], "selection") for period in ("before", "after")
         )
-        yield Fade(agent=agent, mode=mode, selection=selection)
+        unknown = any(one.period == "unknown" for one in here)
+        none = not_scored("the model's cutoff is not known")
+        yield Fade(agent=agent, mode=mode, selection=none if unknown else welch(before, after, config))
 
 
-def _direct(taken: Sequence[Taken], clusters: Clusters, config: MemoryConfig) -> Iterable[DirectProbe]:
-    alone = [one for one in taken if one.mode == MEMORY_ONLY and one.by_model]
+def _direct(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[DirectProbe]:
+    alone = [one for one in taken if one.mode == "memory-only" and one.by_model]
     for (agent, _, _, period), inside in _grouped(alone).items():
         for arm in dict.fromkeys(one.arm for one in inside):
             here = [one for one in inside if one.arm == arm]
-            found = infer(_sample(here, "selection", clusters), config)
-            told = _tell(found.measure, found.p_value, config)
+            found = infer(_sample(here, "selection"), config)
+            told, value = _tell(found.measure, found.p_value, config), found.measure.value
+            sentence = f"{agent} did not trade from memory alone: {found.measure.reason}."
+            if value is not None:
+                start = (
+                    f"With ids and its account alone ({arm}) {agent} earns {value:+.2%} of selection per window"
+                )
+                ends = {"memory": ": it knew these names before.", "no gap": ": nothing that matters."}
+                ends["worse unmasked"] = ", which can be told from zero."
+                sentence = start + ends.get(told, ", which cannot be told from zero.")
             yield DirectProbe(
                 agent=agent,
                 arm=arm,
                 period=period,
-                total=infer(_sample(here, "total", clusters), config).measure,
+                total=infer(_sample(here, "total"), config).measure,
                 selection=found.measure,
                 p_value=found.p_value,
                 told=told,
-                sentence=_direct_sentence(agent, arm, found, told),
+                sentence=sentence,
             )
-
-
-def _direct_sentence(agent: str, arm: str, found: Inferred, told: GapFinding) -> str:
-    value = found.measure.value
-    if value is None:
-        return f"{agent} did not trade from memory alone: {found.measure.reason}."
-    start = f"With ids and its account alone ({arm}) {agent} earns {value:+.2%} of selection per window"
-    if told == "memory":
-        return f"{start}: it knew these names before."
-    if told == "no gap":
-        return f"{start}: nothing that matters."
-    return f"{start}, which can{' ' if told == 'worse unmasked' else 'not '}be told from zero."
 
 
 def _notes(

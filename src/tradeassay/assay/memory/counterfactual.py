@@ -23,6 +23,7 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents import make_agent
+from tradeassay.assay.asking import Asker, AskOne
 from tradeassay.assay.memory.contrast import BRIGHT, arm_of
 from tradeassay.assay.memory.recall import episodes_of
 from tradeassay.assay.memory.scoring import clustered_mean
@@ -37,20 +38,11 @@ from tradeassay.core.measure import Measure, above, not_scored, plain_sum
 from tradeassay.core.orders import Decision
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
-from tradeassay.llm import (
-    Access,
-    Budget,
-    CassetteStore,
-    Model,
-    QuestionPlace,
-    check_model,
-    load_prices,
-    open_model,
-)
+from tradeassay.llm import QuestionPlace
 from tradeassay.play import Asked, Episode as Play
-from tradeassay.play.episode import NOBODY, addressed, by_observation
+from tradeassay.play.episode import addressed, by_observation
 from tradeassay.runs.play.episodes import conversation_rng, episode_rng
-from tradeassay.runs.spec.episode import Asking, EpisodeSpec, asking_of, open_protocol, params_for
+from tradeassay.runs.spec.episode import Asking, EpisodeSpec, open_protocol, params_for
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
@@ -64,11 +56,8 @@ ARMS: dict[Arm, str] = {
     "news": "good news for bad",
     "date": "the true series under a false date",
 }
-_SHIFT = timedelta(days=364 * 6)
-"""How far a false date lies back: whole weeks, so that weekdays stay."""
 _MATTERS = 0.25
 """A drop in similarity below this says that what was changed hardly matters."""
-_LEAST = 5
 
 
 class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,14 +129,11 @@ def counterfactual_study(
     Raises :class:`UserError` for an agent the run does not have, and where a venue has other rules now than were
     played by; :class:`ModelError` when a model is not reached.
     """
-    config, asking, say = config or CounterfactualConfig(), asking_of(asking), say or (lambda _: None)
-    budget = Budget(asking.max_usd)
+    config, asker, say = config or CounterfactualConfig(), Asker(asking, home), say or (lambda _: None)
     episodes, notes = _asked_about(run, agent)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
-        asked = asyncio.run(_study(run, episodes, config, (asking, budget, home), Path(folder), notes, say))
-    spent = (
-        0.0 if asking.replay or not episodes[0].by_model else None if budget.unpriced_calls else budget.spent_usd
-    )
+        asked = asyncio.run(_study(run, episodes, config, asker, Path(folder), notes, say))
+    spent = asker.usd if episodes[0].by_model else 0.0
     name = run.names[episodes[0].label]
     return score_counterfactual(asked, model=name, run=run.spec.slug, config=config, usd=spent, notes=notes)
 
@@ -192,14 +178,11 @@ async def _study(
     run: Run,
     episodes: Sequence[EpisodeSpec],
     config: CounterfactualConfig,
-    how: tuple[Asking, Budget, Path | None],
+    asker: Asker,
     folder: Path,
     notes: list[str],
     say: Callable[[str], None],
 ) -> list[ReaskedDecision]:
-    asking, budget, home = how
-    access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
-    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
     found: list[ReaskedDecision] = []
     for number, episode in enumerate(episodes):
         benchmark = run.manifest.benchmark(episode)
@@ -212,18 +195,9 @@ async def _study(
         if not episode.by_model:
             found += [decision for work in works for decision in work.by_rule()]
             continue
-        if not asking.replay:
-            check_model(episode.model, access)
-        async with open_model(
-            episode.model,
-            params_for(episode, benchmark),
-            cassette=store,
-            replay=asking.replay,
-            budget=budget,
-            connections=asking.concurrency,
-            access=access,
-        ) as model:
-            for made in await asyncio.gather(*(work.by_model(model, asking) for work in works)):
+        asker.check(episode.model)
+        async with asker.open(episode.model, params_for(episode, benchmark)) as ask:
+            for made in await asyncio.gather(*(work.by_model(ask) for work in works)):
                 found += made
     return found
 
@@ -245,23 +219,19 @@ def _changed_markets(
     made = []
     for arm in config.arms:
         names: Mapping[str, str] = {}
-        market = snapshot
+        other = None
         if arm == "prices":
-            market = _written(mirrored(panel, row), folder / arm)
+            other = mirrored(panel, row)
         elif arm == "names":
-            exchanged, names = exchanged_names(panel, row, config.seed)
-            market = _written(exchanged, folder / arm)
+            other, names = exchanged_names(panel, row, config.seed)
         elif arm == "news" and not panel.news:
             notes.append("news was not turned: the data set has none")
             continue
+        if other is not None:
+            write_snapshot(other, folder / arm, allow_faults=True)  # the run's own data may have some
         words = {"news": turned_words, "date": shifted_dates}.get(arm, str)
-        made.append(_Changed(arm, market, names, words))
+        made.append(_Changed(arm, snapshot if other is None else open_snapshot(folder / arm), names, words))
     return made
-
-
-def _written(panel: Panel, folder: Path) -> Snapshot:
-    write_snapshot(panel, folder, allow_faults=True)  # the run's own data may have some, and was played
-    return open_snapshot(folder)
 
 
 def mirrored(panel: Panel, row: int) -> Panel:
@@ -337,7 +307,7 @@ def shifted_dates(text: str) -> str:
 
     def shift(found: re.Match[str]) -> str:
         try:
-            return (date(*map(int, found.groups())) - _SHIFT).isoformat()
+            return (date(*map(int, found.groups())) - timedelta(days=364 * 6)).isoformat()  # whole weeks
         except (ValueError, OverflowError):
             return found.group()
 
@@ -375,7 +345,7 @@ class _Reasking:
         for wanted, seen, record in self._days(play):
             now = drive(talk.dialogue(seen), answer)
             if wanted:
-                made.append(self._compared(seen, record.session, record.decision, now))
+                made.append(self._compared(seen, record, now))
         return made
 
     def _days(self, play: Play[Any, Any]) -> Iterator[tuple[bool, Observation, StepRecord]]:
@@ -396,13 +366,13 @@ class _Reasking:
             if wanted and key not in given:
                 raise UserError(f"{key[0]} was not asked on {record.session}", hint="do not believe it")
             if wanted:
-                one = self._compared(seen, record.session, record.decision, record.decision)
+                one = self._compared(seen, record, record.decision)
                 now = given[key]
                 believed = {"now": now.now, "confidence_now": now.confidence_now, "failed": now.failed}
                 made.append(msgspec.structs.replace(one, **believed))
         return made
 
-    async def by_model(self, model: Model, asking: Asking) -> list[ReaskedDecision]:
+    async def by_model(self, ask: AskOne) -> list[ReaskedDecision]:
         """Ask a model in the benchmark's own conversation, under the same mask and aliases."""
         episode, benchmark, words = self._episode, self._benchmark, self._change.words
         protocol = open_protocol(benchmark)
@@ -415,10 +385,7 @@ class _Reasking:
                 one if one.role == "assistant" else msgspec.structs.replace(one, text=words(one.text))
                 for one in asked.request.messages
             )
-            reply = await model.ask(msgspec.structs.replace(asked.request, messages=messages), asked.place)
-            if reply.error_kind in NOBODY:
-                raise asking.unanswered(model.name, reply)
-            return reply
+            return await ask(asked._replace(request=msgspec.structs.replace(asked.request, messages=messages)))
 
         made = []
         name = f"counterfactual-{self._change.arm}-{episode.key}"
@@ -426,15 +393,16 @@ class _Reasking:
             if wanted:
                 at = QuestionPlace(episode=name, step=seen.step, sample=episode.seed, index=0)
                 now = await adrive(addressed(protocol.dialogue(seen), at), answer)
-                made.append(self._compared(seen, record.session, record.decision, now))
+                made.append(self._compared(seen, record, now))
         return made
 
-    def _compared(self, seen: Observation, session: str, then: Decision, now: Decision) -> ReaskedDecision:
+    def _compared(self, seen: Observation, record: StepRecord, now: Decision) -> ReaskedDecision:
+        then = record.decision
         before = directions(then, seen)
         return ReaskedDecision(
             arm=self._change.arm,
             episode=self._episode.key,
-            session=session,
+            session=record.session,
             recorded=before,
             now=directions(now, seen),
             moved={self._change.names.get(name, name): sign for name, sign in before.items()},
@@ -451,11 +419,9 @@ def directions(decision: Decision, seen: Observation) -> dict[str, float]:
         if order.unit in ("shares", "dollars"):
             sign = -1.0 if order.side == "SELL" else 1.0
         else:
-            position = seen.account.positions.get(order.symbol)
             held = 0.0
-            if position is not None:
-                shares = order.unit == "target_shares"
-                held = position.quantity if shares else position.value
+            if (position := seen.account.positions.get(order.symbol)) is not None:
+                held = position.quantity if order.unit == "target_shares" else position.value
                 held = seen.account.weight(order.symbol) if order.unit == "target_weight" else held
             sign = float(np.sign(order.amount - held))
         if sign:
@@ -491,49 +457,43 @@ def score_counterfactual(
     """Score decisions that were asked again; those without an order on either side, and failures, say nothing."""
     level = config.level
     told = [one for one in decisions if not one.failed and (one.recorded or one.now)]
+    near = [alike(one.recorded, one.now) for one in told]
     again = [one for one in decisions if one.arm == "again" and not one.failed]
     twice = {(one.episode, one.session): alike(one.recorded, one.now) for one in again}
     arms = []
     for arm in config.arms:
-        here = [one for one in told if one.arm == arm]
-        asked = sum(one.arm == arm for one in decisions)
+        asked = [one for one in decisions if one.arm == arm]
         if not asked:
             continue
-        same = [(alike(one.recorded, one.now), one) for one in here]
+        here = [(one, same) for one, same in zip(told, near, strict=True) if one.arm == arm]
         less = [
-            (twice[one.episode, one.session] - near, one.session)
-            for near, one in same
+            (twice[one.episode, one.session] - same, one.session)
+            for one, same in here
             if (one.episode, one.session) in twice
         ]
         sure = [
             (abs(one.confidence_now - one.confidence), one.session)
-            for one in here
+            for one, _ in here
             if one.confidence is not None and one.confidence_now is not None
         ]
-        failed = all(one.failed for one in decisions if one.arm == arm)
-        none = "no usable answer came" if failed else "no order was given"
+        none = "no usable answer came" if all(one.failed for one in asked) else "no order was given"
         depends = _mean(less, level, "nothing was asked unchanged" if here else none)
-        if arm == "again":
-            depends = not_scored("this is what the others are compared with")
         arms.append(
             CounterfactualArm(
                 arm=arm,
                 how=ARMS[arm],
-                asked=asked,
-                same=_mean([(near, one.session) for near, one in same], level, none),
-                depends=depends,
+                asked=len(asked),
+                same=_mean([(same, one.session) for one, same in here], level, none),
+                depends=not_scored("this is what the others are compared with") if arm == "again" else depends,
                 confidence=_mean(sure, level, "no confidence was given"),
             )
         )
-    names = _mean(
-        [
-            (alike(one.recorded, one.now) - alike(one.moved, one.now), one.session)
-            for one in told
-            if one.arm == "names"
-        ],
-        level,
-        "names were not exchanged, or no order was given",
-    )
+    apart = [
+        (same - alike(one.moved, one.now), one.session)
+        for one, same in zip(told, near, strict=True)
+        if one.arm == "names"
+    ]
+    names = _mean(apart, level, "names were not exchanged, or no order was given")
     if lost := sum(one.failed for one in decisions):
         notes = [*notes, f"{lost} of {len(decisions)} decisions had no usable answer and are left out"]
     by_arm = {one.arm: one for one in arms}
@@ -557,30 +517,28 @@ def score_counterfactual(
 def _mean(values: Sequence[tuple[float, str]], level: float, nothing: str) -> Measure:
     if not values:
         return not_scored(nothing)
-    if len(values) < _LEAST:
-        return not_scored(f"too few decisions with an order: {len(values)}, and {_LEAST} are needed")
+    if len(values) < 5:
+        return not_scored(f"too few decisions with an order: {len(values)}, and 5 are needed")
     return clustered_mean(np.array([value for value, _ in values]), [day for _, day in values], level)
 
 
 def _tell(model: str, names: Measure, arms: Mapping[Arm, CounterfactualArm]) -> tuple[bool, str]:
     prices = arms["prices"].depends if "prices" in arms else not_scored("returns were not mirrored")
     dated = arms["date"].depends if "date" in arms else not_scored("no false date was given")
+    unsure = f"What the decisions of {model} rest on cannot be told"
     if prices.value is None:
-        return False, f"What the decisions of {model} rest on cannot be told: {prices.reason}."
-    matters = above(prices) and prices.value >= _MATTERS
+        return False, f"{unsure}: {prices.reason}."
     # Orders can be the opposite ones, so this is no share of decisions.
     agree = {arm: "?" if one.same.value is None else f"{one.same.value:+.2f}" for arm, one in arms.items()}
     size = f"with mirrored returns its orders agree with the recorded ones at {agree['prices']}"
     if "again" in arms:
         size += f", with nothing changed at {agree['again']}"
     size += " (+1 the same, -1 the opposite)"
-    if not matters and above(names):
-        return (
-            True,
-            f"{model} answers by name and not by series: {size}, and under exchanged names it keeps the name.",
-        )
-    if not matters and above(dated) and (dated.value or 0.0) >= _MATTERS:
-        return True, f"{model} answers by date and not by series: {size}; under a false date at {agree['date']}."
-    if matters:
+    if above(prices) and prices.value >= _MATTERS:
         return False, f"{model} reads what it is shown: {size}."
-    return False, f"What the decisions of {model} rest on cannot be told: {size}."
+    if above(names):
+        kept = "under exchanged names it keeps the name"
+        return True, f"{model} answers by name and not by series: {size}, and {kept}."
+    if above(dated) and (dated.value or 0.0) >= _MATTERS:
+        return True, f"{model} answers by date and not by series: {size}; under a false date at {agree['date']}."
+    return False, f"{unsure}: {size}."

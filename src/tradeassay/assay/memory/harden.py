@@ -14,7 +14,6 @@ import numpy as np
 from tradeassay.assay.probe.payloads import (
     HARDENINGS,
     Probe,
-    ProbeAnswer,
     ProbeConfig,
     ProbePayload,
     draw_probes,
@@ -137,7 +136,14 @@ def harden(
             break
     last = rounds[-1]
     # A program that is silent finds nothing to go by; a model may be silent for reasons of its own.
-    untold = _untold(answers) if "/" in attacker and len(rounds) == 1 and not last.above else None
+    untold = None
+    if "/" in attacker and len(rounds) == 1 and not last.above:
+        given = [(one.tickers, one.date) for one in answers if one.tickers or one.date]
+        if not given:
+            why = next((f" ({one.wrong[-1]})" for one in answers if one.wrong), "")
+            untold = f"it named no stock and no day in {counted(len(answers), 'probe')}{why}"
+        elif len(given) > 1 and len(set(given)) == 1:
+            untold = f"all its {len(given)} answers are the same"
     return Hardened(
         benchmark=played.id,
         dataset=snapshot.name,
@@ -147,17 +153,6 @@ def harden(
         enough=None if last.above or untold else last.hardening,
         sentence=_sentence(attacker, mask, rounds, untold),
     )
-
-
-def _untold(answers: Sequence[ProbeAnswer]) -> str | None:
-    """Return why answers could not have told what a mask hides, had it hidden nothing; None where they could."""
-    given = [(one.tickers, one.date) for one in answers if one.tickers or one.date]
-    if not given:
-        why = next((f" ({one.wrong[-1]})" for one in answers if one.wrong), "")
-        return f"it named no stock and no day in {counted(len(answers), 'probe')}{why}"
-    if len(given) > 1 and len(set(given)) == 1:
-        return f"all its {len(given)} answers are the same"
-    return None
 
 
 def _sentence(attacker: str, mask: str, rounds: Sequence[HardeningRound], untold: str | None) -> str:
@@ -182,10 +177,11 @@ def read_hardened(path: Path) -> Hardened:
     """Return what hardening a mask came to; raises :class:`UserError` for a file that does not say it."""
     try:
         made = msgspec.json.decode(path.read_bytes(), type=Hardened)
-        unknown = [one.hardening for one in made.rounds if one.hardening not in HARDENINGS]
-        if unknown or not made.rounds:
-            why = f"there is no hardening '{unknown[0]}'" if unknown else "it has no rounds"
-            raise msgspec.ValidationError(why)
+        if not made.rounds:
+            raise msgspec.ValidationError("it has no rounds")
+        for one in made.rounds:
+            if one.hardening not in HARDENINGS:
+                raise msgspec.ValidationError(f"there is no hardening '{one.hardening}'")
     except UNDECODABLE as error:
         raise UserError(
             f"{path} is not the record of a hardening: {error}",

@@ -13,22 +13,17 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tradeassay.assay.asking import Asker
 from tradeassay.assay.memory.questions import CHANCE, HORIZONS, PriceTruth, RecallAnswer, points, question_text
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import NewsItem
-from tradeassay.llm import Access, CassetteMismatch, CassetteStore, Model, QuestionPlace
+from tradeassay.llm import CassetteMismatch, Model, QuestionPlace
 from tradeassay.llm.logprobs import TokenLogprobs, logprob_request, logprobs_of, open_logprobs
 from tradeassay.metrics.intervals import significant
-from tradeassay.runs.spec.episode import Asking
 
-_EPISODE = "recall-logprobs"
-LOWEST = 0.2
-"""The share of the least likely tokens of name and days whose mean is Min-K%."""
 DECOYS = 4
-
-
 HEADLINE = "headline"
 
 
@@ -73,16 +68,10 @@ class Propensity(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[WeighedFact, ...] = ()
 
 
-def no_propensity(reason: str) -> Propensity:
-    none = not_scored(reason)
+def _no_propensity(reason: str) -> Propensity:
+    none, sentence = not_scored(reason), f"There are no log-probabilities: {reason}."
     return Propensity(
-        familiar=none,
-        first=none,
-        closes=none,
-        moves=none,
-        headlines=none,
-        interaction=none,
-        sentence=f"There are no log-probabilities: {reason}.",
+        familiar=none, first=none, closes=none, moves=none, headlines=none, interaction=none, sentence=sentence
     )
 
 
@@ -99,7 +88,7 @@ def min_k(found: TokenLogprobs, asked: Sentence) -> float | None:
     )
     if found.missing or not values:
         return None
-    return float(np.mean(values[: max(1, round(LOWEST * len(values)))]))
+    return float(np.mean(values[: max(1, round(0.2 * len(values)))]))  # K is 20
 
 
 def weigh(
@@ -108,8 +97,7 @@ def weigh(
     truth: PriceTruth,
     *,
     most: int,
-    asking: Asking,
-    access: Access,
+    asker: Asker,
     level: float,
 ) -> Propensity:
     """Ask for the log-probabilities of at most ``most`` facts; whatever is missing has its reason."""
@@ -118,7 +106,7 @@ def weigh(
     real = [one for one in chosen if not one.invented][:most]
     chosen = [*real, *[one for one in chosen if one.invented][: max(1, most // 2)]]
     if most < 1 or not real:
-        return no_propensity("none were asked for" if most < 1 else "no close and no move was asked for")
+        return _no_propensity("none were asked for" if most < 1 else "no close and no move was asked for")
     told = [
         Sentence(
             one.fact,
@@ -133,9 +121,9 @@ def weigh(
     ]
     news = headlines(truth, max(2, most // 2), len(answers))
     try:
-        weighed = asyncio.run(_ask(model, [*told, *news], asking, access))
+        weighed = asyncio.run(_ask(model, [*told, *news], asker))
     except TradeassayError as error:
-        return no_propensity(str(error))
+        return _no_propensity(str(error))
     if isinstance(weighed, Propensity):
         return weighed
     why = "no headline was recorded" if news else "the data set has no headlines"
@@ -182,25 +170,23 @@ def continuations(one: RecallAnswer, truth: PriceTruth) -> tuple[str, tuple[str,
     return begun, tuple(f"{'up' if end > 0 else 'down'} {abs(end) * 100:.1f}%" for end in ends)
 
 
-async def _ask(
-    model: str, chosen: Sequence[Sentence], asking: Asking, access: Access
-) -> list[WeighedFact] | Propensity:
-    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
+async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[WeighedFact] | Propensity:
+    how = asker.asking
     async with open_logprobs(
-        model, cassette=store, replay=asking.replay, connections=asking.concurrency, access=access
+        model, cassette=asker.store, replay=how.replay, connections=how.concurrency, access=asker.access
     ) as opened:
         first = await _scored(opened, chosen[0].fact, chosen[0].asked or chosen[0].begun + chosen[0].ends[0], 0)
         if isinstance(first, str):
-            return no_propensity(first)
+            return _no_propensity(first)
         made = list(await asyncio.gather(*(_weighed(opened, one) for one in chosen)))
     asked = [one.min_k for one in made if one.kind != HEADLINE]
     if (partial := asked.count(None)) > len(asked) // 2:
-        return no_propensity(f"the server leaves tokens out in {partial} of {len(asked)} questions")
+        return _no_propensity(f"the server leaves tokens out in {partial} of {len(asked)} questions")
     return made
 
 
 async def _scored(model: Model, fact: int, text: str, index: int) -> TokenLogprobs | str:
-    place = QuestionPlace(episode=_EPISODE, step=fact, sample=0, index=index)
+    place = QuestionPlace(episode="recall-logprobs", step=fact, sample=0, index=index)
     try:
         return logprobs_of(await model.ask(logprob_request(text), place))
     except CassetteMismatch:  # a recording may be older than some of the questions
@@ -210,32 +196,17 @@ async def _scored(model: Model, fact: int, text: str, index: int) -> TokenLogpro
 async def _weighed(model: Model, one: Sentence) -> WeighedFact:
     texts = [*([one.asked] if one.asked else []), *(one.begun + end for end in one.ends)]
     found = await asyncio.gather(*(_scored(model, one.fact, text, index) for index, text in enumerate(texts)))
-    asked = found[0] if one.asked else "this is no question"
-    ends = found[-len(one.ends) :]
-    sums = [None if isinstance(each, str) or each.missing else _ending(each, len(one.begun)) for each in ends]
-    whole = [value for value in sums if value is not None]
-    rank = None
-    if len(whole) == len(sums):
-        # Ties share the worse place: what is as likely as a decoy is not known.
-        rank = 1 + sum(value >= whole[0] for value in whole[1:])
-    return WeighedFact(
-        fact=one.fact,
-        kind=one.kind,
-        day=one.day,
-        invented=one.invented,
-        min_k=None if isinstance(asked, str) else min_k(asked, one),
-        rank=rank,
-    )
-
-
-def _ending(found: TokenLogprobs, begun: int) -> float:
-    """Return the mean log-probability of a sentence's end: longer ends are not less likely by that."""
-    length, values = 0, []
-    for token, value in zip(found.tokens, found.logprobs, strict=True):
-        length += len(token)
-        if length > begun and value is not None:
-            values.append(value)
-    return float(np.mean(values)) if values else float("-inf")
+    asked, sums = found[0] if one.asked else "this is no question", []
+    for each in found[-len(one.ends) :]:
+        if not isinstance(each, str) and not each.missing:
+            # The mean over a sentence's end: longer ends are not less likely by that.
+            reached = zip(accumulate(map(len, each.tokens)), each.logprobs, strict=True)
+            values = [value for length, value in reached if length > len(one.begun) and value is not None]
+            sums.append(float(np.mean(values)) if values else float("-inf"))
+    # Ties share the worse place: what is as likely as a decoy is not known.
+    rank = 1 + sum(value >= sums[0] for value in sums[1:]) if len(sums) == len(one.ends) else None
+    least = None if isinstance(asked, str) else min_k(asked, one)
+    return WeighedFact(fact=one.fact, kind=one.kind, day=one.day, invented=one.invented, min_k=least, rank=rank)
 
 
 def score_propensity(

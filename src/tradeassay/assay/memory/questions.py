@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Literal
@@ -31,8 +31,6 @@ _MIX: tuple[RecallKind, ...] = (
     *("month", "close", "week", "day", "best", "month", "close", "year", "week", "day"),
     *("worst", "month", "close", "index", "week", "day", "best", "close", "month", "worst"),
 )
-_INVENTED = 4
-"""Every fourth fact about one name is asked of an invented name too."""
 CHANCE: dict[RecallKind, float] = {"day": 0.5, "week": 0.5, "month": 0.5, "best": 0.2, "worst": 0.2}
 """Kinds that can be right by chance alone, and how often."""
 
@@ -160,7 +158,38 @@ def draw_questions(truth: PriceTruth, config: RecallConfig, cutoff: date | None)
     asked of invented names too. Raises :class:`UserError` when the days or the names are too few.
     """
     facts = max(1, config.questions // (config.wordings * config.samples))
-    return _asked(_drawn(truth, config, cutoff, facts), config)
+    rng = np.random.default_rng(config.seed)
+    days = truth.sessions.astype("datetime64[D]").astype(date)
+    first, last = config.first or "", config.last or "9"
+    rows = np.array([k for k, day in enumerate(days.tolist()) if first <= day.isoformat() <= last])
+    longest = max(HORIZONS.values())
+    if rows.size < 2 * longest:
+        raise UserError(
+            f"{rows.size} sessions are too few to ask about",
+            hint=f"give at least {2 * longest} with first=, last=",
+        )
+    sides = [rows[:-longest]]
+    if cutoff is not None:
+        known = np.array([days[row] <= cutoff for row in rows[:-longest]])
+        sides = [side for side in (sides[0][known], sides[0][~known]) if side.size]
+    real: list[RecallQuestion] = []
+    made: Counter[RecallKind] = Counter()
+    for place in range(facts):
+        kind = _MIX[place % len(_MIX)]
+        # Each kind takes turns by itself, so that kinds, periods and signs do not go together.
+        side, rising = sides[made[kind] % len(sides)], made[kind] // len(sides) % 2 == 0
+        made[kind] += 1
+        for tries in range(40):
+            # At last any move: a kind that this data cannot answer, or moves of one sign only.
+            other = tries >= 30
+            row = int(side[rng.integers(side.size)])
+            fact = _draw_one(truth, "month" if other else kind, row, rng, rising=None if other else rising)
+            if fact is not None:
+                real.append(fact)
+                break
+    if not real:
+        raise UserError("no close is known on the days asked for", hint="choose other days or another data set")
+    return _asked(_with_invented(real, rng, set(truth.symbols))[:facts], config)
 
 
 def draw_for_pairs(
@@ -201,46 +230,6 @@ def _asked(facts: Iterable[RecallQuestion], config: RecallConfig) -> tuple[Recal
     return tuple(msgspec.structs.replace(one, number=number) for number, one in enumerate(made))
 
 
-def _drawn(truth: PriceTruth, config: RecallConfig, cutoff: date | None, facts: int) -> list[RecallQuestion]:
-    rng = np.random.default_rng(config.seed)
-    days = truth.sessions.astype("datetime64[D]").astype(date)
-    rows = np.array(
-        [
-            k
-            for k, day in enumerate(days.tolist())
-            if (config.first or "") <= day.isoformat() <= (config.last or "9")
-        ]
-    )
-    longest = max(HORIZONS.values())
-    if rows.size < 2 * longest:
-        raise UserError(
-            f"{rows.size} sessions are too few to ask about",
-            hint=f"give at least {2 * longest} with first=, last=",
-        )
-    sides = [rows[:-longest]]
-    if cutoff is not None:
-        known = np.array([days[row] <= cutoff for row in rows[:-longest]])
-        sides = [side for side in (sides[0][known], sides[0][~known]) if side.size]
-    real: list[RecallQuestion] = []
-    made: Counter[RecallKind] = Counter()
-    for place in range(facts):
-        kind = _MIX[place % len(_MIX)]
-        # Each kind takes turns by itself, so that kinds, periods and signs do not go together.
-        side, rising = sides[made[kind] % len(sides)], made[kind] // len(sides) % 2 == 0
-        made[kind] += 1
-        for tries in range(40):
-            # At last any move: a kind that this data cannot answer, or moves of one sign only.
-            other = tries >= 30
-            row = int(side[rng.integers(side.size)])
-            fact = _draw_one(truth, "month" if other else kind, row, rng, rising=None if other else rising)
-            if fact is not None:
-                real.append(fact)
-                break
-    if not real:
-        raise UserError("no close is known on the days asked for", hint="choose other days or another data set")
-    return _with_invented(real, rng, set(truth.symbols))[:facts]
-
-
 def _draw_one(
     truth: PriceTruth, kind: RecallKind, row: int, rng: np.random.Generator, *, rising: bool | None
 ) -> RecallQuestion | None:
@@ -273,14 +262,8 @@ def _draw_one(
         five = rng.choice(there.size, 5, replace=False)
         best = five[np.argmax(moves[five]) if kind == "best" else np.argmin(moves[five])]
         listed = tuple(truth.title(truth.symbols[int(k)]) for k in there[five])
-        return _fact(
-            kind,
-            "five names",
-            "five names",
-            days,
-            choices=listed,
-            named=truth.title(truth.symbols[int(there[best])]),
-        )
+        named = truth.title(truth.symbols[int(there[best])])
+        return _fact(kind, "five names", "five names", days, choices=listed, named=named)
     moved = truth.move(column, row, until)
     if not np.isfinite(moved) or moved == 0.0 or (rising is not None and (moved > 0.0) != rising):
         return None
@@ -312,13 +295,11 @@ def _with_invented(
 ) -> list[RecallQuestion]:
     """Return facts, every fourth about one name followed by the same one about a name that does not exist."""
     made: list[RecallQuestion] = []
-    number = 0
+    about_one = 0
     for fact in facts:
         made.append(fact)
-        if fact.kind not in ("close", *HORIZONS):
-            continue
-        number += 1
-        if number % _INVENTED == 0:
+        about_one += fact.kind in ("close", *HORIZONS)
+        if fact.kind in ("close", *HORIZONS) and about_one % 4 == 0:
             symbol, name = _invent(rng, taken)
             made.append(
                 msgspec.structs.replace(fact, symbol=symbol, title=f"{name} ({symbol})", stands_for=fact.symbol)
@@ -379,14 +360,8 @@ def form_of(kind: RecallKind) -> str:
 def question_text(question: RecallQuestion) -> str:
     """Return a question's words; wordings 0 and 2 allow not to know, 1 and 3 do not."""
     words = _WORDS[form_of(question.kind)][question.wording // 2 % 2]
-    asked = words.format(
-        title=question.title,
-        day=question.day,
-        until=question.until,
-        kind=question.kind,
-        choices=", ".join(question.choices),
-        shown=question.shown,
-    )
+    fields = {name: getattr(question, name) for name in ("title", "day", "until", "kind", "shown")}
+    asked = words.format(**fields, choices=", ".join(question.choices))
     return asked + (_MUST if question.wording % 2 else _MAY)
 
 
@@ -434,31 +409,35 @@ def read_answer(question: RecallQuestion, reply: ModelReply) -> RecallAnswer:
         return answer
     match form_of(question.kind):
         case "choice":
-            return _read_choice(answer, text)
+            places: dict[int, str] = {}
+            for choice in answer.choices:
+                spelled = [re.escape(one) for one in choice.removesuffix(")").split(" (", 1) if one]
+                if named := re.search(rf"(?<!\w)(?:{'|'.join(spelled)})(?!\w)", text, re.IGNORECASE):
+                    places.setdefault(named.start(), choice)
+            if not places:
+                return answer
+            chosen = places[min(places)]
+            return msgspec.structs.replace(answer, chosen=chosen, right=chosen == answer.named)
         case "move":
             return _read_move(answer, text)
         case "year":
             found = _YEAR.search(text)
             value = None if found is None else float(found.group())
-            return msgspec.structs.replace(
-                answer, value=value, right=None if value is None else value == answer.truth
-            )
-    value = next(_numbers(text, question), None)
-    if value is None or answer.truth is None:
-        return answer
-    right = is_near(value, answer)
+            right = None if value is None else value == answer.truth
+        case _:
+            value = None if answer.truth is None else _number(text, question)
+            right = None if value is None else is_near(value, answer)
     return msgspec.structs.replace(answer, value=value, right=right)
 
 
-def _numbers(text: str, question: RecallQuestion) -> Iterator[float]:
-    """Yield the numbers of an answer without those of repeated days and names."""
-    plain = _DATES.sub(" ", text.replace(question.title, " ").replace(question.symbol, " "))
-    for found in _NUMBER.findall(plain):
-        yield float(found.replace(",", "").replace("−", "-"))
+def _number(text: str, question: RecallQuestion) -> float | None:
+    """Return the first number of an answer that is none of a repeated day or name."""
+    found = _NUMBER.search(_DATES.sub(" ", text.replace(question.title, " ").replace(question.symbol, " ")))
+    return None if found is None else float(found[0].replace(",", "").replace("−", "-"))
 
 
 def _read_move(answer: RecallAnswer, text: str) -> RecallAnswer:
-    number = next(_numbers(text, answer), None)
+    number = _number(text, answer)
     up, down = _UP.search(text), _DOWN.search(text)
     if up is not None and (down is None or up.start() < down.start()):
         sign = 1
@@ -472,19 +451,6 @@ def _read_move(answer: RecallAnswer, text: str) -> RecallAnswer:
     # A size beyond anything that moves is a price that was repeated, not a percentage.
     value = None if size is None or size > 5.0 else sign * size
     return msgspec.structs.replace(answer, value=value, sign=sign, right=sign == int(np.sign(answer.truth)))
-
-
-def _read_choice(answer: RecallAnswer, text: str) -> RecallAnswer:
-    places: dict[str, int] = {}
-    for choice in answer.choices:
-        name, _, ticker = choice.partition(" (")
-        spelled = [re.escape(one) for one in (name, ticker.rstrip(")")) if one]
-        if (found := re.search(rf"(?<!\w)(?:{'|'.join(spelled)})(?!\w)", text, re.IGNORECASE)) is not None:
-            places[choice] = found.start()
-    if not places:
-        return answer
-    chosen = min(places, key=lambda choice: places[choice])
-    return msgspec.structs.replace(answer, chosen=chosen, right=chosen == answer.named)
 
 
 def points(one: RecallAnswer) -> float:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Category = Literal["brand", "sector", "date", "event"]
 CATEGORIES: tuple[Category, ...] = ("brand", "sector", "date", "event")
-_YEARS = range(1990, 2101)
 _EPOCH = date(1970, 1, 1)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _YEAR = re.compile(r"(?:19|20)\d{2}")
@@ -65,7 +64,12 @@ class Finder:
         found += [Named("sector", hit[0]) for hit in self._sectors.finditer(reason)]
         found += [Named("event", hit[0]) for hit in self._events.finditer(reason)]
         unseen = [one for one in found if one.word.lower() not in observed]
-        unseen += [Named("date", text) for text, hit in _dates(reason, session) if not _known(text, hit, observed)]
+        today, low = (date.fromisoformat(session) - _EPOCH).days, lowered(reason)
+        words, wanted = frozenset(WORD.findall(low)), DatesWanted(range(1990, 2101), festivals=False)
+        for hit in find_dates(reason, low, words, JsonSpans(reason).bare, today, wanted):
+            text = reason[hit.start : hit.end]
+            if not _known(text, hit, observed):
+                unseen.append(Named("date", text))
         return tuple(dict.fromkeys(unseen))
 
 
@@ -78,13 +82,6 @@ def _pattern(words: Iterable[str]) -> re.Pattern[str]:
             plain.append(re.escape(word.removesuffix("*")) + (r"\w*" if word.endswith("*") else ""))
     forms = [rf"(?<!\w)(?:{'|'.join(sorted(plain, key=len, reverse=True))})(?!\w)"] if plain else []
     return re.compile("|".join([*forms, *chinese]), re.IGNORECASE)
-
-
-def _dates(text: str, session: str) -> Iterator[tuple[str, DateHit]]:
-    today, low = (date.fromisoformat(session) - _EPOCH).days, lowered(text)
-    wanted = DatesWanted(_YEARS, festivals=False)
-    hits = find_dates(text, low, frozenset(WORD.findall(low)), JsonSpans(text).bare, today, wanted)
-    return ((text[hit.start : hit.end], hit) for hit in hits)
 
 
 def _known(text: str, hit: DateHit, observed: str) -> bool:
@@ -102,7 +99,6 @@ def _known(text: str, hit: DateHit, observed: str) -> bool:
 
 REASON_FIELDS = frozenset(("reason", "reasons", "overall_reason", "notes", "rationale"))
 """Fields of an answer that hold reasons; everything below them is text of one."""
-_EXAMPLES = 5
 
 
 class NamedThing(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,7 +204,7 @@ def _row(row: tuple[str, str, str], given: Sequence[Given], level: float) -> Rat
     for episode, session, reason, found in given:
         for category, word in found:
             same = [one.word.lower() for one in examples if one.category == category]
-            if len(same) < _EXAMPLES and word.lower() not in same:
+            if len(same) < 5 and word.lower() not in same:
                 about = {"reason": reason[:300], "episode": episode, "session": session}
                 examples.append(NamedThing(category=category, word=word, **about))
     named = [{one.category for one in found} for *_, found in given]

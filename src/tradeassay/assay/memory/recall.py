@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.assay.asking import Asker
 from tradeassay.assay.attribute import account_days
 from tradeassay.assay.memory.propensity import DECOYS, Propensity, weigh
 from tradeassay.assay.memory.questions import (
@@ -37,22 +39,10 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
 from tradeassay.data import Snapshot, load_dataset, load_proven
-from tradeassay.llm import (
-    Access,
-    Budget,
-    CassetteStore,
-    ModelParams,
-    PriceTable,
-    QuestionPlace,
-    check_model,
-    estimate_request,
-    load_cutoffs,
-    load_prices,
-    open_model,
-)
+from tradeassay.llm import ModelParams, PriceTable, QuestionPlace, estimate_request, load_cutoffs, load_prices
 from tradeassay.metrics.intervals import between
-from tradeassay.play.episode import NOBODY
-from tradeassay.runs.spec.episode import Asking, asking_of
+from tradeassay.play import Asked
+from tradeassay.runs.spec.episode import Asking
 
 if TYPE_CHECKING:
     from tradeassay.runs import EpisodeSpec, Run
@@ -61,7 +51,6 @@ FORMAT = "recall-v1"
 ANSWER_TOKENS = 48
 """What an answer may take: it is asked for in a word or a number."""
 RecallPeriod = Literal["all", "before", "after"]
-_EPISODE = "recall"
 _LOOKS = 3
 _DRAWS = 500
 _LITTLE = 0.1
@@ -179,41 +168,21 @@ def recall_audit(
     is asked instead of a model where one is given. Raises :class:`UserError` for bad input and
     :class:`ModelError` when the model is not reached.
     """
-    config, asking = config or RecallConfig(), asking_of(asking)
-    say = say or (lambda _: None)
+    config, say, asker = config or RecallConfig(), say or (lambda _: None), Asker(asking, home)
     if run is not None and answer is None:
         model = episodes_of(run, model)[0].model  # an agent may be called otherwise than its model
-    snapshot, truth, questions, cutoff, left_out = _prepared(model, dataset, run, config, home)
-    access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
-    plan = _plan_of(model, questions, access.prices, left_out)
-    say(f"{plan.sentence}; it is asked without any price")
-    if left_out:
-        say(left_out)
-    budget = Budget(asking.max_usd)
+    audit = _prepare(model, dataset, run, config, home, asker.access.prices)
+    questions = audit.questions
+    say(f"{audit.plan.sentence}; it is asked without any price")
+    if audit.plan.left_out:
+        say(audit.plan.left_out)
     if answer is not None:
-        replies = [answer(one) for one in questions]
-    else:
-        replies = asyncio.run(_ask_all(model, questions, config, (asking, access, budget), say))
-    answers = tuple(read_answer(*pair) for pair in zip(questions, replies, strict=True))
-    spent = 0.0 if asking.replay or answer is not None else None if budget.unpriced_calls else budget.spent_usd
-    weighed = None
-    if answer is None:
-        say("log-probabilities ...")
-        weighed = weigh(
-            model, answers, truth, most=config.logprobs, asking=asking, access=access, level=_shared(config.level)
-        )
-    return score_recall(
-        answers,
-        propensity=weighed,
-        config=config,
-        model=model,
-        dataset=snapshot.name,
-        run=None if run is None else run.spec.slug,
-        cutoff=cutoff,
-        plan=plan,
-        usd=spent,
-        notes=_notes(truth, cutoff, model),
-    )
+        return audit.report([read_answer(one, answer(one)) for one in questions], None, 0.0)
+    replies = asyncio.run(_ask_all(model, questions, config, asker, say))
+    answers = [read_answer(*pair) for pair in zip(questions, replies, strict=True)]
+    say("log-probabilities ...")
+    weighed = weigh(model, answers, audit.truth, most=config.logprobs, asker=asker, level=_shared(config.level))
+    return audit.report(answers, weighed, asker.usd)
 
 
 def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
@@ -225,29 +194,18 @@ def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
     if asked:
         again = recall_audit(record.model, data, run=played, config=record.config, home=home)
         return msgspec.structs.replace(again, usd=record.usd)
-    snapshot, truth, questions, cutoff, left_out = _prepared(record.model, data, played, record.config, home)
+    audit = _prepare(record.model, data, played, record.config, home, None)
     given = {(one.fact, one.wording, one.sample): one for one in record.answers}
-    if {*given} != {(one.fact, one.wording, one.sample) for one in questions}:
+    if {*given} != {(one.fact, one.wording, one.sample) for one in audit.questions}:
         raise UserError("its questions are not those that are drawn", hint="do not believe it")
     answers = []
-    for one in questions:
+    for one in audit.questions:
         then = given[one.fact, one.wording, one.sample]
         reply = ModelReply(text=then.said, error_kind="refused" if then.refused else None)
         # Of a long answer only the beginning is kept: what was read in it is believed.
         answers.append(read_answer(one, reply) if len(then.said) < LONGEST else then)
-    plan = _plan_of(record.model, questions, None, left_out)
-    return score_recall(
-        answers,
-        propensity=record.propensity,
-        config=record.config,
-        model=record.model,
-        dataset=snapshot.name,
-        run=record.run,
-        cutoff=cutoff,
-        plan=msgspec.structs.replace(plan, usd=record.plan.usd),
-        usd=record.usd,
-        notes=_notes(truth, cutoff, record.model),
-    )
+    report = audit.report(answers, record.propensity, record.usd)
+    return msgspec.structs.replace(report, plan=msgspec.structs.replace(report.plan, usd=record.plan.usd))
 
 
 def plan_recall(
@@ -258,29 +216,73 @@ def plan_recall(
     config: RecallConfig | None = None,
 ) -> RecallPlan:
     """Return what an audit would take; nobody is asked."""
-    _, _, questions, _, left_out = _prepared(model, dataset, run, config or RecallConfig(), None)
-    return _plan_of(model, questions, None, left_out)
+    return _prepare(model, dataset, run, config or RecallConfig(), None, None).plan
 
 
-def _prepared(
-    model: str, dataset: str | Snapshot | None, run: Run | None, config: RecallConfig, home: Path | None
-) -> tuple[Snapshot, PriceTruth, tuple[RecallQuestion, ...], date | None, str]:
-    """Return the data, its prices, what is asked, the model's cutoff, and what of a run is not asked about."""
+@dataclass(frozen=True, slots=True)
+class _Audit:
+    """What is asked, and what a report says whatever is answered."""
+
+    truth: PriceTruth
+    questions: tuple[RecallQuestion, ...]
+    config: RecallConfig
+    model: str
+    dataset: str
+    run: str | None
+    cutoff: date | None
+    plan: RecallPlan
+
+    def report(
+        self, answers: Sequence[RecallAnswer], propensity: Propensity | None, usd: float | None
+    ) -> RecallReport:
+        notes = []
+        if self.truth.synthetic:
+            notes.append("the names are invented: a model that knows them was shown this data")
+        if self.cutoff is None:
+            why = f"the cutoff of {self.model} is not known"
+            notes.append(f"{why}: nothing is said by distance to it; give --cutoff DATE")
+        about = {name: getattr(self, name) for name in ("config", "model", "dataset", "run", "cutoff", "plan")}
+        return score_recall(answers, propensity=propensity, usd=usd, notes=notes, **about)
+
+
+def _prepare(
+    model: str,
+    dataset: str | Snapshot | None,
+    run: Run | None,
+    config: RecallConfig,
+    home: Path | None,
+    prices: PriceTable | None,
+) -> _Audit:
+    known = []
     if run is not None:
-        snapshot = run.snapshot(episodes_of(run, model)[0].key)
+        played = episodes_of(run, model)
+        snapshot = run.snapshot(played[0].key)
+        known = [found.cutoff for one in played if (found := run.manifest.models.get(one.label)) and found.cutoff]
     elif dataset is None:
         raise UserError("nothing is named to ask about", hint="give dataset=NAME or run=RUN")
     else:
         snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset, home)
-    truth = PriceTruth.of(snapshot)
-    known = [] if run is None else [run.manifest.models.get(one.label) for one in episodes_of(run, model)]
-    found = load_cutoffs().of(model)
-    days = [one.cutoff for one in known if one is not None and one.cutoff is not None]
-    cutoff = config.cutoff or next(iter(days), None if found is None else found.last_day)
+    listed = load_cutoffs().of(model)
+    cutoff = config.cutoff or next(iter(known), None if listed is None else listed.last_day)
+    truth, left_out = PriceTruth.of(snapshot), ""
     if run is None:
-        return snapshot, truth, draw_questions(truth, config, cutoff), cutoff, ""
-    pairs, left_out = pairs_of_run(run, model, truth, config)
-    return snapshot, truth, draw_for_pairs(truth, pairs, config), cutoff, left_out
+        questions = draw_questions(truth, config, cutoff)
+    else:
+        pairs, left_out = _pairs_of_run(run, model, truth, config)
+        questions = draw_for_pairs(truth, pairs, config)
+    sent = sum(estimate_request(request_of(one)) for one in questions)
+    given = ANSWER_TOKENS * len(questions)
+    price = (prices or load_prices()).of(model)
+    plan = RecallPlan(
+        questions=len(questions),
+        facts=len({one.fact for one in questions}),
+        input_tokens=sent,
+        output_tokens=given,
+        usd=None if price is None else price.worst_usd(sent, given),
+        left_out=left_out,
+    )
+    slug = None if run is None else run.spec.slug
+    return _Audit(truth, questions, config, model, snapshot.name, slug, cutoff, plan)
 
 
 def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
@@ -296,7 +298,7 @@ def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
     return found
 
 
-def pairs_of_run(
+def _pairs_of_run(
     run: Run, model: str, truth: PriceTruth, config: RecallConfig
 ) -> tuple[list[tuple[str, str, str]], str]:
     """Return what to ask for a run: every name held, in stretches that cover all of its sessions. Where they
@@ -332,67 +334,28 @@ def pairs_of_run(
     return [(truth.symbols[k], *span) for k in asked for span in spans], left_out
 
 
-def _plan_of(
-    model: str, questions: Sequence[RecallQuestion], prices: PriceTable | None, left_out: str
-) -> RecallPlan:
-    sent = sum(estimate_request(request_of(one)) for one in questions)
-    given = ANSWER_TOKENS * len(questions)
-    price = (prices or load_prices()).of(model)
-    return RecallPlan(
-        questions=len(questions),
-        facts=len({one.fact for one in questions}),
-        input_tokens=sent,
-        output_tokens=given,
-        usd=None if price is None else price.worst_usd(sent, given),
-        left_out=left_out,
-    )
-
-
 async def _ask_all(
     model: str,
     questions: Sequence[RecallQuestion],
     config: RecallConfig,
-    how: tuple[Asking, Access, Budget],
+    asker: Asker,
     say: Callable[[str], None],
 ) -> list[ModelReply]:
-    asking, access, budget = how
-    if not asking.replay:
-        check_model(model, access)
-    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
+    asker.check(model)
     params = ModelParams(temperature=0.0 if config.samples == 1 else 0.7, max_tokens=ANSWER_TOKENS)
     done = 0
-    async with open_model(
-        model,
-        params,
-        cassette=store,
-        replay=asking.replay,
-        budget=budget,
-        connections=asking.concurrency,
-        access=access,
-    ) as opened:
+    async with asker.open(model, params) as ask:
 
-        async def ask(one: RecallQuestion) -> ModelReply:
+        async def answer(one: RecallQuestion) -> ModelReply:
             nonlocal done
-            place = QuestionPlace(episode=_EPISODE, step=one.fact, sample=one.sample, index=one.wording)
-            reply = await opened.ask(request_of(one), place)
-            if reply.error_kind in NOBODY:
-                # Nobody answered: a share of refusals would be about the line, not about the model.
-                raise asking.unanswered(model, reply)
+            place = QuestionPlace(episode="recall", step=one.fact, sample=one.sample, index=one.wording)
+            reply = await ask(Asked(request_of(one), place))
             done += 1
             if done == len(questions) or done % max(1, len(questions) // 10) == 0:
                 say(f"{model}: {done:,} of {len(questions):,} answers")
             return reply
 
-        return list(await asyncio.gather(*(ask(one) for one in questions)))
-
-
-def _notes(truth: PriceTruth, cutoff: date | None, model: str) -> tuple[str, ...]:
-    notes = []
-    if truth.synthetic:
-        notes.append("the names are invented: a model that knows them was shown this data")
-    if cutoff is None:
-        notes.append(f"the cutoff of {model} is not known: nothing is said by distance to it; give --cutoff DATE")
-    return tuple(notes)
+        return list(await asyncio.gather(*map(answer, questions)))
 
 
 # Scoring ----------------------------------------------------------------------------------------------------
@@ -401,8 +364,10 @@ def _notes(truth: PriceTruth, cutoff: date | None, model: str) -> tuple[str, ...
 def score_recall(
     answers: Sequence[RecallAnswer],
     *,
+    model: str,
     config: RecallConfig,
     cutoff: date | None,
+    propensity: Propensity | None = None,
     notes: Sequence[str] = (),
     **about: object,
 ) -> RecallReport:
@@ -411,30 +376,22 @@ def score_recall(
     early = real if cutoff is None else [one for one in real if _before(one, cutoff)]
     late = [] if cutoff is None else [one for one in real if not _before(one, cutoff)]
     made_up = [one for one in answers if one.invented and (cutoff is None or _before(one, cutoff))]
-    level = config.level
-    recall = _known(early, _shared(level))
+    level, shared = config.level, _shared(config.level)
+    recall = _known(early, shared)
     twins = {(one.stands_for, one.day, one.until, one.kind) for one in made_up}
     matched = [one for one in early if (one.symbol, one.day, one.until, one.kind) in twins]
     beyond = _difference(matched, made_up, level)
     after = not_scored("the cutoff is not known") if cutoff is None else _known(late, level)
-    closes, weighed = _beyond_dealing(early, _shared(level)), about.get("propensity")
-    told, sentence = _tell(
-        str(about.get("model")), recall, _beyond_chance(early, _shared(level)), beyond, after, early
-    )
-    sizes = sizes_recalled(early, _shared(level))
-    shown = _shown_otherwise(sizes, closes, weighed if isinstance(weighed, Propensity) else None)
+    closes = _beyond_dealing(early, shared)
+    told, sentence = _tell(model, recall, _beyond_chance(early, shared), beyond, after, early)
+    shown = _shown_otherwise(sizes_recalled(early, shared), closes, propensity)
     if shown and told != "recalls":
         moves = recall.reason if recall.value is None else f"{recall.value:.0%} of what can be known"
-        told, sentence = "recalls", f"{about.get('model')} recalls prices: {shown}; moves and best names: {moves}."
-    readable = [one for one in answers if one.right is not None]
-    more = list(notes)
-    if not readable:
-        refused = sum(one.refused for one in answers)
-        why = (
-            "every answer is a refusal" if refused == len(answers) else "no answer has the form that was asked for"
-        )
-        more.append(f"{why}: nothing can be scored")
+        told, sentence = "recalls", f"{model} recalls prices: {shown}; moves and best names: {moves}."
+    if all(one.right is None for one in answers):
+        notes = [*notes, f"{_why_none(answers)}: nothing can be scored"]
     return RecallReport(
+        model=model,
         config=config,
         cutoff=cutoff,
         told=told,
@@ -446,9 +403,10 @@ def score_recall(
         admitted=_admitted(real, level),
         scores=tuple(_scores(answers, cutoff, level)),
         months=tuple(_months(answers, level)),
-        notes=tuple(more),
+        notes=tuple(notes),
         answers=tuple(answers),
-        **about,  # type: ignore[arg-type]  # model, dataset, run, plan, usd
+        propensity=propensity,
+        **about,  # type: ignore[arg-type]  # dataset, run, plan, usd
     )
 
 
@@ -467,13 +425,6 @@ def _known(answers: Sequence[RecallAnswer], level: float) -> Measure:
     return clustered_mean(np.array([points(one) for one in scored]), [one.day for one in scored], level)
 
 
-def _labels(one: RecallAnswer) -> tuple[int, int]:
-    """Return what was answered and what is true, in as few words as the question has answers."""
-    if form_of(one.kind) == "move":
-        return one.sign, 1 if (one.truth or 0.0) > 0.0 else -1
-    return one.choices.index(str(one.chosen)), one.choices.index(str(one.named))
-
-
 def _beyond_chance(answers: Sequence[RecallAnswer], level: float) -> tuple[Measure, float]:
     """Return how much more is known than by the same answers dealt to all questions, on the scale of recall, and
     the most that these answers could have shown: nothing where they are all alike, little where most are refused.
@@ -484,7 +435,15 @@ def _beyond_chance(answers: Sequence[RecallAnswer], level: float) -> tuple[Measu
         places = [k for k, one in enumerate(scored) if one.right is not None and CHANCE[one.kind] == chance]
         if not places:
             continue
-        given, true = np.array([_labels(scored[k]) for k in places]).T
+        # What was answered and what is true, in as few words as the questions have answers.
+        given, true = np.array(
+            [
+                (one.choices.index(str(one.chosen)), one.choices.index(str(one.named)))
+                if one.choices
+                else (one.sign, 1 if (one.truth or 0.0) > 0.0 else -1)
+                for one in (scored[k] for k in places)
+            ]
+        ).T
         words = np.unique([given, true])
         said, is_so = ((one[:, None] == words).mean(axis=0) for one in (given, true))
         right = np.array([float(bool(scored[k].right)) for k in places])
@@ -600,10 +559,7 @@ def _shown_otherwise(sizes: Measure, closes: Measure, weighed: Propensity | None
 
 def _admitted(real: Sequence[RecallAnswer], level: float) -> Measure:
     """Return the share of facts that were refused when that was allowed and answered rightly when it was not."""
-    by_fact: dict[int, list[RecallAnswer]] = {}
-    for one in real:
-        by_fact.setdefault(one.fact, []).append(one)
-    both = [group for group in by_fact.values() if len({one.wording % 2 for one in group}) == 2]
+    both = [group for group in _by_fact(real) if len({one.wording % 2 for one in group}) == 2]
     if not both:
         return not_scored("facts were not asked both ways: --wordings 2")
     hits = [
@@ -614,28 +570,28 @@ def _admitted(real: Sequence[RecallAnswer], level: float) -> Measure:
     return clustered_rate(hits, [group[0].day for group in both], level, "nothing was asked")
 
 
-def _scores(answers: Sequence[RecallAnswer], cutoff: date | None, level: float) -> list[RecallScore]:
-    rows = []
-    periods: Mapping[RecallPeriod, Callable[[RecallAnswer], bool]] = {"all": lambda _: True}
-    if cutoff is not None:
-        periods = {
-            **periods,
-            "before": lambda one: _before(one, cutoff),
-            "after": lambda one: not _before(one, cutoff),
-        }
+def _by_fact(answers: Iterable[RecallAnswer]) -> list[list[RecallAnswer]]:
+    """Return the answers about each fact, in all of its wordings and samples, together."""
+    found: dict[int, list[RecallAnswer]] = {}
+    for one in answers:
+        found.setdefault(one.fact, []).append(one)
+    return [found[fact] for fact in sorted(found)]
+
+
+def _scores(answers: Sequence[RecallAnswer], cutoff: date | None, level: float) -> Iterator[RecallScore]:
+    periods: tuple[RecallPeriod, ...] = ("all",) if cutoff is None else ("all", "before", "after")
     for kind in dict.fromkeys(("moves", *(one.kind for one in answers))):
         for names in ("real", "invented"):
-            for period, inside in periods.items():
+            for period in periods:
                 here = [
                     one
                     for one in answers
                     if (one.kind == kind or (kind == "moves" and one.kind in HORIZONS))
                     and one.invented == (names == "invented")
-                    and inside(one)
+                    and (cutoff is None or period == "all" or _before(one, cutoff) == (period == "before"))
                 ]
                 if here:
-                    rows.append(_score(kind, names, period, here, level))
-    return rows
+                    yield _score(kind, names, period, here, level)
 
 
 def _score(
@@ -647,9 +603,13 @@ def _score(
     def rate(those: Sequence[RecallAnswer], of: Callable[[RecallAnswer], bool], why: str = none) -> Measure:
         return clustered_rate([of(one) for one in those], [one.day for one in those], level, why)
 
+    def right(one: RecallAnswer) -> bool:
+        return bool(one.right)
+
     moves = [one for one in read if one.kind in HORIZONS]
     no_move = "this is no move" if not any(one.kind in HORIZONS for one in here) else none
     chances = {CHANCE.get(one.kind) for one in here}
+    several = [group for group in _by_fact(read) if len(group) > 1]
     return RecallScore(
         kind=kind,
         names=names,
@@ -658,29 +618,28 @@ def _score(
         answered=rate(here, lambda one: one.right is not None),
         refused=rate(here, lambda one: one.refused),
         unread=rate(here, lambda one: not one.refused and one.right is None),
-        hit=rate(read, lambda one: bool(one.right)),
+        hit=rate(read, right),
         chance=chances.pop() if len(chances) == 1 else None,
-        rising=rate([one for one in moves if (one.truth or 0) > 0], lambda one: bool(one.right), no_move),
-        falling=rate([one for one in moves if (one.truth or 0) < 0], lambda one: bool(one.right), no_move),
+        rising=rate([one for one in moves if (one.truth or 0) > 0], right, no_move),
+        falling=rate([one for one in moves if (one.truth or 0) < 0], right, no_move),
         correlation=_correlation(moves, level, no_move),
         error=_error([one for one in read if one.value is not None and form_of(one.kind) != "year"], level),
-        steady=_steady(here, level),
+        steady=clustered_rate(
+            [_agree(group) for group in several],
+            [group[0].day for group in several],
+            level,
+            "no fact was answered twice",
+        ),
     )
 
 
 def _correlation(moves: Sequence[RecallAnswer], level: float, none: str) -> Measure:
     # One pair a fact: several wordings of one answer are not several answers.
-    by_fact: dict[int, list[float]] = {}
-    truths: dict[int, float] = {}
-    for one in moves:
-        if one.value is not None and one.truth is not None:
-            by_fact.setdefault(one.fact, []).append(one.value)
-            truths[one.fact] = one.truth
-    facts = sorted(by_fact)
+    facts = _by_fact(one for one in moves if one.value is not None and one.truth is not None)
     if len(facts) < 8:
         return not_scored(none if not moves else f"{len(facts)} moves were given with a size, 8 are needed")
-    x = np.array([np.mean(by_fact[fact]) for fact in facts])
-    y = np.array([truths[fact] for fact in facts])
+    x = np.array([np.mean([one.value for one in group]) for group in facts])
+    y = np.array([group[0].truth for group in facts], dtype=np.float64)
     if x.std() == 0.0 or y.std() == 0.0:
         return not_scored("all moves that were recalled are the same")
     rows = np.random.default_rng(0).integers(len(facts), size=(_DRAWS, len(facts)))
@@ -698,37 +657,20 @@ def _error(read: Sequence[RecallAnswer], level: float) -> Measure:
     for one in read:
         truths = [truth for truth in (one.truth, one.also) if truth is not None]
         value = one.value or 0.0
-        if one.kind in HORIZONS:
-            away.append(abs(value - truths[0]))
-        else:
-            away.append(min(abs(value / truth - 1.0) for truth in truths))
+        parts = [abs(value / truth - 1.0) for truth in truths if one.kind not in HORIZONS]
+        away.append(min(parts, default=abs(value - truths[0])))
     sizes = np.array(away)
     rows = np.random.default_rng(0).integers(sizes.size, size=(_DRAWS, sizes.size))
     ends = tuple(np.quantile(np.median(sizes[rows], axis=1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]))
     return between(float(np.median(sizes)), ends, level, sizes.size, "median")
 
 
-def _steady(here: Sequence[RecallAnswer], level: float) -> Measure:
-    by_fact: dict[int, list[RecallAnswer]] = {}
-    for one in here:
-        if one.right is not None:
-            by_fact.setdefault(one.fact, []).append(one)
-    several = [group for group in by_fact.values() if len(group) > 1]
-
-    def same(group: Sequence[RecallAnswer]) -> bool:
-        if group[0].choices:
-            return len({one.chosen for one in group}) == 1
-        if group[0].kind in HORIZONS:
-            return len({one.sign for one in group}) == 1
-        values = [one.value or 0.0 for one in group]
-        return max(values) - min(values) <= 0.01 * abs(max(values))
-
-    return clustered_rate(
-        [same(one) for one in several], [one[0].day for one in several], level, "no fact was answered twice"
-    )
-
-
-_LEAST_IN_MONTH = 8
+def _agree(group: Sequence[RecallAnswer]) -> bool:
+    """Return whether answers about one fact are the same."""
+    if group[0].choices or group[0].kind in HORIZONS:
+        return len({(one.chosen, one.sign) for one in group}) == 1
+    values = [one.value or 0.0 for one in group]
+    return max(values) - min(values) <= 0.01 * abs(max(values))
 
 
 def _months(answers: Sequence[RecallAnswer], level: float) -> list[RecallMonth]:
@@ -743,7 +685,7 @@ def _months(answers: Sequence[RecallAnswer], level: float) -> list[RecallMonth]:
     step = 12
     for step in (1, 3, 6, 12):
         counts = np.unique([months(one) // step for one in scored if not one.invented], return_counts=True)[1]
-        if counts.size and counts.mean() >= _LEAST_IN_MONTH:
+        if counts.size and counts.mean() >= 8:  # answers that a stretch should hold
             break
     made = []
     for place in sorted({months(one) // step for one in scored}):

@@ -45,12 +45,6 @@ def clustered_rate(hits: Sequence[bool], days: Sequence[str], level: float, noth
     return Measure(value=significant(share), low=low, high=high, level=level, n=n)
 
 
-_LEAST = 8
-"""Moves with a size that a correlation needs."""
-_GROUPS = 2.0
-"""As many names, and stretches of days, of equal weight an interval needs at least."""
-
-
 def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
     """Return the correlation of stated with true moves, by normal scores of their ranks: 0 for guessing.
 
@@ -61,8 +55,8 @@ def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
     """
     moves = [one for one in answers if one.kind in HORIZONS and one.value is not None and one.truth is not None]
     n = len(moves)
-    if n < _LEAST:
-        return not_scored(f"{n} moves were given with a size, {_LEAST} are needed")
+    if n < 8:
+        return not_scored(f"{n} moves were given with a size, 8 are needed")
     kinds, names = (
         np.unique(labels, return_inverse=True)[1]
         for labels in ([one.kind for one in moves], [one.symbol for one in moves])
@@ -77,12 +71,19 @@ def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
     if not (stated.any() and true.any()):
         return not_scored("all moves of a name that were stated, or all true ones, are the same")
     value = float(stated @ true) / n
+    # Whatever begins before the first move of a stretch of days ends is in that stretch.
+    stretches = np.zeros(n, dtype=np.int64)
+    number, ends = -1, ""
+    for place in sorted(range(n), key=lambda k: moves[k].day):
+        if moves[place].day >= ends:
+            number, ends = number + 1, moves[place].until
+        stretches[place] = number
     variances, freedoms = np.zeros(2), np.zeros(2)
-    for k, groups in enumerate((_stretches(moves), names)):
+    for k, groups in enumerate((stretches, names)):
         shares, parts = (np.bincount(groups, weights=stated * one) / n for one in (stated, true))
         # A few answers unlike all others have nearly all of the weight: groups count by the weight they have.
         count = 1.0 / float(shares @ shares)
-        if count < _GROUPS:
+        if count < 2.0:
             few = "no interval: it rests on one name or on one stretch of days"
             return Measure(value=significant(value), level=level, n=n, note=few)
         without = (value - parts) / (1.0 - shares)
@@ -92,17 +93,6 @@ def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
     freedom = float(variances.sum() ** 2 / (variances**2 / freedoms).sum()) if variances.any() else freedoms.min()
     half = student_reach(freedom, level) * float(np.sqrt(variances.sum()))
     return between(value, (value - half, value + half), level, n)
-
-
-def _stretches(moves: Sequence[RecallAnswer]) -> Ints:
-    """Return the number of each move's stretch of days: whatever begins before the first of them ends is in it."""
-    numbers = np.zeros(len(moves), dtype=np.int64)
-    number, ends = -1, ""
-    for place in sorted(range(len(moves)), key=lambda k: moves[k].day):
-        if moves[place].day >= ends:
-            number, ends = number + 1, moves[place].until
-        numbers[place] = number
-    return numbers
 
 
 def _by_group(values: Floats, groups: Ints, function: Callable[[Floats], Floats]) -> Floats:

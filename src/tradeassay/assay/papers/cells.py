@@ -51,10 +51,6 @@ class Line:
     def series(self) -> list[EpisodeSeries]:
         return [self.run.series(key) for key in self.done]
 
-    @property
-    def trained(self) -> bool:
-        return self.run.episode(self.scores.episodes[0]).agent.name == "factor-model"
-
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """One way of playing a benchmark, and everybody who did."""
@@ -68,6 +64,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def asked(self) -> tuple[Line, ...]:
         return tuple(line for line in self.lines if line.model is not None)
+
+    @property
+    def trained(self) -> tuple[Line, ...]:
+        """Factor models."""
+        first = ((line, line.run.episode(line.scores.episodes[0])) for line in self.lines)
+        return tuple(line for line, episode in first if episode.agent.name == "factor-model")
 
     @property
     def title(self) -> str:
@@ -127,12 +129,11 @@ class Attributed:
             return None
         folder = str(line.run.folder)
         if folder not in self._found:
-            self._found[folder] = {}
             try:
                 agents = attribute_run(line.run).agents
-                self._found[folder] = {key: one for one in agents for key in one.episodes}
             except (RunError, DataError) as error:
-                self.reason = str(error.message)
+                agents, self.reason = (), str(error.message)
+            self._found[folder] = {key: one for one in agents for key in one.episodes}
         return self._found[folder].get(line.scores.episodes[0])
 
 
@@ -141,25 +142,21 @@ class Attributed:
 
 def latency(runs: Sequence[Run | CodeRun]) -> Filled:
     """Return how long every model took to answer, from the cassettes of calls that were really made."""
-    timed: dict[str, list[float]] = {}
-    untimed: dict[str, int] = {}
+    timed: dict[str, list[float | None]] = {}
     for run in runs:
         for path in sorted((run.folder / "models").glob("*.jsonl")):
             for line in read_cassette(path).answers:
-                if line.reply.error_kind is not None:
-                    continue
-                untimed.setdefault(line.asked.model, 0)
-                if isinstance(line.seconds, float):
-                    timed.setdefault(line.asked.model, []).append(line.seconds)
-                else:
-                    untimed[line.asked.model] += 1
+                if line.reply.error_kind is None:
+                    seconds = line.seconds if isinstance(line.seconds, float) else None
+                    timed.setdefault(line.asked.model, []).append(seconds)
     rows = []
-    for model, without in untimed.items():
-        known = timed.get(model, [])
+    for model, answers in timed.items():
+        known = [seconds for seconds in answers if seconds is not None]
         why = "a script answers at once" if model.startswith("scripted/") else "its recording has no times"
-        ninety = significant(float(np.percentile(known, 90))) if known else None
-        slow = not_scored(why) if ninety is None else Measure(value=ninety, n=len(known))
-        counts = (Measure(value=float(len(known))), "{:,.0f}"), (Measure(value=float(without)), "{:,.0f}")
+        slow = not_scored(why)
+        if known:
+            slow = Measure(value=significant(float(np.percentile(known, 90))), n=len(known))
+        counts = ((Measure(value=float(n)), "{:,.0f}") for n in (len(known), len(answers) - len(known)))
         rows.append(row(model, ((middle(known, why), "{:.2f}"), (slow, "{:.2f}"), *counts)))
     made = table(
         "Seconds per answer",

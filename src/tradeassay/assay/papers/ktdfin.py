@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -304,7 +304,7 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
     """Return the mean exposures of factor models and of language models, and how they differ."""
     tables: list[Table] = []
     for group in groups:
-        trained = [line for line in group.lines if line.trained]
+        trained = list(group.trained)
         others = trained or [line for line in group.lines if line.model is None]
         cohorts = []
         for lines in (others, group.asked):
@@ -331,13 +331,11 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
 def _factor_models(groups: Sequence[Group]) -> Filled:
     tables: list[Table] = []
     for group in groups:
-        trained = [line for line in group.lines if line.trained]
-        if trained:
-            rows = [
-                row(line.name, ((line.median(name), form) for name, _, form in _PANEL[:6])) for line in trained
-            ]
+        if group.trained:
+            shown = _PANEL[:6]
+            rows = [row(line.name, ((line.median(m), form) for m, _, form in shown)) for line in group.trained]
             rows += [Row(one.head, one.cells[:6], ours=True) for one in _index_row(group)]
-            columns = ("", *(title for _, title, _ in _PANEL[:6]))
+            columns = ("", *(title for _, title, _ in shown))
             tables.append(table(group.title, columns, rows, folded=bool(tables)))
     why = "needs factor models that were trained on this data: tradeassay baselines"
     return Filled(tables=tuple(tables), missing="" if tables else why)
@@ -453,9 +451,8 @@ def _probed(report: ProbeReport | None, metrics: tuple[str, ...]) -> Filled:
 def _kinds(groups: Sequence[Group]) -> Filled:
     columns = [(title, form) for _, title, form in _PANEL[:6]]
     for group in groups:
-        models: Mapping[str, tuple[str, list[Measure]]] = {
-            line.name: (str(line.model), [line.median(name) for name, _, _ in _PANEL[:6]]) for line in group.asked
-        }
+        panels = ((line, [line.median(name) for name, _, _ in _PANEL[:6]]) for line in group.asked)
+        models = {line.name: (str(line.model), measures) for line, measures in panels}
         if (made := grouped(group.title, columns, models)) is not None:
             return filled_groups(made)
     return filled_groups()

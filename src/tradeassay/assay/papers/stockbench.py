@@ -47,25 +47,22 @@ def _main_group(groups: Sequence[Group]) -> Group | None:
     """Return the main table's setting: the paper's window and number of names with all inputs, else the first."""
     whole = [group for group in groups if group.settings.get("inputs", "all") == "all"]
     usual = [group for group in whole if group.size in (None, NAMES)]
-    main = [group for group in usual if not _regime(group)]
+    special = {"down", "up"}  # as a window or a benchmark of a regime is called
+    main = [one for one in usual if not {one.window.split("-")[0], one.benchmark.id.split("-")[1]} & special]
     return next(iter((*main, *usual, *whole, *groups)), None)
-
-
-def _regime(group: Group) -> bool:
-    return any(word in (group.window.split("-")[0], group.benchmark.id.split("-")[1]) for word in ("down", "up"))
 
 
 def _like(main: Group, group: Group, *, size: bool = False, window: bool = False, inputs: bool = False) -> bool:
     """Tell whether a group differs from the main one at most in what is named."""
-    asked = {key: value for key, value in group.settings.items() if key != "inputs"}
-    usual = {key: value for key, value in main.settings.items() if key != "inputs"}
-    first, last = group.benchmark.market.first, group.benchmark.market.last
+    asked, usual = ({"inputs": "all"} | dict(one.settings) for one in (group, main))
+    days, same_days = ((one.benchmark.market.first, one.benchmark.market.last) for one in (group, main))
+    own_inputs, main_inputs = asked.pop("inputs"), usual.pop("inputs")
     return (
         group.dataset == main.dataset
         and group.benchmark.convention == main.benchmark.convention
         and (size or group.size == main.size)
-        and (window or (first, last) == (main.benchmark.market.first, main.benchmark.market.last))
-        and (inputs or group.settings.get("inputs", "all") == main.settings.get("inputs", "all"))
+        and (window or days == same_days)
+        and (inputs or own_inputs == main_inputs)
         and (not group.settings or not main.settings or asked == usual)
     )
 
@@ -149,8 +146,9 @@ def _kinds(groups: Sequence[Group], wanted: tuple[str, str]) -> Filled:
 
 
 def _only(groups: Table, wanted: tuple[str, str]) -> Table:
-    rows = tuple(one for one in groups.rows if one.head.text.split(" ")[0] in wanted)
-    return msgspec.structs.replace(groups, rows=rows)
+    return msgspec.structs.replace(
+        groups, rows=tuple(one for one in groups.rows if one.head.text.split(" ")[0] in wanted)
+    )
 
 
 def _thinking(groups: Sequence[Group]) -> Filled:

@@ -16,7 +16,7 @@ from tradeassay.benchmarks.ktdfin import Ktdfin
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME
 from tradeassay.benchmarks.ktdfin.wire import Stock
 from tradeassay.core.agent import Observation
-from tradeassay.core.dialogue import Given, Message, ModelReply, ToolCall
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret
@@ -30,7 +30,7 @@ from tradeassay.masking import LEVELS, Level
 from tradeassay.play import Episode as Play
 from tradeassay.play.market import Universe
 from tradeassay.runs.play.episodes import conversation_rng
-from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol, protocol_of, with_protocol
+from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol, with_protocol
 from tradeassay.runs.spec.run_spec import AgentSpec
 
 Mode = Literal["memory-only", "fixed-candidate", "open-research"]
@@ -191,10 +191,6 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
         return next((row for row in self.rows if (row.attacker, row.mask, row.hardening) == wanted), None)
 
 
-CALLS = 12
-"""Calls of a tool in a row: what a day allows."""
-
-
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One pair and its truth. ``row`` is the session, ``step`` its number in the window, ``names`` how many
@@ -243,8 +239,8 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
     tries = 0
     # Strata take turns, so that they differ by one probe at most; a pair is not asked twice while others are left.
     while len(probes) < config.probes:
-        window, board, universe = strata[len(probes) % len(strata)]
-        rows = snapshot.rows(*window[1:])
+        (code, first, last), board, universe = strata[len(probes) % len(strata)]
+        rows = snapshot.rows(first, last)
         step = int(rng.integers(len(rows)))
         view = snapshot.at(rows[step], "pre_open")
         choice = universe.at(view).symbols
@@ -256,22 +252,9 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
         if (rows[step], symbol) in seen and tries < 100 * config.probes:
             continue
         seen.add((rows[step], symbol))
-        instrument = view.instrument(symbol)
-        probes.append(
-            Probe(
-                number=len(probes),
-                window=window[0],
-                first=window[1],
-                last=window[2],
-                row=rows[step],
-                step=step,
-                symbol=symbol,
-                session=view.session,
-                sector=instrument.sector,
-                board=instrument.board.value,
-                names=len(choice),
-            )
-        )
+        stock, number, row = view.instrument(symbol), len(probes), rows[step]
+        about = (symbol, view.session, stock.sector, stock.board.value, len(choice))
+        probes.append(Probe(number, code, first, last, row, step, *about))
     return tuple(probes)
 
 
@@ -305,12 +288,6 @@ class ProbePayload:
     def text(self) -> str:
         """All messages in one text."""
         return "\n\n".join(f"[{message.role}]\n{message.text}" for message in self.messages if message.text)
-
-
-def require_masks(benchmark: Benchmark) -> None:
-    """Raise :class:`UserError` for a benchmark whose conversation has no masks."""
-    if not issubclass(protocol_of(benchmark), Ktdfin):
-        raise UserError(f"benchmark '{benchmark.id}' has no masks", hint="probe one that has, e.g. ktdfin-v1")
 
 
 def make_payloads(
@@ -350,25 +327,30 @@ def _episode(
         seed=config.seed,
     )
     rng = conversation_rng(benchmark, episode, episode.dataset)
-    asked = (benchmark, QuestionPlace(episode=key, step=0, sample=0, index=0), draw_secret())
+    place, salt = QuestionPlace(episode=key, step=0, sample=0, index=0), draw_secret()
+    named = benchmark.id if protocol.config.mask == "bright" else benchmark.protocol
     play = Play(snapshot, benchmark.market, protocol, key=key, seed=config.seed, rng=rng)
     last = max(probe.step for probe in probes)
     play.open()
     while (seen := play.observation) is not None and seen.step <= last:
         for probe in probes:
-            if probe.step == seen.step:
-                yield _payload(protocol, seen, probe, config, asked)
+            if probe.step != seen.step:
+                continue
+            alias = protocol.wire(seen).stock_id(Stock(probe.symbol))
+            request = _question(protocol, seen, alias, config)
+            yield ProbePayload(
+                number=probe.number,
+                alias=alias,
+                messages=request.messages,
+                observation=request.given.observation if isinstance(request.given, Given) else None,
+                request=encode_request(request, place, named, salt).decode(),
+                evidence=_evidence(protocol, seen, alias, probe, config),
+            )
         play.decide(Decision(reason="holds nothing"))
 
 
-def _payload(
-    protocol: Ktdfin,
-    seen: Observation,
-    probe: Probe,
-    config: ProbeConfig,
-    asked_as: tuple[Benchmark, QuestionPlace, str],
-) -> ProbePayload:
-    alias = protocol.wire(seen).stock_id(Stock(probe.symbol))
+def _question(protocol: Ktdfin, seen: Observation, alias: str, config: ProbeConfig) -> AskModel:
+    """Return what a model is asked on a day; in open research after it asked for the market and the stock."""
     dialogue = protocol.dialogue(seen)
     request = advance(dialogue)
     if config.mode == "open-research":
@@ -380,22 +362,16 @@ def _payload(
         request = advance(dialogue, ModelReply(calls=calls, stop="tool_calls"))
     dialogue.close()
     assert not isinstance(request, Ended)
-    observation = request.given.observation if isinstance(request.given, Given) else None
-    benchmark, place, salt = asked_as
-    masked = protocol.config.mask != "bright"
-    sent = encode_request(request, place, benchmark.protocol if masked else benchmark.id, salt)
-    return ProbePayload(
-        number=probe.number,
-        alias=alias,
-        messages=request.messages,
-        observation=observation,
-        request=sent.decode(),
-        evidence=_evidence(protocol, seen, alias, probe, config) if config.mode == "open-research" else Evidence(),
-    )
+    return request
+
+
+_CALLS = 12  # of a tool in a row: what a day allows
 
 
 def _evidence(protocol: Ktdfin, seen: Observation, alias: str, probe: Probe, config: ProbeConfig) -> Evidence:
     """Ask the tools what a program would: bars of some names, and the least weight that is allowed."""
+    if config.mode != "open-research":
+        return Evidence()
     desk, wire = protocol.desk(seen), protocol.wire(seen)
 
     def ask(name: str, arguments: dict[str, object]) -> str:
@@ -404,10 +380,10 @@ def _evidence(protocol: Ktdfin, seen: Observation, alias: str, probe: Probe, con
         return wire.encode(tool.answer(desk, asked))
 
     others = [symbol for symbol in seen.universe if symbol != probe.symbol]
-    picked = np.random.default_rng((config.seed, probe.number)).permutation(len(others))[:CALLS]
+    picked = np.random.default_rng((config.seed, probe.number)).permutation(len(others))[:_CALLS]
     names = (alias, *(wire.stock_id(Stock(others[place])) for place in picked.tolist()))
     low, high, met = 0.0, desk.config.max_weight, False
-    for _ in range(CALLS):
+    for _ in range(_CALLS):
         middle = (low + high) / 2
         said = msgspec.json.decode(ask("risk_check", {"target_weights": {alias: middle}}))
         if any(one["rule"] == "lot" for one in said["violations"]):

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tradeassay.assay.asking import Asker, AskOne
 from tradeassay.assay.probe.payloads import (
     METRICS,
     PROGRAMS,
@@ -23,34 +24,23 @@ from tradeassay.assay.probe.payloads import (
     ProbeRow,
     draw_probes,
     make_payloads,
-    require_masks,
     windows_of,
 )
 from tradeassay.assay.probe.programs import ATTACKERS, AttackerAnswer, Guess, PriceArchive, interrogate
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.benchmarks.ktdfin import Ktdfin
 from tradeassay.core.drive import adrive
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.registry import refuse_unknown
 from tradeassay.core.view import Days, Ints
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.llm import (
-    Access,
-    Budget,
-    CassetteStore,
-    Model,
-    ModelParams,
-    QuestionPlace,
-    check_model,
-    load_prices,
-    open_model,
-)
+from tradeassay.llm import ModelParams, QuestionPlace
 from tradeassay.masking import Level
 from tradeassay.metrics import rate_measure
 from tradeassay.metrics.intervals import significant
-from tradeassay.play import Asked
-from tradeassay.play.episode import NOBODY, addressed
-from tradeassay.runs.spec.episode import Asking, asking_of
+from tradeassay.play.episode import addressed
+from tradeassay.runs.spec.episode import Asking, protocol_of
 
 
 def probe_mask(
@@ -73,18 +63,18 @@ def probe_mask(
     masks, or a cap on a model whose price is unknown, and :class:`~tradeassay.core.errors.ModelError` when a model
     is not reached.
     """
-    config, asking = config or ProbeConfig(), asking_of(asking)
+    config, asker = config or ProbeConfig(), Asker(asking, home)
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
-    require_masks(played)
+    if not issubclass(protocol_of(played), Ktdfin):
+        raise UserError(f"benchmark '{played.id}' has no masks", hint="probe one that has, e.g. ktdfin-v1")
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
     names = tuple(dict.fromkeys((*attackers, *PROGRAMS)))
-    access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
     models = [name for name in names if "/" in name]
     for name in names:
-        if name not in models:
+        if name in models:
+            asker.check(name)
+        else:
             refuse_unknown(name, ATTACKERS, f"no attacker '{name}'", f"programs: {', '.join(ATTACKERS)}")
-        elif not asking.replay:
-            check_model(name, access)
     archive = PriceArchive.of(snapshot)
     probes = draw_probes(played, snapshot, config)
     sectors = {one.sector for one in archive.instruments if one.sector}
@@ -92,7 +82,6 @@ def probe_mask(
     inside = {row for _, *days in windows_of(played, snapshot, config.windows) for row in snapshot.rows(*days)}
     chance = random_baseline(probes, np.array(sorted(inside)), len(sectors), len(boards))
     shown = {variant: make_payloads(played, snapshot, probes, variant, config) for variant in config.variants}
-    budget = Budget(asking.max_usd)
     whole, done = len(models) * len(shown) * len(probes), 0
 
     def answered(attacker: str) -> None:
@@ -101,7 +90,7 @@ def probe_mask(
         if listen is not None:
             listen(attacker, done, whole)
 
-    said = asyncio.run(_ask_all(models, shown, config, (asking, access, budget), answered)) if models else {}
+    said = asyncio.run(_ask_all(models, shown, config, asker, answered)) if models else {}
     rows: list[ProbeRow] = []
     answers: list[ProbeAnswer] = []
     for (mask, hardening), payloads in shown.items():
@@ -112,21 +101,21 @@ def probe_mask(
                 told = [AttackerAnswer(one) for one in ATTACKERS[name](archive, payloads)]
             found = [hits(one.guess, probe, snapshot.sessions) for probe, one in zip(probes, told, strict=True)]
             rows.append(make_row(name, (mask, hardening), probes, told, found, chance, config.level))
-            for probe, one, right in zip(probes, told, found, strict=True):
-                answers.append(
-                    ProbeAnswer(
-                        attacker=name,
-                        mask=mask,
-                        hardening=hardening,
-                        number=probe.number,
-                        symbol=probe.symbol,
-                        session=probe.session,
-                        **msgspec.structs.asdict(one.guess or Guess()),
-                        hits=tuple(what for what, hit in right.items() if hit),
-                        said=one.said,
-                        wrong=one.wrong,
-                    )
+            answers += [
+                ProbeAnswer(
+                    attacker=name,
+                    mask=mask,
+                    hardening=hardening,
+                    number=probe.number,
+                    symbol=probe.symbol,
+                    session=probe.session,
+                    **msgspec.structs.asdict(one.guess or Guess()),
+                    hits=tuple(what for what, hit in right.items() if hit),
+                    said=one.said,
+                    wrong=one.wrong,
                 )
+                for probe, one, right in zip(probes, told, found, strict=True)
+            ]
     notes = [f"match: {PROGRAMS['match']}; its archive holds every series that is shown"]
     if snapshot.facts.kind == "synthetic":
         notes.append("the data is synthetic: a model cannot have seen it, and its hits are chance or leaks")
@@ -140,15 +129,11 @@ def probe_mask(
         boards=boards,
         random=chance,
         rows=tuple(rows),
-        usd=0.0 if not models or asking.replay else None if budget.unpriced_calls else budget.spent_usd,
+        usd=asker.usd if models else 0.0,
         notes=tuple(notes),
         answers=tuple(answers),
         bounds=tuple(bounds(rows, chance)),
     )
-
-
-BOUNDED = ("top_1", "top_5", "date_1", "date_7", "date_30")
-"""What a bound is given for: names and days."""
 
 
 def bounds(rows: Sequence[ProbeRow], chance: dict[str, Measure]) -> Iterator[ProbeBound]:
@@ -157,7 +142,7 @@ def bounds(rows: Sequence[ProbeRow], chance: dict[str, Measure]) -> Iterator[Pro
         against = [row for row in rows if (row.mask, row.hardening) == (mask, hardening)]
         for archive in (False, True):
             allowed = [row for row in against if archive or row.attacker not in WITH_ARCHIVE]
-            for metric in BOUNDED:
+            for metric in ("top_1", "top_5", "date_1", "date_7", "date_30"):
                 best = max(allowed, key=lambda row: row.of_all[metric].value or 0.0)
                 share = best.of_all[metric]
                 yield ProbeBound(
@@ -175,50 +160,31 @@ async def _ask_all(
     models: Sequence[str],
     shown: dict[tuple[Level, str], tuple[ProbePayload, ...]],
     config: ProbeConfig,
-    how: tuple[Asking, Access, Budget],
+    asker: Asker,
     answered: Callable[[str], None],
 ) -> dict[tuple[str, tuple[Level, str]], list[AttackerAnswer]]:
     """Carry all interrogations between the generator and the models; ``answered`` is told after every answer."""
-    asking, access, budget = how
-    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
-
-    async def ask(model: Model, payload: ProbePayload, variant: tuple[Level, str]) -> AttackerAnswer:
-        episode = f"probe-{variant[0]}-{variant[1]}"
-        place = QuestionPlace(episode=episode, step=payload.number, sample=config.seed, index=0)
-
-        async def answer(asked: Asked[AskModel]) -> ModelReply:
-            reply = await model.ask(*asked)
-            if reply.error_kind in NOBODY:
-                # Nobody answered: a share of right answers would be about the line, not about the model.
-                raise asking.unanswered(model.name, reply)
-            return reply
-
-        found = await adrive(addressed(interrogate(payload), place), answer)
-        answered(model.name)
-        return found
-
     found = {}
     for name in models:
-        async with open_model(
-            name,
-            ModelParams(max_tokens=1024),
-            cassette=store,
-            replay=asking.replay,
-            budget=budget,
-            connections=asking.concurrency,
-            access=access,
-        ) as model:
-            for variant, payloads in shown.items():
-                asked = (ask(model, payload, variant) for payload in payloads)
-                found[name, variant] = list(await asyncio.gather(*asked))
+        async with asker.open(name, ModelParams(max_tokens=1024)) as ask:
+
+            async def told(
+                payload: ProbePayload, episode: str, name: str = name, ask: AskOne = ask
+            ) -> AttackerAnswer:
+                place = QuestionPlace(episode=episode, step=payload.number, sample=config.seed, index=0)
+                answer = await adrive(addressed(interrogate(payload), place), ask)
+                answered(name)
+                return answer
+
+            for (mask, hardening), payloads in shown.items():
+                asked = (told(payload, f"probe-{mask}-{hardening}") for payload in payloads)
+                found[name, (mask, hardening)] = list(await asyncio.gather(*asked))
     return found
 
 
 # Counting hits: seven questions and the joint one, each with Wilson's interval, beside pure chance
 
 _TOLERANCES = (1, 7, 30)
-_WEEK = 5.0 / 7.0
-"""Sessions per calendar day, for days outside the archive."""
 
 
 def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | None]:
@@ -244,10 +210,10 @@ def sessions_apart(guess: str, row: int, sessions: Days) -> int | None:
     except ValueError:
         return None
     after = int(np.searchsorted(sessions, day))
+    # Beyond the archive five of seven days are sessions.
     if after == sessions.size:
-        beyond = round(int((day - sessions[-1]).astype(int)) * _WEEK)
-        return sessions.size - 1 - row + beyond
-    before = round(int((sessions[0] - day).astype(int)) * _WEEK) if day < sessions[0] else 0
+        return sessions.size - 1 - row + round(int((day - sessions[-1]).astype(int)) * 5.0 / 7.0)
+    before = round(int((sessions[0] - day).astype(int)) * 5.0 / 7.0) if day < sessions[0] else 0
     near = [after] if after == 0 or sessions[after] == day else [after - 1, after]
     return min(abs(place - row) for place in near) + before
 

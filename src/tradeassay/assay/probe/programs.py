@@ -9,7 +9,7 @@ import datetime
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
@@ -28,10 +28,9 @@ from tradeassay.data.names import known_names
 from tradeassay.llm import fenced_blocks, parse_object
 from tradeassay.llm.prompting import answer_object
 
-_BLOCK = 6_000_000
-"""Numbers per block of windows: about 50 MB."""
-_PRESENT = 0.8
-"""The share of a window's returns that must be there."""
+TOP = 5
+LONGEST_SAID = 2_000
+_DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,8 @@ class PriceArchive:
         names = self.close.shape[1]
         best = np.full((queries.shape[0], names), -np.inf)
         place = np.zeros((queries.shape[0], names), dtype=np.int64)
-        step = max(1, _BLOCK // (max(queries.shape) * self.close.shape[0]))
+        # Windows are looked at in blocks of six million numbers, about 50 MB.
+        step = max(1, 6_000_000 // (max(queries.shape) * self.close.shape[0]))
         for first in range(0, names, step):
             columns = slice(first, first + step)
             found = self.correlations(queries, columns)
@@ -76,7 +76,8 @@ class PriceArchive:
     def correlations(self, queries: Floats, columns: slice = slice(None)) -> Floats:
         """Return every series' correlation with every window of some names, by the session in which it ends.
 
-        Shape (P, T, names); -inf where the window is missing or does not move. Missing returns count as zero.
+        Shape (P, T, names); -inf where a fifth of the window is missing or it does not move. Missing returns count
+        as zero.
         """
         length = queries.shape[1]
         close = self.close[:, columns]
@@ -95,12 +96,9 @@ class PriceArchive:
             sums, squares = windows.sum(axis=-1), np.einsum("tnk,tnk->tn", windows, windows)
             spread = np.sqrt(np.maximum(squares - sums * sums / length, 0.0))
             dots = (wanted @ windows.reshape(-1, length).T).reshape(-1, *spread.shape)
-            usable = (present >= _PRESENT * length) & (spread > 1e-12)
+            usable = (present >= 0.8 * length) & (spread > 1e-12)
             found[:, length:] = np.where(usable, dots / np.where(usable, spread, 1.0), -np.inf)
         return found
-
-
-ATTEMPTS = 2
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -124,8 +122,6 @@ class AttackerAnswer(NamedTuple):
 
 
 SCHEMA = schema_text(Guess)
-LONGEST_SAID = 2_000
-_DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 
 def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, AttackerAnswer]:
@@ -136,7 +132,7 @@ def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, Attack
     )
     tail: tuple[Message, ...] = ()
     said, wrong = "", ("no answer came",)
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in (1, 2):
         reply = yield AskModel(purpose="probe", messages=(*messages, *tail), answer_schema=SCHEMA, attempt=attempt)
         if reply.error is not None or reply.error_kind is not None:
             why = f"{reply.error_kind or 'unreachable'}: {reply.error or 'no answer'}"
@@ -181,14 +177,11 @@ def read_guess(text: str) -> AttackerAnswer:
     return AttackerAnswer(guess, text[:LONGEST_SAID], tuple(wrong))
 
 
-TOP = 5
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _HORIZONS = (1, 5, 20)
 
 Json = Mapping[str, object]
-
-
-Guesses = list[Guess | None]
+Guesses = Iterator[Guess | None]
 """A guess for every payload, None where there is nothing to go by."""
 
 
@@ -199,7 +192,7 @@ def match(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
         changes = [np.full(archive.close.shape, np.nan) for _ in _HORIZONS]
         for moved, horizon in zip(changes, _HORIZONS, strict=True):
             moved[horizon:] = archive.close[horizon:] / archive.close[:-horizon] - 1.0
-    found: Guesses = [None] * len(payloads)
+    found: list[Guess | None] = [None] * len(payloads)
     series: dict[int, list[tuple[int, Floats]]] = {}
     for place, payload in enumerate(payloads):
         closes = np.array([np.nan if (x := _number(bar.get("close"))) is None else x for bar in _bars(payload)])
@@ -218,35 +211,26 @@ def match(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
         scores, rows = archive.best_matches(np.stack([returns for _, returns in same]))
         for (place, _), score, row_of in zip(same, scores, rows, strict=True):
             found[place] = best_of(archive, score, row_of)
-    return found
+    yield from found
 
 
 def levels(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     """Match the last shown price and turnover with the archive's: what a hardened mask takes away."""
-    return _by_level(archive, [_last_bar(payload) for payload in payloads])
+    return _by_level(archive, map(_last_bar, payloads))
 
 
-def _by_level(archive: PriceArchive, bars: Sequence[Json | None]) -> Guesses:
+def _by_level(archive: PriceArchive, bars: Iterable[Json | None]) -> Guesses:
     with np.errstate(invalid="ignore", divide="ignore"):
         prices, amounts = np.log(archive.raw), np.log(archive.amount)
-    found: Guesses = []
     for bar in bars:
         price, amount = (None, None) if bar is None else (_number(bar.get("close")), _number(bar.get("amount")))
         if price is None or price <= 0.0:
-            found.append(None)
+            yield None
             continue
         apart = np.abs(prices - np.log(price))
         if amount is not None and amount > 0.0:
             apart = apart + np.abs(amounts - np.log(amount))
-        found.append(nearest(archive, apart))
-    return found
-
-
-TICK = 0.01
-FITS = 0.04
-"""The mean distance from the grid, in steps, below which a scale counts as found; chance gives 0.25."""
-MOST = 60_000
-"""The greatest true price that is tried, in steps."""
+        yield nearest(archive, apart)
 
 
 def grid(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
@@ -265,17 +249,16 @@ def grid(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
 
 
 def true_price(shown: Floats, close: float) -> float | None:
-    """Return the least true price of the last close under which all shown prices are on the grid."""
-    steps = np.arange(20, MOST, dtype=np.float64)
-    off = np.zeros(steps.size)
+    """Return the least true price of the last close, up to 600, under which all shown prices are whole cents."""
+    cents = np.arange(20, 60_000, dtype=np.float64)
+    off = np.zeros(cents.size)
     # A sample of the prices is enough to tell a grid, and keeps the search short.
     sample = shown[:: max(1, shown.size // 24)]
     for price in sample.tolist():
-        place = price / close * steps
+        place = price / close * cents
         off += np.abs(place - np.round(place))
-    off /= len(sample)
-    fine = np.flatnonzero(off < FITS)
-    return float(steps[fine[0]]) * TICK if fine.size else None
+    fine = np.flatnonzero(off / len(sample) < 0.04)  # in cents, on average; chance gives 0.25
+    return float(cents[fine[0]]) * 0.01 if fine.size else None
 
 
 def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
@@ -291,7 +274,6 @@ def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     }
     any_of = "|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{any_of})(?![a-z])")
-    found: Guesses = []
     for payload in payloads:
         day = str(_observation(payload).get("trade_day", ""))
         row = _snapshot(payload) or _shown_row(payload) or {}
@@ -299,33 +281,27 @@ def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
         titles = [str(item.get("title", "")) for item in _list(row.get("news")) if isinstance(item, dict)]
         named = Counter(spelled[one] for title in titles for one in pattern.findall(title) if spelled)
         tickers = [symbol for symbol, _ in named.most_common()] if instrument is None else [instrument.symbol]
-        found.append(
-            Guess(
-                tickers=tuple(tickers[:TOP]),
-                date=day if _ISO.fullmatch(day) else None,
-                sector=None if instrument is None else instrument.sector,
-                board=board if isinstance(board, str) else None,
-            )
+        yield Guess(
+            tickers=tuple(tickers[:TOP]),
+            date=day if _ISO.fullmatch(day) else None,
+            sector=None if instrument is None else instrument.sector,
+            board=board if isinstance(board, str) else None,
         )
-    return found
 
 
 def episode_ids(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     """Look for the episode's id among those of all windows without a salt; a window and a step are a date."""
     rows = {f"e-{sha256_of(('', f'probe {day}'))[:12]}": row for row, day in enumerate(archive.sessions)}
-    found: Guesses = []
     for payload in payloads:
         first = rows.get(json.loads(payload.request or "{}").get("episode", ""))
         if first is not None:
             first = min(first + int(str(_observation(payload)["step"])), archive.sessions.size - 1)
-        found.append(None if first is None else Guess(date=str(archive.sessions[first])))
-    return found
+        yield None if first is None else Guess(date=str(archive.sessions[first]))
 
 
 def turnover(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     """Turn the shown illiquidity back into a turnover and name who usually trades that much."""
     usual = np.nan_to_num(usual_amounts(archive.amount), nan=np.inf)
-    found: Guesses = []
     for payload in payloads:
         row = _snapshot(payload) or _shown_row(payload) or {}
         factors = {name: _number(value) for name, value in _mapping(row.get("factors")).items()}
@@ -336,8 +312,7 @@ def turnover(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses
             traded = float(np.log(spread / np.sqrt(252.0) * np.sqrt(2.0 / np.pi)) - illiquid)
             who = best_of(archive, -np.abs(usual - traded), np.zeros(usual.size, dtype=np.int64))
         # A turnover tells who it is, not when.
-        found.append(None if who is None else Guess(tickers=who.tickers, sector=who.sector))
-    return found
+        yield None if who is None else Guess(tickers=who.tickers, sector=who.sector)
 
 
 def lot_price(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
@@ -360,7 +335,6 @@ def calendar(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses
     busy = np.isfinite(off).any(axis=1)
     market = np.zeros(len(off))
     market[busy] = np.nanmedian(off[busy], axis=1)
-    found: Guesses = []
     for payload in payloads:
         fit = np.full(volume.size, -np.inf)
         shown = shapes(payload)
@@ -375,37 +349,32 @@ def calendar(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses
         if after:
             fit = fit + np.isin(months, list(after))
         row = min(int(fit.argmax()) + 1, archive.sessions.size - 1)
-        found.append(Guess(date=str(archive.sessions[row])) if np.isfinite(fit.max()) else None)
-    return found
+        yield Guess(date=str(archive.sessions[row])) if np.isfinite(fit.max()) else None
 
 
 def idioms(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     """Name the alias that stands where prose allows one word only."""
     known = {word: one.symbol for one in archive.instruments for word in re.findall(r"\w+", one.name.lower())}
-    found: Guesses = []
     for payload in payloads:
         texts = (payload.text, *payload.evidence.bars)
         words = {word for pattern, word in IDIOMS if any(payload.alias in pattern.findall(text) for text in texts)}
         names = [known[word] for word in words if word in known]
-        found.append(Guess(tickers=tuple(names[:TOP])) if names else None)
-    return found
+        yield Guess(tickers=tuple(names[:TOP])) if names else None
 
 
 def alphabet(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     """Take the order in which a screen lists equal scores for that of listings and the alphabet, and name the five
     who stand around the alias's place."""
     names = [one.symbol for one in archive.instruments]
-    found: Guesses = []
     for payload in payloads:
         told = payload.evidence
         if payload.alias not in told.equals:
-            found.append(None)
+            yield None
             continue
         place = told.equals.index(payload.alias) * len(names) / told.screened
         first = min(max(0, round(place) - TOP // 2), max(0, len(names) - TOP))
         near = sorted((abs(at - place), at) for at in range(first, min(first + TOP, len(names))))
-        found.append(Guess(tickers=tuple(names[at] for _, at in near)))
-    return found
+        yield Guess(tickers=tuple(names[at] for _, at in near))
 
 
 ATTACKERS: dict[str, Callable[[PriceArchive, Sequence[ProbePayload]], Guesses]] = {
@@ -543,22 +512,14 @@ IDIOMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 def _observation(payload: ProbePayload) -> Json:
     if payload.observation is not None:
         return parse_object(payload.observation) or {}
-    for message in payload.messages:
-        if message.role == "user":
-            for block in fenced_blocks(message.text):
-                body = parse_object(block.text)
-                if body is not None and "trade_day" in body:
-                    return body
-    return {}
+    blocks = (block for one in payload.messages if one.role == "user" for block in fenced_blocks(one.text))
+    bodies = (parse_object(block.text) or {} for block in blocks)
+    return next((body for body in bodies if "trade_day" in body), {})
 
 
 def _snapshot(payload: ProbePayload) -> Json | None:
-    for message in payload.messages:
-        if message.role == "tool":
-            body = parse_object(message.text)
-            if body is not None and body.get("stock_id") == payload.alias and "bars" in body:
-                return body
-    return None
+    bodies = (parse_object(message.text) or {} for message in payload.messages if message.role == "tool")
+    return next((one for one in bodies if one.get("stock_id") == payload.alias and "bars" in one), None)
 
 
 def _shown_row(payload: ProbePayload) -> Json | None:

@@ -1,0 +1,58 @@
+"""Models asked for a study: under one budget, with answers recorded, or replayed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, load_prices, open_model
+from tradeassay.play import Asked
+from tradeassay.play.episode import NOBODY
+from tradeassay.runs.spec.episode import Asking, asking_of
+
+AskOne = Callable[[Asked[AskModel]], Awaitable[ModelReply]]
+
+
+class Asker:
+    """Asks models as an :class:`Asking` says, all of them out of one budget."""
+
+    def __init__(self, asking: Asking | None, home: Path | None) -> None:
+        self.asking = asking = asking_of(asking)
+        self.store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
+        self.access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
+        self._budget = Budget(asking.max_usd)
+
+    @property
+    def usd(self) -> float | None:
+        """What was spent; None where a price is not known."""
+        return 0.0 if self.asking.replay else None if self._budget.unpriced_calls else self._budget.spent_usd
+
+    def check(self, model: str) -> None:
+        """Raise :class:`UserError` for a model that could not be asked."""
+        if not self.asking.replay:
+            check_model(model, self.access)
+
+    @asynccontextmanager
+    async def open(self, name: str, params: ModelParams) -> AsyncIterator[AskOne]:
+        """Open a model to be asked; raises :class:`ModelError` where nobody answers."""
+        asking = self.asking
+        async with open_model(
+            name,
+            params,
+            cassette=self.store,
+            replay=asking.replay,
+            budget=self._budget,
+            connections=asking.concurrency,
+            access=self.access,
+        ) as model:
+
+            async def ask(asked: Asked[AskModel]) -> ModelReply:
+                reply = await model.ask(*asked)
+                if reply.error_kind in NOBODY:
+                    # A share of refusals, or of right answers, would be about the line, not about the model.
+                    raise asking.unanswered(name, reply)
+                return reply
+
+            yield ask
