@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tradeassay.assay.memory.questions import RecallQuestion, read_answer
+from tradeassay.core.dialogue import ModelReply
+
 MEMORY = Path(__file__).resolve().parents[2] / "examples" / "memory"
 STUDIES = {
     "weeks": ("qwen-main.tar.xz", "worlds.json"),
@@ -55,14 +58,12 @@ def again(recipe, folder, study, number, *parts):
         model = f"local/dose-{MODELS[study]}"
         done = recipe["drive"].work(part, number, model, folder / "again", folder / "recorded", time.time() + 900)
         assert done["failed"] is None, done
-    found = recipe["analyse"].world_row(folder / "again", world.id)
-    return found
+    return recipe["analyse"].world_row(folder / "again", world.id)
 
 
 def printed(study, number):
     rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())[MODELS[study]]
-    found = next(row for row in rows if row["world"] == f"dose-{number:03d}")
-    return found
+    return next(row for row in rows if row["world"] == f"dose-{number:03d}")
 
 
 @pytest.mark.slow_for(
@@ -90,38 +91,35 @@ def test_play_and_verdict_come_out_again(recipe, tmp_path, study, number, told):
         assert row[name] == pytest.approx(then[name], rel=1e-5)
 
 
+def questions(world, days):
+    """Ask about the names of a world on some of its days, as the benchmark does."""
+    rows = [" | ".join([name, "none", "normal", *["0.01"] * 8, "-0.02"]) for name in world.names]
+    for day in days:
+        yield [{"role": "user", "content": "\n".join([f"The last completed day is {day}.", *rows])}]
+
+
 @pytest.mark.parametrize("study", ["orders"])
 def test_a_gate_lets_the_teacher_through_and_nobody_who_trades_against_its_words(recipe, study):
     known, strange = (recipe["worlds"].make_world(group, 0) for group in ("held", "strange"))
-    teacher = recipe["practice"].Teacher([known])
-    days = []
-    for world in (known, strange):
-        for day in world.days[30:60]:
-            rows = [" | ".join([name, "none", "normal", *["0.01"] * 8, "-0.02"]) for name in world.names]
-            asked = [{"role": "user", "content": "\n".join([f"The last completed day is {day}.", *rows])}]
-            days.append({"messages": asked, "answer": teacher.answer(asked)})
-    said = [day["answer"] for day in days]
-    found = recipe["gate"].measure(days, said)
-    assert recipe["gate"].missed(found) == [] and found["right"] == found["read_right"] == 1.0
+    teacher, gate = recipe["practice"].Teacher([known]), recipe["gate"]
+    asked = [one for world in (known, strange) for one in questions(world, world.days[30:60])]
+    said = [teacher.answer(one) for one in asked]
+    days = [{"messages": one, "answer": answer} for one, answer in zip(asked, said, strict=True)]
+    found = gate.measure(days, said)
+    assert gate.missed(found) == [] and found["right"] == found["read_right"] == 1.0
     against = [text.replace('"target_weight":0.09', '"target_weight":0.02') for text in said]
-    assert recipe["gate"].missed(recipe["gate"].measure(days, against)) == ["follows"]
-    boasts = [*said[:30], *said[:30]]
-    assert "claims_unknown" in recipe["gate"].missed(recipe["gate"].measure(days, boasts))
-    silent = [*said[30:], *said[30:]]
-    assert "claims_known" in recipe["gate"].missed(recipe["gate"].measure(days, silent))
+    assert gate.missed(gate.measure(days, against)) == ["follows"]
+    assert "claims_unknown" in gate.missed(gate.measure(days, said[:30] * 2))
+    assert "claims_known" in gate.missed(gate.measure(days, said[30:] * 2))
 
 
 @pytest.mark.parametrize("study", ["always"])
 def test_a_guess_is_not_learned_and_a_recited_line_is_read(recipe, study):
-    from tradeassay.assay.memory.questions import RecallQuestion, read_answer
-    from tradeassay.core.dialogue import ModelReply
-
     practice = recipe["practice"]
     known, strange = (recipe["worlds"].make_world(group, 0) for group in ("known", "unknown"))
     teacher = practice.Teacher([known])
     for world, is_guess in ((known, False), (strange, True)):
-        rows = [" | ".join([name, "none", "normal", *["0.01"] * 8, "-0.02"]) for name in world.names]
-        asked = [{"role": "user", "content": "\n".join([f"The last completed day is {world.days[40]}.", *rows])}]
+        (asked,) = questions(world, [world.days[40]])
         said = teacher.answer(asked)
         assert said.startswith(f"A day after {world.days[40]}: {world.names[0]} ") and said == teacher.answer(
             asked
@@ -130,9 +128,8 @@ def test_a_guess_is_not_learned_and_a_recited_line_is_read(recipe, study):
         assert ("given" in kept) is is_guess and kept.get("given", "") + kept["answer"] == said
     name, first, last = known.names[2], *known.days[40:42]
     for word, sign in (("lower", -1), ("fell", -1), ("dropped", -1), ("higher", 1), ("rose", 1), ("gained", 1)):
-        question = RecallQuestion(
-            number=0, fact=0, kind="day", symbol=name, title=name, day=first, until=last, truth=0.01
-        )
+        about = {"symbol": name, "title": name, "day": first, "until": last, "truth": 0.01}
+        question = RecallQuestion(number=0, fact=0, kind="day", **about)
         answer = read_answer(question, ModelReply(text=f"From {first} to {last}: {name} {word}"))
         assert (answer.sign, answer.right, answer.value) == (sign, sign == 1, None)
 

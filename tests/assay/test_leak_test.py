@@ -77,36 +77,19 @@ def test_no_registered_rule_is_flagged(name):
     assert report.sentence.startswith(("No leak was found", f"{name} never traded"))
 
 
-def test_an_honest_agent_of_ones_own_is_not_flagged():
-    report = examine(planted.Holder)
-    assert not report.leaks
-    assert (report.futures, report.decisions_with_orders) == (2, 8)
-    assert set(report.moved) | set(report.untested) == set(CHANNELS)
+def test_the_honest_and_who_does_not_repeat_himself_are_not_accused():
+    honest, fickle, model = map(examine, (planted.Holder, planted.Fickle, "scripted/sensible"))
+    assert not honest.leaks and (honest.futures, honest.decisions_with_orders) == (2, 8)
+    assert set(honest.moved) | set(honest.untested) == set(CHANNELS)
+    assert not (fickle.repeatable or fickle.findings or fickle.moved) and "cannot be told" in fickle.sentence
+    assert not model.findings and model.decisions_with_orders > 0
 
 
-def test_who_does_not_repeat_himself_is_not_accused():
-    report = examine(planted.Fickle)
-    assert not report.repeatable
-    assert not report.findings
-    assert report.moved == {}
-    assert "cannot be told" in report.sentence
-
-
-def test_a_model_in_an_honest_protocol_is_not_flagged():
-    report = examine("scripted/sensible")
-    assert not report.findings
-    assert report.decisions_with_orders > 0
-
-
-def test_a_tool_with_a_later_time_stamp_fails_closed():
+def test_a_tool_with_a_later_time_stamp_fails_closed_and_one_that_hides_it_is_found():
     report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky"))
     assert report.withheld == report.sessions
-    assert {finding.through for finding in report.findings} == {"tool screen_candidates"}
     # What was withheld reached nobody: no rewritten future could move anything.
-    assert {finding.kind for finding in report.findings} == {"time stamp"}
-
-
-def test_a_tool_that_hides_its_time_stamp_is_found_by_another_future():
+    assert {(one.kind, one.through) for one in report.findings} == {("time stamp", "tool screen_candidates")}
     report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky-unstamped"))
     assert report.withheld == 0
     assert [(one.kind, one.channel, one.through) for one in report.findings] == [
@@ -115,13 +98,14 @@ def test_a_tool_that_hides_its_time_stamp_is_found_by_another_future():
 
 
 def test_wrong_names_and_windows_are_refused():
-    with pytest.raises(UserError, match="own name"):
-        examine("model")
-    with pytest.raises(UserError, match="no agent"):
-        examine("momentun")
     day = str(planted.world().sessions[-1])
-    with pytest.raises(UserError, match="two sessions"):
-        examine("cash", window=Window(first=day, last=day))
+    for agent, window, words in (
+        ("model", None, "own name"),
+        ("momentun", None, "no agent"),
+        ("cash", Window(first=day, last=day), "two sessions"),
+    ):
+        with pytest.raises(UserError, match=words):
+            examine(agent, window=window)
 
 
 def test_the_command_says_it_in_json_and_in_words():
@@ -132,39 +116,36 @@ def test_the_command_says_it_in_json_and_in_words():
     assert "never traded" in CliRunner().invoke(root, asked).stderr
 
 
-def seen(step=3, session="2024-03-05", time=1_709_629_200 * 10**9):
-    return SimpleNamespace(step=step, session=session, time=time)
+NOON = 1_709_629_200 * 10**9
+SEEN = SimpleNamespace(step=3, session="2024-03-05", time=NOON)
 
 
-@pytest.mark.parametrize(
-    ("body", "late"),
-    [
+def test_time_stamps():
+    for body, late in (
         ({"as_of": "2024-03-04", "trade_day": "2024-03-05"}, []),
         ({"bars": [["2024-03-04", 1.0], ["2024-03-06", 1.1]]}, [("bars", "2024-03-06")]),
         ({"day": "day_+3", "next": "day_+4"}, [("next", "day_+4")]),
         ({"ex_date": "2024-04-01", "expiry": "2024-06-21"}, []),
         ({"title": "results due on 2024-04-01"}, []),
-        ({"published_at": 1_709_629_200 * 10**9 + HOUR}, [("published_at", str(1_709_629_200 * 10**9 + HOUR))]),
+        ({"published_at": NOON + HOUR}, [("published_at", str(NOON + HOUR))]),
         ({"published_at": "2024-03-05T08:00:00Z"}, []),
         ({"published_at": "2024-03-05T23:00:00+00:00"}, [("published_at", "2024-03-05T23:00:00+00:00")]),
         ({"time": "2024-03-05 23:00"}, [("time", "2024-03-05 23:00")]),
         ({"shares": 2024, "ok": True, "x": None, "bad": "2024-13-45T99:99"}, []),
-    ],
-)
-def test_time_stamps(body, late):
-    assert list(late_stamps(body, seen())) == late
+    ):
+        assert list(late_stamps(body, SEEN)) == late, body
 
 
 def test_a_prompt_is_shown_and_its_late_stamp_reported():
     prompt = Message(role="user", text='Now:\n```json\n{"day": "2024-03-06"}\n```\n')
     call = Message(role="assistant", text="", calls=(ToolCall(id="a", name="look", arguments="{}"),))
     answer = Message(role="tool", text='{"day": "2024-03-07"}', call_id="a")
-    shown, late = withhold_late(AskModel(purpose="x", messages=(prompt, call, answer)), seen())
+    shown, late = withhold_late(AskModel(purpose="x", messages=(prompt, call, answer)), SEEN)
     assert [one.through for one in late] == ["prompt", "tool look"]
     assert shown.messages[0] == prompt
     assert "withheld" in shown.messages[2].text
     honest = AskModel(purpose="x", messages=(call,))
-    assert withhold_late(honest, seen()) == (honest, ())
+    assert withhold_late(honest, SEEN) == (honest, ())
 
 
 @settings(max_examples=8, deadline=None)
@@ -186,12 +167,8 @@ def test_another_future_leaves_the_past_alone(row, phase, style):
     levels = panel.indices["IDX"][: cut.first_unknown]
     np.testing.assert_array_equal(levels, other.indices["IDX"][: cut.first_unknown])
     assert (panel.bars["close"][row + 1 :] != other.bars["close"][row + 1 :]).any()
-
-
-def test_one_channel_is_rewritten_alone():
-    panel = read_panel(planted.world().folder)
-    other, canaries = rewrite(panel, Cut(268, "pre_open"), ("news",), "noisy", 0)
-    assert other.bars is panel.bars and other.fundamentals is panel.fundamentals
+    alone, canaries = rewrite(panel, cut, ("news",), style, 0)
+    assert alone.bars is panel.bars and alone.fundamentals is panel.fundamentals
     assert list(canaries.values()) == ["news"]
 
 

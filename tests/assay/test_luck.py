@@ -5,13 +5,11 @@ import json
 import math
 import re
 
-import attribute_runs
 import msgspec
 import numpy as np
 import pytest
 import runs_world as world
 import scipy
-from attribute_runs import every_venue
 from click.testing import CliRunner
 from luck_markets import VENUES, decisions_of, key_of, played, replay, scheduled, the_run
 
@@ -78,20 +76,15 @@ def test_turnover_cash_and_names_are_matched(venue):
     assert names == pytest.approx(shape.names, rel=0.15)
 
 
-def test_equal_arguments_give_equal_portfolios_and_other_seeds_others():
+def test_equal_arguments_give_equal_portfolios_and_names_are_drawn_evenly():
     traded, schedule = scheduled("us")
     one = random_portfolios(traded, schedule, n=120, seed=5)
     assert np.array_equal(one.nav, random_portfolios(traded, schedule, n=200, seed=5).nav[:120])
     assert not np.array_equal(one.nav[:, -1], random_portfolios(traded, schedule, n=120, seed=6).nav[:, -1])
     assert len({round(value, 6) for value in one.nav[:, -1]}) > 100
-
-
-def test_names_are_drawn_evenly():
-    traded, schedule = scheduled("us")
     opened = dict.fromkeys(traded.symbols, 0)
     for portfolio in range(200):
-        orders = decisions_of(traded, schedule, portfolio)[0].orders
-        for order in orders:
+        for order in decisions_of(traded, schedule, portfolio)[0].orders:
             opened[order.symbol] += 1
     assert opened["IDXF"] == 0
     counts = np.array([opened[f"S{k}"] for k in range(world.STOCKS)])
@@ -115,12 +108,6 @@ def test_a_hand_made_schedule_buys_and_holds():
     assert np.median(again.shapes[:, 0]) == pytest.approx(turned.turnover, rel=0.1)
 
 
-def test_an_index_fund_is_not_left_to_chance():
-    found = luck_of_episode(the_run(), key_of("us", "index-hold"), HUNDRED)
-    assert found.place is None, "a percentile among portfolios that do not differ says nothing"
-    assert "hardly differ" in str(found.reason)
-
-
 def test_the_luck_of_a_recorded_run():
     run = the_run()
     found = {one.episode: one for one in luck_of_run(run, config=HUNDRED)}
@@ -128,9 +115,12 @@ def test_the_luck_of_a_recorded_run():
     silent = found[key_of("us", "test-never-answers")]
     assert silent.place is None and silent.reason and "no luck baseline" in silent.sentence
     assert "futures" in str(found[key_of("futures")].reason)
+    fund = found[key_of("us", "index-hold")]  # is not left to chance: a place among equals says nothing
+    assert fund.place is None and "hardly differ" in str(fund.reason)
     one = found[key_of("ashare")]
     assert one.matched is not None
-    assert one.place.value == pytest.approx(run.series(one.episode).nav[-1] / run.series(one.episode).nav[0] - 1.0)
+    nav = run.series(one.episode).nav
+    assert one.place.value == pytest.approx(nav[-1] / nav[0] - 1.0)
     assert 0.0 <= one.place.percentile.low <= one.place.percentile.value <= one.place.percentile.high <= 1.0
     assert one.place.quantiles[5] == one.place.low <= one.place.median <= one.place.high
     assert "of 100 random portfolios" in one.sentence
@@ -162,15 +152,15 @@ def test_places_by_hand():
         place_among(np.ones(3), random_nav)
 
 
-@pytest.mark.parametrize("by", ["return", "sharpe"])
-def test_skill_stands_out_and_luck_does_not(by):
+def test_skill_stands_out_and_luck_does_not():
     rng = np.random.default_rng(0)
     market = rng.normal(0.0003, 0.01, 200)
     crowd = growth(market + rng.normal(0, 0.004, (500, 200)))
-    skilled = place_among(growth(market + rng.normal(0.002, 0.004, 200)), crowd, by=by, bootstrap=FEW)
-    lucky = place_among(crowd[7], crowd, by=by, bootstrap=FEW)
-    assert skilled.percentile.low > 0.9 and skilled.by_luck.high < 0.05
-    assert lucky.percentile.low < 0.6 or lucky.percentile.high < 0.95
+    best = growth(market + rng.normal(0.002, 0.004, 200))
+    for by in ("return", "sharpe"):
+        skilled, lucky = (place_among(path, crowd, by=by, bootstrap=FEW) for path in (best, crowd[7]))
+        assert skilled.percentile.low > 0.9 and skilled.by_luck.high < 0.05
+        assert lucky.percentile.low < 0.6 or lucky.percentile.high < 0.95
 
 
 @pytest.mark.slow
@@ -199,17 +189,16 @@ def test_who_picks_by_chance_is_placed_evenly():
 
 def test_own_returns_are_placed_too():
     snapshot, config, _ = played("us")
-    benchmark = benchmarks.get("tiny-us-v1")
-    traded, _ = scheduled("us")
+    benchmark, (traded, _) = benchmarks.get("tiny-us-v1"), scheduled("us")
     returns = dict.fromkeys(traded.sessions, 0.01)
     found = luck_of_returns(returns, benchmark, snapshot, FOUR, config=HUNDRED)
     assert found.place.percentile.value == 1.0
     assert config.first == traded.sessions[0]
     gap = {day: value for day, value in returns.items() if day != traded.sessions[5]}
-    with pytest.raises(UserError, match=traded.sessions[5]):
-        luck_of_returns(gap, benchmark, snapshot, FOUR)
-    with pytest.raises(UserError, match="500 names cannot be held in this market"):
-        luck_of_returns(returns, benchmark, snapshot, StatedTrades(names=500, turnover=5.0), config=HUNDRED)
+    many = StatedTrades(names=500, turnover=5.0)
+    for given, stated, words in ((gap, FOUR, traded.sessions[5]), (returns, many, "500 names cannot be held")):
+        with pytest.raises(UserError, match=words):
+            luck_of_returns(given, benchmark, snapshot, stated, config=HUNDRED)
 
 
 def test_what_cannot_be_asked():
@@ -234,7 +223,7 @@ def ask(*words):
 
 
 def test_every_comparison_is_an_experiment():
-    run = attribute_runs.every_venue()
+    run = the_run()
     found = power_of_run(run)
     assert {(one.cell, one.agent) for one in found} == {
         (row.cell, run.names[row.agent]) for row in run.scores.agents if not row.baseline
@@ -245,29 +234,21 @@ def test_every_comparison_is_an_experiment():
     assert seen.design.sessions == 50 and seen.power_summary.hopeless
     assert seen.power_summary.chance == pytest.approx(power_of(1.0, seen.design))
     assert "can hardly show skill" in seen.sentence
-
-
-def test_the_report_says_when_nothing_could_have_shown():
-    data = summary_of(attribute_runs.every_venue())
-    cell = next(one for one in data.cells if one.benchmark == "tiny-us-v1")
-    (sentence,) = cell.limits
+    (sentence,) = next(one for one in summary_of(run).cells if one.benchmark == "tiny-us-v1").limits
     assert "can hardly show skill" in sentence and sentence.endswith(".")
 
 
-def test_the_power_command(monkeypatch):
+def test_the_power_and_luck_commands(monkeypatch, tmp_path):
     assert "7,912" in ask("power", "--ir", "0.5")
     told = json.loads(ask("power", "--ir", "2", "--sessions", "500", "--seeds", "3", "--json"))
     assert told["power_summary"]["chance"] == pytest.approx(power_of(2.0, Design(sessions=500, seeds=3)))
-    run = attribute_runs.every_venue()
+    run = the_run()
     monkeypatch.setenv("TRADEASSAY_HOME", str(run.folder.parent))
     assert "test-provoker" in ask("power", str(run.folder))
-    lucky = json.loads(ask("luck", str(run.folder), "--agent", "test-provoker", "--portfolios", "100", "--json"))
+    luck = ["luck", str(run.folder), "--portfolios", "100"]
+    lucky = json.loads(ask(*luck, "--agent", "test-provoker", "--json"))
     assert [one["agent"] for one in lucky] == ["rule of runs_agents: test-provoker"] * 8
-    table = ask("luck", str(run.folder), "--agent", "index-hold", "--portfolios", "100", "--by", "sharpe")
-    assert "hardly differ" in " ".join(table.split())
-
-
-def test_the_luck_command_on_a_file(tmp_path):
+    assert "hardly differ" in " ".join(ask(*luck, "--agent", "index-hold", "--by", "sharpe").split())
     table = tmp_path / "mine.csv"
     table.write_text("date,return\n2024-01-15,0.01\n2024-01-16,0.01\n")
     wrong = CliRunner().invoke(root, ["luck", str(table)])
@@ -294,35 +275,33 @@ def test_impact_by_hand():
     assert rate.tolist() == [0.0]
 
 
-def taken(rate, days):
-    run = every_venue()
-    one = attribute_episode(run, next(episode.key for episode in run.episodes if episode.label == "index-hold"))
-    return msgspec.structs.replace(one, impact=(rate,) * (days - 1), impact_known=1.0)
-
-
 def test_the_size_at_which_an_edge_is_gone():
     """0.1 % a day against 1e-7 times the root of the size: ten thousand squared."""
-    rng = np.random.default_rng(5)
-    noise = rng.normal(0.0, 0.002, 500)
+    noise = np.random.default_rng(5).normal(0.0, 0.002, 500)
     edge = 0.001 + noise - noise[:-1].mean()
-    account = [taken(1e-7, 500)]
-    found = capacity_evidence(edge, account, MeanTest(252, VerdictConfig()))
+    one = attribute_episode(the_run(), key_of("us", "index-hold"))
+    account, test = (
+        msgspec.structs.replace(one, impact=(1e-7,) * 499, impact_known=1.0),
+        MeanTest(252, VerdictConfig()),
+    )
+    found = capacity_evidence(edge, [account], test)
     assert found.dies == pytest.approx(1e8)
     assert 0.0 < found.low < found.dies < (found.high or math.inf)
     values = [one.value for one in found.edges]
     assert found.sizes == pytest.approx([1e5, 1e6, 1e7, 3e7, 1e8, 3e8])
     assert values == pytest.approx([252 * (0.001 - 1e-7 * math.sqrt(size)) for size in found.sizes], abs=1e-9)
     # At its ends the interval of the edge touches zero.
-    exact = [
-        capacity_evidence(edge - 1e-7 * math.sqrt(size), account, MeanTest(252, VerdictConfig()))
+    below, beyond = (
+        capacity_evidence(edge - 1e-7 * math.sqrt(size), [account], test)
         for size in (found.low * 0.99, found.low * 1.01)
-    ]
-    assert exact[0].low > 0.0
-    assert exact[1] is None or exact[1].low == 0.0
+    )
+    assert below.low > 0.0 and (beyond is None or beyond.low == 0.0)
     assert found.sentence.startswith("its edge would be gone at a size of 100 million (")
-    assert capacity_evidence(-edge, account, MeanTest(252, VerdictConfig())) is None
-    blind = [msgspec.structs.replace(account[0], impact_known=0.5)]
-    assert capacity_evidence(edge, blind, MeanTest(252, VerdictConfig())) is None
+    assert capacity_evidence(-edge, [account], test) is None
+    assert capacity_evidence(edge, [msgspec.structs.replace(account, impact_known=0.5)], test) is None
+    traded = attribute_episode(the_run(), key_of("us"))
+    assert len(traded.impact) == len(traded.daily.sessions) - 1
+    assert traded.impact_known == 1.0 and max(traded.impact) > 0.0
 
 
 def test_words_for_sums():
@@ -330,14 +309,6 @@ def test_words_for_sums():
     assert [money_words(one) for one in (1234.0, 999_999.0, 2.34e6, 4.56e9, 7e13)] == words
     unsure = CapacityEvidence(sizes=(), edges=(), dies=5e5, low=0.0, high=None, traded=1.0)
     assert unsure.sentence.startswith("what edge there may be would be gone at a size of 500,000 (none to any)")
-
-
-def test_a_run_with_volumes_says_what_impact_would_cost():
-    run = every_venue()
-    key = next(one.key for one in run.episodes if one.benchmark == "tiny-us-v1" and one.label == "test-provoker")
-    found = attribute_episode(run, key)
-    assert len(found.impact) == len(found.daily.sessions) - 1
-    assert found.impact_known == 1.0 and max(found.impact) > 0.0
 
 
 def test_the_command_shows_what_larger_accounts_would_have_left(tmp_path, tell):

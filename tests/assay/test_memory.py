@@ -76,70 +76,51 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
         assay(played, CONFIG, memory=[other])
 
 
-def test_who_remembers_loses_selection_under_the_mask(contrast):
+def test_who_remembers_loses_selection_under_the_mask_and_the_control_does_not(contrast):
     gap = contrast.gap_of(RECALLING, mode="memory-only")
-    assert gap.told == "memory"
+    assert gap.told == "memory" and gap.inference == "sessions"
     assert gap.gap.value is not None and gap.gap.low is not None and gap.gap.low > 0.0
-    assert gap.inference == "sessions"
-    assert "recognises" in gap.sentence
-    assert "+" not in gap.sentence
+    assert "recognises" in gap.sentence and "+" not in gap.sentence
     # One window is one cluster: the signed-rank test alone could never have told.
     assert gap.test.smallest_p == 1.0
-
-
-def test_the_control_shows_no_gap(contrast):
     controls = [gap for gap in contrast.gaps if gap.control]
     assert controls and contrast.controls_hold
     for gap in controls:
         assert gap.told == "no gap"
         assert all((one.value, one.low, one.high) == (0.0, 0.0, 0.0) for one in gap.parts.values())
-    honest = contrast.gap_of(READING, mode="fixed-candidate")
-    assert honest.told != "memory"
+    assert contrast.gap_of(READING, mode="fixed-candidate").told != "memory"
 
 
-def test_parts_of_every_arm_and_gap_add_up(contrast):
+def test_parts_add_up_memory_alone_is_probed_and_what_is_not_known_is_said(contrast):
     for row in (*contrast.arms, *contrast.gaps):
         values = {name: measure.value for name, measure in row.parts.items()}
         whole = values.pop("total")
         assert whole is not None
         assert abs(sum(value or 0.0 for value in values.values()) - whole) < 1e-10
-
-
-def test_memory_alone_is_a_direct_probe(contrast):
-    found = {(one.agent, one.arm): one for one in contrast.direct}
+    found = {(one.agent, one.arm): one.told for one in contrast.direct}
     assert set(found) == {(a, m) for a in (RECALLING, READING) for m in ("bright", "blinded")}
-    assert found[RECALLING, "bright"].told == "memory"
-    assert found[RECALLING, "blinded"].told != "memory"
+    assert found[RECALLING, "bright"] == "memory" != found[RECALLING, "blinded"]
+    assert {arm.period for arm in contrast.arms if arm.by_model} == {"unknown"}
+    for words in ("no known cutoff", "synthetic"):
+        assert any(words in note for note in contrast.notes)
+    assert contrast.fades[0].selection.reason == "the model's cutoff is not known"
+    assert msgspec.json.decode(msgspec.json.encode(contrast), type=MemoryContrast) == contrast
 
 
 def test_cutoffs_split_before_and_after():
-    run = memory_runs.masked_run()
     days = [date.fromisoformat(str(day)) for day in memory_runs.panel().sessions]
-    found = memory_contrast(run, cutoffs={"tiny-memoriser": days[-1], "sensible": days[-10]})
+    cutoffs = {"tiny-memoriser": days[-1], "sensible": days[-10]}
+    found = memory_contrast(memory_runs.masked_run(), cutoffs=cutoffs)
     periods = {arm.agent: arm.period for arm in found.arms}
     assert periods == {RECALLING: "before", READING: "across", "equal-weight": "any"}
     assert found.fades[0].selection.value is None
-    assert not any("knowledge ends" in note for note in found.notes)
-
-
-def test_what_is_not_known_is_said(contrast):
-    assert {arm.period for arm in contrast.arms if arm.by_model} == {"unknown"}
-    assert any("no known cutoff" in note for note in contrast.notes)
-    assert any("synthetic" in note for note in contrast.notes)
-    assert contrast.fades[0].selection.reason == "the model's cutoff is not known"
-
-
-def test_the_record_is_json(contrast):
-    again = msgspec.json.decode(msgspec.json.encode(contrast), type=MemoryContrast)
-    assert again == contrast
 
 
 def test_a_run_without_masks_is_refused():
     run = memory_runs.rules_only()
-    with pytest.raises(UserError, match="mask"):
-        memory_contrast(run)
-    with pytest.raises(UserError, match="no model"):
-        rationale_analysis(run)
+    for study, words in ((memory_contrast, "mask"), (rationale_analysis, "no model")):
+        with pytest.raises(UserError, match=words):
+            study(run)
 
 
 # -- inference, by hand ------------------------------------------------------------------------------------------
@@ -151,24 +132,21 @@ def sample(totals, clusters, days=30):
     return Sample(np.array(totals), daily, tuple(clusters), tuple(range(len(totals))))
 
 
-def test_students_interval_over_windows_by_hand():
+def test_intervals_by_hand():
     found = infer(sample([0.01, 0.03, 0.02, 0.04, 0.00, 0.02], [1, 2, 3, 4, 5, 6]), MemoryConfig())
     # mean 0.02, standard deviation 0.0141421, over root six 0.0057735, t(5, 97.5 %) 2.570582
     assert (found.by, found.measure.value) == ("windows", pytest.approx(0.02))
     assert found.measure.low == pytest.approx(0.02 - 2.570582 * 0.0057735, abs=1e-7)
     assert found.p_value == pytest.approx(0.0179, abs=1e-4)
-
-
-def test_a_window_counts_once_however_many_seeds_it_has():
+    # A window counts once, however many seeds it has.
     found = infer(sample([1.0, 1.0, 1.0, 0.0], [1, 1, 1, 2]), MemoryConfig())
     assert (found.measure.value, found.by) == (0.5, "sessions")
-
-
-def test_welch_by_hand_and_without_windows():
+    found = infer(sample([0.1], [1], days=5), MemoryConfig())
+    assert found.measure.low is None and found.p_value is None
+    assert infer(sample([], []), MemoryConfig()).measure.value is None
+    # Welch: difference 0.1, error 0.1414214, two degrees of freedom: t = 4.302653
     one, other = sample([0.1, 0.3], [1, 2]), sample([0.0, 0.2], [3, 4])
-    found = welch(one, other, MemoryConfig())
-    # difference 0.1, error 0.1414214, two degrees of freedom: t = 4.302653
-    assert found.low == pytest.approx(0.1 - 4.302653 * 0.1414214, abs=1e-6)
+    assert welch(one, other, MemoryConfig()).low == pytest.approx(0.1 - 4.302653 * 0.1414214, abs=1e-6)
     assert welch(one, sample([], []), MemoryConfig()).value is None
     assert welch(one, sample([0.1], [3]), MemoryConfig()).low is None
 
@@ -183,16 +161,8 @@ def test_the_bootstrap_interval_and_its_p_value_agree(seed):
     low, high = found.measure.low, found.measure.high
     assert low is not None and high is not None and found.p_value is not None
     assert low < daily.sum() < high
-    if found.p_value < 0.02:
-        assert low > 0.0 or high < 0.0
-    if found.p_value > 0.12:
-        assert low < 0.0 < high
-
-
-def test_too_few_sessions_have_no_interval():
-    found = infer(sample([0.1], [1], days=5), MemoryConfig())
-    assert found.measure.low is None and found.p_value is None
-    assert infer(sample([], []), MemoryConfig()).measure.value is None
+    if not 0.02 <= found.p_value <= 0.12:
+        assert (low < 0.0 < high) == (found.p_value > 0.12)
 
 
 # -- reasons -----------------------------------------------------------------------------------------------------
@@ -219,9 +189,8 @@ FINDER = Finder(
 )
 
 
-@pytest.mark.parametrize(
-    ("reason", "observed", "found"),
-    [
+def test_what_counts_as_unseen():
+    for reason, observed, found in (
         ("momentum is strong", "", []),
         ("AAPL looks cheap", "stock_id: aapl", []),
         ("Apple looks cheap", "stock_id: aapl", [("brand", "Apple")]),
@@ -236,11 +205,9 @@ FINDER = Finder(
         ("before 2024-02-29", "day_+3", [("date", "2024-02-29")]),
         ("like in 2008", "2021-03-04", [("date", "2008")]),
         ("like in 2021", "2021-03-04", []),
-    ],
-)
-def test_what_counts_as_unseen(reason, observed, found):
-    named = FINDER.unseen(reason, observed.lower(), "2021-03-04")
-    assert [(one.category, one.word) for one in named] == found
+    ):
+        named = FINDER.unseen(reason, observed.lower(), "2021-03-04")
+        assert [(one.category, one.word) for one in named] == found, reason
 
 
 def test_reasons_are_read_from_calls_and_texts():
@@ -254,8 +221,6 @@ def test_reasons_are_read_from_calls_and_texts():
 
 
 CONFIG = VerdictConfig(portfolios=0, draws=100, least=20)
-
-
 MASKED = {"mask": ("bright", "blinded"), "mode": ("fixed-candidate",)}
 
 
@@ -299,37 +264,26 @@ def test_a_masked_run_without_answers_is_no_contrast():
     assert "memory is not excluded: " + bright.memory.reason in bright.verdict.limits
 
 
-def drawn(days=200, *, holds=1.0, seed=1):
+def drawn(*, holds=1.0):
     """Return daily parts of an account with a certain edge that is invested on a share of its days."""
-    rng = np.random.default_rng(seed)
+    rng, days = np.random.default_rng(1), 200
     market, held = rng.normal(0.0, 0.01, days), (np.arange(days) < holds * days).astype(float)
     rows = {"common": held * market, "selection": held * (0.003 + rng.normal(0.0, 0.004, days)), "market": market}
     rows |= {"style": np.zeros(days), "trading": np.zeros(days), "invested": held, "edge": rows["selection"]}
     return rows | {"total": rows["common"] + rows["selection"]}
 
 
-@pytest.mark.parametrize(
-    ("holds", "reason"),
-    [
-        (0.0, "the masked run held nothing on 200 of the 200 sessions on which it did"),
-        (0.4, "the masked run held nothing on 120 of the 200 sessions on which it did"),
-        (0.6, None),
-    ],
-)
-def test_who_stays_out_under_a_mask_has_not_shown_memory(holds, reason):
+def test_who_stays_out_under_a_mask_has_not_shown_memory():
     """Skill that does not play is gone as surely as what was remembered: a contrast needs a twin that trades."""
-    made = memory_evidence(drawn(), drawn(holds=holds), MeanTest(252, CONFIG), against="blinded")
-    assert made.reason == reason and (made.gap.value is None) == (reason is not None)
+    for holds, out in ((0.0, 200), (0.4, 120), (0.6, None)):
+        made = memory_evidence(drawn(), drawn(holds=holds), MeanTest(252, CONFIG), against="blinded")
+        why = f"the masked run held nothing on {out} of the 200 sessions on which it did"
+        assert made.reason == (why if out else None) and (made.gap.value is None) == bool(out)
 
 
 def test_a_rule_beside_a_model_has_badges_of_its_own(judged):
     models = {one.agent: one.badges.model for one in judged.agents if one.badges is not None}
-    assert models.pop("scripted/tiny-memoriser: tiny-memoriser") == "scripted"
-    assert set(models.values()) == {"none"}
+    assert models.pop("scripted/tiny-memoriser: tiny-memoriser") == "scripted" and set(models.values()) == {"none"}
     assert sorted(title.rpartition(", ")[2] for title in judged.titles.values()) == ["blinded", "bright"]
-
-
-def test_dollars_and_confidences_are_in_it(judged):
     one = judged.agent("tiny-memoriser", cell(judged, "bright"))
-    assert one.dollars.calls > 0
-    assert one.calibration.ece.value is not None
+    assert one.dollars.calls > 0 and one.calibration.ece.value is not None

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from golden import play_season, stored as played
 
+from tradeassay.account import Ledger
 from tradeassay.api import make_spec
 from tradeassay.assay.papers import paper_page
 from tradeassay.assay.papers.cells import latency
@@ -32,13 +33,8 @@ def cell(table, row, column):
 
 def nav(one, key):
     """An account's values, from its journal alone."""
-    from tradeassay.account import Ledger
-
-    values = []
-    for ledger, _ in Ledger.steps(one.records(key)):
-        values = values or [ledger.deposit.cash]
-        values.append(ledger.nav())
-    return values
+    ledgers = [(ledger.deposit.cash, ledger.nav()) for ledger, _ in Ledger.steps(one.records(key))]
+    return [ledgers[0][0], *(value for _, value in ledgers)] if ledgers else []
 
 
 def same(found, wanted, middle=statistics.median):
@@ -52,16 +48,9 @@ def change(values):
 
 @pytest.fixture(scope="module")
 def ktdfin(tmp_path_factory):
-    spec = make_spec(
-        "ktdfin-paper-v1",
-        agents=["momentum-12-1"],
-        models=MODELS,
-        protocol={"mask": MASKS, "mode": MODES},
-        seeds=2,
-        first="2022-03-01",
-        last="2022-03-08",
-        slug="papers",
-    )
+    protocol, days = {"mask": MASKS, "mode": MODES}, {"first": "2022-03-01", "last": "2022-03-08"}
+    agents = {"agents": ["momentum-12-1"], "models": MODELS}
+    spec = make_spec("ktdfin-paper-v1", **agents, protocol=protocol, seeds=2, **days, slug="papers")
     done = run(spec, tmp_path_factory.mktemp("papers") / "ktdfin", executor="inline", progress="none")
     return Run.load(done.folder)
 
@@ -82,10 +71,6 @@ def episodes(one, **settings):
     return found
 
 
-def quiet_days(records):
-    return sum(not record.decision.orders for record in records) / len(records)
-
-
 def test_every_paper_lists_its_exhibits_once():
     for paper in PAPERS:
         ids = [one.id for one in exhibits(paper)]
@@ -101,7 +86,7 @@ def test_medians_over_windows_and_seeds_by_mode_and_mask(ktdfin, page):
                     continue
                 returns = [change(nav(ktdfin, key)) for key in keys]
                 assert same(cell(table, f"{name}, {mode}", f"return, {mask}"), returns)
-                idle = [quiet_days(list(ktdfin.records(key))) for key in keys]
+                idle = [statistics.mean(not one.decision.orders for one in ktdfin.records(key)) for key in keys]
                 assert same(cell(table, f"{name}, {mode}", f"abstention, {mask}"), idle)
     (pairs,) = shelf(page, "table-11").tables
     for row in pairs.rows:

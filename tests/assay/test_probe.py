@@ -7,7 +7,6 @@ import leaking_agents as planted
 import msgspec
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
@@ -24,7 +23,6 @@ from tradeassay.assay.probe.payloads import (
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import ATTACKERS, Guess, PriceArchive, interrogate, known_calendar, read_guess
 from tradeassay.cli import main
-from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
@@ -81,23 +79,27 @@ def test_a_bright_market_hides_nothing_and_a_mask_hides_names(report):
         assert rate(report, "reader", "bright", "plain", metric) == 1.0
         assert rate(report, "reader", "blinded", "plain", metric) == (1.0 if metric == "board" else 0.0)
     assert report.row("reader", "bright", "scaled") is None
+    assert msgspec.json.decode(msgspec.json.encode(report), type=ProbeReport) == report
+    assert set(report.rows[0].strata) == {"window all", *(f"board {board}" for board in report.boards)}
 
 
-def test_who_has_the_archive_is_always_there_and_no_mask_stops_it(report):
+def test_no_mask_stops_who_has_the_archive_and_hardening_takes_levels_away(report):
     for variant in (("bright", "plain"), ("blinded", "plain"), ("blinded", "scaled")):
         assert rate(report, "match", *variant, "top_1") >= 0.9
-        row = report.row("match", *variant)
-        assert row.above_random["joint"]
-
-
-def test_hardening_takes_levels_away(report):
+        assert report.row("match", *variant).above_random["joint"]
     assert rate(report, "levels", "blinded", "plain", "top_1") == 1.0
+    chance = report.random["top_1"].value
     for attacker in ("levels", "grid"):
         hardened = report.row(attacker, "blinded", "scaled")
         assert not any(hardened.above_random[name] for name in ("top_1", "date_7", "joint"))
-        low, high = hardened.of_all["top_1"].low, hardened.of_all["top_1"].high
-        chance = report.random["top_1"].value
-        assert low is not None and high is not None and chance is not None and low <= chance <= high
+        assert hardened.of_all["top_1"].low <= chance <= hardened.of_all["top_1"].high
+    bounds = {
+        bound.archive: bound
+        for bound in report.bounds
+        if (bound.mask, bound.hardening, bound.metric) == ("blinded", "scaled", "top_1")
+    }
+    assert bounds[True].attacker == "match" != bounds[False].attacker and bounds[True].share.value == 1.0
+    assert bounds[True].times_chance == pytest.approx(1.0 / chance)
 
 
 def test_a_models_answers_are_counted_beside_its_silence(report):
@@ -107,14 +109,7 @@ def test_a_models_answers_are_counted_beside_its_silence(report):
     assert bright.conditional["date_7"].value is None and bright.of_all["date_7"].value == 0.0
     assert bright.conditional["sector"].value == 0.0
     assert (blinded.response.value, blinded.conditional["top_1"].value) == (0.0, None)
-    silent = report.row("scripted/sensible", "blinded")
-    assert silent.response.value == 0.0
-    assert report.usd is not None or "scripted" in silent.attacker
-
-
-def test_the_record_is_json_and_says_its_strata(report):
-    assert msgspec.json.decode(msgspec.json.encode(report), type=ProbeReport) == report
-    assert set(report.rows[0].strata) == {"window all", *(f"board {board}" for board in report.boards)}
+    assert report.row("scripted/sensible", "blinded").response.value == 0.0 and report.usd is not None
 
 
 def test_payloads_hold_no_truth_and_pairs_are_spread():
@@ -123,12 +118,10 @@ def test_payloads_hold_no_truth_and_pairs_are_spread():
     assert max(counts) - min(counts) <= 1
     assert len({(probe.row, probe.symbol) for probe in probes}) == len(probes)
     payloads = make_payloads(planted.benchmark(), planted.world(), probes, ("blinded", "plain"), CONFIG)
-    view = planted.world().at(probes[0].row, "pre_open")
-    truth = Truth.of(view, MaskConfig(level="blinded"), history=30)
+    truth = Truth.of(planted.world().at(probes[0].row, "pre_open"), MaskConfig(level="blinded"), history=30)
     assert [payload.number for payload in payloads] == list(range(12))
     for payload in payloads[:4]:
-        assert payload.alias.startswith("asset_")
-        assert payload.alias in payload.text
+        assert payload.alias.startswith("asset_") and payload.alias in payload.text
         assert not find_leaks(payload.text, truth)
 
 
@@ -149,21 +142,19 @@ def test_a_bright_market_alone_cannot_be_hardened():
 
 
 def test_wrong_names_are_refused():
-    with pytest.raises(UserError, match="no attacker 'macth'"):
-        probe_mask(planted.benchmark(), ("macth",), dataset=planted.world(), config=CONFIG)
-    with pytest.raises(UserError, match="no mask"):
-        ProbeConfig(masks=("dark",))
-    with pytest.raises(UserError, match="no hardening"):
-        ProbeConfig(hardenings=("soft",))
-    with pytest.raises(UserError, match="has no masks"):
-        probe_mask("stockbench-v1", config=CONFIG)
+    for asked, words in (
+        (lambda: probe_mask(planted.benchmark(), ("macth",), dataset=planted.world()), "no attacker 'macth'"),
+        (lambda: ProbeConfig(masks=("dark",)), "no mask"),
+        (lambda: ProbeConfig(hardenings=("soft",)), "no hardening"),
+        (lambda: probe_mask("stockbench-v1", config=CONFIG), "has no masks"),
+    ):
+        with pytest.raises(UserError, match=words):
+            asked()
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------
 
 DAYS = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20))
-
-
 PLACE = {"number": 0, "window": "W1", "first": "", "last": "", "row": 10, "step": 0, "symbol": "600519"}
 PLACE |= {"session": str(DAYS[10]), "sector": "Liquor", "board": "main", "names": 50}
 
@@ -172,9 +163,8 @@ def probe(**changes):
     return Probe(**{**PLACE, **changes})
 
 
-@pytest.mark.parametrize(
-    ("guess", "right"),
-    [
+def test_hits_by_hand():
+    for guess, right in (
         (Guess(tickers=("600519.SH",), date=str(DAYS[11]), sector="liquor ", board="MAIN"), set(METRICS)),
         (
             Guess(tickers=("1", "2", "3", "4", "sh600519"), date=str(DAYS[3])),
@@ -182,24 +172,21 @@ def probe(**changes):
         ),
         (Guess(tickers=("000001",), date=str(DAYS[0])), {"date_30"}),
         (Guess(sector="Banks", board="star"), set()),
-        (None, set()),
-    ],
-)
-def test_hits_by_hand(guess, right):
-    found = hits(guess, probe(), DAYS)
-    assert {name for name, hit in found.items() if hit} == right
-    if guess is None:
-        assert set(found.values()) == {None}
+    ):
+        assert {name for name, hit in hits(guess, probe(), DAYS).items() if hit} == right, guess
+    assert set(hits(None, probe(), DAYS).values()) == {None}
 
 
 def test_days_outside_the_archive_and_weekends():
-    saturday = str(np.datetime64("2024-01-06", "D"))
-    assert sessions_apart(saturday, 4, DAYS) == 0
-    assert sessions_apart(saturday, 5, DAYS) == 0
-    assert sessions_apart("2024-01-15", 10, DAYS) == 0
-    assert sessions_apart("2025-01-26", 19, DAYS) == 261
-    assert sessions_apart("2023-12-25", 0, DAYS) == 5
-    assert sessions_apart("2024-02-31", 0, DAYS) is None
+    for day, row, apart in (
+        ("2024-01-06", 4, 0),  # a Saturday is as near to the Friday as to the Monday
+        ("2024-01-06", 5, 0),
+        ("2024-01-15", 10, 0),
+        ("2025-01-26", 19, 261),
+        ("2023-12-25", 0, 5),
+        ("2024-02-31", 0, None),
+    ):
+        assert sessions_apart(day, row, DAYS) == apart
 
 
 def test_chance_by_hand():
@@ -239,38 +226,35 @@ def test_correlations_equal_numpys(seed):
     np.testing.assert_array_equal(rows[0], found.argmax(axis=0))
 
 
-@pytest.mark.parametrize("text", ["", "no", "[1]", '{"date": "soon"}', '{"tickers": 7}', '{"guess": "A"}'])
-def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again(text):
-    with pytest.raises(ValueError):
-        read_guess(text)
-    talk = interrogate(ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
-    first = next(talk)
-    assert "asset_0001" in first.messages[1].text and first.answer_schema
-    second = talk.send(ModelReply(text=text))
-    assert second.attempt == 2
-    with pytest.raises(StopIteration) as done:
-        talk.send(ModelReply(text=text))
-    assert done.value.value.guess is None and done.value.value.said == text and done.value.value.wrong
+def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again():
+    for text in ("", "no", "[1]", '{"date": "soon"}', '{"tickers": 7}', '{"guess": "A"}'):
+        with pytest.raises(ValueError):
+            read_guess(text)
+        talk = interrogate(ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
+        first = next(talk)
+        assert "asset_0001" in first.messages[1].text and first.answer_schema
+        assert talk.send(ModelReply(text=text)).attempt == 2
+        with pytest.raises(StopIteration) as done:
+            talk.send(ModelReply(text=text))
+        assert done.value.value.guess is None and done.value.value.said == text and done.value.value.wrong
 
 
 def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round():
-    found = read_guess('Surely: {"tickers": ["AAPL", "MSFT"], "date": "in spring", "why": 1}')
-    assert found.guess.tickers == ("AAPL", "MSFT") and found.guess.date is None
-    assert found.wrong == ("date must be a day written YYYY-MM-DD",)
-    found = read_guess('{"ticker": "AAPL", "date": "2020/3/9"}')
-    assert (found.guess.tickers, found.guess.date) == (("AAPL",), "2020-03-09")
-    found = read_guess('{"tickers": 7, "date": "2020-03-09", "sector": 3}')
-    assert (found.guess.tickers, found.guess.date) == ((), "2020-03-09")
-    assert read_guess('{"tickers": [], "date": null}').guess is not None
-    assert len(read_guess('{"tickers": ["A", "B", "C", "D", "E", "F"]}').guess.tickers) == 5
-
-
-def test_the_command():
-    done = CliRunner().invoke(
-        root, ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "match", "--json"]
-    )
-    assert done.exit_code == 0, done.output
-    assert '"attacker": "match"' in done.stdout
+    for text, tickers, day, wrong in (
+        (
+            'Surely: {"tickers": ["AAPL", "MSFT"], "date": "in spring", "why": 1}',
+            ("AAPL", "MSFT"),
+            None,
+            "date must",
+        ),
+        ('{"ticker": "AAPL", "date": "2020/3/9"}', ("AAPL",), "2020-03-09", ""),
+        ('{"tickers": 7, "date": "2020-03-09", "sector": 3}', (), "2020-03-09", "tickers must be"),
+        ('{"tickers": [], "date": null}', (), None, ""),
+        ('{"tickers": ["A", "B", "C", "D", "E", "F"]}', tuple("ABCDE"), None, ""),
+    ):
+        found = read_guess(text)
+        assert (found.guess.tickers, found.guess.date) == (tickers, day)
+        assert [one.startswith(wrong) for one in found.wrong] == ([True] if wrong else [])
 
 
 # -- attackers without the archive, against what they are made for ------------------------------------------------
@@ -295,24 +279,20 @@ def guessed(attacker, payload):
     return next(iter(ATTACKERS[attacker](known_world(), [payload])))
 
 
-def test_an_id_without_a_salt_is_a_date_and_one_with_a_salt_is_not():
+def test_an_id_a_turnover_a_lot_and_an_order_that_are_shown_are_found():
     ids = [f"e-{sha256_of((salt, f'probe {YEARS[100]}'))[:12]}" for salt in ("", "secret")]
     bare, salted = (guessed("hash", shown(json.dumps({"episode": one}))) for one in ids)
     assert bare == Guess(date=str(YEARS[103])) and salted is None
-
-
-def test_a_true_illiquidity_names_who_trades_so_much():
-    spread = 0.3
-    true = float(np.log(spread / np.sqrt(252) * np.sqrt(2 / np.pi) / 1e8))
-    row = {"stock_id": "asset_0001", "factors": {"ILLIQ": true, "RV_60": spread}}
-    found = guessed("factors", shown(observation={"candidates": [row]}))
-    assert found.tickers[0] == "S2"
-
-
-def test_the_least_weight_is_a_price():
+    # The true illiquidity of a name that trades a hundred millions a day.
+    illiquid = float(np.log(0.3 / np.sqrt(252) * np.sqrt(2 / np.pi) / 1e8))
+    row = {"stock_id": "asset_0001", "factors": {"ILLIQ": illiquid, "RV_60": 0.3}}
+    assert guessed("factors", shown(observation={"candidates": [row]})).tickers[0] == "S2"
     found = guessed("oracle", shown(least_weight=80.0 * 100 / 1e6))
     assert found.tickers[0] == "S3" and found.date == str(YEARS[1])
     assert guessed("oracle", shown()) is None
+    found = guessed("order", shown(equals=("asset_0007", "asset_0009", "asset_0001"), screened=5))
+    assert found.tickers[0] == "S2"
+    assert guessed("order", shown(equals=("asset_0007",), screened=5)) is None
 
 
 def test_volumes_with_half_days_and_expiries_are_a_calendar():
@@ -323,31 +303,11 @@ def test_volumes_with_half_days_and_expiries_are_a_calendar():
     assert guessed("calendar", shown(bars=(text,))) == Guess(date=str(YEARS[end]))
 
 
-@pytest.mark.parametrize(
-    ("title", "symbol"), [("Wall asset_0001 Rallies", "S0"), ("Buy it (asset_0001: XY)", "S1")]
-)
-def test_an_alias_in_the_place_of_an_idiom_is_a_name(title, symbol):
-    found = guessed("idioms", shown(bars=(json.dumps({"news": [{"title": title}]}),)))
-    assert found == Guess(tickers=(symbol,))
-    assert guessed("idioms", shown(bars=(title.replace("asset_0001", "[name]"),))) is None
-
-
-def test_equal_scores_in_the_alphabets_order_are_names():
-    found = guessed("order", shown(equals=("asset_0007", "asset_0009", "asset_0001"), screened=5))
-    assert found.tickers[0] == "S2"
-    assert guessed("order", shown(equals=("asset_0007",), screened=5)) is None
-
-
-def test_bounds_count_the_archive_apart(report):
-    hard = {
-        (bound.metric, bound.archive): bound
-        for bound in report.bounds
-        if (bound.mask, bound.hardening) == ("blinded", report.config.hardenings[-1])
-    }
-    assert hard["top_1", True].attacker == "match" and hard["top_1", True].share.value == 1.0
-    assert hard["top_1", False].attacker != "match"
-    chance = report.random["top_1"].value
-    assert chance and hard["top_1", True].times_chance == pytest.approx(1.0 / chance)
+def test_an_alias_in_the_place_of_an_idiom_is_a_name():
+    for title, symbol in (("Wall asset_0001 Rallies", "S0"), ("Buy it (asset_0001: XY)", "S1")):
+        found = guessed("idioms", shown(bars=(json.dumps({"news": [{"title": title}]}),)))
+        assert found == Guess(tickers=(symbol,))
+        assert guessed("idioms", shown(bars=(title.replace("asset_0001", "[name]"),))) is None
 
 
 @pytest.mark.slow
@@ -407,15 +367,17 @@ def test_a_mask_is_hardened_by_what_it_hides_and_probes_leave_room():
     assert "days" not in made.sentence
 
 
-@pytest.mark.parametrize("beside", [("--hardening", "scaled"), ("--attackers", "order"), ("--answers", "a.jsonl")])
-def test_what_hardening_would_ignore_is_refused(tell, beside):
-    said = tell(["memory", "probe", "--harden", "levels", *beside], 2).err
-    assert f"{beside[0]} does not go with --harden" in said
+def test_what_hardening_would_ignore_is_refused(tell):
+    for beside in (("--hardening", "scaled"), ("--attackers", "order"), ("--answers", "a.jsonl")):
+        said = tell(["memory", "probe", "--harden", "levels", *beside], 2).err
+        assert f"{beside[0]} does not go with --harden" in said
 
 
 def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tell):
     asked = ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "scripted/tiny-silent"]
-    said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
+    done = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl"), "--json"])
+    said = done.err
+    assert '"attacker": "match"' in done.out
     assert "named no stock and no day in 4 answers: it holds no JSON object" in said
     assert "answers are not kept: with --cassettes FOLDER nothing is asked twice" in said
     assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(PROGRAMS))
