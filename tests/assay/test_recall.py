@@ -335,8 +335,8 @@ def test_decoys_are_as_round_as_the_prices(world):
     asked = next(one for one in draw_questions(truth, RecallConfig(), None) if one.kind == "close")
     rough = dataclasses.replace(truth, traded=np.round(truth.traded, 1))
     one = read_answer(msgspec.structs.replace(asked, truth=62.8), ModelReply(text="62.80"))
-    assert all(end.endswith("0") for end in continuations(one, rough)[1])
-    assert not all(end.endswith("0") for end in continuations(one, truth)[1])
+    assert all(end.endswith("0") for end in continuations(one, rough).ends)
+    assert not all(end.endswith("0") for end in continuations(one, truth).ends)
 
 
 def test_changed_markets(world):

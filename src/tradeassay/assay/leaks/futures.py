@@ -116,13 +116,8 @@ def _bars(work: _Work) -> dict[str, Any]:
     shape = changed["close"][start:].shape
     if work.style == "mirrored":
         base = _last_close(panel.bars["close"][:start])
-        pairs: tuple[tuple[Field, Field], ...] = (
-            ("open", "open"),
-            ("close", "close"),
-            ("high", "low"),
-            ("low", "high"),
-        )
-        for field, other in pairs:
+        turned_into: dict[Field, Field] = {"open": "open", "close": "close", "high": "low", "low": "high"}
+        for field, other in turned_into.items():
             turned = base * base / panel.bars[other][start:]
             changed[field][start:] = np.where(np.isfinite(turned), turned, changed[field][start:])
     else:
@@ -183,11 +178,10 @@ def _listings(work: _Work) -> dict[str, Any]:
     for one in work.panel.listings:
         if one.listed > work.today:
             renamed = _replace(one.instrument, name=f"{work.token} {one.instrument.symbol}")
-            listings.append(_replace(one, instrument=renamed, delisted=None))
+            one = _replace(one, instrument=renamed, delisted=None)
         elif one.delisted is not None and one.delisted >= work.today:
-            listings.append(_replace(one, delisted=None))
-        else:
-            listings.append(one)
+            one = _replace(one, delisted=None)
+        listings.append(one)
     return {"listings": tuple(listings)}
 
 

@@ -107,18 +107,7 @@ def weigh(
     chosen = [*real, *[one for one in chosen if one.invented][: max(1, most // 2)]]
     if most < 1 or not real:
         return _no_propensity("none were asked for" if most < 1 else "no close and no move was asked for")
-    told = [
-        Sentence(
-            one.fact,
-            one.kind,
-            one.day,
-            one.invented,
-            question_text(one),
-            *continuations(one, truth),
-            (one.title, one.day, one.until),
-        )
-        for one in chosen
-    ]
+    told = [continuations(one, truth) for one in chosen]
     news = headlines(truth, max(2, most // 2), len(answers))
     try:
         weighed = asyncio.run(_ask(model, [*told, *news], asker))
@@ -151,8 +140,8 @@ def headlines(truth: PriceTruth, most: int, first: int) -> list[Sentence]:
     return made
 
 
-def continuations(one: RecallAnswer, truth: PriceTruth) -> tuple[str, tuple[str, ...]]:
-    """Return the beginning of a sentence and five ways to end it, the true one first."""
+def continuations(one: RecallAnswer, truth: PriceTruth) -> Sentence:
+    """Return a sentence that says the truth of a question, among decoys."""
     rng = np.random.default_rng([one.fact, 32])
     assert one.truth is not None
     if one.kind == "close":
@@ -160,14 +149,16 @@ def continuations(one: RecallAnswer, truth: PriceTruth) -> tuple[str, tuple[str,
         # Decoys are as near as prices come within a few weeks, on both sides, and as round as this data's prices.
         factors = np.exp(rng.uniform(0.02, 0.2, DECOYS) * rng.permutation([1, -1, 1, -1]))
         prices = (one.truth, *(round(one.truth * float(factor), truth.decimals) for factor in factors))
-        return begun, tuple(f"{price:.2f}" for price in prices)
-    begun = f"From {one.day} to {one.until} the shares of {one.title} went "
-    length = HORIZONS[one.kind]
-    moves = (truth.closes[length:] / truth.closes[:-length] - 1.0).ravel()
-    moves = moves[np.isfinite(moves) & (np.abs(moves - one.truth) > 0.002)]
-    drawn = rng.choice(moves, DECOYS) if moves.size else rng.normal(0.0, 0.03, DECOYS)
-    ends = [one.truth, *drawn]
-    return begun, tuple(f"{'up' if end > 0 else 'down'} {abs(end) * 100:.1f}%" for end in ends)
+        ends = tuple(f"{price:.2f}" for price in prices)
+    else:
+        begun = f"From {one.day} to {one.until} the shares of {one.title} went "
+        length = HORIZONS[one.kind]
+        moves = (truth.closes[length:] / truth.closes[:-length] - 1.0).ravel()
+        moves = moves[np.isfinite(moves) & (np.abs(moves - one.truth) > 0.002)]
+        drawn = rng.choice(moves, DECOYS) if moves.size else rng.normal(0.0, 0.03, DECOYS)
+        ends = tuple(f"{'up' if end > 0 else 'down'} {abs(end) * 100:.1f}%" for end in (one.truth, *drawn))
+    words = (one.title, one.day, one.until)
+    return Sentence(one.fact, one.kind, one.day, one.invented, question_text(one), begun, ends, words)
 
 
 async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[WeighedFact] | Propensity:
