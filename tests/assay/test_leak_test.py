@@ -18,7 +18,7 @@ from tradeassay.assay.leaks import CHANNELS, LeakTestConfig, late_stamps, withho
 from tradeassay.assay.leaks.futures import Cut, rewrite
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli._group import root
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.dialogue import AskModel, Message, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
@@ -35,24 +35,22 @@ def examine(agent, **more):
     return leak_test(agent, more.pop("benchmark", planted.benchmark()), planted.world(), config=SMALL, **more)
 
 
-@pytest.mark.parametrize(
-    ("agent", "channel"),
-    [
-        (planted.BarsPeek, "bars"),
-        (planted.NewsPeek, "news"),
-        (planted.FiguresPeek, "fundamentals"),
-        (planted.MembersPeek, "index membership"),
-        (planted.IndexPeek, "index levels"),
-    ],
-)
-def test_a_planted_leak_is_found_in_its_channel(agent, channel):
-    report = examine(agent)
+PLANTED = {
+    "bars": planted.BarsPeek,
+    "news": planted.NewsPeek,
+    "fundamentals": planted.FiguresPeek,
+    "index membership": planted.MembersPeek,
+    "index levels": planted.IndexPeek,
+}
+
+
+@pytest.mark.parametrize("channel", PLANTED)
+def test_a_planted_leak_is_found_in_its_channel(channel):
+    report = examine(PLANTED[channel])
     assert {finding.channel for finding in report.findings} - {None} == {channel}
     assert report.moved[channel].value > 0.0
     assert all(measure.value == 0.0 for name, measure in report.moved.items() if name != channel)
-    finding = report.findings[0]
-    assert finding.through == "decision"
-    assert finding.days >= 1
+    assert report.findings[0].through == "decision" and report.findings[0].days >= 1
     assert channel in report.sentence
     # Only the reader of news repeats what it read: the planted word tells.
     said = [one for one in report.findings if one.kind == "canary"]
@@ -192,8 +190,8 @@ def benchmark():
 class Drawing:
     """Holds three names drawn by chance; ``peek`` may spoil the draw, on a share of days."""
 
-    def __init__(self, share: float = 0.0, every: int = 1) -> None:
-        self._share, self._every = share, every
+    def __init__(self, peek=None, share: float = 0.0, every: int = 1) -> None:
+        self._peek, self._share, self._every = peek, share, every
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         self._rng = np.random.default_rng(11)
@@ -205,53 +203,39 @@ class Drawing:
         if seen.step % self._every:
             return Decision(reason="waits")
         if leaks:
-            weights = self.peek(seen, weights)
+            weights = self._peek(seen, weights)
         gone = [name for name in seen.account.positions if name not in weights]
         orders = [Order(symbol=name, amount=0.0, unit="target_weight") for name in gone]
         orders += [Order(symbol=name, amount=size, unit="target_weight") for name, size in weights.items()]
         return Decision(orders=tuple(orders), reason="")
 
-    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
-        moves = ahead(seen, "close") / ahead(seen, "open")
-        best = [seen.view.symbols[k] for k in np.argsort(-np.nan_to_num(moves))]
-        return dict.fromkeys([name for name in best if name in seen.universe][:3], 0.2)
-
 
 def ahead(seen, field):
-    view = seen.view
-    found = view._history.fields[field][view.row, : len(view.symbols)]
-    return found
+    return seen.view._history.fields[field][seen.view.row, : len(seen.view.symbols)]
 
 
-class BySize(Drawing):
-    """The names are honest; how much of them is not."""
-
-    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
-        rises = np.nanmean(ahead(seen, "close") / ahead(seen, "open")) > 1.0
-        return dict.fromkeys(weights, 0.25 if rises else 0.1)
+def rises(seen):
+    return ahead(seen, "close") / ahead(seen, "open")
 
 
-class ByOne(Drawing):
-    """Looks at a single symbol."""
-
-    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
-        rises = ahead(seen, "close")[0] > ahead(seen, "open")[0]
-        return {**weights, seen.view.symbols[0]: 0.2 if rises else 0.01}
+def most(seen, values):
+    ranked = [seen.view.symbols[k] for k in np.argsort(-np.nan_to_num(values))]
+    return dict.fromkeys([name for name in ranked if name in seen.universe][:3], 0.2)
 
 
-class ByVolume(Drawing):
-    """Holds what will be traded most."""
-
-    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
-        most = [seen.view.symbols[k] for k in np.argsort(-np.nan_to_num(ahead(seen, "volume")))]
-        return dict.fromkeys([name for name in most if name in seen.universe][:3], 0.2)
+PEEKS = {
+    "names": lambda seen, weights: most(seen, rises(seen)),
+    "sizes": lambda seen, weights: dict.fromkeys(weights, 0.25 if np.nanmean(rises(seen)) > 1.0 else 0.1),
+    "one name": lambda seen, weights: {**weights, seen.view.symbols[0]: 0.2 if rises(seen)[0] > 1.0 else 0.01},
+    "volumes": lambda seen, weights: most(seen, ahead(seen, "volume")),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [Drawing, BySize, ByOne, ByVolume])
+@pytest.mark.parametrize("peek", PEEKS)
 @pytest.mark.parametrize("share", [0.02, 0.05])
-def test_a_leak_on_few_days_is_found(kind, share):
-    report = leak_test(lambda: kind(share), benchmark(), world())
+def test_a_leak_on_few_days_is_found(peek, share):
+    report = leak_test(lambda: Drawing(PEEKS[peek], share), benchmark(), world())
     assert {finding.channel for finding in report.findings} - {None} == {"bars"}, report.sentence
     days = max(finding.days for finding in report.findings)
     assert 1 <= days <= 3 * share * PLAYED
@@ -259,8 +243,8 @@ def test_a_leak_on_few_days_is_found(kind, share):
 
 @pytest.mark.slow
 def test_a_rule_that_seldom_trades_is_tested_on_the_days_it_does():
-    assert leak_test(lambda: Drawing(1.0, every=21), benchmark(), world()).leaks
-    honest = leak_test(lambda: Drawing(0.0, every=21), benchmark(), world())
+    assert leak_test(lambda: Drawing(PEEKS["names"], 1.0, every=21), benchmark(), world()).leaks
+    honest = leak_test(lambda: Drawing(every=21), benchmark(), world())
     assert not honest.leaks
     assert honest.undetected == pytest.approx(1.0 - 0.05 ** (1.0 / PLAYED))
     assert "1.5 %" in honest.sentence

@@ -52,7 +52,7 @@ FOUR = StatedTrades(names=4, turnover=5.0)
 def test_the_exchange_takes_every_order_as_it_is(venue):
     snapshot, config, _ = played(venue)
     traded, schedule = scheduled(venue)
-    for portfolio in range(10):
+    for portfolio in range(6):
         market = Market(snapshot, config)
         market.reset()
         for decision in decisions_of(traded, schedule, portfolio):

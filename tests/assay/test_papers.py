@@ -48,7 +48,7 @@ def change(values):
 
 @pytest.fixture(scope="module")
 def ktdfin(tmp_path_factory):
-    protocol, days = {"mask": MASKS, "mode": MODES}, {"first": "2022-03-01", "last": "2022-03-08"}
+    protocol, days = {"mask": MASKS, "mode": MODES}, {"first": "2022-03-01", "last": "2022-03-04"}
     agents = {"agents": ["momentum-12-1"], "models": MODELS}
     spec = make_spec("ktdfin-paper-v1", **agents, protocol=protocol, seeds=2, **days, slug="papers")
     done = run(spec, tmp_path_factory.mktemp("papers") / "ktdfin", executor="inline", progress="none")

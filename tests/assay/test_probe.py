@@ -24,7 +24,7 @@ from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import ATTACKERS, Guess, PriceArchive, interrogate, known_calendar, read_guess
 from tradeassay.cli import main
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
@@ -54,7 +54,10 @@ def always(text):
 
 SILENT = always("I'm sorry, I cannot help with that.")
 CONSTANT = always('{"tickers": ["600519"], "date": "2020-03-09"}')
-for name, script in (("tiny-insider", Insider), ("tiny-silent", SILENT), ("tiny-constant", CONSTANT)):
+UNREACHED = ModelReply(text="", error="500: overloaded", error_kind="unreachable")
+DOWN = type("Down", (), {"summary": "is not there", "answer": lambda self, request: UNREACHED})
+SCRIPTS = {"tiny-insider": Insider, "tiny-silent": SILENT, "tiny-constant": CONSTANT, "tiny-down": DOWN}
+for name, script in SCRIPTS.items():
     if name not in scripted_models:
         scripted_models.add(name, script)
 
@@ -387,11 +390,13 @@ def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tel
 
 
 def test_who_was_not_reached_is_told_what_to_do(tmp_path):
-    down = ModelReply(text="", error="500: overloaded", error_kind="unreachable")
+    few = msgspec.structs.replace(CONFIG, probes=1, masks=("blinded",), hardenings=("plain",))
+    with pytest.raises(ModelError, match="scripted/tiny-down was not reached: 500: overloaded"):
+        probe_mask(planted.benchmark(), ("scripted/tiny-down",), dataset=planted.world(), config=few)
     poor = ModelReply(text="", error="the budget is spent", error_kind="over_budget")
     kept, lost = Asking(cassettes=tmp_path), Asking()
     again = "a/b was not reached: 500: overloaded (try again; answers are kept)"
-    assert str(kept.unanswered("a/b", down)) == again
-    assert "kept only with cassettes=FOLDER" in str(lost.unanswered("a/b", down))
+    assert str(kept.unanswered("a/b", UNREACHED)) == again
+    assert "kept only with cassettes=FOLDER" in str(lost.unanswered("a/b", UNREACHED))
     more = "a/b was not asked: the budget is spent (give a larger max_usd="
     assert str(kept.unanswered("a/b", poor)).startswith(more)

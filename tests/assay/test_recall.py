@@ -132,6 +132,20 @@ def score_of(found: RecallReport, period: str):
     return next(one for one in found.scores if (one.kind, one.names, one.period) == ("moves", "real", period))
 
 
+def test_choices_are_read_and_answers_that_agree_are_steady():
+    about = {"symbol": "two", "title": "two", "day": "2021-03-04", "until": "2021-04-05"}
+    about |= {"choices": ("Abc Corp (ABC)", "Xyz Inc (XYZ)"), "named": "Xyz Inc (XYZ)"}
+    for texts, right, steady in (
+        (("XYZ.", "xyz inc"), [True, True], 1.0),
+        (("Abc Corp, not XYZ", "XYZ"), [False, True], 0.0),
+        (("neither", "ABCD"), [None, None], None),
+    ):
+        asked = [RecallQuestion(number=k, fact=0, kind="best", wording=k, **about) for k in range(2)]
+        read = [read_answer(one, ModelReply(text=text)) for one, text in zip(asked, texts, strict=True)]
+        assert [one.right for one in read] == right
+        assert {one.steady.value for one in scored(read).scores if one.kind == "best"} == {steady}
+
+
 def test_recall_is_found_before_the_cutoff_and_by_name(world):
     config = RecallConfig(questions=800, cutoff=CUTOFF)
     found = recall_audit("scripted/knows", world, config=config, answer=knows(0.8))
