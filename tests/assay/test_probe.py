@@ -378,9 +378,8 @@ def test_what_hardening_would_ignore_is_refused(tell):
 
 def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tell):
     asked = ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "scripted/tiny-silent"]
-    done = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl"), "--json"])
-    said = done.err
-    assert '"attacker": "match"' in done.out
+    assert '"attacker": "match"' in tell(["memory", "probe", "--probes", "4", "--window", "W1", "--json"]).out
+    said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
     assert "named no stock and no day in 4 answers: it holds no JSON object" in said
     assert "answers are not kept: with --cassettes FOLDER nothing is asked twice" in said
     assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(PROGRAMS))
