@@ -205,7 +205,13 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
             settings = settings_of(run, episode)
             if "mask" not in settings:
                 continue
-            period, market = _period(run, episode, cutoffs), run.manifest.benchmark(episode).market
+            market, model = run.manifest.benchmark(episode).market, run.manifest.models.get(episode.label)
+            cutoff = (cutoffs or {}).get(episode.label, None if model is None else model.cutoff)
+            period: Period = "any" if not episode.by_model else "unknown"
+            if episode.by_model and cutoff is not None:
+                late = date.fromisoformat(market.first) > cutoff
+                early = date.fromisoformat(market.last) <= cutoff
+                period = "after" if late else "before" if early else "across"
             parts = attribute_episode(run, episode.key, bootstrap=bootstrap)
             agent, arm, mode = run.names[episode.label], arm_of(settings), str(settings.get("mode", ""))
             linked, daily = parts.linked, parts.daily
@@ -258,19 +264,6 @@ def arm_of(settings: Mapping[str, object]) -> str:
         return CONTROL
     hardened = [name for name in HARDENINGS if settings.get(name)]
     return "+".join([str(settings.get("mask", BRIGHT)), *hardened])
-
-
-def _period(run: Run, episode: EpisodeSpec, cutoffs: Mapping[str, date] | None) -> Period:
-    if not episode.by_model:
-        return "any"
-    model = run.manifest.models.get(episode.label)
-    cutoff = (cutoffs or {}).get(episode.label, None if model is None else model.cutoff)
-    if cutoff is None:
-        return "unknown"
-    market = run.manifest.benchmark(episode).market
-    if date.fromisoformat(market.first) > cutoff:
-        return "after"
-    return "before" if date.fromisoformat(market.last) <= cutoff else "across"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from tradeassay.assay.memory.recall import RecallReport
     from tradeassay.runs import Run
 
-_LEAST = 20
-"""Sessions that a split needs."""
+_LEAST = 20  # sessions that a split needs
 
 
 class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,10 +125,8 @@ def split_edge(
     expected = [one.mean(axis=1, keepdims=True) for one in forms]
     by_name = [one - one.mean(axis=1, keepdims=True) for one in (held, y, *forms)]
     by_date = [one - one.mean() for one in (invested, market, *expected)]
-    return (
-        _split(by_name[0], by_name[1], by_name[2:], year, horizon, level),
-        _split(by_date[0], by_date[1], by_date[2:], year, horizon, level),
-    )
+    names, dates = (_split(x, of, fs, year, horizon, level) for x, of, *fs in (by_name, by_date))
+    return names, dates
 
 
 def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: int, level: float) -> EdgeSplit:
@@ -158,12 +155,9 @@ def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: in
     earned, edge = xy[rows].sum(axis=1), float(xy.sum())
     whole = measure(edge * scale, earned * scale)
     if not told:
-        none = Measure(
-            value=0.0, low=0.0, high=0.0, level=level, n=days, note="the same is recalled of everything"
-        )
-        return EdgeSplit(
-            edge=whole, explained=none, rest=whole, share=none, follows=not_scored("nothing to follow")
-        )
+        none = between(0.0, (0.0, 0.0), level, days, "the same is recalled of everything")
+        follows = not_scored("nothing to follow")
+        return EdgeSplit(edge=whole, explained=none, rest=whole, share=none, follows=follows)
 
     def of(held: Floats, among: Floats, earned: Floats, own: Floats) -> tuple[Floats, Floats]:
         """Return what the part of holdings that follows recall earned, and its correlation with them."""
@@ -176,14 +170,12 @@ def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: in
         drawn, follows = of(*(one[rows].sum(axis=1) for one in (xf, ff, fy, xx)))
         shares = drawn / earned
     explained, followed = (float(one) for one in of(*(one.sum(axis=0) for one in (xf, ff, fy, xx))))
-    certain = above(whole)
+    uncertain = not_scored("what was earned cannot be told from nothing")
     return EdgeSplit(
         edge=whole,
         explained=measure(explained * scale, drawn * scale),
         rest=measure(*(_left(*both) * scale for both in ((edge, explained), (earned, drawn)))),
-        share=measure(explained / edge, shares)
-        if certain
-        else not_scored("what was earned cannot be told from nothing"),
+        share=measure(explained / edge, shares) if above(whole) else uncertain,
         follows=measure(followed, follows),
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 from tradeassay.assay.asking import Asker
 from tradeassay.assay.memory.questions import CHANCE, HORIZONS, PriceTruth, RecallAnswer, points, question_text
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
-from tradeassay.core.errors import TradeassayError
+from tradeassay.core.errors import ModelError, TradeassayError
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import NewsItem
 from tradeassay.llm import CassetteMismatch, Model, QuestionPlace
@@ -113,8 +113,6 @@ def weigh(
         weighed = asyncio.run(_ask(model, [*told, *news], asker))
     except TradeassayError as error:
         return _no_propensity(str(error))
-    if isinstance(weighed, Propensity):
-        return weighed
     why = "no headline was recorded" if news else "the data set has no headlines"
     return score_propensity(weighed, answers, level, no_headlines=why)
 
@@ -161,18 +159,19 @@ def continuations(one: RecallAnswer, truth: PriceTruth) -> Sentence:
     return Sentence(one.fact, one.kind, one.day, one.invented, question_text(one), begun, ends, words)
 
 
-async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[WeighedFact] | Propensity:
+async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[WeighedFact]:
+    """Weigh all sentences; raises :class:`ModelError` where there are no log-probabilities to be had."""
     how = asker.asking
     async with open_logprobs(
         model, cassette=asker.store, replay=how.replay, connections=how.concurrency, access=asker.access
     ) as opened:
         first = await _scored(opened, chosen[0].fact, chosen[0].asked or chosen[0].begun + chosen[0].ends[0], 0)
         if isinstance(first, str):
-            return _no_propensity(first)
+            raise ModelError(first)
         made = list(await asyncio.gather(*(_weighed(opened, one) for one in chosen)))
     asked = [one.min_k for one in made if one.kind != HEADLINE]
     if (partial := asked.count(None)) > len(asked) // 2:
-        return _no_propensity(f"the server leaves tokens out in {partial} of {len(asked)} questions")
+        raise ModelError(f"the server leaves tokens out in {partial} of {len(asked)} questions")
     return made
 
 
