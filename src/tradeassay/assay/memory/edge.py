@@ -156,8 +156,8 @@ def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: in
     whole = measure(edge * scale, earned * scale)
     if not told:
         none = between(0.0, (0.0, 0.0), level, days, "the same is recalled of everything")
-        follows = not_scored("nothing to follow")
-        return EdgeSplit(edge=whole, explained=none, rest=whole, share=none, follows=follows)
+        unmoved = not_scored("nothing to follow")
+        return EdgeSplit(edge=whole, explained=none, rest=whole, share=none, follows=unmoved)
 
     def of(held: Floats, among: Floats, earned: Floats, own: Floats) -> tuple[Floats, Floats]:
         """Return what the part of holdings that follows recall earned, and its correlation with them."""
