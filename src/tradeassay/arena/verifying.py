@@ -55,7 +55,6 @@ _MONEY = Booking.__struct_fields__
 _PHASES = ("opened", "executed", "settled")
 _MOST = 25
 """How many contradictions of one table are named; the rest is counted."""
-
 _OF_SEASONS = (
     *(t.rounds, t.decisions, t.bookings, t.door_agents, t.rewards, t.events, t.memories),
     *(t.stream_items, t.stream_rounds, t.skipped, t.amendments),
@@ -559,10 +558,9 @@ class _Season:
             query = query.where(t.bookings.c.id < cut)
         found: dict[tuple[str, str], SettledOutcome] = {}
         for entry, session, action, position, earned in self._db.execute(query):
-            outcome = SettledOutcome(
+            found[entry, session] = SettledOutcome(
                 date=session, action=action or "HOLD", position=position, earned=earned or 0.0
             )
-            found[entry, session] = outcome
         told: dict[str, list[SettledOutcome]] = {}
         for (entry, _), outcome in sorted(found.items()):
             told.setdefault(entry, []).append(outcome)
@@ -692,11 +690,16 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
             given, wanted = found.get(place), again.get(place)
             if given == wanted or (table is t.events and place[0] in ("review", "amended")):
                 continue
-            where = f"{table.name} {' '.join(map(str, place))[:120]}"
+            where, about = f"{table.name} {' '.join(map(str, place))[:120]}", tuple(place[:2])
+            if table is t.events:
+                try:
+                    told = msgspec.json.decode(place[1], type=dict[str, Any])
+                except UNDECODABLE:
+                    told = {}
+                about = (told.get("asset"), told.get("session"))
+            under_way = about in open_
             if table is t.memories:
                 under_way = any(asset == place[0] for asset, _ in open_)
-            else:
-                under_way = (_told_of(place[1]) if table is t.events else tuple(place[:2])) in open_
             if wanted is None:
                 yield where, "it is on record, and the season played again has no such row"
             elif given is None:
@@ -710,15 +713,6 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
     for name, place in here.twice:
         if any(table.name == name for table in tables):
             yield f"{name} {' '.join(map(str, place))[:120]}", "it is there twice"
-
-
-def _told_of(event: str) -> Place:
-    """Return the asset and the session that an event is about."""
-    try:
-        told = msgspec.json.decode(event, type=dict[str, Any])
-    except UNDECODABLE:
-        return ()
-    return told.get("asset"), told.get("session")
 
 
 def _equal(one: Any, other: Any) -> bool:

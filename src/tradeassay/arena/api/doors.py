@@ -145,17 +145,9 @@ KeyKind = Literal["operator", "expert"]
 Place = tuple[str, str, str, str]
 """A season, an entry, an asset and a session."""
 
-MOST_SENT = 10_000
-"""Of how many packets that were sent the slot and the hash are remembered."""
-
-NONCE_LENGTH = (8, 128)
 FRESH_S = 2.0
 """So long a season that was read counts as what it is."""
 
-BUSY_S = 0.75
-"""So long after a packet or an answer others are expected: all come when a round opens."""
-
-MOST_APPLICANTS = 100
 MOST = 500
 """How many lines of its own past an agent gets at once."""
 
@@ -288,7 +280,7 @@ class Doors:
         waiting = select(func.count(applicants.c.id)).filter_by(season=season, status="waiting")
         try:
             with self.store.change() as db:
-                if db.execute(waiting).scalar_one() >= MOST_APPLICANTS:
+                if db.execute(waiting).scalar_one() >= 100:
                     raise UserError("too many are waiting for the operator", hint="try again later")
                 db.execute(insert(applicants).values(**kept, **row, status="waiting"))
         except IntegrityError as error:
@@ -408,14 +400,14 @@ class Doors:
             waits[whose] = Notification(slot=row.id, packet_sha256=sha256, packet=packet)
             with self._lock:
                 self._sent[row.id] = (row, sha256)
-                while len(self._sent) > MOST_SENT:
+                while len(self._sent) > 10_000:
                     del self._sent[next(iter(self._sent))]
         return [waits.get((agent.season, agent.entry)) for agent in asked]
 
     @property
     def busy(self) -> bool:
-        """Whether agents are deciding this moment: what can wait, should."""
-        return time.monotonic() - self._moved < BUSY_S
+        """Whether agents are deciding this moment: what can wait, should. All come when a round opens."""
+        return time.monotonic() - self._moved < 0.75
 
     def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Take an agent's answer for one of its open slots.
@@ -483,9 +475,8 @@ class Doors:
 
         ``row`` is the slot, None where there is no such one.
         """
-        low, high = NONCE_LENGTH
-        if not (low <= len(nonce) <= high and nonce.isascii() and nonce.isprintable()):
-            raise TurnedAway(422, f"an idempotency key has {low} to {high} printable ASCII characters")
+        if not (8 <= len(nonce) <= 128 and nonce.isascii() and nonce.isprintable()):
+            raise TurnedAway(422, "an idempotency key has 8 to 128 printable ASCII characters")
         said = {name: getattr(offer, name) for name in TradingAction.__struct_fields__}
         try:
             choice = to_choice(TradingAction(**said))
@@ -517,7 +508,6 @@ class Doors:
         """Return an agent's own newest decisions, newest first."""
         query = select(slots).filter_by(season=agent.season, entry=agent.entry).where(slots.c.status != "open")
         query = query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(min(most, MOST))
-        found = [read_slot(row) for row in self.store.rows(query)]
         same = ("asset", "session", "stage", "status", "action", "position", "earned")
         return tuple(
             OwnDecision(
@@ -525,7 +515,7 @@ class Doors:
                 failures=tuple(failure.kind for failure in slot.failures),
                 **{name: getattr(slot, name) for name in same},
             )
-            for slot in found
+            for slot in map(read_slot, self.store.rows(query))
         )
 
     def rewards(self, agent: RegisteredAgent, after: int = 0, most: int = MOST) -> tuple[OwnReward, ...]:
@@ -591,11 +581,6 @@ def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
 # -- many agents at once -----------------------------------------------------------------------------------------
 
 MAX_WAIT_S = 25.0
-MOST_WAITING = 200
-"""How many agents may wait for a packet at once at one desk; others are answered at once."""
-
-LOOK_S = 0.25
-"""How often waiting agents' slots are looked for."""
 
 
 class DoorDesk:
@@ -618,7 +603,8 @@ class DoorDesk:
     async def packet(self, agent: RegisteredAgent, wait: float) -> Notification | None:
         """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + (min(wait, MAX_WAIT_S) if self._waits < MOST_WAITING else 0.0)
+        # Where too many wait already, others are answered at once.
+        until = loop.time() + (min(wait, MAX_WAIT_S) if self._waits < 200 else 0.0)
         self._waits += 1
         try:
             found = await self.waiting(agent)
@@ -633,6 +619,6 @@ class DoorDesk:
 
     async def _look(self) -> frozenset[tuple[str, str]]:
         """Return, after a moment, the season and entry of everybody who has a decision waiting."""
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(0.25)
         rows = await run_in_threadpool(self.doors.store.rows, _SEATS)
         return frozenset((row.season, row.entry) for row in rows)

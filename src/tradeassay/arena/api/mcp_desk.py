@@ -87,7 +87,14 @@ class ArenaDesk:
         """Answer one call; a refusal says why."""
         try:
             if name == "submit_action":
-                return await self._submit(msgspec.convert(arguments, SubmittedAction))
+                given = msgspec.convert(arguments, SubmittedAction)
+                told = await self._desk.waiting(self._agent)
+                if told is None or told.slot != given.slot:
+                    raise TurnedAway(409, "that slot does not wait for you")
+                fields = {"packet_sha256": told.packet_sha256, **msgspec.structs.asdict(given)}
+                offer = msgspec.convert(fields, Offer)
+                await self._desk.submit(self._agent, secrets.token_hex(16), offer)
+                return ToolReply(f"Accepted: {offer.recommended_action} for slot {offer.slot}.")
             if name == "next_decision":
                 wait = max(0.0, min(msgspec.convert(arguments, Waiting).wait_s, MAX_WAIT_S))
                 told = await self._desk.packet(self._agent, wait)
@@ -114,15 +121,6 @@ class ArenaDesk:
             return ToolReply(error.detail, wrong=True)
         except msgspec.ValidationError as error:
             return ToolReply(str(error), wrong=True)
-
-    async def _submit(self, given: SubmittedAction) -> ToolReply:
-        told = await self._desk.waiting(self._agent)
-        if told is None or told.slot != given.slot:
-            raise TurnedAway(409, "that slot does not wait for you")
-        fields = {"packet_sha256": told.packet_sha256, **msgspec.structs.asdict(given)}
-        offer = msgspec.convert(fields, Offer)
-        await self._desk.submit(self._agent, secrets.token_hex(16), offer)
-        return ToolReply(f"Accepted: {offer.recommended_action} for slot {offer.slot}.")
 
 
 def mcp_app(

@@ -94,8 +94,8 @@ class SeatedAgent:
         if self._entry.architecture != "http" or not address:
             return await self._waiting.decide(packet)
         if self._asked is None or self._asked[0] != address:
-            limit = float(self._season.timeout_s)
-            self._asked = (address, _asked(self._entry, address, limit, self._allow))
+            agent = _asked(self._entry, address, float(self._season.timeout_s), self._allow)
+            self._asked = (address, agent)
         return await self._asked[1].decide(packet)
 
 
@@ -112,13 +112,10 @@ async def outside_agents(
 
     Raises :class:`UserError` for an entry without what it needs.
     """
-    watch = OfferWatch(doors)
+    watch, limit = OfferWatch(doors), float(season.timeout_s)
     async with AsyncExitStack() as stack:
         found: dict[str, OutsideAgent] = {}
-        for entry in season.entries:
-            if entry.architecture not in OUTSIDE:
-                continue
-            limit = float(season.timeout_s)
+        for entry in (one for one in season.entries if one.architecture in OUTSIDE):
             if entry.architecture == "python":
                 given = (objects or {}).get(entry.id)
                 agent = given if given is not None else load_agent(_param(entry, "class"))

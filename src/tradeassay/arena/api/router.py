@@ -127,10 +127,6 @@ _PROBLEM = {
     "properties": {"detail": {"type": "string"}, "hint": {"type": ["string", "null"]}},
     "required": ["detail"],
 }
-_SECONDS = {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0}
-_WAIT = {"name": "wait", "in": "query", "schema": _SECONDS}
-_KEY = {"type": "string", "minLength": 8}
-_IDEMPOTENCY = {"name": "Idempotency-Key", "in": "header", "required": True, "schema": _KEY}
 _WHY = {
     401: "The token is missing or unknown.",
     403: "The key is missing or wrong.",
@@ -226,16 +222,13 @@ async def read_json(request: Request, type_: type[T], most: int) -> T:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise TurnedAway(415, "send application/json")
 
-    async def read() -> bytes:
-        found = bytearray()
-        async for piece in request.stream():
-            found += piece
-            if len(found) > most:
-                raise TurnedAway(413, f"a body has at most {most} bytes")
-        return bytes(found)
-
+    body = bytearray()
     try:
-        body = await asyncio.wait_for(read(), BODY_S)
+        async with asyncio.timeout(BODY_S):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > most:
+                    raise TurnedAway(413, f"a body has at most {most} bytes")
     except (TimeoutError, ClientDisconnect) as error:
         raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
     try:
@@ -337,8 +330,10 @@ def router(
         return Rewards(items=await run_in_threadpool(doors.rewards, agent, after))
 
     waits = (Notification, "A decision waits for you.")
+    seconds = {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0}
+    asks = [{"name": "wait", "in": "query", "schema": seconds}]
 
-    @_route(made, "/me/packet", waits, 401, 422, 429, parameters=[_WAIT])
+    @_route(made, "/me/packet", waits, 401, 422, 429, parameters=asks)
     async def packet(request: Request) -> Notification | None:
         """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
         text = request.query_params.get("wait", "0")
@@ -351,8 +346,10 @@ def router(
         return await gate.desk.packet(await gate.agent(request), wait)
 
     refused = (401, 404, 409, 413, 415, 422, 429)
+    text = {"type": "string", "minLength": 8}
+    named = [{"name": "Idempotency-Key", "in": "header", "required": True, "schema": text}]
 
-    @_route(made, "/me/choice", (Accepted, "Taken."), *refused, takes=Offer, parameters=[_IDEMPOTENCY])
+    @_route(made, "/me/choice", (Accepted, "Taken."), *refused, takes=Offer, parameters=named)
     async def choice(request: Request) -> Accepted:
         """Decide. A request with a key that was seen before is refused."""
         agent = await gate.agent(request)
@@ -368,8 +365,8 @@ def router(
             """Ask for a seat. The token counts once the operator has approved; ``/me/status`` tells."""
             await gate.stranger(request)
             asked = await read_json(request, Application, gate.limits.body)
-            given, now = msgspec.structs.asdict(asked), iso(doors.clock.now())
-            token = await run_in_threadpool(lambda: doors.apply(**given, now=now))
+            given = {**msgspec.structs.asdict(asked), "now": iso(doors.clock.now())}
+            token = await run_in_threadpool(doors.apply, **given)
             return NewToken(season=asked.season, entry=asked.entry, token=token)
 
     if operator:
@@ -381,8 +378,8 @@ def router(
                 await gate.stranger(request)
                 raise TurnedAway(403, "only the operator registers")
             asked = await read_json(request, Registration, gate.limits.body)
-            given, now = msgspec.structs.asdict(asked), iso(doors.clock.now())
-            token = await run_in_threadpool(lambda: doors.register(**given, now=now))
+            given = {**msgspec.structs.asdict(asked), "now": iso(doors.clock.now())}
+            token = await run_in_threadpool(doors.register, **given)
             return NewToken(season=asked.season, entry=asked.entry, token=token)
 
     return made
@@ -403,13 +400,9 @@ def judging(doors: Doors) -> APIRouter:
         if expert is None:
             await gate.stranger(request)
             raise TurnedAway(403, "this key is not known here")
-
-        def write() -> ItemReview:
-            item_page(doors.store, season, item)
-            return confirm(doors.store, item, expert, sent.verdict, note=sent.note)
-
         try:
-            return await run_in_threadpool(write)
+            await run_in_threadpool(item_page, doors.store, season, item)  # raises where there is none
+            return await run_in_threadpool(confirm, doors.store, item, expert, sent.verdict, note=sent.note)
         except UserError as error:
             raise TurnedAway(404, error.message, hint=error.hint) from error
 

@@ -25,15 +25,6 @@ from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.measure import Measure, plain_sum
 from tradeassay.metrics.intervals import rate_measure
 
-GIST = 280
-"""How much of a reason a list shows."""
-
-SESSIONS = 120
-"""How many sessions of an asset its page draws; all others are linked."""
-
-ROUNDS, LATEST = 400, 40
-"""Of how many of the newest rounds the information is counted, and how many of its items are shown."""
-
 Shown = dict[str, Any]
 """What a page shows and its ``index.json`` says, by name."""
 
@@ -161,7 +152,7 @@ def _line(row: Any, sealed: bool) -> DecisionLine:
         **known,
         **{name: getattr(row, name) for name in names},
         sealed=False,
-        gist=gist if len(gist) <= GIST else gist[: GIST - 1] + "…",
+        gist=gist if len(gist) <= 280 else gist[:279] + "…",
         moved=None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0,
         tokens=None if row.input_tokens is None else row.input_tokens + (row.output_tokens or 0),
     )
@@ -189,13 +180,13 @@ def newest_prices(store: Store, season: Season) -> tuple[PriceNow, ...]:
     return tuple(prices)
 
 
-def who_decides(store: Store, season: str) -> dict[str, tuple[str, ...]]:
+def who_decides(store: Store, season: str) -> dict[str, list[str]]:
     """Return the entries whose answers open rounds wait for, by asset. Who decides is no secret."""
     open_ones = select(rounds.c.id).filter_by(season=season, phase="opened")
     waited = select(decisions.c.asset, decisions.c.entry).filter_by(status="open").order_by(decisions.c.id)
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, list[str]] = {}
     for symbol, entry in store.rows(waited.where(decisions.c.round.in_(open_ones))):
-        found[symbol] = (*found.get(symbol, ()), entry)
+        found.setdefault(symbol, []).append(entry)
     return found
 
 
@@ -209,7 +200,7 @@ def timeline(store: Store, season: Season, asset: str, *, sealed: bool) -> Shown
     newest = select(*rounds.c["id", "session", "price", "stage", "phase", "packet"]).filter_by(**mine)
     phases = ("settled",) if sealed else ("executed", "settled")
     every = select(rounds.c.session).filter_by(**mine).where(rounds.c.phase.in_(phases))
-    rows = store.rows(newest.order_by(rounds.c.session.desc()).limit(SESSIONS))
+    rows = store.rows(newest.order_by(rounds.c.session.desc()).limit(120))  # all others are linked
     days = [day for (day,) in store.rows(every.order_by(rounds.c.session))]
     acts: dict[int, dict[str, str]] = {}
     done = select(*decisions.c["round", "entry", "status", "action"])
@@ -226,10 +217,6 @@ def timeline(store: Store, season: Season, asset: str, *, sealed: bool) -> Shown
     return {"asset": asset, "points": points, "news": list(news.values()), "sessions": days}
 
 
-_SECRET = frozenset(("action", "changed", "slots"))
-"""What events say about decisions, one by one or counted."""
-
-
 class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
     """How often an entry was right where it stated a confidence from ``low`` to ``high``, and the mean of that."""
 
@@ -237,9 +224,6 @@ class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     stated: float
     right: Measure
-
-
-_STATED = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 
 
 def calibration(store: Store, season: str, entry: str) -> tuple[Calibrated, ...]:
@@ -251,7 +235,7 @@ def calibration(store: Store, season: str, entry: str) -> tuple[Calibrated, ...]
     rows = store.rows(query.where(*mine, *counts))
     told = [(row[0], (row[1] == "BUY") == (row[3] > row[2])) for row in rows if row[2] != row[3]]
     made = []
-    for low, high in pairwise(_STATED):
+    for low, high in pairwise((0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)):
         here = [(stated, right) for stated, right in told if low <= stated < high]
         if here:
             stated = plain_sum(one for one, _ in here) / len(here)
@@ -273,7 +257,8 @@ def newest_events(
 
 def public_event(event: SeasonEvent) -> SeasonEvent:
     """Return an event of a sealed season: of a decision only that it was made, not how it ended."""
-    kind, body = event.kind, {name: value for name, value in event.body.items() if name not in _SECRET}
+    secret = ("action", "changed", "slots")  # of decisions, one by one or counted
+    kind, body = event.kind, {name: value for name, value in event.body.items() if name not in secret}
     if kind == "failed":
         kind = "decided"
     elif kind == "missed" and "slots" in event.body:
@@ -306,7 +291,7 @@ def packet_summary(store: Store, season: Season) -> Shown:
     """Count what the packets of the newest rounds held. ``late`` are items published after the decision: always 0.
     ``empty`` is the share of packets without a single item.
     """
-    query = select(rounds.c.packet).filter_by(season=season.id).order_by(rounds.c.id.desc()).limit(ROUNDS)
+    query = select(rounds.c.packet).filter_by(season=season.id).order_by(rounds.c.id.desc()).limit(400)
     packets = [read_packet(text) for (text,) in store.rows(query)]
     items: dict[str, NewsShown] = {}
     for packet in packets:
@@ -320,7 +305,7 @@ def packet_summary(store: Store, season: Season) -> Shown:
         "empty": sum(not packet.news for packet in packets) / len(packets) if packets else None,
         "late": sum(item.published_at > packet.decided_at for packet in packets for item in packet.news),
         "sources": [{"source": name, "items": n} for name, n in sources.most_common()],
-        "latest": newest[:LATEST],
+        "latest": newest[:40],
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.season import BASELINE
-from tradeassay.arena.standings import EntrySeries, Standing
+from tradeassay.arena.standings import Standing
 from tradeassay.benchmarks.ama import published
 from tradeassay.benchmarks.exhibits import (
     Curves,
@@ -35,14 +35,9 @@ class _Played:
     def __init__(self, season: SeasonSnapshot, asset: str, standing: Standing) -> None:
         self.season, self.asset, self.standing = season, asset, standing
         self.architecture, self.model = standing.architecture, standing.model
-
-    @property
-    def name(self) -> str:
-        return f"{self.architecture}, {self.model}" if self.model else self.standing.label
-
-    @property
-    def value(self) -> float | None:
-        return self.standing.measures["CR"].value
+        self.name = f"{self.architecture}, {self.model}" if self.model else standing.label
+        self.value = standing.measures["CR"].value
+        self.line = season.lines[standing.entry, asset]
 
 
 def ama_page(seasons: Sequence[SeasonSnapshot]) -> PaperPage:
@@ -60,6 +55,11 @@ def ama_page(seasons: Sequence[SeasonSnapshot]) -> PaperPage:
         once.setdefault((one.standing.entry, one.asset, days), one)
     entries = list(once.values())
     asked = [one for one in entries if one.model]
+    models = {
+        f"{one.name}, {one.asset}": (one.model, [one.standing.measures[name] for name in _MEASURES])
+        for one in asked
+    }
+    columns = list(zip(_NAMES, _MEASURES.values(), strict=True))
     makers: dict[str, Callable[[], Filled]] = {
         "main": lambda: _matrix(seasons, entries),
         "pairing": lambda: _pairing(asked),
@@ -68,7 +68,7 @@ def ama_page(seasons: Sequence[SeasonSnapshot]) -> PaperPage:
         "timeline": lambda: _timeline(asked),
         "styles": lambda: _styles(seasons),
         "latency": lambda: Filled(missing="a season keeps no times of answers"),
-        "groups": lambda: _kinds(asked),
+        "groups": lambda: filled_groups(grouped("Groups of models", columns, models)),
     }
     paper = published()
     return fill_paper("ama", makers, source=paper.source, second_hand=paper.second_hand)
@@ -164,12 +164,12 @@ def _timeline(asked: Sequence[_Played]) -> Filled:
     """Return the best entries of two architectures on one asset, and buy and hold, with what they decided."""
     known = sorted((one for one in asked if one.value is not None), key=lambda one: -(one.value or 0.0))
     pairs = [(a, b) for a in known for b in known if a.asset == b.asset and a.architecture != b.architecture]
-    pairs = [(a, b) for a, b in pairs if _line(a).sessions == _line(b).sessions]
+    pairs = [(a, b) for a, b in pairs if a.line.sessions == b.line.sessions]
     if not pairs:
         return Filled(missing="needs two agents with a result on one asset")
     chosen = pairs[0]
     base = chosen[0].season.lines.get((BASELINE, chosen[0].asset))
-    lines = [(one.name, _line(one)) for one in chosen] + ([] if base is None else [("buy and hold (index)", base)])
+    lines = [(one.name, one.line) for one in chosen] + ([] if base is None else [("buy and hold (index)", base)])
     sessions = lines[0][1].sessions
     drawn = [(name, tuple((one.nav[1:] - 1.0).tolist())) for name, one in lines if one.sessions == sessions]
     curves = Curves(x=sessions, lines=tuple(drawn))
@@ -180,10 +180,6 @@ def _timeline(asked: Sequence[_Played]) -> Filled:
     columns = ("session", *(name for name, _ in lines))
     table = Table(title=f"Decisions on {chosen[0].asset}", columns=columns, rows=tuple(rows), folded=True)
     return Filled(tables=(table,), curves=(curves,))
-
-
-def _line(one: _Played) -> EntrySeries:
-    return one.season.lines[one.standing.entry, one.asset]
 
 
 def _styles(seasons: Sequence[SeasonSnapshot]) -> Filled:
@@ -205,12 +201,3 @@ def _styles(seasons: Sequence[SeasonSnapshot]) -> Filled:
     columns = ("agent, model", "first day", "long", "short", "flat", "with the trend", "right", "changes")
     table = Table(title="Trading styles", columns=(*columns, "sessions held", "style"), rows=tuple(rows))
     return Filled(tables=(table,)) if rows else Filled(missing="no model played")
-
-
-def _kinds(asked: Sequence[_Played]) -> Filled:
-    models = {
-        f"{one.name}, {one.asset}": (one.model, [one.standing.measures[name] for name in _MEASURES])
-        for one in asked
-    }
-    columns = list(zip(_NAMES, _MEASURES.values(), strict=True))
-    return filled_groups(grouped("Groups of models", columns, models))

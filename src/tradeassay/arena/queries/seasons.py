@@ -146,14 +146,13 @@ def progress_of(store: Store, season: Season) -> Progress:
     for asset, phase, _, session in rows:
         if phase != "opened":
             closed[asset] = max(closed.get(asset, ""), session)
-    counts = {name: sum(row[2] for row in rows if row.phase == name) for name in ("opened", "settled")}
-    waiting = counts["opened"]
+    waiting, settled = (sum(row[2] for row in rows if row.phase == name) for name in ("opened", "settled"))
     ends = [(closed.get(asset.symbol, ""), season.days(asset)[1]) for asset in season.assets]
     return Progress(
         session=max((row[3] for row in rows), default=None),
         rounds=sum(row[2] for row in rows),
         open=waiting,
-        settled=counts["settled"],
+        settled=settled,
         decided=not waiting and all(last is not None and there >= last for there, last in ends),
         skipped=len(store.skipped(season.id)),
         corrected=store.scalar(select(func.count(corrections.c.id)).filter_by(season=season.id)),
@@ -171,7 +170,9 @@ def state_of(store: Store, season: Season) -> SeasonState:
     idle, left = not working and not stalled, progress.rounds - progress.settled
     if (progress.decided and (ended or (idle and not left))) or (ended and idle and not progress.open):
         return SeasonState(status="finished", unsettled=left)
-    beat = iso(int(now - min(one.silent_s for one in heard)) * SECOND) if heard else None
+    if not heard:
+        return SeasonState()
+    beat = iso(int(now - min(one.silent_s for one in heard)) * SECOND)
     if working:
         doing: Status = "live" if working[0].state == "live" else "replay"
         past = doing == "live" and (working[0].next_at or "") < iso(int(now) * SECOND)  # it is being decided
@@ -183,10 +184,10 @@ def state_of(store: Store, season: Season) -> SeasonState:
         )
     if stalled:
         return SeasonState(status="stalled", since=min(one.since for one in stalled), beat=beat)
-    return SeasonState(status="stopped", since=max(one.since for one in heard)) if heard else SeasonState()
+    return SeasonState(status="stopped", since=max(one.since for one in heard))
 
 
-def facts_of(season: Season, badges: SeasonBadges, progress: Progress) -> SeasonFacts:
+def facts_of(store: Store, season: Season) -> SeasonFacts:
     return SeasonFacts(
         id=season.id,
         title=season.title or season.id,
@@ -195,14 +196,16 @@ def facts_of(season: Season, badges: SeasonBadges, progress: Progress) -> Season
         last=season.last,
         assets=tuple(asset.symbol for asset in season.assets),
         entries=sum(entry.id != BASELINE for entry in season.everyone),
-        badges=badges,
-        progress=progress,
+        badges=badges_of(season),
+        progress=progress_of(store, season),
     )
 
 
 def _kind(dataset: str) -> str:
-    if dataset.startswith(("synthetic/", PREFIX)):
-        return "real" if dataset.startswith(PREFIX) else "synthetic"
+    if dataset.startswith(PREFIX):
+        return "real"
+    if dataset.startswith("synthetic/"):
+        return "synthetic"
     from tradeassay.data import load_dataset
 
     try:
@@ -211,20 +214,18 @@ def _kind(dataset: str) -> str:
         return "unknown"  # a database may be read on a machine that does not have the data
 
 
-_OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
-"""Settings that are shown. An outside agent's may hold addresses or commands, which are nobody's business."""
-
-
 def season_rules(season: Season) -> dict[str, Any]:
     """Return everything that decides the standings, and the hash it is frozen under."""
     names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
     season = msgspec.structs.replace(season.on("9"), entries=season.entries, assets=season.assets)
+    # Not all settings: an outside agent's may hold addresses or commands, which are nobody's business.
+    open_ones = ("rule", "remembered", "rounds", "recall", "personas")
     assets, entries = [], []
     for asset in season.assets:
         about = {name: getattr(asset, name) for name in ("symbol", "kind", "dataset")}
         assets.append({**about, "year": season.money.periods_per_year(asset.kind)})
     for entry in season.everyone:
-        shown = {name: value for name, value in entry.params.items() if name in _OPEN}
+        shown = {name: value for name, value in entry.params.items() if name in open_ones}
         entries.append(msgspec.structs.replace(entry, params=shown))
     return {
         "season": season.id,

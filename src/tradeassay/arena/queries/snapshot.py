@@ -10,15 +10,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.arena.queries.decisions import DecisionLine, PriceNow, Shown, holdings, newest_prices
-from tradeassay.arena.queries.seasons import (
-    Progress,
-    SeasonBadges,
-    SeasonFacts,
-    badges_of,
-    facts_of,
-    opened_season,
-    progress_of,
-)
+from tradeassay.arena.queries.seasons import SeasonBadges, SeasonFacts, badges_of, facts_of, opened_season
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import (
     Behaviour,
@@ -47,14 +39,8 @@ from tradeassay.metrics.intervals import rate_measure
 from tradeassay.report.charts import Band, Equity, curve_chart, kept, picked
 
 Value = TypeVar("Value")
-POINTS = 500
-"""More points per line than this are thinned out; highs, lows and deepest falls stay."""
-
 _SETTLED = ("_boards", "_charts", "behaviours", "split", "luck", "first_day")
 """What a snapshot computes from settled decisions alone, and computes once."""
-
-TRADES = 60
-"""How many trades are listed; the figures count all of them."""
 
 
 class EntryTrade(msgspec.Struct, kw_only=True):
@@ -119,12 +105,8 @@ class SeasonSnapshot:
         return self.badges.sealed
 
     @cached_property
-    def progress(self) -> Progress:
-        return progress_of(self.store, self.season)
-
-    @property
     def facts(self) -> SeasonFacts:
-        return facts_of(self.season, self.badges, self.progress)
+        return facts_of(self.store, self.season)
 
     @cached_property
     def prices(self) -> tuple[PriceNow, ...]:
@@ -152,7 +134,7 @@ class SeasonSnapshot:
     def equity(self, asset: str | None = None) -> Equity:
         """Return the accounts over time, the best at the end first, with the luck band behind them."""
         if asset not in self._charts:
-            self._charts[asset] = equity_chart(self.season, self._of(asset))
+            self._charts[asset] = _equity_chart(self.season, self._of(asset))
         return self._charts[asset]
 
     @cached_property
@@ -181,7 +163,7 @@ class SeasonSnapshot:
         closed = [one for one in found if one.closed is not None]
         start = cash * (1 if self.season.rules.cross_asset else len(mine) or len(self.season.assets))
         return EntryTrades(
-            newest=tuple(found[:TRADES]),
+            newest=tuple(found[:60]),  # the figures count all of them
             count=len(found),
             fees=plain_sum(float(line.fees.sum()) for line in mine) * cash,
             won=rate_measure(sum(one.result > 0 for one in closed), len(closed), nothing="no trade is closed yet"),
@@ -219,7 +201,7 @@ class SeasonSnapshot:
         return {**of, "figures": figures}
 
 
-def equity_chart(season: Season, lines: Lines) -> Equity:
+def _equity_chart(season: Season, lines: Lines) -> Equity:
     by_entry: dict[str, list[EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
@@ -229,7 +211,8 @@ def equity_chart(season: Season, lines: Lines) -> Equity:
         own = [day for day in days if day >= season.joined.get(entry, "")]
         path = np.concatenate(([1.0], np.cumprod(1.0 + account(found, own))))
         paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
-    places = kept(len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], POINTS)
+    # Of more than 500 points highs, lows and deepest falls stay.
+    places = kept(len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], 500)
     drawn = [
         (entry, season.entry(entry).shown, entry == BASELINE, (path - 1.0).tolist())
         for entry, path in sorted(paths.items(), key=lambda pair: -float(pair[1][-1]))

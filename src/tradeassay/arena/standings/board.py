@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.arena.season import BASELINE, Season
-from tradeassay.arena.standings.series import UNASKED, EntrySeries
+from tradeassay.arena.standings.series import UNASKED, EntrySeries, Lines
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
@@ -93,9 +93,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     unasked: int = 0
 
 
-def standings(
-    season: Season, lines: Mapping[tuple[str, str], EntrySeries], config: BoardConfig | None = None
-) -> Standings:
+def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -> Standings:
     """Return the standings over the given lines, best cumulative return first."""
     config = config or BoardConfig()
     by_entry: dict[str, list[EntrySeries]] = {}
@@ -295,9 +293,9 @@ def _gap(path: Floats, other: Floats | None) -> Floats | None:
     return np.asarray(np.log1p(path) - np.log1p(other))
 
 
-def _level(entries: int, config: BoardConfig) -> float:
+def _level(bands: int, config: BoardConfig) -> float:
     """Return the level of one of so many bands: all of them together have the error of one."""
-    return 1.0 - (1.0 - config.bootstrap.level) / max(1, entries)
+    return 1.0 - (1.0 - config.bootstrap.level) / max(1, bands)
 
 
 def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
@@ -314,7 +312,7 @@ def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
     return Measure(value=value, low=low, high=high, level=level, n=path.size, note=band.note)
 
 
-def pace(season: Season, lines: Mapping[tuple[str, str], EntrySeries], entry: str) -> Pace | None:
+def pace(season: Season, lines: Lines, entry: str) -> Pace | None:
     """Return an entry's yearly log growth less that of buy and hold at every look; None before the first.
 
     The band is the one behind its excess in the standings of the same lines.
@@ -346,7 +344,7 @@ def _ahead(paths: Mapping[str, Floats], config: BoardConfig) -> dict[str, tuple[
     if pairs:
         logs = np.log1p(np.stack([paths[entry] for entry in sound]))
         one, other = np.array(pairs).T
-        signs = watched_sign(logs[one] - logs[other], level=1.0 - (1.0 - config.bootstrap.level) / len(pairs))
+        signs = watched_sign(logs[one] - logs[other], level=_level(len(pairs), config))
         for (a, b), sign in zip(pairs, signs.tolist(), strict=True):
             if sign:
                 ahead, behind = (a, b) if sign > 0 else (b, a)

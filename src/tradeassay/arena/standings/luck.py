@@ -7,13 +7,13 @@ among them says how easily luck does as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.season import BASELINE
-from tradeassay.arena.standings.series import EntrySeries
+from tradeassay.arena.standings.series import EntrySeries, Lines
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import rate_measure
@@ -24,7 +24,7 @@ DRAWS = 1000
 """Random accounts on an asset."""
 
 
-def luck_percentiles(lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: Fee) -> dict[str, Measure]:
+def luck_percentiles(lines: Lines, asset: str, fee_bp: Fee) -> dict[str, Measure]:
     found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
     if not found:
         return {}
@@ -33,18 +33,13 @@ def luck_percentiles(lines: Mapping[tuple[str, str], EntrySeries], asset: str, f
     for line in found:
         last = line.nav[-1]
         below = int((ends < last).sum()) + int((ends == last).sum()) // 2
-        whole = len(line.sessions) == len(sessions)
-        percentiles[line.entry] = (
-            rate_measure(below, ends.size, nothing="no random account")
-            if whole
-            else not_scored("did not play all sessions of this asset")
-        )
+        percentiles[line.entry] = rate_measure(below, ends.size, nothing="no random account")
+        if len(line.sessions) != len(sessions):
+            percentiles[line.entry] = not_scored("did not play all sessions of this asset")
     return percentiles
 
 
-def account_band(
-    lines: Mapping[tuple[str, str], EntrySeries], fee_bp: Fee
-) -> tuple[tuple[str, ...], Floats] | None:
+def account_band(lines: Lines, fee_bp: Fee) -> tuple[tuple[str, ...], Floats] | None:
     """Return all days and the 5, 50 and 95 % quantiles of random accounts over them, shape (3, n + 1).
 
     A random account puts the same money into every asset, as an entry's account does; on one asset it is that

@@ -111,9 +111,6 @@ class LineBook:
     A correction, or a round that was settled after a later one, lets everything be read again.
     """
 
-    FEW = 400
-    """As many new rounds are read by their ids; where there are more, everything is."""
-
     def __init__(self, store: Store, season: Season) -> None:
         self._store, self._season = store, season
         self._lock = Lock()
@@ -129,7 +126,8 @@ class LineBook:
             known = set(db.execute(select(rounds.c.id).filter_by(**mine, phase="settled")).scalars())
             new = known - self._rounds
             if new or corrected != self._corrected:
-                few = self._rounds and corrected == self._corrected and len(new) <= self.FEW
+                # A few rounds are read by their ids; where there are more, everything is.
+                few = self._rounds and corrected == self._corrected and len(new) <= 400
                 longer = self._longer(_read(db, self._season, decisions.c.round.in_(new))) if few else None
                 self._lines = longer or dict(_read(db, self._season))
             self._rounds, self._corrected = known, corrected
@@ -148,19 +146,12 @@ class LineBook:
 
 def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
     arrays: dict[str, Any] = {name: np.concatenate((getattr(line, name), getattr(part, name))) for name in _ARRAYS}
-    shared = None
+    added = ("sessions", "actions", "statuses", "tokens")
+    arrays |= {name: getattr(line, name) + getattr(part, name) for name in added}
     if line.account is not None and part.account is not None:
-        shared = np.concatenate((line.account, part.account))
-    return replace(
-        line,
-        sessions=line.sessions + part.sessions,
-        actions=line.actions + part.actions,
-        statuses=line.statuses + part.statuses,
-        tokens=line.tokens + part.tokens,
-        usd=None if line.usd is None or part.usd is None else line.usd + part.usd,
-        account=shared,
-        **arrays,
-    )
+        arrays["account"] = np.concatenate((line.account, part.account))
+    usd = None if line.usd is None or part.usd is None else line.usd + part.usd
+    return replace(line, usd=usd, **arrays)
 
 
 _SETTLED = (

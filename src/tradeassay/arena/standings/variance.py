@@ -14,14 +14,13 @@ the architecture is exchanged, and when only the model is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 
 import msgspec
 import numpy as np
 
 from tradeassay.arena.season import Season
-from tradeassay.arena.standings.series import EntrySeries
+from tradeassay.arena.standings.series import EntrySeries, Lines
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
@@ -50,9 +49,7 @@ class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
     ranges: dict[str, Measure] = {}
 
 
-def split_variance(
-    season: Season, lines: Mapping[tuple[str, str], EntrySeries], bootstrap: BootstrapConfig | None = None
-) -> VarianceSplit:
+def split_variance(season: Season, lines: Lines, bootstrap: BootstrapConfig | None = None) -> VarianceSplit:
     """Return the split; not scored with fewer than two architectures or models that met on the same assets."""
     bootstrap = bootstrap or BootstrapConfig(draws=500)
     cells: Cells = {}
@@ -61,18 +58,18 @@ def split_variance(
         if entry.model:
             cells[(entry.architecture, entry.model, asset), id] = line
     architectures, models, assets = _block(cells)
-    used = {id for (a, m, s), id in cells if a in architectures and m in models and s in assets}
-    left = tuple(sorted({id for _, id in cells} - used))
+    used = {id for (a, m, _), id in cells if a in architectures and m in models}
+    none = not_scored("needs two architectures that were each played with the same two models")
+    found = VarianceSplit(
+        shares=dict.fromkeys(PARTS, none),
+        architectures=architectures,
+        models=models,
+        assets=assets,
+        nested=dict.fromkeys(NESTED, none),
+        ranges=dict.fromkeys(RANGES, none),
+    )
     if len(architectures) < 2 or len(models) < 2:
-        none = not_scored("needs two architectures that were each played with the same two models")
-        return VarianceSplit(
-            shares=dict.fromkeys(PARTS, none),
-            architectures=architectures,
-            models=models,
-            assets=assets,
-            nested=dict.fromkeys(NESTED, none),
-            ranges=dict.fromkeys(RANGES, none),
-        )
+        return found
     cube, sessions = _cube(cells, architectures, models, assets)
     n = cube.shape[-1]
     value = axis_shares(cube.mean(axis=-1)[None])[0]
@@ -84,20 +81,18 @@ def split_variance(
     drawn = [cube[..., row] for row in rows]
     few = drawn[:300]  # the nested model takes longer
     parts = list(axis_shares(np.stack([one.mean(axis=-1) for one in drawn]))) if drawn else []
-    return VarianceSplit(
+    return msgspec.structs.replace(
+        found,
         shares=_measured(PARTS, value, parts, bootstrap, n),
-        architectures=architectures,
-        models=models,
-        assets=assets,
         sessions=sessions,
-        left_out=left,
+        left_out=tuple(sorted({id for _, id in cells} - used)),
         nested=_measured(NESTED, _nested(cube), [_nested(one) for one in few], bootstrap, n),
         ranges=_measured(RANGES, _ranges(cube), [_ranges(one) for one in few], bootstrap, n),
     )
 
 
-Key = tuple[str, str, str]
-Cells = dict[tuple[Key, str], EntrySeries]
+Cells = dict[tuple[tuple[str, str, str], str], EntrySeries]
+"""Lines by (architecture, model, asset) and entry."""
 
 
 def _block(cells: Cells) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -128,7 +123,7 @@ def _cube(
 
     Days are those on which all cells of some asset were played; an asset that was closed then earned nothing.
     """
-    grouped: dict[Key, list[EntrySeries]] = {}
+    grouped: dict[tuple[str, str, str], list[EntrySeries]] = {}
     for (key, _), line in cells.items():
         grouped.setdefault(key, []).append(line)
     common: dict[str, set[str]] = {}

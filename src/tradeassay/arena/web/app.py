@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
@@ -39,22 +38,6 @@ ABOUT = (
     "files beside them. Times are ISO 8601 in UTC, returns are fractions, and a number that could not be had is "
     "null with a reason."
 )
-_NOBODY = "'none'"
-
-
-def _headers(embed: str) -> list[tuple[bytes, bytes]]:
-    """Return what every answer says; pages in ``embed`` (an origin, or *) may frame ours and read our files."""
-    said = {
-        "content-security-policy": f"{POLICY}; frame-ancestors {embed or _NOBODY}",
-        "x-content-type-options": "nosniff",
-        "referrer-policy": "same-origin",
-        "permissions-policy": "camera=(), microphone=(), geolocation=()",
-        "cross-origin-opener-policy": "same-origin",
-        **({"access-control-allow-origin": embed} if embed else {"x-frame-options": "DENY"}),
-    }
-    return [(name.encode(), value.encode()) for name, value in said.items()]
-
-
 _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".json": "application/json",
@@ -66,8 +49,6 @@ _KINDS = {
 }
 _PATH = re.compile(r"/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9._-]*)?")
 """Addresses that a file of the site can have: no part begins with a dot."""
-
-_WORTH_PACKING = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +74,21 @@ def create_app(arena: Arena) -> FastAPI:
     app = FastAPI(
         title="tradeassay arena",
         version=__version__,
+        description=ABOUT,
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
-    app.add_middleware(_Guarded, headers=_headers(arena.embed))
+    nobody = "'none'"
+    headers = {
+        "content-security-policy": f"{POLICY}; frame-ancestors {arena.embed or nobody}",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+        "permissions-policy": "camera=(), microphone=(), geolocation=()",
+        "cross-origin-opener-policy": "same-origin",
+        **({"access-control-allow-origin": arena.embed} if arena.embed else {"x-frame-options": "DENY"}),
+    }
+    app.add_middleware(_Guarded, headers=[(name.encode(), value.encode()) for name, value in headers.items()])
     doors = door.router(arena.doors, operator=arena.register, apply=arena.apply, limits=arena.limits)
     for router in (doors, door.judging(arena.doors), health_routes(arena.doors.store, arena.own)):
         app.include_router(router)
@@ -108,9 +99,50 @@ def create_app(arena: Arena) -> FastAPI:
         for route in doors.routes
         if isinstance(route, APIRoute) and list(signature(route.endpoint).parameters) == ["request"]
     ]
-    app.include_router(_pages(arena))
-    _failures(app, arena.folder)
-    _describe(app, door.TYPES)
+
+    @app.get("/health", include_in_schema=False)
+    async def health(request: Request) -> Response:
+        """Say how the arena is, for people; ``/healthz`` says it to programs."""
+        store = arena.doors.store
+        found = await run_in_threadpool(arena_health, store, arena.own())
+        books = await run_in_threadpool(season_books, store) if found.database == "ok" else ()
+        language, other = LANGUAGES if request.query_params.get("lang") != "zh" else LANGUAGES[::-1]
+        context = {"health": found, "books": books, "languages": [(other, NAMES[other], f"/health?lang={other}")]}
+        return HTMLResponse(render_page(language, "health", context))
+
+    @app.get("/{path:path}", include_in_schema=False)
+    async def file(request: Request) -> Response:
+        return _file(arena.folder, request)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        if isinstance(error, UserError):
+            return door.refusal(422, error.message, error.hint)
+        if isinstance(error, RequestValidationError):
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"][1:])
+            return door.refusal(422, f"{where}: {first['msg']}"[:300], "see /api/openapi.json")
+        if isinstance(error, DataError):
+            hint = "leave out control characters"
+            return door.refusal(422, "a text holds a character that cannot be kept", hint)
+        if isinstance(error, HTTPException):
+            if error.status_code == 404:
+                return _missing(arena.folder, request.url.path)
+            return door.refusal(error.status_code, str(error.detail), None, dict(error.headers or {}))
+        hint = "the arena goes on by itself when it is back; /healthz says how it is"
+        return door.refusal(503, "the database does not answer at the moment", hint, {"retry-after": "5"})
+
+    for kind in (UserError, RequestValidationError, SQLAlchemyError, HTTPException):
+        app.add_exception_handler(kind, failed)
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            # The doors' structs are msgspec's, which FastAPI cannot describe.
+            _, components = msgspec.json.schema_components(door.TYPES, ref_template="#/components/schemas/{name}")
+            made = FastAPI.openapi(app)
+            made.setdefault("components", {}).setdefault("schemas", {}).update(components)
+        return app.openapi_schema or {}
+
+    app.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend it
     return app
 
 
@@ -139,40 +171,17 @@ class _Guarded:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent = list(message.get("headers", ()))
-                if 300 <= message["status"] < 400:
-                    sent = [(name, _here(value) if name == b"location" else value) for name, value in sent]
+                for place, (name, value) in enumerate(sent):
+                    if name == b"location":  # of this server: a request's host is whatever its sender called it
+                        to = urlsplit(value)
+                        here = urlunsplit((b"", b"", b"/" + to.path.lstrip(b"/"), to.query, b""))
+                        sent[place] = (name, here)
                 message = {**message, "headers": [*sent, *self._headers]}
             elif head:
                 message = {**message, "body": b""}
             await send(message)
 
         await self._app({**scope, "method": "GET"} if head else scope, receive, sending)
-
-
-def _here(address: bytes) -> bytes:
-    """Return an address as one of this server: the host of a request is whatever its sender called it."""
-    parts = urlsplit(address)
-    return urlunsplit((b"", b"", b"/" + parts.path.lstrip(b"/"), parts.query, b""))
-
-
-def _pages(arena: Arena) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
-
-    @router.get("/health")
-    async def health(request: Request) -> Response:
-        """Say how the arena is, for people; ``/healthz`` says it to programs."""
-        store = arena.doors.store
-        found = await run_in_threadpool(arena_health, store, arena.own())
-        books = await run_in_threadpool(season_books, store) if found.database == "ok" else ()
-        language, other = LANGUAGES if request.query_params.get("lang") != "zh" else LANGUAGES[::-1]
-        context = {"health": found, "books": books, "languages": [(other, NAMES[other], f"/health?lang={other}")]}
-        return HTMLResponse(render_page(language, "health", context))
-
-    @router.get("/{path:path}")
-    async def file(request: Request) -> Response:
-        return _file(arena.folder, request)
-
-    return router
 
 
 def _file(folder: Path, request: Request) -> Response:
@@ -190,7 +199,7 @@ def _file(folder: Path, request: Request) -> Response:
         headers = {"etag": etag, "cache-control": keep, "vary": "accept-encoding"}
         if etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        if facts.st_size > _WORTH_PACKING and "gzip" in request.headers.get("accept-encoding", ""):
+        if facts.st_size > 1024 and "gzip" in request.headers.get("accept-encoding", ""):
             headers["content-encoding"] = "gzip"
             return Response(_packed(str(file), facts.st_mtime_ns), 200, headers, _KINDS[file.suffix])
         return Response(file.read_bytes(), 200, headers, _KINDS[file.suffix])
@@ -208,44 +217,3 @@ def _missing(folder: Path, path: str) -> Response:
         return door.refusal(404, f"there is nothing at '{path[:80]}'")
     page = folder / ("zh/404.html" if path.startswith("/zh/") else "404.html")
     return HTMLResponse(page.read_bytes() if page.exists() else "<main>404</main>", 404)
-
-
-def _failures(app: FastAPI, folder: Path) -> None:
-    @app.exception_handler(UserError)
-    async def refused(request: Request, error: UserError) -> Response:
-        return door.refusal(422, error.message, error.hint)
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][1:])
-        return door.refusal(422, f"{where}: {first['msg']}"[:300], "see /api/openapi.json")
-
-    @app.exception_handler(DataError)
-    async def unstorable(request: Request, error: DataError) -> Response:
-        return door.refusal(422, "a text holds a character that cannot be kept", "leave out control characters")
-
-    @app.exception_handler(SQLAlchemyError)
-    async def away(request: Request, error: SQLAlchemyError) -> Response:
-        hint = "the arena goes on by itself when it is back; /healthz says how it is"
-        return door.refusal(503, "the database does not answer at the moment", hint, {"retry-after": "5"})
-
-    @app.exception_handler(HTTPException)
-    async def plain(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 404:
-            return _missing(folder, request.url.path)
-        return door.refusal(error.status_code, str(error.detail), None, dict(error.headers or {}))
-
-
-def _describe(app: FastAPI, types: Iterable[Any]) -> None:
-    """Let the application describe itself, with the given structs among the components."""
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            made = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
-            _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-            made.setdefault("components", {}).setdefault("schemas", {}).update(components)
-            app.openapi_schema = made
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -155,7 +155,8 @@ def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) ->
 
 def _entry_index(state: SeasonSnapshot, id: str) -> Shown:
     """Return an entry's place, how it trades, what it holds, how lucky it may have been."""
-    over = state.progress.decided and state.progress.settled == state.progress.rounds
+    progress = state.facts.progress
+    over = progress.decided and progress.settled == progress.rounds
     return {
         "entry": next(one for one in season_rules(state.season)["entries"] if one.id == id),
         "standing": next((row for row in state.board().rows if row.entry == id), None),
@@ -200,10 +201,9 @@ def _entry(
 def _split(state: SeasonSnapshot, words: PageWords) -> Page:
     found = state.split
     one, other = found.shares["architecture"], found.shares["model"]
-    if one.value is None or other.value is None:
-        verdict = "early" if (one.reason or "").startswith("fewer") else "unknown"
-    elif one.low is None or one.high is None or other.low is None or other.high is None:
-        verdict = "early"
+    if one.high is None or other.high is None:
+        scored = one.value is not None and other.value is not None
+        verdict = "early" if scored or (one.reason or "").startswith("fewer") else "unknown"
     elif above(one, other.high):  # only intervals that do not overlap tell one from the other
         verdict = "architecture"
     else:
@@ -257,14 +257,11 @@ def _named(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity
     return msgspec.structs.replace(found, curves=lines, band=band)
 
 
-_WIDE = 6.0
-"""Looks at which the band was more than so many times as wide as the last are left out of its picture."""
-
-
 def _pace_chart(found: Pace, words: PageWords) -> Markup:
     """Return how fast an entry gains on buy and hold, with the band that only narrows."""
     width = [high - low for low, high in zip(found.low, found.high, strict=True)]
-    first = next(place for place, wide in enumerate(width) if wide <= _WIDE * width[-1])
+    # The first looks, whose band is more than six times as wide as the last, would flatten the picture.
+    first = next(place for place, wide in enumerate(width) if wide <= 6.0 * width[-1])
     low, mean, high = (
         tuple(round(value, 5) for value in row[first:]) for row in (found.low, found.mean, found.high)
     )
@@ -276,9 +273,9 @@ def _pace_chart(found: Pace, words: PageWords) -> Markup:
 
 def _price_chart(found: Shown, words: PageWords) -> Markup:
     """Return an asset's price with the news at its foot; the glyphs of actions are explained below it."""
-    days, prices = ([one[name] for one in found["points"]] for name in ("session", "price"))
-    curve = Curve(entry="", label=words("word.price"), returns=tuple(prices))
-    chart = Equity(days=tuple(days), curves=(curve,), sessions=len(days))
+    days, prices = (tuple(one[name] for one in found["points"]) for name in ("session", "price"))
+    curve = Curve(entry="", label=words("word.price"), returns=prices)
+    chart = Equity(days=days, curves=(curve,), sessions=len(days))
     marks = [
         Marks(label=words(f"timeline.{name}"), glyph=glyph, tone=tone, points=()) for _, name, glyph, tone in ACTS
     ]
@@ -384,19 +381,14 @@ def looks(season: Season) -> dict[str, LineStyle]:
 def shares(words: PageWords, found: Behaviour) -> dict[str, MeasureShown]:
     names = ("long", "short", "flat", "with_trend", "right", "changes")
     made = {name: cell(words, "share", getattr(found, name)) for name in names}
-    made["holding"] = cell(words, "holding", found.holding)
-    return made
+    return {**made, "holding": cell(words, "holding", found.holding)}
 
 
-def divergence(actions: dict[str, dict[str, str]], entries: Iterable[str]) -> dict[str, dict[str, int]]:
-    wanted = set(entries)
-    found: dict[str, dict[str, int]] = {}
-    for asset, by_entry in sorted(actions.items()):
-        counts = dict.fromkeys(("BUY", "SELL", "HOLD"), 0)
-        for entry, action in by_entry.items():
-            if entry in wanted:
-                counts[action] = counts.get(action, 0) + 1
-        found[asset] = counts
+def divergence(actions: dict[str, dict[str, str]], entries: Sequence[str]) -> dict[str, dict[str, int]]:
+    found = {}
+    for asset, did in sorted(actions.items()):
+        counts = Counter(did[entry] for entry in entries if entry in did)
+        found[asset] = {action: counts[action] for action in ("BUY", "SELL", "HOLD")}
     return found
 
 

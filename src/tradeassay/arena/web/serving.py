@@ -186,7 +186,7 @@ class Player:
         speed, allow = parse_speed(how.speed), parse_networks(how.allow)
         options = PlayOptions(allow=allow, renamed=how.renamed, on_health=self._hear, clock=clock)
         self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(season, store, speed, how=options)
-        self._webhook, self._season, self._say, self._ended = how.webhook, season.id, say, ended
+        self._webhook, self._say, self._ended = how.webhook, say, ended
         self.health: Health | None = None
         self.error: Exception | None = None
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[int] | None] | None = None
@@ -242,15 +242,14 @@ class Player:
         return 0 if self._stopping.is_set() else await self._play()
 
     def _hear(self, health: Health) -> None:
-        self.health = health
-        health.say = self._alert
+        def alert(text: str) -> None:
+            """Say what begins to fail, or that all is well again, here and at the operator's address."""
+            self._say(text)
+            if self._webhook:
+                body = msgspec.json.encode({"season": health.season, "text": f"arena '{health.season}': {text}"})
+                threading.Thread(target=_post, args=(self._webhook, body), name="webhook", daemon=True).start()
 
-    def _alert(self, text: str) -> None:
-        """Say what begins to fail, or that all is well again, here and at the operator's address."""
-        self._say(text)
-        if self._webhook:
-            body = msgspec.json.encode({"season": self._season, "text": f"arena '{self._season}': {text}"})
-            threading.Thread(target=_post, args=(self._webhook, body), name="webhook", daemon=True).start()
+        self.health, health.say = health, alert
 
 
 def _post(address: str, body: bytes) -> None:
@@ -294,13 +293,6 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
         if self.pages:
             return Path(self.pages)
         return Path("arena-pages") if "://" in self.db else Path(self.db).with_suffix(".pages")
-
-
-SWITCH_S = 0.001
-"""How long a page that is being made may keep an agent waiting for the interpreter (Python's own: 5 ms)."""
-
-MOST_CONNECTIONS = 1200
-"""How many are served at a time; the proxy says how many of them one address may have."""
 
 
 class ArenaServer(uvicorn.Server):
@@ -362,7 +354,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         timeout_graceful_shutdown=3,
         server_header=False,
         http="h11",
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=1200,  # the proxy says how many of them one address may have
         proxy_headers=bool(how.proxies),
         forwarded_allow_ips=list(how.proxies),
     )
@@ -370,7 +362,8 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     done = threading.Event()
     pages = PageWriter(store, how.folder, own=own, doors=doors)
     writing = threading.Thread(target=pages.follow, args=(done,), name="pages", daemon=True)
-    sys.setswitchinterval(SWITCH_S)
+    # So long a page that is being made may keep an agent waiting for the interpreter (Python's own: 5 ms).
+    sys.setswitchinterval(0.001)
     writing.start()
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
     if player is not None and season is not None:

@@ -34,7 +34,6 @@ from tradeassay.arena.queries.seasons import (
     SeasonState,
     badges_of,
     facts_of,
-    progress_of,
     read_season,
     season_ids,
     state_of,
@@ -63,9 +62,6 @@ _MARK = "version-of-this-page"
 _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$")
 """Pages that are written once, as a rule, and that nobody polls."""
 
-_ANSWERS = ("decided", "failed")
-"""Events that change nothing public by themselves: decisions appear with their round."""
-
 COMING_S, GIVE_WAY_S = 1.0, 4.0
 """So long pages wait for agents who come when a round opens, and for agents in all, before they are made."""
 
@@ -83,7 +79,7 @@ class Now(msgspec.Struct, frozen=True, kw_only=True):
 
     states: dict[str, SeasonState]
     pages: dict[str, str]
-    deciding: dict[str, tuple[str, ...]] = {}
+    deciding: dict[str, list[str]] = {}
     judged: bool = False
     provisional: dict[str, float] = {}
     priced_at: str | None = None
@@ -117,8 +113,9 @@ def render(
     yield f"{home}equity.json", msgspec.json.encode(state.equity())
     mine = select(rounds.c.asset, rounds.c.session).filter_by(season=season.id).order_by(rounds.c.session)
     if items is None:
-        known = select(stream_items.c.id).filter_by(season=season.id, kind="news")
-        items = {id for (id,) in state.store.rows(known)}
+        items = [
+            id for (id,) in state.store.rows(select(stream_items.c.id).filter_by(season=season.id, kind="news"))
+        ]
     before: dict[str, str] = {}
     for asset, day in state.store.rows(mine):
         if shown is None or (asset, day) in shown:
@@ -139,7 +136,7 @@ def render(
 def render_front(store: Store) -> Files:
     """Return the files outside all seasons: the list of them, the way in, the page for a wrong address, ours."""
     found = [season for id in season_ids(store) if (season := read_season(store, id)) is not None]
-    facts = tuple(facts_of(season, badges_of(season), progress_of(store, season)) for season in found)
+    facts = tuple(facts_of(store, season) for season in found)
     for language in LANGUAGES:
         leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
         for page in (
@@ -235,16 +232,8 @@ def render_page(language: Language, template: str, context: dict[str, Any]) -> s
 @cache
 def _environment() -> Environment:
     made = page_environment("tradeassay.arena.web")
-    made.globals.update(
-        static=static_address,
-        percent=pages.percent,
-        price=pages.price,
-        money=pages.money,
-        spoken=pages.spoken,
-        when=pages.when,
-        mark=pages.mark_of,
-        version=__version__,
-    )
+    own = {name: getattr(pages, name) for name in ("percent", "price", "money", "spoken", "when")}
+    made.globals.update(own, static=static_address, mark=pages.mark_of, version=__version__)
     return made
 
 
@@ -319,7 +308,8 @@ class PageWriter:
             if newest < self._seen:  # an older database was restored under us
                 self._followed.clear()
                 self._seen = 0
-            moved = (events.c.kind.not_in(_ANSWERS), events.c.seq > (0 if everything else self._seen))
+            # Decisions change nothing public by themselves: they appear with their round.
+            moved = (events.c.kind.not_in(("decided", "failed")), events.c.seq > (0 if everything else self._seen))
             query = select(events.c.season, func.max(events.c.seq)).where(*moved).group_by(events.c.season)
             newer = {season: seq for season, seq in self._store.rows(query)}
             if everything or newer or not self._seen:
@@ -340,8 +330,8 @@ class PageWriter:
             self._seen = max(self._seen, *newer.values(), 0)
             return written
 
-    def follow(self, stop: Event, *, every_s: float = 0.5, share: float = 0.25) -> None:
-        """Keep the pages up to date until ``stop``; at most a ``share`` of the time goes into writing them.
+    def follow(self, stop: Event, *, every_s: float = 0.5) -> None:
+        """Keep the pages up to date until ``stop``; at most a quarter of the time goes into writing them.
 
         A database or disk that fails is tried again: the season is not held up by its pages.
         """
@@ -355,7 +345,7 @@ class PageWriter:
             if last:
                 return
             took = time.monotonic() - began - self._waited
-            stop.wait(max(every_s, took * (1.0 - share) / share))
+            stop.wait(max(every_s, 3.0 * took))
 
     def _season(self, id: str, seq: int, *, everything: bool) -> int:
         one, season = self._followed.get(id), read_season(self._store, id)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,9 +19,6 @@ from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
 from tradeassay.arena.rounds.prices import held_bars_of, revisions
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, metadata, rounds
-
-DAY_S = 86_400.0
-_NEWEST = 20
 
 
 class ArenaHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,34 +42,29 @@ def arena_health(store: Store, own: Health | None) -> ArenaHealth:
     every = tuple(found.values())
     played = {one.season for one in every if one.state in ("live", "replay")}
     # One that has been gone for a day while others play on was taken away, not lost.
-    stalled = [
-        one for one in every if one.state == "stalled" and (one.silent_s < DAY_S or one.season not in played)
-    ]
-    fine = database == "ok" and not stalled
-    return ArenaHealth(ok=fine, database=database, workers=every)
+    stalled = any(one.state == "stalled" and (one.silent_s < 86_400 or one.season not in played) for one in every)
+    return ArenaHealth(ok=database == "ok" and not stalled, database=database, workers=every)
 
 
 def season_books(store: Store) -> tuple[dict[str, Any], ...]:
     """Return what every season has on record: rounds by phase, slots by status, and what went wrong on the way; of
     corrections, bars held back and sessions skipped the newest.
     """
-    counts = _counts(store)
-
-    def by(name: str, id: str) -> dict[str, int]:
-        return {value: count for where, value, count in counts[name] if where == id}
-
-    return tuple(
-        {
-            "season": id,
-            "rounds": by("rounds", id),
-            "slots": by("slots", id),
-            "corrections": sum(by("corrections", id).values()),
-            "revisions": revisions(store, id, _NEWEST),
-            "held": held_bars_of(store, id)[:_NEWEST],
-            "skipped": store.skipped(id)[-_NEWEST:],
-        }
-        for id in season_ids(store)
-    )
+    counts, books = _counts(store), []
+    for id in season_ids(store):
+        mine = {name: {what: n for where, what, n in found if where == id} for name, found in counts.items()}
+        books.append(
+            {
+                "season": id,
+                "rounds": mine["rounds"],
+                "slots": mine["slots"],
+                "corrections": Counter(mine["corrections"]).total(),
+                "revisions": revisions(store, id, 20),
+                "held": held_bars_of(store, id)[:20],
+                "skipped": store.skipped(id)[-20:],
+            }
+        )
+    return tuple(books)
 
 
 def _counts(store: Store) -> dict[str, list[tuple[str, str, int]]]:
