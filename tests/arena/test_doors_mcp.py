@@ -29,6 +29,8 @@ from tradeassay.core.time import SECOND, FixedClock
 from tradeassay.frontends.mcp_episode import server_for
 
 NOW = "2022-06-01T00:00:00Z"
+HEAD = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 SEASON = Season(
     id="mcp",
     assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
@@ -111,8 +113,7 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors):
         async with alive(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:
 
             async def post(method: str, params: Any, token: str | None, size: int = 0) -> httpx.Response:
-                head = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-                head |= {} if token is None else {"Authorization": f"Bearer {token}"}
+                head = HEAD | ({} if token is None else {"Authorization": f"Bearer {token}"})
                 body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "x": "y" * size}}
                 return await http.post("/mcp", json=body, headers=head)
 
@@ -139,14 +140,13 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors):
 
 def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors):
     token = doors.register("mcp", "anna", now=NOW)
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
     async def asked(hosts: tuple[str, ...], host: str) -> int:
         app = mcp_app(doors, hosts=hosts)
-        head = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}", "Host": host}
+        head = {**HEAD, "Authorization": f"Bearer {token}", "Host": host}
         transport = httpx.ASGITransport(app=app)
         async with alive(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:
-            return (await http.post("/mcp", json=body, headers=head)).status_code
+            return (await http.post("/mcp", json=LIST, headers=head)).status_code
 
     proxy = ("arena.example.org",)
     assert asyncio.run(asked(proxy, "arena.example.org")) == asyncio.run(asked(proxy, "127.0.0.1:8000")) == 200
@@ -170,9 +170,8 @@ def test_the_command_serves_the_seats_of_a_season_that_is_there(doors, store, tm
     command = [sys.executable, "-m", "tradeassay", "mcp", file, "--port", port]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
         assert f"seats: http://127.0.0.1:{port}/mcp" in served.stderr.readline()
-        head = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-        found = httpx.post(f"http://127.0.0.1:{port}/mcp", json=body, headers=head, timeout=60).json()
+        head = {**HEAD, "Authorization": f"Bearer {token}"}
+        found = httpx.post(f"http://127.0.0.1:{port}/mcp", json=LIST, headers=head, timeout=60).json()
         assert [tool["name"] for tool in found["result"]["tools"]][-1] == "submit_action"
         served.send_signal(signal.SIGINT)
         assert served.wait(60) == 130 and "Traceback" not in served.stderr.read()

@@ -62,25 +62,29 @@ def play(url: str) -> dict[str, float]:
     return found
 
 
-def test_it_ends_as_on_sqlite(tmp_path):
+@pytest.fixture(scope="module")
+def address():
+    with server() as found:
+        yield found
+
+
+def test_it_ends_as_on_sqlite(tmp_path, address):
     expected = play(str(tmp_path / "arena.db"))
     assert expected["anna"] != 1.0
-    with server() as address:
-        assert play(address) == expected
+    assert play(address) == expected
 
 
-def test_processes_that_count_the_same_agents_do_not_wait_for_each_other_for_ever():
+def test_processes_that_count_the_same_agents_do_not_wait_for_each_other_for_ever(address):
     keys = [f"agent-{number}" for number in range(40)]
-    with server() as address:
-        first, second = (Doors(Store(open_engine(address, durable=False))) for _ in range(2))
+    first, second = (Doors(Store(open_engine(address, durable=False))) for _ in range(2))
 
-        def count(doors: Doors, order: list[str]) -> None:
-            for _ in range(60):
-                doors.count(dict.fromkeys(order, 1), 7)
+    def count(doors: Doors, order: list[str]) -> None:
+        for _ in range(60):
+            doors.count(dict.fromkeys(order, 1), 7)
 
-        with ThreadPoolExecutor(2) as both:
-            for done in (both.submit(count, first, keys), both.submit(count, second, keys[::-1])):
-                done.result()
-        assert first.count({keys[0]: 1}, 7) == {keys[0]: 121}
-        for doors in (first, second):
-            doors.store.engine.dispose()
+    with ThreadPoolExecutor(2) as both:
+        for done in (both.submit(count, first, keys), both.submit(count, second, keys[::-1])):
+            done.result()
+    assert first.count({keys[0]: 1}, 7) == {keys[0]: 121}
+    for doors in (first, second):
+        doors.store.engine.dispose()

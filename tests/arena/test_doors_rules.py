@@ -79,17 +79,14 @@ SHARED = msgspec.structs.replace(SEASON, id="shared", rules=OptionalRules(cross_
         ("HOLD", 0.9, {"value": 1.0, "before": -0.2, "others": 0.0}, (-0.2, 0.0)),
         ("BUY", 1.0, {"value": 0.0, "before": 0.2, "others": 0.0}, (0.0, 0.0)),
         ("BUY", 0.0, {"value": 2.0, "before": 0.5, "others": 0.0}, (0.0, 0.005)),
+        ("close", 1.0, {"value": 1.0, "before": 0.5, "others": 0.0}, (0.0, 0.005)),  # HOLD, where it closes
     ],
 )
 def test_sizes_by_hand(action, share, state, expected):
-    made = SharedTarget(hold="keep", fee_bp=100.0).execute(action, share, **state)
+    hold, action = ("flat", "HOLD") if action == "close" else ("keep", action)
+    made = SharedTarget(hold=hold, fee_bp=100.0).execute(action, share, **state)
     assert (made.exposure, made.fee) == pytest.approx(expected)
     assert made.nav == state["value"] - made.fee
-
-
-def test_hold_closes_where_the_convention_says_so():
-    made = SharedTarget(hold="flat", fee_bp=100.0).execute("HOLD", 1.0, value=1.0, before=0.5, others=0.0)
-    assert (made.exposure, made.fee) == (0.0, 0.005)
 
 
 @given(

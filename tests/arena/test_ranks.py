@@ -21,7 +21,7 @@ from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import BASELINE, Asset, Entry
 from tradeassay.arena.standings import Filter
 from tradeassay.arena.web.pages import names_of
-from tradeassay.arena.web.site import PageWriter
+from tradeassay.arena.web.site import render
 from tradeassay.arena.web.words import words
 from tradeassay.core.arena import AgentChoice, ChoiceFailure, Deliberation, Packet
 
@@ -74,7 +74,7 @@ PLAYERS = {  # by entry: how it plays, and why it has no rank in the whole seaso
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    """A database of that season, and the site over it."""
+    """A database of that season."""
     folder = tmp_path_factory.mktemp("ranks")
     agents = {name: EntryAgent(player) for name, (player, _, _) in PLAYERS.items()}
     agents[BASELINE] = EntryAgent(ConstantAction("BUY"))
@@ -95,9 +95,14 @@ def played(tmp_path_factory):
     for name in ("comes", "comes-silent"):
         change("join", name, architecture="rule", rule="buy")
     play(store, read_season(store, "small"), feed, LAST, agents=agents)
-    PageWriter(store, folder / "site", FAST).update()
-    yield store, folder
+    yield store, str(folder / "arena.db")
     store.engine.dispose()
+
+
+def pages(store) -> dict[str, str]:
+    """The season's files but those of single rounds and news, under it by their path."""
+    made = render(SeasonSnapshot(store, read_season(store, "small"), config=FAST), (), ())
+    return {path.replace("seasons/small/", ""): content.decode() for path, content in made}
 
 
 def told(board) -> dict[str, tuple[int | None, str | None]]:
@@ -106,7 +111,7 @@ def told(board) -> dict[str, tuple[int | None, str | None]]:
 
 
 def test_who_has_a_rank_follows_from_the_rounds_it_decided_in(played):
-    board = board_of(str(played[1] / "arena.db"))
+    board = board_of(played[1])
     found = told(board)
     for name, (_, why, _) in PLAYERS.items():
         rank, said = found[name]
@@ -116,7 +121,7 @@ def test_who_has_a_rank_follows_from_the_rounds_it_decided_in(played):
     assert ranks == sorted(ranks) and ranks[0] == 1 and len(ranks) == 5
     chances = [row.best.value for row in board.rows if row.rank is not None]
     assert sum(chances) == pytest.approx(1.0)
-    found = told(board_of(str(played[1] / "arena.db"), None, Filter(last="2022-05-16")))
+    found = told(board_of(played[1], None, Filter(last="2022-05-16")))
     for name, (_, _, why) in PLAYERS.items():
         if why == "absent":
             assert name not in found
@@ -125,36 +130,33 @@ def test_who_has_a_rank_follows_from_the_rounds_it_decided_in(played):
 
 
 def test_all_surfaces_say_the_same(played, tell):
-    store, folder = played
-    db, home = str(folder / "arena.db"), folder / "site" / "seasons" / "small"
-    season = read_season(store, "small")
-    wanted = told(board_of(db))
-    assert told(SeasonSnapshot(store, season, config=FAST).board()) == wanted
+    store, db = played
+    made, season, wanted = pages(store), read_season(store, "small"), told(board_of(db))
 
     def of_file(rows):
         return {
             row["entry"]: (row["rank"], row["best"]["reason"] if row["rank"] is None else None) for row in rows
         }
 
-    assert of_file(json.loads((home / "standings.json").read_bytes())["rows"]) == wanted
+    assert of_file(json.loads(made["standings.json"])["rows"]) == wanted
     assert of_file(json.loads(tell(["arena", "standings", "--db", db, "--json"])[0])["rows"]) == wanted
     out, err = tell(["arena", "standings", "--db", db])
     names = names_of(words("en"), season)
     for entry, (rank, why) in wanted.items():
-        own = json.loads((home / "entries" / entry / "index.json").read_bytes())["standing"]
+        own = json.loads(made[f"entries/{entry}/index.json"])["standing"]
         assert of_file([own]) == {entry: (rank, why)}
         (line,) = (line for line in out.splitlines() if f" {names[entry]} " in f"{line} ")
         assert re.match(rf"\W*{'' if rank is None else rank}\W*{re.escape(names[entry])}", line), line
         assert (f"{names[entry]}: {why}" in err) == (rank is None and entry != BASELINE)
-    for language, start in (("en", folder / "site"), ("zh", folder / "site" / "zh")):
+    for language, start in (("en", ""), ("zh", "zh/")):
         said = words(language)
-        page = html.unescape((start / "seasons" / "small" / "index.html").read_text())
+        page = html.unescape(made[f"{start}index.html"])
         rows = re.findall(r'<td class="num rank">(.*?)</td>(.*?)</tr>', page, re.S)
         shown = {re.search(r"/entries/([\w-]+)/", rest)[1]: (rank, rest) for rank, rest in rows}
         assert shown.keys() == wanted.keys()
         for entry, (rank, why) in wanted.items():
             assert shown[entry][0] == ("–" if rank is None else str(rank))
-            own = html.unescape((start / "seasons" / "small" / "entries" / entry / "index.html").read_text())
+            own = html.unescape(made[f"{start}entries/{entry}/index.html"])
             if why is not None and entry != BASELINE:
                 assert said.reason(why) in shown[entry][1] and said.reason(why) in own
                 assert language == "en" or said.reason(why) != why
@@ -181,7 +183,7 @@ def test_rounds_that_the_arena_missed_count_against_nobody(tmp_path, tell):
     told_before = told(board_of(db))
     amend(store, read_season(store, "small"), Asked(change="withdraw", what="leaves", now="2022-06-01T00:00:00Z"))
     play(store, read_season(store, "small"), feed, LAST, agents=agents)
-    PageWriter(store, tmp_path / "site", FAST).update()
+    made = pages(store)
     store.engine.dispose()
 
     assert told_before["steady"][0] is not None and told_before["leaves"][0] is not None
@@ -193,13 +195,11 @@ def test_rounds_that_the_arena_missed_count_against_nobody(tmp_path, tell):
     missed = "the arena itself missed 14 of 40 rounds, which count against nobody"
     assert (board.unasked, board.note) == (14, missed)
     assert [row.missed for row in board.rows if row.entry == "steady"] == [14]
-    home = tmp_path / "site" / "seasons" / "small"
-    assert json.loads((home / "standings.json").read_bytes())["unasked"] == 14
+    assert json.loads(made["standings.json"])["unasked"] == 14
     assert json.loads(tell(["arena", "standings", "--db", db, "--json"])[0])["unasked"] == 14
     assert missed in tell(["arena", "standings", "--db", db])[1]
     for page in ("index.html", "entries/steady/index.html"):
-        assert missed in (home / page).read_text()
-        assert words("zh").reason(missed) in (tmp_path / "site" / "zh" / "seasons" / "small" / page).read_text()
+        assert missed in made[page] and words("zh").reason(missed) in made[f"zh/{page}"]
 
 
 def test_who_was_never_asked_has_no_rank_and_is_not_blamed(tmp_path):

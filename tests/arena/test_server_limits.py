@@ -18,13 +18,15 @@ def port(store, tmp_path):
         yield found
 
 
-def test_head_is_get_without_its_body(port):
+def test_head_is_get_without_its_body_and_nobody_is_sent_to_a_host_that_a_request_named(port):
     with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
         dynamic = ("/healthz", "/metrics", "/health")
         for path in ("/seasons/", "/seasons/now.json", static_address("arena.css"), *dynamic):
             asked, whole = reader.head(path), reader.get(path)
             assert (asked.status_code, asked.content) == (200, b"") and whole.content
             assert asked.headers["content-type"] == whole.headers["content-type"]
+        sent_on = reader.get("/static?a=1", headers={"host": "elsewhere.example"})
+    assert (sent_on.status_code, sent_on.headers["location"]) == (308, "/static/")
 
 
 def test_a_body_with_two_lengths_hides_no_second_request(port):
@@ -37,9 +39,3 @@ def test_a_body_with_two_lengths_hides_no_second_request(port):
         while part := stranger.recv(65536):
             said += part
         assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1") == 1
-
-
-def test_nobody_is_sent_to_a_host_that_a_request_named(port):
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
-        sent_on = reader.get("/static?a=1", headers={"host": "elsewhere.example"})
-    assert (sent_on.status_code, sent_on.headers["location"]) == (308, "/static/")

@@ -30,13 +30,13 @@ EVERY = tuple(str(np.datetime64("2022-01-03") + n) for n in range(240))
 DAYS = EVERY[:60]
 
 
-def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None, kind="crypto") -> EntrySeries:
+def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None) -> EntrySeries:
     n = len(earned)
     held = np.ones(n, dtype=np.int64) if positions is None else np.asarray(positions, dtype=np.int64)
     return EntrySeries(
         entry=entry,
         asset=asset,
-        kind=kind,
+        kind="crypto",
         sessions=EVERY[:n],
         actions=("BUY",) * n,
         statuses=("decided",) * n,
@@ -245,8 +245,8 @@ def test_a_ruined_account_is_last_with_its_day(others):
     assert gone.excess.value == pytest.approx(-1.0) and gone.excess.high <= 0
 
 
-def test_lines_come_from_the_database_and_obey_filters(table):
-    table.play()
+def test_lines_come_from_the_database_and_obey_filters(played):
+    table, _ = played
     store = table.runner().store
     lines = read_lines(store, table.season)
     assert set(lines) == {(e, a) for e in ("thinker", "trend", "buy-and-hold") for a in ("AAJX", "AHVQ")}

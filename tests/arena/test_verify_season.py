@@ -185,18 +185,17 @@ def free_of_charge(patch: pytest.MonkeyPatch) -> Season:
     return tiny()
 
 
-def with_facts(patch: pytest.MonkeyPatch, change: Callable[[AssetFacts], AssetFacts]) -> Season:
-    honest = SnapshotFeed.facts
-    patch.setattr(SnapshotFeed, "facts", lambda *asked: change(honest(*asked)))
-    return tiny()
+def with_facts(**changed: Callable[[AssetFacts], object]) -> Callable[[pytest.MonkeyPatch], Season]:
+    def cheat(patch: pytest.MonkeyPatch) -> Season:
+        def facts(*asked):  # type: ignore[no-untyped-def]
+            found = honest(*asked)
+            return msgspec.structs.replace(found, **{name: new(found) for name, new in changed.items()})
 
+        honest = SnapshotFeed.facts
+        patch.setattr(SnapshotFeed, "facts", facts)
+        return tiny()
 
-def dearer_prices(patch: pytest.MonkeyPatch) -> Season:
-    return with_facts(patch, lambda found: msgspec.structs.replace(found, price=found.price * 1.02))
-
-
-def withheld_news(patch: pytest.MonkeyPatch) -> Season:
-    return with_facts(patch, lambda found: msgspec.structs.replace(found, news=(), annual_report=None))
+    return cheat
 
 
 def bad_days_left_out(patch: pytest.MonkeyPatch) -> Season:
@@ -209,18 +208,24 @@ def bad_days_left_out(patch: pytest.MonkeyPatch) -> Season:
 
 def somebody_else(patch: pytest.MonkeyPatch) -> Season:
     """Plays with an entry more than the spec that is written down says."""
-    patch.setattr(Season, "frozen", property(lambda self: tiny_frozen), raising=True)
+    told = tiny().frozen
+    patch.setattr(Season, "frozen", property(lambda self: told))
     more = msgspec.structs.replace(tiny().entries[1], id="oracle")
     return msgspec.structs.replace(tiny(), entries=(*tiny().entries, more))
 
 
-tiny_frozen = tiny().frozen
+CHEATS = {
+    "hindsight": hindsight,
+    "contrary to its reply": contrary_to_its_reply,
+    "free of charge": free_of_charge,
+    "dearer prices": with_facts(price=lambda found: found.price * 1.02),
+    "withheld news": with_facts(news=lambda found: (), annual_report=lambda found: None),
+    "bad days left out": bad_days_left_out,
+    "somebody else": somebody_else,
+}
 
 
-CHEATS = (hindsight, contrary_to_its_reply, free_of_charge, dearer_prices, withheld_news, bad_days_left_out)
-
-
-@pytest.mark.parametrize("cheat", [*CHEATS, somebody_else])
+@pytest.mark.parametrize("cheat", CHEATS.values(), ids=CHEATS)
 def test_a_season_played_by_a_cheat_is_contradicted(tmp_path, cheat):
     with pytest.MonkeyPatch.context() as patch:
         played(tmp_path / "f.db", cheat(patch))
@@ -230,11 +235,10 @@ def test_a_season_played_by_a_cheat_is_contradicted(tmp_path, cheat):
 # -- what cannot be made again is named
 
 
-def test_a_model_that_did_not_answer_is_named_with_its_count(tmp_path):
+def test_a_model_that_did_not_answer_is_named_with_its_count(season, tmp_path):
     """A runner who drops a reply and says that none came cannot be contradicted, and does not pass in silence."""
     live = tuple(msgspec.structs.replace(one, model="openai/gpt-x" if one.model else "") for one in tiny().entries)
-    scripted = played(tmp_path / "scripted.db", tiny())
-    path = forged(scripted, tmp_path / "live.db", another_spec(entries=live))
+    path = forged(season, tmp_path / "live.db", another_spec(entries=live))
     whole = verify_arena(str(path))
     assert whole.exit_code == 3 and not whole.violations, whole.violations[:3]
     assert [one for one in whole.unchecked if "a claim of the runner" in one]
@@ -400,16 +404,10 @@ def test_a_writer_that_died_is_undone_or_kept_as_everybody_reads_it(season, tmp_
     if mode == "DELETE" and end == "crash":
         assert beside["arena.db-journal"] > 0 and path.read_bytes() != season.read_bytes()
     assert verify_arena(str(path)).exit_code == (1 if end == "commit" else 0)
-    assert {name: size for name, size in beside.items() if "shm" not in name} == {
-        one.name: one.stat().st_size for one in tmp_path.iterdir() if "shm" not in one.name
+    after = {one.name: one.stat().st_size for one in tmp_path.iterdir()}
+    assert {n: s for n, s in beside.items() if "shm" not in n} == {
+        n: s for n, s in after.items() if "shm" not in n
     }
-
-
-def test_a_damaged_database_is_refused_in_one_line(season, tmp_path):
-    content = season.read_bytes()
-    (tmp_path / "f.db").write_bytes(content[: len(content) // 2])
-    with pytest.raises(TradeassayError):
-        verify_arena(str(tmp_path / "f.db"))
 
 
 @pytest.mark.parametrize(
