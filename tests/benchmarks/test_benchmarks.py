@@ -14,7 +14,7 @@ from tradeassay.benchmarks import Benchmark, benchmarks, day, drive
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.events import ENCODER, Marked
-from tradeassay.data import Snapshot, load_dataset
+from tradeassay.data import load_dataset
 from tradeassay.play import Market, MarketConfig
 
 SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
@@ -26,40 +26,26 @@ def home(tmp_path_factory: Any) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-def snapshot_of(name: str, home: Path) -> Snapshot:
-    return load_dataset(benchmarks.get(name).dataset, home)
-
-
 def test_the_four_are_registered_under_their_own_ids():
     assert set(ALL) <= set(benchmarks.names())
-    # Other tests register benchmarks of their own under names that begin with tiny-.
     for name, benchmark in benchmarks.items():
+        assert msgspec.json.decode(ENCODER.encode(benchmark), type=Benchmark) == benchmark
         if name.startswith("tiny-"):
-            continue
+            continue  # other tests register these
         assert benchmark.id == name and name[-3:-1] == "-v" and name[-1].isdigit()
-        assert benchmark.baseline in agents.names()
-        assert benchmark.market.venue in venues.names()
+        assert benchmark.baseline in agents.names() and benchmark.market.venue in venues.names()
         assert benchmark.title and benchmark.description.endswith(".")
-
-
-def test_a_year_is_the_venue_s():
     assert [benchmarks.get(name).periods_per_year for name in ALL] == [252, 252, 365, 252]
     assert [benchmarks.get(name).index for name in ALL] == ["IDX", "IDX", "IDX", None]
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)
-def test_there_is_a_year_of_history_before_the_first_decision(name, home):
-    benchmark, snapshot = benchmarks.get(name), snapshot_of(name, home)
-    rows = snapshot.rows(benchmark.market.first, benchmark.market.last)
-    year = benchmark.periods_per_year
+def test_a_year_of_history_comes_first_and_the_baseline_s_money_adds_up(name, home):
+    benchmark, snapshot = benchmarks.get(name), load_dataset(benchmarks.get(name).dataset, home)
+    year, rows = benchmark.periods_per_year, snapshot.rows(benchmark.market.first, benchmark.market.last)
     assert rows.start >= max(252, year) and len(rows) >= year
     assert snapshot.sessions[-1] >= np.datetime64(benchmark.market.last) - np.timedelta64(4, "D")
-
-
-@pytest.mark.parametrize("name", SYNTHETIC)
-def test_the_baseline_plays_it_whole_and_the_money_adds_up(name, home):
-    benchmark = benchmarks.get(name)
-    market, agent = Market(snapshot_of(name, home), benchmark.market), make_agent(benchmark.baseline)
+    market, agent = Market(snapshot, benchmark.market), make_agent(benchmark.baseline)
     agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
     seen, flows, count = market.reset(), 0.0, 0
     while seen is not None:
@@ -94,22 +80,10 @@ def test_rules_are_written_from_the_config():
         assert said in text, f"the rules do not say: {said}"
     assert "Whole shares" in rules_text(benchmarks.get("daily-us-v1"))
     assert "A year has 365 sessions" in rules_text(benchmarks.get("daily-crypto-v1"))
-
-
-def test_a_changed_config_changes_the_rules():
-    base = benchmarks.get("daily-us-v1")
-    market = MarketConfig(
-        venue="us-margin-v1",
-        universe="all",
-        cash=5.0,
-        decide="close",
-        fill="close",
-        first="2022-01-10",
-        last="2022-01-11",
-        max_weight=0.1,
-        max_positions=7,
-    )
-    text = rules_text(msgspec.structs.replace(base, market=market))
+    days = {"decide": "close", "fill": "close", "first": "2022-01-10", "last": "2022-01-11"}
+    caps = {"max_weight": 0.1, "max_positions": 7}
+    market = MarketConfig(venue="us-margin-v1", universe="all", cash=5.0, **days, **caps)
+    text = rules_text(msgspec.structs.replace(benchmarks.get("daily-us-v1"), market=market))
     for said in (
         "at the close. You know today's whole bar",
         "above 10% of NAV",
@@ -118,12 +92,7 @@ def test_a_changed_config_changes_the_rules():
         "Short sales are allowed",
         "Every name listed on the day",
     ):
-        assert said in text
-
-
-def test_a_benchmark_survives_json():
-    for _, benchmark in benchmarks.items():
-        assert msgspec.json.decode(ENCODER.encode(benchmark), type=Benchmark) == benchmark
+        assert said in text, f"the changed rules do not say: {said}"
 
 
 @pytest.mark.network

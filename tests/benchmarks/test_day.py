@@ -56,29 +56,22 @@ def play(answers: list[Any], config: DayConfig | None = None) -> tuple[Decision,
     raise AssertionError("the day wants more answers than there are")
 
 
-def test_a_good_answer_ends_the_day_unchanged():
+def test_a_good_answer_and_a_failure_end_the_day_unchanged():
     decision, asked = play([GOOD])
-    assert decision is GOOD
-    assert [(a.attempt, a.feedback) for a in asked] == [(1, None)]
+    assert decision is GOOD and [(a.attempt, a.feedback) for a in asked] == [(1, None)]
+    failed = Decision(status="failed", failures=(Failure(kind="unsupported", detail="no fund"),))
+    assert play([failed])[0] is failed
 
 
-def test_a_bad_answer_comes_back_with_the_reason_and_is_counted():
+def test_a_bad_answer_comes_back_with_the_reason_until_the_day_has_failed():
     decision, asked = play([BAD, GOOD])
     assert asked[1].attempt == 2
     assert asked[1].feedback == "A: amount nan is no finite plain number (attempt 1 of 3)"
     assert decision.status == "ok" and decision.orders == GOOD.orders
     assert [failure.kind for failure in decision.failures] == ["amount"]
-
-
-def test_after_the_last_attempt_the_day_has_failed_and_nothing_is_traded():
     decision, asked = play([BAD] * 2, DayConfig(attempts=2))
     assert decision.status == "failed" and decision.orders == ()
     assert len(decision.failures) == 2 and len(asked) == 2
-
-
-def test_an_agent_that_says_it_failed_is_believed_at_once():
-    failed = Decision(status="failed", failures=(Failure(kind="unsupported", detail="no fund"),))
-    assert play([failed])[0] is failed
 
 
 def order(**changes: Any) -> Decision:
@@ -86,63 +79,56 @@ def order(**changes: Any) -> Decision:
     return Decision(orders=(Order(**{**plain, **changes}),))
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "said"),
-    [
-        (None, "schema", "NoneType, not a Decision"),
-        ({"orders": []}, "schema", "dict, not a Decision"),
-        (Decision(orders=[]), "schema", "orders must be a tuple"),
-        (Decision(orders=("A",)), "schema", "an order is a str"),
-        (Decision(status="maybe"), "schema", "status 'maybe'"),
-        (Decision(reason=3), "schema", "reason must be a text"),
-        (Decision(failures=("x",)), "schema", "tuple of Failure"),
-        (order(symbol=""), "schema", "no symbol"),
-        (order(symbol="ZZZ"), "symbol", "ZZZ: no such symbol"),
-        (order(amount=math.inf), "amount", "no finite plain number"),
-        (order(amount=10, unit="target_weight", side=None), "amount", "10 is more than the account"),
-        (order(amount=np.float64(1.0)), "amount", "no finite plain number"),
-        (order(amount=True), "amount", "no finite plain number"),
-        (order(amount="1"), "amount", "no finite plain number"),
-        (order(amount=10**400), "amount", "no finite plain number"),
-        (order(amount=-1.0), "amount", "must be positive"),
-        (order(side=None), "schema", "needs a side"),
-        (order(side="HOLD"), "schema", "unknown unit, side, kind or tif"),
-        (order(unit=["shares"]), "schema", "unknown unit, side, kind or tif"),
-        (order(unit="lots"), "schema", "unknown unit, side, kind or tif"),
-        (order(kind="limit"), "schema", "needs a limit_price"),
-        (order(kind="stop", stop_price=-1.0), "amount", "stop_price -1.0"),
-        (order(limit_price=3.0), "schema", "takes no limit_price"),
-        (order(confidence=1.5), "amount", "confidence 1.5"),
-        (order(reason=None), "schema", "reason must be a text"),
-        (Decision(orders=order().orders * 2), "duplicate", "more than one order"),
-    ],
+MISTAKES = (
+    (None, "schema", "NoneType, not a Decision"),
+    ({"orders": []}, "schema", "dict, not a Decision"),
+    (Decision(orders=[]), "schema", "orders must be a tuple"),
+    (Decision(orders=("A",)), "schema", "an order is a str"),
+    (Decision(status="maybe"), "schema", "status 'maybe'"),
+    (Decision(reason=3), "schema", "reason must be a text"),
+    (Decision(failures=("x",)), "schema", "tuple of Failure"),
+    (order(symbol=""), "schema", "no symbol"),
+    (order(symbol="ZZZ"), "symbol", "ZZZ: no such symbol"),
+    (order(amount=math.inf), "amount", "no finite plain number"),
+    (order(amount=10, unit="target_weight", side=None), "amount", "10 is more than the account"),
+    (order(amount=np.float64(1.0)), "amount", "no finite plain number"),
+    (order(amount=True), "amount", "no finite plain number"),
+    (order(amount="1"), "amount", "no finite plain number"),
+    (order(amount=10**400), "amount", "no finite plain number"),
+    (order(amount=-1.0), "amount", "must be positive"),
+    (order(side=None), "schema", "needs a side"),
+    (order(side="HOLD"), "schema", "unknown unit, side, kind or tif"),
+    (order(unit=["shares"]), "schema", "unknown unit, side, kind or tif"),
+    (order(unit="lots"), "schema", "unknown unit, side, kind or tif"),
+    (order(kind="limit"), "schema", "needs a limit_price"),
+    (order(kind="stop", stop_price=-1.0), "amount", "stop_price -1.0"),
+    (order(limit_price=3.0), "schema", "takes no limit_price"),
+    (order(confidence=1.5), "amount", "confidence 1.5"),
+    (order(reason=None), "schema", "reason must be a text"),
+    (Decision(orders=order().orders * 2), "duplicate", "more than one order"),
 )
-def test_each_mistake_has_its_kind_and_sentence(answer, kind, said):
-    decision, _ = play([answer], DayConfig(attempts=1))
-    assert decision.status == "failed"
-    assert decision.failures[0].kind == kind
-    assert said in decision.failures[0].detail
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_each_mistake_has_its_kind_and_sentence():
+    for answer, kind, said in MISTAKES:
+        decision, _ = play([answer], DayConfig(attempts=1))
+        assert decision.status == "failed" and decision.failures[0].kind == kind, answer
+        assert said in decision.failures[0].detail, answer
+    decision, _ = play([Decision(orders=order().orders * 5)], DayConfig(attempts=1, max_orders=4))
+    assert "at most 4" in decision.failures[0].detail
+
+
+def test_what_is_well_formed_passes_and_survives_the_journal():
+    for answer in (
         Decision(),
         order(symbol="FUND"),
         order(unit="target_weight", side=None, amount=0.0),
         order(unit="target_shares", side=None, amount=-3),
         order(kind="limit", limit_price=3.0, tif="gtc"),
         order(kind="stop", stop_price=3.0, confidence=0),
-    ],
-)
-def test_what_is_well_formed_passes_and_survives_the_journal(answer):
-    assert play([answer])[0] is answer
-    assert msgspec.json.decode(ENCODER.encode(answer), type=Decision) == answer
-
-
-def test_a_flood_of_orders_is_refused():
-    decision, _ = play([Decision(orders=order().orders * 5)], DayConfig(attempts=1, max_orders=4))
-    assert "at most 4" in decision.failures[0].detail
+    ):
+        assert play([answer])[0] is answer
+        assert msgspec.json.decode(ENCODER.encode(answer), type=Decision) == answer
 
 
 class Scripted:
@@ -164,23 +150,13 @@ RAISES = Scripted.answer.__code__.co_firstlineno + 3
 """The line that raises: an own agent's fault is shown with its place."""
 
 
-def test_drive_plays_a_day():
+def test_drive_plays_a_day_and_an_agent_that_raises_has_failed_it():
     assert drive(day(OBSERVATION), Scripted(BAD, GOOD)).orders == GOOD.orders
-
-
-def test_an_agent_that_raises_has_failed_its_day():
     decision = drive(day(OBSERVATION), Scripted(ZeroDivisionError("division by zero")))
-    assert decision.status == "failed"
-    assert decision.failures == (
-        Failure(kind="agent", detail=f"ZeroDivisionError: division by zero (test_day.py, line {RAISES})"),
-    )
-
-
-def test_what_differs_between_runs_is_kept_out_of_the_journal():
+    detail = f"ZeroDivisionError: division by zero (test_day.py, line {RAISES})"
+    assert decision.status == "failed" and decision.failures == (Failure(kind="agent", detail=detail),)
     decision = drive(day(OBSERVATION), Scripted(ValueError(f"bad {object()!r}" + "x" * 900)))
+    # What differs between runs is kept out of the journal.
     assert "0x..." in decision.failures[0].detail and len(decision.failures[0].detail) == 500
-
-
-def test_ctrl_c_is_nobody_s_failure():
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # nobody's failure
         drive(day(OBSERVATION), Scripted(KeyboardInterrupt()))

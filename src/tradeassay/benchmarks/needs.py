@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NeedStatus = Literal["there", "partly", "missing"]
 
 
-class DataNeed(msgspec.Struct, frozen=True, kw_only=True):
+class DataNeed(msgspec.Struct, frozen=True):
     """One thing that a benchmark uses. ``changes`` says what its absence means; empty where it is all there."""
 
     what: str
@@ -56,27 +56,25 @@ def _sessions(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
     covered = first <= market.first and last >= market.last
     found = f"{len(snapshot.sessions)} sessions, {first} to {last}"
     if covered and before >= 252:
-        return DataNeed(what="sessions", status="there", found=found)
+        return DataNeed("sessions", "there", found)
     wants = f"the benchmark's own window is {market.first} to {market.last} after a year of history"
-    return DataNeed(
-        what="sessions", status="partly", found=found, changes=f"{wants}; play a named window or --first/--last"
-    )
+    return DataNeed("sessions", "partly", found, f"{wants}; play a named window or --first/--last")
 
 
 def _prices(view: AsOfView) -> DataNeed:
     closes, what = view.bars("close"), "open, high, low, close"
     same = [np.array_equal(view.bars(field), closes, equal_nan=True) for field in ("open", "high", "low")]
     if not any(same):
-        return DataNeed(what=what, status="there", found=f"{len(view.symbols)} symbols")
+        return DataNeed(what, "there", f"{len(view.symbols)} symbols")
     found = "closes only: open, high and low equal them"
     changes = "fills at the open are fills at the same day's close; overnight and intraday factors mean nothing"
-    return DataNeed(what=what, status="partly", found=found, changes=changes)
+    return DataNeed(what, "partly", found, changes)
 
 
 def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
     name = benchmark.index
     if name is None:
-        return DataNeed(what="index", status="there", found="the benchmark compares with no index")
+        return DataNeed("index", "there", "the benchmark compares with no index")
     try:
         view.index_levels(name, 1)
         levels = True
@@ -87,33 +85,31 @@ def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
     except DataError:
         members = 0
     if levels and members:
-        return DataNeed(what=f"index {name}", status="there", found=f"levels and {members} members")
+        return DataNeed(f"index {name}", "there", f"levels and {members} members")
     missing = " and ".join(
         word for word, there in (("levels", levels), ("dated members", bool(members))) if not there
     )
     changes = "no excess return, information ratio or index row" if members else "nobody knows what may be bought"
     status: NeedStatus = "partly" if levels or members else "missing"
-    return DataNeed(what=f"index {name}", status=status, found=f"no {missing}", changes=changes)
+    return DataNeed(f"index {name}", status, f"no {missing}", changes)
 
 
 def _windows(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
     found = window_sets.get(benchmark.protocol)(snapshot, benchmark.convention)
     printed = [window.code for window in found if not window.structural]
     if found and len(printed) == len(found):
-        return DataNeed(what="the paper's windows", status="there", found=", ".join(printed))
+        return DataNeed("the paper's windows", "there", ", ".join(printed))
     return DataNeed(
-        what="the paper's windows",
-        status="partly" if printed else "missing",
-        found=", ".join(printed) or "none on the printed dates",
-        changes="other windows have the printed length on other dates: not comparable with the paper",
+        "the paper's windows",
+        "partly" if printed else "missing",
+        ", ".join(printed) or "none on the printed dates",
+        "other windows have the printed length on other dates: not comparable with the paper",
     )
 
 
 def _share(what: str, have: int, count: int, changes: str, of: str = " stocks") -> DataNeed:
     status: NeedStatus = "there" if have == count else "partly" if have else "missing"
-    return DataNeed(
-        what=what, status=status, found=f"{have} of {count}{of}", changes="" if have == count else changes
-    )
+    return DataNeed(what, status, f"{have} of {count}{of}", "" if have == count else changes)
 
 
 def _of_stocks(benchmark: Benchmark, view: AsOfView, stocks: Sequence[Instrument]) -> Iterator[DataNeed]:
@@ -128,7 +124,7 @@ def _of_stocks(benchmark: Benchmark, view: AsOfView, stocks: Sequence[Instrument
         have = sum(item.board.value != "none" for item in stocks)
         yield _share("boards", have, count, "price limits of 10 % are assumed for these stocks")
     else:
-        yield DataNeed(what="boards", status="there", found="the venue has none")
+        yield DataNeed("boards", "there", "the venue has none")
     amounts = view.bars("amount", 20)
     have = int(np.isfinite(amounts).any(axis=0).sum()) if amounts.size else 0
     none = "no ILLIQ, no CV_VOL and no volume cap for these stocks"
@@ -138,21 +134,12 @@ def _of_stocks(benchmark: Benchmark, view: AsOfView, stocks: Sequence[Instrument
 def _actions(view: AsOfView, snapshot: Snapshot) -> DataNeed:
     count = len(view.actions(np.iinfo(np.int64).min))
     if count or snapshot.facts.adjusted == "total":
-        return DataNeed(
-            what="splits and dividends",
-            status="there",
-            found=f"{count} actions" if count else "worked into the prices",
-        )
-    return DataNeed(
-        what="splits and dividends",
-        status="missing",
-        found="none",
-        changes="a split reads as a crash, and no dividend is paid",
-    )
+        return DataNeed("splits and dividends", "there", f"{count} actions" if count else "worked into the prices")
+    return DataNeed("splits and dividends", "missing", "none", "a split reads as a crash, and no dividend is paid")
 
 
 def _news(view: AsOfView) -> DataNeed:
     if view.news(0, limit=1):
-        return DataNeed(what="news", status="there", found="dated items")
+        return DataNeed("news", "there", "dated items")
     changes = "the input is empty: comparable only with the ablation without news"
-    return DataNeed(what="news", status="missing", found="none", changes=changes)
+    return DataNeed("news", "missing", "none", changes)

@@ -23,7 +23,6 @@ TASK = CodeTask(
     timeframe="1d",
     family="trend",
     formal="Buy when RSI is low.",
-    conversational="Catch dips.",
     market="us",
     bars=100,
     sizing=Sizing(kind="fixed", value=1),
@@ -62,91 +61,74 @@ def say(text: str) -> ModelReply:
     return ModelReply(text=text, usage=Usage(input_tokens=10, output_tokens=5, usd=0.5))
 
 
-def test_single_turn_ends_after_one_answer_without_feedback():
-    outcome, asked = played(
-        [say(CODE)], lambda _: stopped("backtest", "KeyError: x", "KeyError"), QuantCodeSettings()
-    )
+BROKEN = stopped("backtest", "KeyError: x", "KeyError")
+
+
+def test_single_turn_ends_after_one_answer_and_its_text_speaks_to_models_alone():
+    """Nothing of ours that could be echoed: no JSON, no keys of a task; what is asked comes last."""
+    outcome, asked = played([say(CODE)], lambda _: BROKEN, QuantCodeSettings())
     assert len(asked) == 1 and outcome.solved is False and outcome.stage == "backtest"
     assert outcome.failure_class == "other-runtime" and outcome.turns[0].feedback == ""
-    assert asked[0].purpose == "write" and "Buy when RSI is low." in asked[0].messages[-1].text
-
-
-def test_the_text_speaks_to_models_alone():
-    """Nothing of ours that could be echoed: no JSON, no keys of a task; what is asked comes last."""
-    outcome, asked = played(
-        [say("I am thinking."), say(CODE)],
-        lambda _: stopped("backtest", "KeyError: x", "KeyError"),
-        msgspec.structs.replace(AGENTIC, turns=2),
-    )
     first = asked[0].messages[-1].text
+    assert asked[0].purpose == "write" and "Buy when RSI is low." in first
     assert "quantcode" not in first and "turns" not in first and opaque_id(TASK) not in first and "{" not in first
     assert "100 daily bars of one asset" in first and "10,000 in cash" in first and "for 1 unit." in first
     assert first.rstrip().endswith("starts with ```python and ends with ```.")
-    told = outcome.turns[0].feedback
-    assert "words and no program" in told and "class MyStrategy(bt.Strategy)" in told and "{" not in told
     assert json.loads(asked[0].given.observation)["task"] == opaque_id(TASK)  # type: ignore[union-attr]  # beside it
+    settings = msgspec.structs.replace(AGENTIC, turns=2)
+    told = played([say("I am thinking."), say(CODE)], lambda _: BROKEN, settings)[0].turns[0].feedback
+    assert "words and no program" in told and "class MyStrategy(bt.Strategy)" in told and "{" not in told
 
 
 def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated():
-    found = stopped("backtest", "KeyError: x", "KeyError")
-    outcome, asked = played([say(CODE)] * 9, lambda _: found, AGENTIC)
+    outcome, asked = played([say(CODE)] * 9, lambda _: BROKEN, AGENTIC)
     assert len(asked) == 2 and [turn.number for turn in outcome.turns] == [1, 2]
     assert "same answer again" in outcome.reason and outcome.failure_class == "other-runtime"
     told = outcome.turns[0].feedback
     assert "It broke while it was run" in told and "- KeyError: x (line 3)" in told and "9 attempts left" in told
     assert len(asked[1].messages) == 4, "the conversation does not grow with its turns"
+    long = stopped("backtest", "a" * 5000 + "END", "KeyError")
+    told = played([say(CODE)] * 2, lambda _: long, msgspec.structs.replace(AGENTIC, turns=2))[0].turns[0].feedback
+    assert "END" in told and len(told) < 3500, "long errors are cut in the middle"
 
 
 def test_half_a_character_in_an_answer_is_the_models_business_not_ours():
-    settings = QuantCodeSettings()
-    outcome, _ = played([say(f"\udc80{CODE}\ud800")], lambda _: stopped("compile", "no"), settings)
-    assert outcome.turns[0].code is not None and msgspec.json.encode(outcome)
-    outcome, _ = played([say("\ud800 no")], lambda _: stopped("compile", "no"), settings)
-    assert outcome.stage == "no_code" and msgspec.json.encode(outcome)
+    for text in (f"\udc80{CODE}\ud800", "\ud800 no"):
+        outcome, _ = played([say(text)], lambda _: stopped("compile", "no"), QuantCodeSettings())
+        assert (outcome.turns[0].code is None) == (outcome.stage == "no_code") == (CODE not in text)
+        assert msgspec.json.encode(outcome)
 
 
 def test_agentic_goes_on_with_feedback_until_it_is_solved():
     results = iter(
-        [
-            stopped("compile", "no class", "no_strategy"),
-            stopped("trade", "no trade was opened", "no_order"),
-            evaluation(),
-        ]
+        [stopped("compile", "no class", "no_strategy"), stopped("trade", "no trade was opened"), evaluation()]
     )
-    replies = [
-        say(CODE.replace("S{n}", "S1")),
-        say("I am thinking."),
-        say(CODE.replace("S{n}", "S2")),
-        say(CODE.replace("S{n}", "S3")),
-    ]
+    replies = [say(CODE.replace("S{n}", f"S{n}")) if n else say("I am thinking.") for n in (1, 0, 2, 3)]
     outcome, asked = played(replies, lambda _: next(results), WHOLE)
     assert outcome.solved and outcome.solved_at == 4 and outcome.reason == ""
     assert [turn.stage for turn in outcome.turns] == ["compile", "no_code", "trade", "solved"]
     assert [turn.code is None for turn in outcome.turns] == [False, True, False, False]
     assert len({turn.code_sha256 for turn in outcome.turns if turn.code}) == 3
-    assert outcome.turns[1].raw == "I am thinking." and outcome.usage == Usage(
-        input_tokens=40, output_tokens=20, usd=2.0
-    )
+    assert outcome.turns[1].raw == "I am thinking."
+    assert outcome.usage == Usage(input_tokens=40, output_tokens=20, usd=2.0)
     assert "- no class (line 3)" in outcome.turns[0].feedback
     assert "9 attempts left" in outcome.turns[0].feedback and [len(a.messages) for a in asked] == [2, 4, 6, 8]
-    again = msgspec.json.decode(msgspec.json.encode(outcome), type=TaskOutcome)
-    assert again == outcome
+    assert msgspec.json.decode(msgspec.json.encode(outcome), type=TaskOutcome) == outcome
 
 
 def test_a_short_memory_keeps_the_last_attempt_only():
-    settings = msgspec.structs.replace(AGENTIC, history="last", turns=3)
     answers = [say(CODE.replace("S{n}", f"S{number}")) for number in range(3)]
+    settings = msgspec.structs.replace(AGENTIC, turns=3)
     outcome, asked = played(answers, lambda _: stopped("compile", "no"), settings)
     assert [len(a.messages) for a in asked] == [2, 4, 4] and len(outcome.turns) == 3
     assert outcome.turns[-1].feedback == "" and outcome.solved is False
 
 
 def test_judges_reasons_go_back_and_the_reference_does_not():
+    missing = Criterion(name="logic", verdict="fail", reason="exit is missing")
     found = evaluation(
         judge=failed("agreement 0.3", "does_not_match"),
-        judge_language=LanguageVerdict(
-            status="failed", criteria=(Criterion(name="logic", verdict="fail", reason="exit is missing"),)
-        ),
+        judge_language=LanguageVerdict(status="failed", criteria=(missing,)),
         judge_behaviour=BehaviourVerdict(status="failed", agreement=0.3, hints=("its exits differ",)),
     )
     outcome, _ = played([say(CODE)] * 2, lambda _: found, msgspec.structs.replace(AGENTIC, turns=2))
@@ -154,41 +136,29 @@ def test_judges_reasons_go_back_and_the_reference_does_not():
     assert "exit is missing" in words and "its exits differ" in words and "0.3" not in words
 
 
-def test_a_trick_ends_it_with_nothing():
+def test_a_trick_and_a_verdict_that_nobody_could_give_end_it():
     trick = evaluation(tricks=(Trick(name="printed-result", detail="printed"),))
     outcome, asked = played([say(CODE)] * 9, lambda _: trick, AGENTIC)
     assert len(asked) == 1 and outcome.solved is False and outcome.tricks == ("printed-result",)
     assert outcome.failure_class == "trick"
-
-
-@pytest.mark.parametrize("kind", ["unreachable", "over_budget", "timeout", "rejected", "rate_limited"])
-def test_a_model_that_could_not_answer_is_not_scored(kind):
-    outcome, _ = played([ModelReply(error="x", error_kind=kind, stop="error")], lambda _: evaluation(), AGENTIC)
-    assert outcome.solved is None and outcome.stage == "no_answer" and kind in outcome.reason
-
-
-def test_a_refusal_and_a_loop_are_no_code():
-    refused = ModelReply(error="I must not", error_kind="refused", stop="error")
-    outcome, _ = played([refused], lambda _: evaluation(), QuantCodeSettings())
-    assert outcome.solved is False and outcome.stage == "no_code" and outcome.failure_class == "no-code"
-    loop = ModelReply(text="<think>hm " * 50, stop="length")
-    outcome, _ = played([loop], lambda _: evaluation(), QuantCodeSettings())
-    assert outcome.stage == "no_code" and "loop" in outcome.reason
-
-
-def test_a_verdict_that_nobody_could_give_ends_it_unscored():
     outcome, asked = played([say(CODE)], lambda _: evaluation(judge=not_scored("no judge")), AGENTIC)
     assert outcome.solved is None and outcome.reason == "no judge" and len(asked) == 1
+
+
+def test_no_answer_is_not_scored_while_a_refusal_and_a_loop_are_no_code():
+    for kind in ("unreachable", "over_budget", "timeout", "rejected", "rate_limited"):
+        outcome, _ = played(
+            [ModelReply(error="x", error_kind=kind, stop="error")], lambda _: evaluation(), AGENTIC
+        )
+        assert outcome.solved is None and outcome.stage == "no_answer" and kind in outcome.reason
+    refused = ModelReply(error="I must not", error_kind="refused", stop="error")
+    loop = ModelReply(text="<think>hm " * 50, stop="length")
+    for reply, reason in ((refused, "I must not"), (loop, "loop")):
+        outcome, _ = played([reply], lambda _: evaluation(), QuantCodeSettings())
+        assert outcome.solved is False and outcome.stage == "no_code" and reason in outcome.reason
+        assert outcome.failure_class == "no-code"
 
 
 def test_a_wording_that_is_missing_is_refused():
     with pytest.raises(UserError, match="frame"):
         next(play(TASK, QuantCodeSettings(framework="frame")))
-    with pytest.raises(UserError, match="turns"):
-        QuantCodeSettings(turns=0)
-
-
-def test_long_errors_are_cut_in_the_middle():
-    found = stopped("backtest", "a" * 5000 + "END", "KeyError")
-    outcome, _ = played([say(CODE)] * 2, lambda _: found, msgspec.structs.replace(AGENTIC, turns=2))
-    assert "END" in outcome.turns[0].feedback and len(outcome.turns[0].feedback) < 3500

@@ -25,27 +25,24 @@ def test_families_are_many_and_split():
     splits = Counter(one.split for one in families().values())
     assert EACH >= 40 and min(splits.values()) >= 4 and splits["train"] > EACH / 2
     assert not {task.id for task in load_tasks()} & {task.id for task in draw_tasks("all", EACH, 1)}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_variants_are_drawn_once_and_for_all(name):
-    tasks = draw_tasks(name, 100, 4)
-    assert tasks[:5] == draw_tasks(name, 5, 4) and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
-    assert load_task(tasks[5].id) == tasks[5]
-    assert len({(task.formal, task.reference) for task in tasks}) > 98
-    assert {task.expect.direction for task in tasks} == {"long", "short"}
-    assert len({task.sizing for task in tasks}) > 10 and len({task.market for task in tasks}) > 3
-    for task in tasks[:12]:
-        sources = [task.reference, *(decoy.source for decoy in task.decoys)]
-        assert all(ast.parse(source) for source in sources)
-        assert len(set(sources)) == len(sources), "no decoy is the reference"
-        for words in (task.formal, task.conversational):
-            assert "{" not in words and "  " not in words
-
-
-def test_gaps_are_asked_for_only_where_a_market_closes():
     # Found by the whole judge: on a market that never closes the reference gave no order.
     assert all(task.market != "crypto" for task in draw_tasks("gap-go", 300, 31))
+
+
+def test_variants_are_drawn_once_and_for_all():
+    for name in NAMES:
+        tasks = draw_tasks(name, 100, 4)
+        assert tasks[:5] == draw_tasks(name, 5, 4) and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
+        assert load_task(tasks[5].id) == tasks[5]
+        assert len({(task.formal, task.reference) for task in tasks}) > 98, name
+        assert {task.expect.direction for task in tasks} == {"long", "short"}, name
+        assert len({task.sizing for task in tasks}) > 10 and len({task.market for task in tasks}) > 3, name
+        for task in tasks[:12]:
+            sources = [task.reference, *(decoy.source for decoy in task.decoys)]
+            assert all(ast.parse(source) for source in sources)
+            assert len(set(sources)) == len(sources), f"{task.id}: a decoy is the reference"
+            for words in (task.formal, task.conversational):
+                assert "{" not in words and "  " not in words, task.id
 
 
 @pytest.mark.slow
@@ -72,11 +69,12 @@ def test_words_name_every_number_of_the_reference():
 
 
 def test_bad_requests_are_told():
-    with pytest.raises(UserError, match="no family 'sma-corss'") as told:
-        draw_tasks("sma-corss", 1)
-    assert "sma-cross" in (told.value.hint or "")
-    with pytest.raises(UserError, match="count cannot be -1"):
-        draw_tasks("sma-cross", -1)
+    for family, count, said in (
+        ("sma-corss", 1, "no family 'sma-corss' .*sma-cross"),
+        ("sma-cross", -1, "count cannot be -1"),
+    ):
+        with pytest.raises(UserError, match=said):
+            draw_tasks(family, count)
     with pytest.raises(UserError, match="no family 'nothing'"):
         load_task("gen-nothing-1-1")
 
@@ -98,7 +96,7 @@ def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name):
     # strategy, and a place before the first bar is one at the end of what is at hand.
     rules = rules_of(SECRET)
     with open_code_executor() as executor:
-        for task in draw_tasks(name, EACH if name == "all" else 3, 101):
+        for task in draw_tasks(name, EACH if name == "all" else 1, 101):
             runs = [(task.reference, drawn_bars(task, task.market, SECRET, 0, 0))]
             (whole,) = run_programs(executor, task, runs, rules=rules)
             (fed,) = run_programs(executor, task, runs, rules=rules, fed=True)

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 from typing import get_args
 
-import msgspec
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks, read_task, read_tasks
@@ -38,39 +37,38 @@ kind = "fixed"
 
 
 def test_there_are_enough_tasks_of_every_kind():
-    assert len(TASKS) >= 120
-    assert len(DAILY) >= 66
+    assert len(TASKS) >= 120 and len(DAILY) >= 66
+    assert [task.id for task in TASKS] == sorted(task.id for task in TASKS) and load_task(TASKS[0].id) is TASKS[0]
     assert {task.family for task in TASKS} == set(FAMILIES)
     assert {task.timeframe for task in TASKS} == set(TIMEFRAMES) - {"30m"}  # the public file's
     assert sum(task.assets > 1 for task in DAILY) >= 10
     kinds = Counter(kind for task in TASKS for kind in task.expect.order_kinds)
     assert all(kinds[kind] >= 3 for kind in get_args(OrderKind)), kinds
+    for difficulty, share in (("easy", 0.5), ("medium", 0.3), ("hard", 0.2)):
+        assert abs(sum(task.difficulty == difficulty for task in TASKS) / len(TASKS) - share) < 0.06
+    decoys = [decoy for task in TASKS for decoy in task.decoys]
+    stages = Counter(decoy.fails_at for decoy in decoys)
+    assert set(stages) == {"compile", "backtest", "trade", "judge", "lookahead", "trick"}
+    assert stages["judge"] > 0.6 * len(decoys) and len({decoy.kind for decoy in decoys}) >= 12
 
 
-@pytest.mark.parametrize(("difficulty", "share"), [("easy", 0.5), ("medium", 0.3), ("hard", 0.2)])
-def test_difficulties_are_spread_as_the_benchmark_says(difficulty, share):
-    found = sum(task.difficulty == difficulty for task in TASKS) / len(TASKS)
-    assert abs(found - share) < 0.06
-
-
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
-def test_a_task_is_complete_and_both_its_wordings_stand_alone(task):
-    assert task.market in MARKETS
-    assert task.has_reference
-    assert task.decoys
-    assert check_compiles(task.reference).status == "passed"
-    assert (task.assets > 1) == (task.family == "multi-asset") or task.family != "multi-asset"
-    for decoy in task.decoys:
-        assert decoy.source.strip() != task.reference.strip()
-        assert (check_compiles(decoy.source).status == "failed") == (decoy.fails_at == "compile"), decoy.name
-    formal, conversational = (text.split() for text in (task.formal, task.conversational))
-    assert min(len(formal), len(conversational)) >= WORDS_IN_FULL
-    alike = difflib.SequenceMatcher(None, formal, conversational, autojunk=False).ratio()
-    assert alike < 0.6, "the same text twice"
-    if task.sizing.kind != "own":
-        spelt = SPELT.get(int(task.sizing.value), "$^")
-        named = re.compile(rf"\b({task.sizing.value:g}|{spelt})\b", re.IGNORECASE)
-        assert named.search(task.formal) and named.search(task.conversational), "no word about the size"
+def test_a_task_is_complete_and_both_its_wordings_stand_alone():
+    for task in TASKS:
+        assert task.market in MARKETS and task.has_reference and task.decoys, task.id
+        assert check_compiles(task.reference).status == "passed", task.id
+        assert (task.assets > 1) == (task.family == "multi-asset") or task.family != "multi-asset", task.id
+        for decoy in task.decoys:
+            assert decoy.source.strip() != task.reference.strip(), task.id
+            broken = check_compiles(decoy.source).status == "failed"
+            assert broken == (decoy.fails_at == "compile"), (task.id, decoy.name)
+        formal, conversational = (text.split() for text in (task.formal, task.conversational))
+        assert min(len(formal), len(conversational)) >= WORDS_IN_FULL, task.id
+        alike = difflib.SequenceMatcher(None, formal, conversational, autojunk=False).ratio()
+        assert alike < 0.6, f"{task.id}: the same text twice"
+        if task.sizing.kind != "own":
+            spelt = SPELT.get(int(task.sizing.value), "$^")
+            named = re.compile(rf"\b({task.sizing.value:g}|{spelt})\b", re.IGNORECASE)
+            assert named.search(task.formal) and named.search(task.conversational), f"{task.id}: no word on size"
 
 
 def normalised(source: str) -> str:
@@ -87,27 +85,7 @@ def normalised(source: str) -> str:
 
 def test_at_most_three_references_share_a_syntax_tree():
     for shape in (normalised, shape_lines):
-        most = Counter(shape(task.reference) for task in TASKS).most_common(1)[0][1]
-        assert most <= 3
-
-
-def test_normalising_sees_through_names_and_numbers():
-    first = "import backtrader as bt\nx = bt.SMA(period=10)\n"
-    assert normalised(first) == normalised("import other as o\nlonger = o.EMA(days=99)\n")
-    assert normalised(first) != normalised("import backtrader as bt\nx = bt.SMA(10, period=10)\n")
-
-
-def test_decoys_are_of_many_kinds_and_most_are_for_the_judge():
-    decoys = [decoy for task in TASKS for decoy in task.decoys]
-    stages = Counter(decoy.fails_at for decoy in decoys)
-    assert set(stages) == {"compile", "backtest", "trade", "judge", "lookahead", "trick"}
-    assert stages["judge"] > 0.6 * len(decoys)
-    assert len({decoy.kind for decoy in decoys}) >= 12
-
-
-def test_tasks_come_in_the_order_of_their_ids():
-    assert [task.id for task in TASKS] == sorted(task.id for task in TASKS)
-    assert load_task(TASKS[0].id) is TASKS[0]
+        assert Counter(shape(task.reference) for task in TASKS).most_common(1)[0][1] <= 3
 
 
 def test_an_unknown_task_is_met_with_near_names():
@@ -115,33 +93,29 @@ def test_an_unknown_task_is_met_with_near_names():
         load_task("d-sma-cros-long")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('title = "Buy once"', 'titel = "Buy once"', "did you mean title"),
-        ('kind = "fixed"', 'knid = "fixed"', "did you mean kind"),
-        ('kind = "fixed"', 'kind = "some"', "some"),
-        ('kind = "fixed"', 'kind = "fixed"\nvalue = 0', "not above zero"),
-        ("bars = 50", "bars = 0", "at least 1"),
-        ('id = "tiny"', 'id = "Tiny Task"', "lower-case"),
-        ('"Buy on the first bar."', '" "', "formal wording is empty"),
-        ("bars = 50", "bars = 50\nagreement = 2.0", "agreement"),
-        ("bars = 50", "bars = 50\ncommission = 1.0", "commission"),
-        ("bars = 50", "bars = = 50", "not TOML"),
-        ("market = ", "# market = ", "market"),
-        ("[sizing]", "[expect]\nmin_trades = 0\n[sizing]", "below 1"),
-        ("[sizing]", "[expect]\nmin_trades = 9\nmax_trades = 3\n[sizing]", "max_trades"),
-    ],
+BAD = (
+    ('title = "Buy once"', 'titel = "Buy once"', "did you mean title"),
+    ('kind = "fixed"', 'knid = "fixed"', "did you mean kind"),
+    ('kind = "fixed"', 'kind = "some"', "some"),
+    ('kind = "fixed"', 'kind = "fixed"\nvalue = 0', "not above zero"),
+    ("bars = 50", "bars = 0", "at least 1"),
+    ('id = "tiny"', 'id = "Tiny Task"', "lower-case"),
+    ('"Buy on the first bar."', '" "', "formal wording is empty"),
+    ("bars = 50", "bars = 50\nagreement = 2.0", "agreement"),
+    ("bars = 50", "bars = 50\ncommission = 1.0", "commission"),
+    ("bars = 50", "bars = = 50", "not TOML"),
+    ("market = ", "# market = ", "market"),
+    ("[sizing]", "[expect]\nmin_trades = 0\n[sizing]", "below 1"),
+    ("[sizing]", "[expect]\nmin_trades = 9\nmax_trades = 3\n[sizing]", "max_trades"),
 )
-def test_a_bad_file_is_refused_in_one_line(old, new, said):
-    assert old in TINY
-    with pytest.raises(UserError, match=said) as caught:
-        read_task(TINY.replace(old, new), "tiny.toml")
-    assert "tiny.toml" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
-def test_two_decoys_of_one_name_are_refused():
+def test_a_bad_file_is_refused_in_one_line():
+    for old, new, said in BAD:
+        assert old in TINY
+        with pytest.raises(UserError, match=said) as caught:
+            read_task(TINY.replace(old, new), "tiny.toml")
+        assert "tiny.toml" in str(caught.value) and "\n" not in str(caught.value)
     decoy = '[[decoys]]\nname = "a"\nkind = "crash"\nfails_at = "backtest"\nsource = ""\n'
     with pytest.raises(UserError, match="same name"):
         read_task(TINY + 2 * decoy, "tiny.toml")
@@ -153,10 +127,8 @@ def test_a_folder_of_ones_own_tasks(tmp_path):
     (tmp_path / "tiny.toml").write_text(TINY)
     (tmp_path / "notes.md").write_text("not a task")
     (task,) = read_tasks(tmp_path)
-    assert task.wordings == ("formal",)
-    assert task.text("formal") == "Buy on the first bar."
-    assert task.text("conversational") is None
-    assert task.text("formal", "frame") is None
+    assert task.wordings == ("formal",) and task.text("formal") == "Buy on the first bar."
+    assert task.text("conversational") is None and task.text("formal", "frame") is None
     (tmp_path / "other.toml").write_text(TINY)
     with pytest.raises(UserError, match=r"name it tiny\.toml"):
         read_tasks(tmp_path)
@@ -164,15 +136,7 @@ def test_a_folder_of_ones_own_tasks(tmp_path):
         read_tasks(tmp_path / "nowhere")
 
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "reference" / "quantcode-tasks.md").read_text()
-
-
 def test_every_key_is_on_the_page():
-    missing = [
-        field.name
-        for part in (CodeTask, Sizing, Expectations, Decoy)
-        for field in msgspec.structs.fields(part)
-        if f"`{field.name}`" not in PAGE and f"[{field.name}]" not in PAGE
-    ]
-    assert missing == []
+    page = (Path(__file__).resolve().parents[3] / "docs/reference/quantcode-tasks.md").read_text()
+    keys = {key for part in (CodeTask, Sizing, Expectations, Decoy) for key in part.__struct_fields__}
+    assert not [key for key in keys if f"`{key}`" not in page and f"[{key}]" not in page]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tradeassay.benchmarks.quantcode import load_public_tasks
-from tradeassay.benchmarks.quantcode.loading import PUBLIC_KEYS, market_of
+from tradeassay.benchmarks.quantcode.loading import PUBLIC_KEYS
 from tradeassay.core.errors import DataError, UserError
 
 
@@ -48,48 +48,32 @@ def test_a_record_becomes_a_task(tmp_path):
     assert task.expect.order_kinds == ()
 
 
-@pytest.mark.parametrize(
-    ("symbol", "market"),
-    [(s, "crypto") for s in ("BTC-USD", "eth-usd")]
-    + [(s, "futures") for s in ("EURUSD=X", "ES=F")]
-    + [("SPY", "us"), ("", "us")],
-)
-def test_a_symbol_has_a_market_that_stands_in_for_it(symbol, market):
-    assert market_of(symbol) == market
-
-
-def test_what_is_missing_is_said(tmp_path):
+def test_what_is_missing_or_spelled_otherwise_is_said(tmp_path):
     bare = {"reformulated_task": "Buy the close.", "difficulty": "brutal", "timeframe": "4h", "novel_key": 1}
     (task,) = load_public_tasks(written(tmp_path, {"tasks": [bare]}))
     assert (task.id, task.difficulty, task.timeframe, task.source) == ("public-001", "medium", "1d", "public")
+    assert task.market == "us" and task.symbol is None
     said = " ".join(task.lacks)
     assert "'brutal'" in said and "'4h'" in said and "an id" in said and "a source" in said
-
-
-def test_other_names_of_a_timeframe(tmp_path):
-    tasks = load_public_tasks(
-        written(tmp_path, [record(id="a b", timeframe="Daily"), record(id=2, timeframe="M5")])
-    )
+    others = [record(id="a b", timeframe="Daily"), record(id=2, timeframe="M5")]
+    tasks = load_public_tasks(written(tmp_path, others))
     assert {task.id: task.timeframe for task in tasks} == {"public-a-b": "1d", "public-002": "5m"}
+    symbols = {"BTC-USD": "crypto", "eth-usd": "crypto", "EURUSD=X": "futures", "ES=F": "futures", "SPY": "us"}
+    records = [record(id=place, yf_symbol=symbol) for place, symbol in enumerate(symbols)]
+    assert [task.market for task in load_public_tasks(written(tmp_path, records))] == [*symbols.values()]
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_a_broken_file_is_refused(tmp_path):
+    for content, said in (
         ("{", "not JSON"),
         ("[]", "no list of tasks"),
         ('{"rows": []}', "no list of tasks"),
         ("[3]", "record 1 is not an object"),
         ('[{"id": 1, "reformulated_tasks": "x"}]', "did you mean"),
         ('[{"id": 1, "reformulated_task": " "}]', "record 1"),
-    ],
-)
-def test_a_broken_file_is_refused(tmp_path, content, said):
-    with pytest.raises(DataError, match=said):
-        load_public_tasks(written(tmp_path, content))
-
-
-def test_a_missing_file_and_a_repeated_id(tmp_path):
+    ):
+        with pytest.raises(DataError, match=said):
+            load_public_tasks(written(tmp_path, content))
     with pytest.raises(UserError, match="no task file"):
         load_public_tasks(tmp_path / "nothing.json")
     with pytest.raises(UserError, match="two tasks have the id 'public-007'"):
@@ -99,19 +83,15 @@ def test_a_missing_file_and_a_repeated_id(tmp_path):
 _JSON = st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.lists(st.integers(), max_size=2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from(PUBLIC_KEYS), _JSON))
-def test_odd_values_never_break_the_loader(values):
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = written(Path(folder), [values])
-        try:
-            (task,) = load_public_tasks(file)
-        except DataError as error:
-            assert "record 1" in str(error)
-        else:
-            assert task.formal == values["reformulated_task"]
+def test_odd_values_never_break_the_loader(tmp_path, values):
+    try:
+        (task,) = load_public_tasks(written(tmp_path, [values]))
+    except DataError as error:
+        assert "record 1" in str(error)
+    else:
+        assert task.formal == values["reformulated_task"]
 
 
 def test_what_a_public_task_needs_and_does_not_get_is_said(tmp_path):

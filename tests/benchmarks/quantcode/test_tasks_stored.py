@@ -2,11 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
 import pytest
+from tests.benchmarks.coins import coins as coins_of
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
@@ -14,43 +14,21 @@ from tradeassay.benchmarks.quantcode.loading import on_stored_bars, sum_up
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.view import Field, Floats, Instrument
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.snapshot import Snapshot
-from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
+from tradeassay.data.source import Panel
 
-MINUTE = 60 * 10**9
 DAYS = 110
 TEXT = "Buy when the close is above $150; sell below it."
 
 
-def panel(kind: Literal["real", "synthetic"] = "real", length: int = 5) -> Panel:
-    """Two coins: 110 days, and the first 45 minutes of each in bars of five."""
-    days = np.arange(np.datetime64("2024-06-01"), np.datetime64("2024-06-01") + DAYS)
-    opens = days.astype(np.int64) * 1440 * MINUTE
+def panel(kind: str = "real") -> Panel:
+    """110 days, and the first 45 minutes of each in bars of five."""
+    price = 10.0 + np.arange(DAYS * 9.0)[:, None]
+    prices = {"open": price, "high": price + 2, "low": price - 2, "close": price + 1}
+    prices |= {"volume": np.full_like(price, 3.0), "amount": price.copy()}
     close = 100.0 + np.arange(2.0 * DAYS).reshape(DAYS, 2)
-    bars: dict[Field, Floats] = {"open": close - 0.5, "high": close + 1, "low": close - 1, "close": close}
-    bars |= {"volume": np.ones((DAYS, 2)), "amount": close.copy()}
-    stamps = (opens[:, None] + np.arange(1, 10) * length * MINUTE).ravel()
-    price = 10.0 + np.arange(stamps.size, dtype=float)[:, None]
-    minutes: dict[Field, Floats] = {"open": price, "high": price + 2, "low": price - 2, "close": price + 1}
-    minutes |= {"volume": np.full_like(price, 3.0), "amount": price.copy()}
-    return Panel(
-        name="coins",
-        facts=PanelFacts(
-            kind=kind, source="test", query="", currency="USD", calendar="24/7", minutes_per_bar=length
-        ),
-        listings=tuple(
-            Listing(instrument=Instrument(symbol=symbol, kind="crypto"), listed=str(days[0]))
-            for symbol in ("BTC/USDT", "ETH")
-        ),
-        sessions=days,
-        open_time=opens,
-        close_time=opens + 1440 * MINUTE,
-        bars=bars,
-        suspended=np.zeros((DAYS, 2), dtype=bool),
-        minutes=MinutePanel(("BTC/USDT",), stamps, minutes),
-    )
+    return coins_of("2024-06-01", close, prices, ("BTC/USDT", "ETH"), length=5, kind=kind)
 
 
 @pytest.fixture(scope="module")

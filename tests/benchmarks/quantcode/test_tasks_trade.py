@@ -66,12 +66,21 @@ def check(task: CodeTask, seed: int) -> None:
             assert 2 * (gold & other).total() < 0.9 * (gold.total() + other.total()), decoy.name
 
 
-def test_there_are_intraday_tasks_of_every_timeframe():
+def test_there_are_intraday_tasks_of_every_timeframe_and_tasks_for_frames():
     found = Counter(task.timeframe for task in INTRADAY)
-    assert len(INTRADAY) >= 58
     assert all(found[timeframe] >= least for timeframe, least in {"1h": 18, "15m": 14, "5m": 14, "1m": 12}.items())
     assert sum(task.family == "session" for task in INTRADAY) >= 12
     assert all(1_000 <= task.bars <= 4_000 for task in INTRADAY)
+    assert len(ON_FRAMES) >= 24 and sum(task.assets > 1 for task in ON_FRAMES) >= 3
+    assert {task.timeframe for task in ON_FRAMES} == {"1d", "1h", "15m", "5m", "1m"}
+    for task in ON_FRAMES:
+        assert task.frame is not None and task.frame.decoys
+        formal, conversational = task.text("formal", "frame"), task.text("conversational", "frame")
+        assert formal and conversational and formal != conversational and "signals(frame" in formal
+        assert check_compiles(task.frame.reference, "frame").status == "passed", task.id
+        for decoy in task.frame.decoys:
+            assert decoy.source.strip() != task.frame.reference.strip()
+            assert check_compiles(decoy.source, "frame").status == "passed", (task.id, decoy.name)
 
 
 @pytest.mark.parametrize("task_id", ONE_OF_A_KIND)
@@ -84,25 +93,6 @@ def test_a_reference_trades_as_its_task_says(task_id):
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_every_reference_trades_on_three_markets(task, seed):
     check(task, seed)
-
-
-def test_a_good_part_of_the_tasks_is_there_for_frames_too():
-    assert len(ON_FRAMES) >= 24
-    assert {task.timeframe for task in ON_FRAMES} == {"1d", "1h", "15m", "5m", "1m"}
-    assert sum(task.assets > 1 for task in ON_FRAMES) >= 3
-
-
-@pytest.mark.parametrize("task", ON_FRAMES, ids=lambda task: task.id)
-def test_a_variant_for_frames_is_complete(task):
-    assert task.frame is not None
-    formal, conversational = task.text("formal", "frame"), task.text("conversational", "frame")
-    assert formal and conversational and formal != conversational
-    assert "signals(frame" in formal
-    assert check_compiles(task.frame.reference, "frame").status == "passed"
-    assert task.frame.decoys
-    for decoy in task.frame.decoys:
-        assert decoy.source.strip() != task.frame.reference.strip()
-        assert check_compiles(decoy.source, "frame").status == "passed"
 
 
 def same_trades(task: CodeTask, seed: int) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.benchmarks.coins import coins
 
 from tradeassay.benchmarks.exhibits import printed
 from tradeassay.benchmarks.systrade import STRATEGIES
@@ -16,7 +17,6 @@ from tradeassay.benchmarks.systrade.data import (
     DaySpan,
     covered_days,
     instrument_groups,
-    minute_year,
     recipe,
     splits_of,
     stored_minutes,
@@ -27,37 +27,35 @@ from tradeassay.benchmarks.systrade.loading import load_reference, load_spec
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.benchmarks.systrade.tables import why_not_comparable
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.time import DAY, MINUTE
-from tradeassay.core.view import Instrument
 from tradeassay.data import write_snapshot
-from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_the_two_synthetic_years_are_halves_of_one_path(name):
-    spec = load_spec(name)
-    develop, test = (synthetic_year(spec, split) for split in ("develop", "test"))  # type: ignore[arg-type]
-    assert len(test.assets) == len(spec.semantics.inputs.legs) and develop.times[-1] < test.times[0]
-    assert develop.rows == test.rows >= YEAR
-    again = synthetic_year(spec, "test")
-    assert all(np.array_equal(test.feeds[a]["close"], again.feeds[a]["close"]) for a in test.assets)
-    assert not np.array_equal(test.feeds["A"]["close"], synthetic_year(spec, "test", 2).feeds["A"]["close"])
+def test_the_two_synthetic_years_are_halves_of_one_path():
+    for name in STRATEGIES:
+        spec = load_spec(name)
+        develop, test = synthetic_year(spec, "develop"), synthetic_year(spec, "test")
+        assert len(test.assets) == len(spec.semantics.inputs.legs) and develop.times[-1] < test.times[0], name
+        assert develop.rows == test.rows >= YEAR
+        again, other = synthetic_year(spec, "test"), synthetic_year(spec, "test", 2)
+        assert all(np.array_equal(test.feeds[a]["close"], again.feeds[a]["close"]) for a in test.assets)
+        assert not np.array_equal(test.feeds["A"]["close"], other.feeds["A"]["close"])
 
 
 def test_minutes_are_for_strategies_that_have_them():
-    year = synthetic_year(load_spec("double-ma"), minutes=3000)
+    year, other = (synthetic_year(load_spec("double-ma"), s, minutes=3000) for s in ("test", "develop"))  # type: ignore[arg-type]
     assert year.timeframe == "1m" and year.rows == 3000
-    other = synthetic_year(load_spec("double-ma"), "develop", minutes=3000)
     assert not np.array_equal(year.feeds["A"]["close"], other.feeds["A"]["close"])
     with pytest.raises(UserError, match="no minute version"):
         synthetic_year(load_spec("pairs"), minutes=3000)
 
 
-def test_a_split_begins_where_the_last_one_ends():
-    assert SPLITS["develop"].last == SPLITS["test"].first
-
-
-def test_the_papers_instruments():
+def test_splits_and_instruments_are_the_papers_or_ones_own():
+    assert SPLITS["develop"].last == SPLITS["test"].first and splits_of() == SPLITS
+    own = splits_of(("2020-01-01", "2021-01-01", "2022-01-01"))
+    assert own["develop"].last == own["test"].first == "2021-01-01"
+    for bad in (("2021-01-01", "2020-01-01", "2022-01-01"), ("2020-01-01",), ("2020-01-01",) * 3):
+        with pytest.raises(UserError, match="are not splits"):
+            splits_of(bad)
     every = [symbol for symbols in INSTRUMENTS.values() for symbol in symbols]
     assert len(every) == 14 == len(set(every)) and set(INSTRUMENTS) == {"us", "crypto", "ashare"}
     us, crypto, ashare = recipe()
@@ -65,44 +63,17 @@ def test_the_papers_instruments():
     assert crypto.endswith("-p minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
 
 
-def test_own_splits_for_other_years():
-    own = splits_of(("2020-01-01", "2021-01-01", "2022-01-01"))
-    assert own["develop"].last == own["test"].first == "2021-01-01" and splits_of() == SPLITS
-    for bad in (("2021-01-01", "2020-01-01", "2022-01-01"), ("2020-01-01",), ("2020-01-01",) * 3):
-        with pytest.raises(UserError, match="are not splits"):
-            splits_of(bad)
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stored market of two coins: four days round a new year, five minutes of each."""
-    place = tmp_path_factory.mktemp("store")
-    days = np.arange(np.datetime64("2024-12-30"), np.datetime64("2025-01-03"))
-    opens = days.astype(np.int64) * DAY
-    close = np.arange(1.0, 9.0).reshape(4, 2) * 10.0
-    bars = {"open": close, "high": close + 1, "low": close - 1, "close": close}
-    bars |= {"volume": np.ones((4, 2)), "amount": close.copy()}
-    stamps = (opens[:, None] + np.arange(1, 6) * MINUTE).ravel()
     price = np.column_stack((np.arange(1.0, 21.0), np.arange(101.0, 121.0)))
-    minutes = {name: price.copy() for name in bars}
-    for values in minutes.values():
+    prices = {name: price.copy() for name in ("open", "high", "low", "close", "volume", "amount")}
+    for values in prices.values():
         values[11, 1] = np.nan  # a minute of 2025 that ETH does not have
-    panel = Panel(
-        name="coins",
-        facts=PanelFacts(kind="synthetic", source="test", query="", currency="USD", calendar="24/7"),
-        listings=tuple(
-            Listing(instrument=Instrument(symbol=symbol, kind="crypto"), listed=str(days[0]))
-            for symbol in ("BTC", "ETH")
-        ),
-        sessions=days,
-        open_time=opens,
-        close_time=opens + DAY,
-        bars=bars,
-        suspended=np.zeros((4, 2), dtype=bool),
-        minutes=MinutePanel(("BTC", "ETH"), stamps, minutes),
-    )
-    write_snapshot(panel, place / "coins", allow_faults=True)
-    return place / "coins"
+    place = tmp_path_factory.mktemp("store") / "coins"
+    close = np.arange(1.0, 9.0).reshape(4, 2) * 10.0
+    write_snapshot(coins("2024-12-30", close, prices, ("BTC", "ETH")), place, allow_faults=True)
+    return place
 
 
 def test_stored_days_end_with_their_split(home):
@@ -111,8 +82,6 @@ def test_stored_days_end_with_their_split(home):
     assert [str(t)[:10] for t in test.times] == ["2025-01-01", "2025-01-02"]
     both = stored_year(str(home), ("BTC", "ETH"), DaySpan(name="test", first="2024-01-01", last="2026-01-01"))
     assert both.rows == 4 and list(both.feeds) == ["A", "B"]
-    with pytest.raises(UserError, match="no session in 2030"):
-        stored_year(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 
 
 def test_stored_minutes_are_those_that_all_legs_have(home):
@@ -123,11 +92,10 @@ def test_stored_minutes_are_those_that_all_legs_have(home):
     develop = stored_minutes(str(home), ("ETH",), SPLITS["develop"])
     assert develop.rows == 10 and develop.times[-1] < test.times[0]
     assert stored_minutes(str(home), ("ETH",), SPLITS["develop"], most=3).rows == 3
-    with pytest.raises(UserError, match="no session in 20"):
-        stored_minutes(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
-
-
-def test_a_symbol_that_is_not_stored(home):
+    later = DaySpan(name="test", first="2030-01-01", last="2031-01-01")
+    for stored in (stored_year, stored_minutes):
+        with pytest.raises(UserError, match="no session in 2030"):
+            stored(str(home), ("BTC",), later)
     with pytest.raises(DataError, match="no instrument 'SOL'"):
         stored_minutes(str(home), ("SOL",), SPLITS["test"])
 
@@ -135,9 +103,8 @@ def test_a_symbol_that_is_not_stored(home):
 def test_the_papers_figures_are_whole():
     figures = printed("systrade")
     rows = figures["by_strategy"]
-    assert len(figures["gates"]) == figures["models"] == 17 and {row["strategy"] for row in rows} == set(
-        STRATEGIES
-    )
+    assert len(figures["gates"]) == figures["models"] == 17
+    assert {row["strategy"] for row in rows} == set(STRATEGIES)
     assert round(float(np.mean([row["overall"] for row in rows])), 1) == 6.4
     assert round(float(np.mean([row["valid"] for row in rows])), 1) == 11.5, "11.6 is printed"
     assert all(row["overall"] == pytest.approx((row["llm"] + row["qr"]) / 2, abs=0.011) for row in rows)
@@ -181,15 +148,12 @@ def test_the_year_is_that_of_the_bars():
 
 
 def test_on_minutes_it_aims_at_its_goal():
-    bars = minute_year(4_000)
+    bars = synthetic_year(load_spec("vol-target"), minutes=4_000)
     wanted = {
         flag: load_spec("vol-target", minutes=flag).compiled_decisions(bars).fraction for flag in (False, True)
     }
     assert np.all(wanted[False] == 1.0), "by the year of days every minute is calm"
     assert wanted[True].size > 5 and wanted[True].min() < 0.5
-
-
-def test_a_run_on_minutes_uses_it():
     spec = SystradeSpec(models=("scripted/builder-gold",), strategies=("vol-target",), minutes=600)
     protocol = SystradeProtocol(spec)
     assert protocol.strategies["vol-target"].semantics.parameters["year"].value == 525_600

@@ -32,21 +32,11 @@ def card(name: str, *, reached: bool, gate: str | None = None, note: str = "") -
         (convicted([Exhibit(code="x", text="because of this")]) if one == gate else passed()).named(one)
         for one in GATES
     )
-    report = GateReport(
-        strategy=SPEC.id,
-        semantics_sha256="",
-        submission=name,
-        submission_sha256="",
-        bars="",
-        rows=1,
-        tier="",
-        gates=gates,
-    )
+    who = {"strategy": SPEC.id, "submission": name, "submission_sha256": ""}
+    report = GateReport(**who, semantics_sha256="", bars="", rows=1, tier="", gates=gates)
     sound = {d: Measure(value=9.0 if reached else 5.0, note=note or None) for d in ("D1", "D2", "D3", "D4")}
     return Scorecard(
-        strategy=SPEC.id,
-        submission=name,
-        submission_sha256="",
+        **who,
         gates=report,
         sound=sound,
         paper={d: not_scored("no peer has marked it") for d in sound},
@@ -100,7 +90,8 @@ def test_it_stops_at_the_target_and_asks_with_the_doc_and_the_frozen_semantics()
 
 
 def test_four_iterations_with_evidence_of_the_development_year_alone():
-    outcome, asked, wanted = play([answer()] * 4, [scored(gate="audit")] * 4)
+    programs = [answer(f"class TradingStrategy: number = {n}") for n in range(4)]
+    outcome, asked, wanted = play(programs, [scored(gate="audit")] * 4)
     assert outcome.stopped == "iterations" and len(outcome.iterations) == 4
     assert all("because of this" in told(one) and "audit: failed" in told(one) for one in asked[1:])
     assert not any(SECRET in message.text for one in asked for message in one.messages)
@@ -108,12 +99,20 @@ def test_four_iterations_with_evidence_of_the_development_year_alone():
     assert "return of at least 10%" in told(asked[3])
     assert all(len(one.messages) == 4 for one in asked[1:]), "evidence is about the last submission only"
     assert wanted[1].first == wanted[1].previous == wanted[0].submission
+    # Earlier programs are shown at the last iteration only; iteration 2 stands above as the one to patch.
+    assert "number = 0" not in told(asked[2]) and "number = 2" in asked[3].messages[2].text
+    assert all(f"number = {n}" in told(asked[3]) for n in (0, 1))
+    for number, one in enumerate(asked):  # what is asked comes last, and nothing is there for scripted models
+        text = "\n".join(message.text for message in one.messages)
+        assert "systrade.build" not in text and '"iteration"' not in text
+        last = told(one).rstrip().rpartition("# What to write now")[2]
+        assert "```python" in last or last.strip().startswith("Write the program")
+        assert f'"iteration":{number}' in one.given.observation  # type: ignore[union-attr]  # it has one
 
 
 def test_going_on_after_the_target():
-    outcome, asked, _ = play(
-        [answer()] * 2, [scored(reached=True)] * 2, BuildSettings(iterations=2, early_stop=False)
-    )
+    settings = BuildSettings(iterations=2, early_stop=False)
+    outcome, asked, _ = play([answer()] * 2, [scored(reached=True)] * 2, settings)
     assert outcome.stopped == "iterations" and len(asked) == 2
 
 
@@ -155,45 +154,24 @@ def test_reviews_are_blind_asked_again_once_and_shown_without_names():
 
 def test_a_reviewer_without_marks_is_a_failure_and_no_middle_mark():
     settings = BuildSettings(iterations=1, reviewers=("a/b",))
-    outcome, *_ = play(
-        [answer()], [scored()], settings, lambda request: ModelReply(text='{"fidelity": 11, "risk": 1}')
-    )
+    unreadable = ModelReply(text='{"fidelity": 11, "risk": 1}')
+    outcome, *_ = play([answer()], [scored()], settings, lambda _: unreadable)
     (review,) = outcome.iterations[0].reviews
     assert review.fidelity is None and "schema" in (review.failure or "")
 
 
-def test_no_answer_ends_and_no_submission_asks_again():
+def test_no_answer_ends_it_and_no_submission_asks_again():
     away = ModelReply(text="", error="nobody", error_kind="unreachable")
     outcome, *_ = play([away], [])
     assert outcome.stopped == "no answer" and outcome.last is None
     outcome, asked, _ = play([ModelReply(text="soon"), answer()], [scored(reached=True)])
     assert outcome.stopped == "target" and "there is no Python program in it" in told(asked[1])
-    outcome, *_ = play([ModelReply(text=f"soon, {n}") for n in range(4)], [])
-    assert outcome.stopped == "no submission" and len(outcome.iterations) == 4
-
-
-def test_asks_last_and_holds_nothing_for_scripted_models():
-    _, asked, _ = play([answer()] * 4, [scored(gate="audit")] * 4)
-    for number, one in enumerate(asked):
-        text = "\n".join(message.text for message in one.messages)
-        assert "systrade.build" not in text and '"iteration"' not in text
-        last = told(one).rstrip().rpartition("# What to write now")[2]
-        assert "```python" in last or last.strip().startswith("Write the program")
-        assert f'"iteration":{number}' in one.given.observation  # type: ignore[union-attr]  # it has one
-
-
-def test_shows_the_earlier_programs_at_the_last_iteration_only():
-    programs = [answer(f"class TradingStrategy: number = {n}") for n in range(4)]
-    _, asked, _ = play(programs, [scored(gate="audit")] * 4)
-    assert "number = 0" not in told(asked[2])
-    assert all(f"number = {n}" in told(asked[3]) for n in (0, 1)), "iteration 2 stands above as the one to patch"
-    assert "number = 2" in asked[3].messages[2].text
 
 
 def test_refusals_show_the_form_do_not_grow_and_end_when_repeated():
     echo = [ModelReply(text=f"I shall think about it, {n}.") for n in range(4)]
     outcome, asked, _ = play(echo, [])
-    assert outcome.stopped == "no submission" and len(asked) == 4
+    assert outcome.stopped == "no submission" and len(asked) == len(outcome.iterations) == 4
     assert all(len(one.messages) == 4 and "class TradingStrategy" in told(one) for one in asked[1:])
     outcome, asked, _ = play([echo[0]] * 4, [])
     assert outcome.stopped == "repeats itself" and len(asked) == 2 and outcome.last is None
@@ -219,26 +197,23 @@ def test_a_patch_that_is_unknown_or_stops_running_is_never_the_baseline():
         assert wanted[2].previous == wanted[0].submission and "set aside" in told(asked[2])
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('```\n{"strategy": "b", "parameters": {}}\n```\n```python\nclass TradingStrategy: pass\n```', True),
-        ('The card: {"strategy": "b", "parameters": {}}\n```python\nclass TradingStrategy: pass\n```', True),
-        ('```json\n{"strategy": "example-hold"}\n```\n```python\nclass TradingStrategy: pass\n```', False),
+def test_reads_what_a_careful_person_would_read():
+    program, card = "```python\nclass TradingStrategy: pass\n```", '{"strategy": "b", "parameters": {}}'
+    for text, found in (
+        (f"```\n{card}\n```\n{program}", True),
+        (f"The card: {card}\n{program}", True),
+        (f'```json\n{{"strategy": "example-hold"}}\n```\n{program}', False),
         ("```python\nclass TradingStrategy:\n    CARD = {'strategy': 1}\n```", False),
         ('```json\n{"strategy": "b"}\n```', False),
-    ],
-)
-def test_reads_what_a_careful_person_would_read(text, found):
-    read = read_halves(text)
-    assert (read.program is not None and read.card is not None) == found == (not read.wrong)
+    ):
+        read = read_halves(text)
+        assert (read.program is not None and read.card is not None) == found == (not read.wrong), text
 
 
 def test_asks_for_the_missing_half_alone_and_keeps_the_other():
     card = ModelReply(text='```json\n{"strategy": "bollinger", "parameters": {}}\n```')
-    program = ModelReply(
-        text="Now the program.\n```python\nclass Other:\n    def run(self, a, b): return [], []\n```"
-    )
+    other = "class Other:\n    def run(self, a, b): return [], []"
+    program = ModelReply(text=f"Now the program.\n```python\n{other}\n```")
     for first, second, wanted in ((card, program, "```python"), (program, card, "```json")):
         outcome, asked, _ = play([first, second], [scored(reached=True)])
         assert [one.number for one in outcome.iterations] == [0] and outcome.stopped == "target"

@@ -31,7 +31,7 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One way of asking. ``turns`` is the most answers in the agentic setting (the paper: 10).
 
     ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
-    what was found in it. Raises :class:`UserError` for numbers that allow no turn.
+    what was found in it.
     """
 
     setting: Setting = "single-turn"
@@ -39,10 +39,6 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     wording: Wording = "formal"
     framework: Framework = "backtrader"
     history: Literal["full", "last"] = "last"
-
-    def __post_init__(self) -> None:
-        if self.turns < 1:
-            raise UserError(f"{self.turns} turns allow no answer", hint="give 1 or more")
 
     @property
     def allowed_turns(self) -> int:
@@ -274,9 +270,29 @@ def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Messag
             f"task '{task.id}' has no {settings.wording} wording for the framework '{settings.framework}'",
             hint=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
         )
-    words = PROMPTS.fill("task", description=description.strip(), setting=_setting(task, settings.framework))
+    labels = ", ".join(LABELS[: task.assets])
+    assets = "one asset" if task.assets == 1 else f"{task.assets} assets, {labels}"
+    size, framework = task.sizing, settings.framework
+    units = f"{size.value:g} unit{'' if size.value == 1 else 's'}"
+    sized = {
+        ("backtrader", "fixed"): f" An order that names no size is for {units}.",
+        (
+            "backtrader",
+            "percent",
+        ): f" An order that names no size is for {size.value:g} % of the available cash when "
+        "nothing is held, and for the whole position when something is.",
+        ("frame", "fixed"): f" A target of 1 means {units}.",
+        ("frame", "percent"): f" A target of 1 means {size.value:g} % of the account's value.",
+        ("frame", "own"): " A target is a share of the account's value.",
+    }
+    setting = (
+        f"It is run on {task.bars:,} {_BARS[task.timeframe]} of {assets}. The account starts with "
+        f"{task.cash:,.0f} in cash. Every trade costs a commission of {task.commission * 100:g} % of its value."
+        + sized.get((framework, size.kind), "")
+    )
+    words = PROMPTS.fill("task", description=description.strip(), setting=setting)
     return [
-        Message(role="system", text=PROMPTS.fill(f"system.{settings.framework}")),
+        Message(role="system", text=PROMPTS.fill(f"system.{framework}")),
         Message(role="user", text=words),
     ]
 
@@ -304,28 +320,3 @@ _BARS: Final = {
     "5m": "bars of 5 minutes",
     "1m": "bars of one minute",
 }
-
-
-def _setting(task: CodeTask, framework: Framework) -> str:
-    labels = ", ".join(LABELS[: task.assets])
-    assets = "one asset" if task.assets == 1 else f"{task.assets} assets, {labels}"
-    lines = [
-        f"It is run on {task.bars:,} {_BARS[task.timeframe]} of {assets}.",
-        f"The account starts with {task.cash:,.0f} in cash. "
-        f"Every trade costs a commission of {task.commission * 100:g} % of its value.",
-    ]
-    size = task.sizing
-    if framework == "backtrader" and size.kind == "fixed":
-        lines.append(f"An order that names no size is for {size.value:g} unit{'' if size.value == 1 else 's'}.")
-    elif framework == "backtrader" and size.kind == "percent":
-        lines.append(
-            f"An order that names no size is for {size.value:g} % of the available cash when nothing is held, "
-            "and for the whole position when something is."
-        )
-    elif framework == "frame" and size.kind == "fixed":
-        lines.append(f"A target of 1 means {size.value:g} unit{'' if size.value == 1 else 's'}.")
-    elif framework == "frame" and size.kind == "percent":
-        lines.append(f"A target of 1 means {size.value:g} % of the account's value.")
-    elif framework == "frame":
-        lines.append("A target is a share of the account's value.")
-    return " ".join(lines)

@@ -6,7 +6,6 @@ task's id (``gen-FAMILY-SEED-NUMBER``) says how it was drawn: the same id is the
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -91,8 +90,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @cache
 def grammar() -> Grammar:
-    text = (files(__package__) / "families.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), type=Grammar)
+    return msgspec.toml.decode((files(__package__) / "families.toml").read_bytes(), type=Grammar)
 
 
 def families() -> Mapping[str, FamilySpec]:
@@ -179,10 +177,9 @@ class _Draw:
             found["day_name"] = _DAYS[int(self.numbers["day"]) % len(_DAYS)]
         return found
 
-    def program(self, name: str = "Generated") -> str:
+    def program(self) -> str:
         """Return the reference: what the drawn specification says, in Backtrader."""
-        spec, words = self.spec, self.words()
-        rules = self.rules
+        spec, rules = self.spec, self.rules
         init = [*spec.init, *(line for rule in rules for line in rule.init)]
         when = f"{spec.when} and {grammar().filters[self.filter].when}" if self.filter else spec.when
         enter = [rule.enter for rule in rules if rule.enter]
@@ -192,10 +189,10 @@ class _Draw:
             leaving = [f"({one})" if " and " in one else one for one in leaving]
         leave = " or ".join(leaving)
         kind, value = self.sizing
-        order = "self.{buy}(" + (f"size={value}" if kind == "own" else "") + ")"
+        order = f"self.{{buy}}({f'size={value}' if kind == 'own' else ''})"
         lines = [
             "import backtrader as bt\n\n",
-            f"class {name}(bt.Strategy):",
+            "class Generated(bt.Strategy):",
             "    def __init__(self):",
             *(f"        {line}" for line in init or ["pass"]),
             "",
@@ -208,7 +205,7 @@ class _Draw:
             *([f"            {line}" for line in held] + [f"            if {leave}:"] if held else []),
             f"            {'    ' if held else ''}self.close()",
         ]
-        return "\n".join(lines).format(**words) + "\n"
+        return "\n".join(lines).format(**self.words()) + "\n"
 
     def text(self, chat: bool) -> str:
         spec, kind = self.spec, "chat" if chat else "formal"
@@ -258,12 +255,11 @@ def _drawn(name: str, seed: int, number: int) -> CodeTask:
     # The texts are drawn before anything is changed for a decoy.
     formal, chat, reference = draw.text(False), draw.text(True), draw.program()
     kind, value = draw.sizing
-    hard = len(draw.exits) - 1 + bool(draw.filter)
-    difficulty: Difficulty = ("easy", "medium", "hard")[hard]
+    difficulties: tuple[Difficulty, ...] = ("easy", "medium", "hard")
     return CodeTask(
         id=f"gen-{name}-{seed}-{number}",
         title=spec.title,
-        difficulty=difficulty,
+        difficulty=difficulties[len(draw.exits) - 1 + bool(draw.filter)],
         timeframe=draw.timeframe,
         family=spec.kind,
         source="generated",
@@ -306,7 +302,8 @@ def _decoys(draw: _Draw) -> Iterator[Decoy]:
     draw.short = not draw.short
     numbers, exits, sizing = draw.numbers, draw.exits, draw.sizing
     own = draw.spec.numbers
-    far = {name: _far(value, own[name]) for name, value in numbers.items() if name in own}
+    # Of every number the end of its range that is farther off.
+    far = {name: max(own[name][:2], key=lambda end: abs(end - numbers[name])) for name in numbers if name in own}
     if far:
         draw.numbers = {**numbers, **far}
         yield wrong("other-numbers", "wrong-parameter", draw.program())
@@ -319,7 +316,3 @@ def _decoys(draw: _Draw) -> Iterator[Decoy]:
     yield wrong("other-size", "wrong-sizing", draw.program())
     draw.sizing = sizing
     yield wrong("template", "template", _TEMPLATE)
-
-
-def _far(value: float, bounds: Sequence[float]) -> float:
-    return max(bounds[0], bounds[1], key=lambda end: abs(end - value))

@@ -118,12 +118,9 @@ PUBLIC_KEYS = tuple(
 PUBLIC_BARS: dict[Timeframe, int] = {"1d": 1500, "1h": 3500, "30m": 1560, "15m": 1560, "5m": 4680, "1m": 2730}
 """Bars per timeframe (ours): about the length of history that the authors' harness downloads."""
 
-_LACKS = ("a conversational wording", "a reference program", "decoys")
 _NAMES = {"daily": "1d", "1day": "1d", "d1": "1d", "60m": "1h", "h1": "1h", "m30": "30m", "m15": "15m", "m5": "5m"}
 _HEADS = ("assignment", "trading strategy writing assignment", "task", "description")
 _CRYPTO = re.compile(r"-(USD|USDT|EUR|BTC)$")
-
-
 _HARD_PRICE = re.compile(
     r"(?<![\w.])(?:\$|USD ?|EUR ?|€|£)\s?\d[\d,]*(?:\.\d+)?|\b(?:price|level|support|resistance|strike)s?"
     r"(?: level)?(?: of| at| is| =|:)?\s+\$?\d{2,}(?:[\d,]*)(?:\.\d+)?(?!\s*(?:%|percent|bars?|days?|periods?))",
@@ -147,8 +144,6 @@ _FLAGS = (
     (_SEVERAL, "several assets, which it asks for: programs get one"),
 )
 """What a public task asks for and our bars do not have. Said on the task: a program cannot be blamed for it."""
-
-
 _LARGEST = 64 << 20
 
 
@@ -187,10 +182,9 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
     if not isinstance(text, str) or not text.strip():
         hint = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
         raise DataError(f"{where}: record {number} has no 'reformulated_task'", hint=hint)
-    lacks = list(_LACKS)
+    lacks = ["a conversational wording", "a reference program", "decoys"]
     name = str(record.get("timeframe") or "").strip().lower()
-    name = _NAMES.get(name, name)
-    timeframe = next((known for known in TIMEFRAMES if known == name), None)
+    timeframe = next((known for known in TIMEFRAMES if known == _NAMES.get(name, name)), None)
     if timeframe is None:
         lacks.append(f"a known timeframe (has {record.get('timeframe')!r}, taken as 1d)")
     lacks += [what for pattern, what in _FLAGS if pattern.search(text)]
@@ -213,6 +207,9 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
     if not source:
         lacks.append("a source")
     symbol = record.get("yf_symbol") or record.get("ticker")
+    symbol = symbol if isinstance(symbol, str) else None
+    upper = (symbol or "").upper()
+    market = "futures" if upper.endswith(("=F", "=X")) else "us"  # a synthetic one that stands in
     return CodeTask(
         id=f"public-{id or f'{number:03d}'}",
         title=title if len(title) <= 80 else title[:79].rstrip() + "…",
@@ -221,23 +218,15 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
         family=None,
         source=source or "public",
         formal=text,
-        market=market_of(symbol if isinstance(symbol, str) else ""),
+        market="crypto" if _CRYPTO.search(upper) else market,
         bars=PUBLIC_BARS[timeframe or "1d"],
         sizing=Sizing(kind="fixed", value=1.0),
         expect=Expectations(direction="both", order_kinds=()),
-        symbol=symbol if isinstance(symbol, str) else None,
+        symbol=symbol,
         lacks=tuple(lacks),
     )
 
 
-def market_of(symbol: str) -> str:
-    """Return the synthetic market that stands in for a symbol of the public file."""
-    if _CRYPTO.search(symbol.upper()):
-        return "crypto"
-    return "futures" if symbol.upper().endswith(("=F", "=X")) else "us"
-
-
-_ALL: Final = np.iinfo(np.int64).max // 2
 _FEWEST: Final = 100
 """Fewer bars are no market to run a strategy on."""
 
@@ -276,17 +265,17 @@ def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:
     """Return how a data set spells a symbol: BTC-USD may be BTC/USDT or BTC there."""
     if symbol in known:
         return symbol
-    plain = {_plain(name): name for name in known}
+
+    def plain(name: str) -> str:
+        return re.sub(r"USDT$", "USD", re.sub(r"[^A-Z0-9]", "", name.upper()))
+
+    spelled = {plain(name): name for name in known}
     base = re.split(r"[-/]", symbol.upper())[0] if re.search(r"[-/]USDT?$", symbol.upper()) else ""
-    for spelled in (_plain(symbol), base):
-        if spelled and spelled in plain:
-            return plain[spelled]
+    for name in filter(None, (plain(symbol), base)):
+        if name in spelled:
+            return spelled[name]
     hint = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...: name one")
     raise UserError(f"'{dataset}' does not have '{symbol}'" if symbol else "no symbol is named", hint=hint)
-
-
-def _plain(symbol: str) -> str:
-    return re.sub(r"USDT$", "USD", re.sub(r"[^A-Z0-9]", "", symbol.upper()))
 
 
 def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) -> TaskBars:
@@ -294,7 +283,7 @@ def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) ->
     if wanted % length:
         words = f"'{snapshot.name}' has bars of {length} minutes, the task wants {task.timeframe}"
         raise UserError(words, hint="import bars of one minute")
-    closes, fields = view.minutes(symbol, _ALL)
+    closes, fields = view.minutes(symbol, np.iinfo(np.int64).max // 2)
     opens = to_local(closes - length * MINUTE, ZONES[snapshot.calendar])
     clock: Clock = "always" if snapshot.calendar == "24/7" else "exchange"
     feed = {"time": opens.astype("M8[ns]")}

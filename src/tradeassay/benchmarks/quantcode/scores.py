@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 import msgspec
@@ -11,7 +12,6 @@ from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.code.checks import FAILURES
 from tradeassay.code.collapse import CollapseConfig, CollapseReport, collapse
 from tradeassay.code.task import CodeTask
-from tradeassay.core.dialogue import Usage
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import Spending
@@ -120,30 +120,29 @@ def quantcode_scores(
     seeds = len({episode.seed for episode in episodes})
     if seeds > 1:
         notes.append(f"{seeds} answers to one task count as independent: intervals are too narrow")
-    scored = tuple(_cell(cell, these, tasks, records, turns) for cell, these in cells.items())
-    return QuantCodeScores(cells=scored, notes=tuple(notes))
+    rows = tuple(_cell(cell, these, tasks, records, turns) for cell, these in cells.items())
+    return QuantCodeScores(cells=rows, notes=tuple(notes))
 
 
 def stage_rates(episodes: Sequence[CodeItem], records: Mapping[str, TaskOutcome]) -> StageRates:
     found = [records.get(episode.key) for episode in episodes]
     told = [record for record in found if record is not None and record.stage != "no_answer"]
     scored = [record for record in told if record.solved is not None]
-
-    def rate(stage: str) -> Measure:
-        passed = 0
-        for record in told:
-            found = record.turns[-1].evaluation
-            tricked = found is not None and stage != "compile" and found.grave_tricks
-            passed += found is not None and not tricked and found.stage(stage).passed
-        return rate_measure(passed, len(told), nothing=_NOBODY)
-
+    last = [end for end in (record.turns[-1].evaluation for record in told) if end is not None]
+    honest = [end for end in last if not end.grave_tricks]
+    passed = (
+        sum(end.compile.passed for end in last),
+        sum(end.backtest.passed for end in honest),
+        sum(end.trade.passed for end in honest),
+    )
+    compiled, ran, traded = (rate_measure(one, len(told), nothing=_NOBODY) for one in passed)
     return StageRates(
         items=len(told),
         failed=len(found) - len(told),
         unscored=len(told) - len(scored),
-        compile=rate("compile"),
-        backtest=rate("backtest"),
-        trade=rate("trade"),
+        compile=compiled,
+        backtest=ran,
+        trade=traded,
         judge=rate_measure(sum(record.solved is True for record in scored), len(scored), nothing=_NOBODY),
     )
 
@@ -163,7 +162,8 @@ def _cell(
     at = [record.solved_at for record in scored if record.solved_at is not None]
     solved = sum(record.solved is True for record in ended)
     verdicts = [turn.evaluation.judge_language for turn in answers if turn.evaluation is not None]
-    writer = _spent(turn.usage for turn in answers)
+    writer = reduce(Spending.plus, (turn.usage for turn in answers), Spending())
+    asked = (verdict.usage for verdict in verdicts if verdict is not None and verdict.attempts)
     programs = {}
     for episode in (one for one in episodes if one.seed == episodes[0].seed and one.key in told):
         if codes := [turn.code for turn in told[episode.key].turns if turn.code is not None]:
@@ -198,7 +198,7 @@ def _cell(
         # What cannot be read is counted as a stage: this is about many tasks and one program.
         collapse=collapse(programs, CollapseConfig(unreadable=1.0)),
         writer=writer,
-        judge=_spent(verdict.usage for verdict in verdicts if verdict is not None and verdict.attempts),
+        judge=reduce(Spending.plus, asked, Spending()),
         tokens_per_solved=_per_solved(float(writer.tokens), solved, ""),
         usd_per_solved=_per_solved(writer.known_usd, solved, "the price of an answer is unknown"),
     )
@@ -253,13 +253,6 @@ def _judges(records: Mapping[str, TaskOutcome]) -> JudgePair:
     )
 
 
-def _spent(usages: Iterable[Usage]) -> Spending:
-    spent = Spending()
-    for usage in usages:
-        spent = spent.plus(usage)
-    return spent
-
-
 def _per_solved(amount: float | None, solved: int, unknown: str) -> Measure:
     if amount is None:
         return not_scored(unknown)
@@ -293,14 +286,14 @@ class PooledRates(msgspec.Struct, frozen=True, kw_only=True):
 def pooled_rates(cells: Sequence[CellScores]) -> PooledRates:
     """Return the rates of all rows together; what never occurred has a rate of zero."""
 
-    def summed(field: str) -> Counter[str]:
-        return sum((Counter(getattr(cell, field)) for cell in cells), Counter[str]())
-
     def rates(counts: Counter[str], names: Iterable[str], total: int, nothing: str = "") -> dict[str, Measure]:
         why = nothing or "this run has no such answers"
         return {name: rate_measure(counts[name], total, nothing=why) for name in dict.fromkeys((*names, *counts))}
 
-    ends, first, last = (summed(field) for field in ("ends", "first_failures", "last_failures"))
+    ends, first, last = (
+        sum((Counter(getattr(cell, field)) for cell in cells), Counter[str]())
+        for field in ("ends", "first_failures", "last_failures")
+    )
     answers = sum(cell.rates.items for cell in cells)
     return PooledRates(
         ends=rates(ends, ENDS, ends.total()),

@@ -13,9 +13,6 @@ from tradeassay.core.registry import refuse_unknown
 from tradeassay.llm import ModelParams
 
 QUANTCODE = "quantcode-v1"
-SETTINGS: tuple[Setting, ...] = get_args(Setting)
-FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
-
 MOST_TURNS = 100
 
 
@@ -56,8 +53,8 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
         self.refuse_bad(("wordings", "frameworks", "settings", "tasks"), judges, example="scripted/coder-sma")
         for what, given, known in (
             ("wording", self.wordings, WORDINGS),
-            ("framework", self.frameworks, FRAMEWORKS),
-            ("setting", self.settings, SETTINGS),
+            ("framework", self.frameworks, get_args(Framework)),
+            ("setting", self.settings, get_args(Setting)),
             ("difficulty", self.difficulties, DIFFICULTIES),
             ("timeframe", self.timeframes, TIMEFRAMES),
             ("family", self.families, FAMILIES),

@@ -42,7 +42,7 @@ from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figu
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
-from tradeassay.metrics.reliability import Play, PlayWords, reliability
+from tradeassay.metrics.reliability import PlayWords, reliability
 
 MOST_TURNS: Final = 3_000
 """How many turns a page shows the programs of; a browser could take more, a reader could not."""
@@ -101,7 +101,12 @@ def quantcode_tables(
     tasks = len({item.task for item in items})
     failures = pooled_rates(cells).counts
     named = ", ".join(f"{FAILURE_TITLES[name].lower()} {count}" for name, count in failures.items())
-    reliable = reliability(_plays(items, records), called=_PLAYED)
+    plays = [
+        play_of(item, passed=bool(found.solved), score=float(bool(found.solved)))
+        for item, found in ((item, records.get(item.key)) for item in items)
+        if found is not None and (found.solved is not None or found.stage == "no_answer")
+    ]
+    reliable = reliability(plays, called=_PLAYED)
     board, costs, collapse = _of_cells(cells)
     data = ("plain", f"data: {spec.dataset}, where it has a task's symbol")
     return Shown(
@@ -125,15 +130,6 @@ def quantcode_tables(
         "orders.",
         notes=scores.notes,
     )
-
-
-def _plays(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterator[Play]:
-    """Yield every item that was judged, or that its model gave no answer to."""
-    for item in items:
-        found = records.get(item.key)
-        if found is not None and (found.solved is not None or found.stage == "no_answer"):
-            solved = bool(found.solved)
-            yield play_of(item, passed=solved, score=float(solved))
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
@@ -222,17 +218,20 @@ def _sections(
     agentic = [cell for cell in cells if cell.setting == "agentic" and cell.by_turn]
     if agentic:
         most = max(len(cell.by_turn) for cell in agentic)
-        turns = [line(_short(c), *map(_share, c.by_turn), figure(c.mean_turns, "{:.1f}")) for c in agentic]
-        columns = ("Model", *(f"T{turn}" for turn in range(1, most + 1)), "Mean turns")
+        names = tuple(f"T{turn}" for turn in range(1, most + 1))
+        turns = []
+        for c in agentic:
+            shares = (figure(one, "share") for one in c.by_turn)
+            turns.append(line(_short(c), *shares, figure(c.mean_turns, "{:.1f}")))
         yield Section(
             id="turns",
             title="Solved by turn",
             curves=Curves(
-                x=tuple(f"T{turn}" for turn in range(1, most + 1)),
+                x=names,
                 lines=tuple((_short(cell), tuple(one.value for one in cell.by_turn)) for cell in agentic),
                 steps=True,
             ),
-            tables=(table("Share solved by turn", columns, turns),),
+            tables=(table("Share solved by turn", ("Model", *names, "Mean turns"), turns),),
         )
     yield Section(id="groups", title="Solved, by kind of task", tables=tuple(_groups(cells)))
     yield _failures(cells, endings)
@@ -270,7 +269,9 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
             rows.setdefault((cell.model, cell.setting, getattr(cell, other)), {})[getattr(cell, by)] = cell
         if len(values) > 1:
             made = [
-                line(" · ".join(name), *(_share(r[v].rates.judge) if v in r else _NOTHING for v in values))
+                line(
+                    " · ".join(name), *(figure(r[v].rates.judge, "share") if v in r else _NOTHING for v in values)
+                )
                 for name, r in rows.items()
             ]
             yield table(f"By {by}", ("Model", *values), made)
@@ -282,7 +283,7 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
         for cell in cells:
             known = {group.value: group.rates for group in cell.groups if group.by == by}
             shares = [
-                msgspec.structs.replace(_share(known[v].judge), small=counted(known[v].items, "item"))
+                msgspec.structs.replace(figure(known[v].judge, "share"), small=counted(known[v].items, "item"))
                 if v in known
                 else _NOTHING
                 for v in values
@@ -311,13 +312,13 @@ def _failures(cells: Sequence[CellScores], endings: Mapping[str, Ending]) -> Sec
 
 
 def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Section:
-    judged = [cell for cell in cells if cell.judges.agreement.value is not None]
-    pairs = []
-    disagree = []
-    for cell in judged:
+    pairs, disagree = [], []
+    for cell in cells:
         said = cell.judges
+        if said.agreement.value is None:
+            continue
         counts = (said.both_passed, said.both_failed, said.only_behaviour_passed, said.only_language_passed)
-        pairs.append(line(f"{cell.model} ({way(cell)})", *map(amount, counts), _share(said.agreement)))
+        pairs.append(line(f"{cell.model} ({way(cell)})", *map(amount, counts), figure(said.agreement, "share")))
         for key, turn in said.disagree:
             found = records[key].turns[turn - 1].evaluation
             assert found is not None
@@ -345,12 +346,15 @@ def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Se
     for key, record in records.items():
         found = record.turns[-1].evaluation if record.solved and key in items else None
         if found is not None and found.earned is not None:
-            earned, path = found.earned, found.earned.strategy
-            values = ((path.total_return, "change"), (earned.hold.total_return, "change"), (path.sharpe, "signed"))
-            numbers = (
-                amount(value, form, "not defined") for value, form in (*values, (path.max_drawdown, "change"))
+            path, hold = found.earned.strategy, found.earned.hold
+            cells = (
+                Cell(items[key].model),
+                amount(found.earned.trades),
+                amount(path.total_return, "change", "not defined"),
+                amount(hold.total_return, "change", "not defined"),
+                amount(path.sharpe, "signed", "not defined"),
+                amount(path.max_drawdown, "change", "not defined"),
             )
-            cells = (Cell(items[key].model), amount(earned.trades), *numbers)
             rows.append(Row(Cell(items[key].task, item=key), cells))
     columns = ("Task", "Model", "Trades", "Return", "Buy and hold", "Sharpe ratio", "Max drawdown")
     made = table("Returns of solved programs", columns, rows, folded=True)
@@ -421,10 +425,6 @@ def _step(turn: Turn) -> Step:
     )
 
 
-def _share(measure: Measure) -> Cell:
-    return figure(measure, "share")
-
-
 def _short(cell: CellScores) -> str:
     return f"{cell.model} · {cell.wording} · {cell.framework}"
 
@@ -479,13 +479,10 @@ def quantcode_paper(
     """
     paper = printed("quantcode")
     single, agentic = ([cell for cell in cells if cell.setting == one] for one in ("single-turn", "agentic"))
-    why: dict[str, tuple[str, ...]] = {}
-    for setting in ("single-turn", "agentic"):
-        found = [
-            reason
-            for spec, tasks in runs
-            if setting in spec.settings
-            for reason in why_not_comparable(
+    why: dict[str, dict[str, None]] = {"single-turn": {}, "agentic": {}}
+    for spec, tasks in runs:
+        for setting in spec.settings:
+            reasons = why_not_comparable(
                 public_tasks=spec.task_file is not None,
                 tasks=tasks,
                 real_data=bool(spec.dataset),
@@ -493,8 +490,7 @@ def quantcode_paper(
                 decided_by=spec.evaluate.decides,
                 formal=spec.wordings == ("formal",),
             )
-        ]
-        why[setting] = tuple(dict.fromkeys(found))
+            why[setting] |= dict.fromkeys(reasons)
     alone, talking = pooled_rates(single), pooled_rates(agentic)
     failures = {row["class"]: row["share"] for row in paper["failures"]}
     both = {row["class"]: row for row in paper["failure_turns"]}
@@ -506,39 +502,32 @@ def quantcode_paper(
         if not (single if setting == "single-turn" else agentic):
             more = ": --grid asks for them" if setting == "agentic" else ""
             return Filled(missing=f"needs {setting} answers{more}")
-        return Filled(tables=(table(title, ("", *columns), rows, note=note),), reasons=why[setting])
+        return Filled(tables=(table(title, ("", *columns), rows, note=note),), reasons=(*why[setting],))
 
-    def passed() -> list[Row]:
-        ours = [line(f"{c.model} ({way(c)})", *_stages(c), ours=True) for c in single]
-        return _ranked(ours + [line(r["model"], *_printed_stages(r)) for r in paper["single_turn"]])
-
-    def failed() -> Iterator[Row]:
-        for name, title in FAILURE_TITLES.items():
-            if name in failures or alone.last[name].value:
-                yield line(title, _percent(failures.get(name)), _share(alone.last[name]))
-
-    def failed_by_turn() -> Iterator[Row]:
-        for name, title in FAILURE_TITLES.items():
-            if name in both or talking.first[name].value or talking.last[name].value:
-                theirs = both.get(name, {})
-                first = (_percent(theirs.get("turn_1")), _share(talking.first[name]))
-                yield line(title, *first, _percent(theirs.get("last_turn")), _share(talking.lost[name]))
-
+    passed = [line(f"{c.model} ({way(c)})", *_stages(c), ours=True) for c in single]
+    passed += [line(r["model"], *_printed_stages(r)) for r in paper["single_turn"]]
+    failed, failed_by_turn = [], []
+    for name, words in FAILURE_TITLES.items():
+        if name in failures or alone.last[name].value:
+            failed.append(line(words, _percent(failures.get(name)), figure(alone.last[name], "share")))
+        if name in both or talking.first[name].value or talking.last[name].value:
+            theirs = both.get(name, {})
+            first = (_percent(theirs.get("turn_1")), figure(talking.first[name], "share"))
+            last = (_percent(theirs.get("last_turn")), figure(talking.lost[name], "share"))
+            failed_by_turn.append(line(words, *first, *last))
     by_turn = (*stages, "Mean turns", *(f"T{n}" for n in _TURNS))
     turns = ("Paper, turn 1", "Ours, turn 1", "Paper, last turn", "Ours, last turn")
-    alone_ends, talking_ends = (
-        _ends(paper["single_turn_stages"], alone.ends),
-        _ends(paper["agentic_stages"], talking.ends),
-    )
+    alone_ends = _ends(paper["single_turn_stages"], alone.ends)
+    talking_ends = _ends(paper["agentic_stages"], talking.ends)
     makers: dict[str, Callable[[], Filled]] = {
         "table-1": lambda: _tasks(cells, "source"),
         "table-2": lambda: _tasks(cells, "difficulty"),
-        "table-3": lambda: filled("single-turn", "Passed, single-turn", stages, passed()),
+        "table-3": lambda: filled("single-turn", "Passed, single-turn", stages, _ranked(passed)),
         "table-4": lambda: filled("agentic", "Passed, agentic", by_turn, _by_turn(agentic, paper["agentic"])),
         "table-5": lambda: filled("single-turn", "Ends", shares, alone_ends),
-        "table-6": lambda: filled("single-turn", "Failures", shares, failed()),
+        "table-6": lambda: filled("single-turn", "Failures", shares, failed),
         "table-7": lambda: filled("agentic", "Ends", shares, talking_ends),
-        "table-8": lambda: filled("agentic", "Failures", turns, failed_by_turn(), first_turn),
+        "table-8": lambda: filled("agentic", "Failures", turns, failed_by_turn, first_turn),
         "latency": lambda: latency,
         "groups": lambda: _kinds(cells),
     }
@@ -548,7 +537,7 @@ def quantcode_paper(
 def _by_turn(agentic: Sequence[CellScores], theirs: Sequence[Mapping[str, Any]]) -> list[Row]:
     rows = []
     for c in agentic:
-        turns = (_share(c.by_turn[n - 1]) if n <= len(c.by_turn) else _NOTHING for n in _TURNS)
+        turns = (figure(c.by_turn[n - 1], "share") if n <= len(c.by_turn) else _NOTHING for n in _TURNS)
         cells = (*_stages(c), figure(c.mean_turns, "{:.1f}"), *turns)
         rows.append(line(f"{c.model} ({way(c)})", *cells, ours=True))
     for r in theirs:
@@ -595,7 +584,7 @@ def _kinds(cells: Sequence[CellScores]) -> Filled:
 
 
 def _stages(cell: CellScores) -> tuple[Cell, ...]:
-    return tuple(_share(getattr(cell.rates, stage)) for stage in STAGES)
+    return tuple(figure(getattr(cell.rates, stage), "share") for stage in STAGES)
 
 
 def _printed_stages(row: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -609,7 +598,7 @@ def _percent(share: float | None) -> Cell:
 def _ends(rows: Sequence[Mapping[str, Any]], ours: Mapping[str, Measure]) -> list[Row]:
     paper = {row["stage"]: row["share"] for row in rows}
     return [
-        line(words, _percent(paper.get(stage)), _share(ours[stage]))
+        line(words, _percent(paper.get(stage)), figure(ours[stage], "share"))
         for stage, words in _ENDS.items()
         if stage in paper or ours[stage].value
     ]

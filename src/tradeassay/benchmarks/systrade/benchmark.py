@@ -86,20 +86,21 @@ class SystradeProtocol(CodeProtocol):
 
     def __init__(self, spec: SystradeSpec) -> None:
         self.spec = spec
-        self.strategies: dict[str, StrategySpec] = {
-            name: load_spec(name, minutes=self._on_minutes(name)) for name in spec.chosen
-        }
+        self.strategies: dict[str, StrategySpec] = {}
+        for name in spec.chosen:
+            inputs = load_spec(name).semantics.inputs
+            legs, minutes = len(inputs.legs), bool(spec.minutes) and "1m" in inputs.timeframes
+            if spec.dataset is not None and len(spec.symbols) < legs:
+                hint = f"give {legs} symbols, or leave the strategy out"
+                raise UserError(f"'{name}' has {legs} legs, {len(spec.symbols)} symbols are given", hint=hint)
+            # Synthetic minutes are of one asset; what is run on minutes has their year.
+            self.strategies[name] = load_spec(name, minutes=minutes and (spec.dataset is not None or legs == 1))
         self._found: dict[tuple[str, str], ScoredIteration] = {}
         self._busy: dict[tuple[str, str], threading.Lock] = {}
         self._asking = threading.Lock()
         self.year, self._groups = cache(self._year), cache(self._groups_of)
         self._scenarios: dict[tuple[str, str], Runs] = {}
         self._pins: dict[str, Pins] = {}
-        for name, strategy in self.strategies.items():
-            legs = len(strategy.semantics.inputs.legs)
-            if spec.dataset is not None and len(spec.symbols) < legs:
-                hint = f"give {legs} symbols, or leave the strategy out"
-                raise UserError(f"'{name}' has {legs} legs, {len(spec.symbols)} symbols are given", hint=hint)
 
     def episodes(self) -> tuple[CodeItem, ...]:
         spec = self.spec
@@ -122,10 +123,9 @@ class SystradeProtocol(CodeProtocol):
             for dataset, symbols in others:
                 closes = (feed["close"] for feed in self._stored(name, "test", dataset, symbols).feeds.values())
                 found[f"data {name} {','.join(symbols)}"] = sha256_bytes(b"".join(one.tobytes() for one in closes))
-        for name in self.spec.chosen:
-            used = self.strategies[name].semantics.sha256
-            if used != load_spec(name).semantics.sha256:
-                found[f"strategy {name} on minutes"] = used
+        for name, strategy in self.strategies.items():
+            if strategy.semantics != load_spec(name).semantics:
+                found[f"strategy {name} on minutes"] = strategy.semantics.sha256
         return found | installed_versions(_COMPUTING)
 
     def roles(self, item: Item) -> dict[str, Role]:
@@ -135,7 +135,8 @@ class SystradeProtocol(CodeProtocol):
         return roles
 
     def dialogue(self, item: Item) -> CodeDialogue[StrategyOutcome]:
-        reference = load_reference(item.task, minutes=self._on_minutes(item.task))
+        strategy = self.strategies[item.task]
+        reference = load_reference(item.task, minutes=strategy.semantics != load_spec(item.task).semantics)
         teach_builder({item.task: (reference.card, reference.source)})
         settings = BuildSettings(
             iterations=self.spec.iterations, reviewers=self.spec.reviewers, early_stop=self.spec.early_stop
@@ -148,7 +149,7 @@ class SystradeProtocol(CodeProtocol):
                 return (yield AskRole(role=f"reviewer {request.reviewer}", request=request.request))
             return (yield AskRole(role="writer", request=request))
 
-        return (yield from relay(build(self.strategies[item.task], item.model, settings), answer))
+        return (yield from relay(build(strategy, item.model, settings), answer))
 
     def check_installed(self) -> None:
         """Nothing is needed: submissions are promised the runtime's packages alone."""
@@ -269,9 +270,3 @@ class SystradeProtocol(CodeProtocol):
         if self._needs_minutes(strategy):
             return stored_minutes(dataset, symbols, within, most=self.spec.minutes)
         return stored_year(dataset, symbols, within)
-
-    def _on_minutes(self, strategy: str) -> bool:
-        """Whether a strategy with a daily version is run on minutes, and by the year of minutes."""
-        inputs = load_spec(strategy).semantics.inputs
-        asked = bool(self.spec.minutes) and "1m" in inputs.timeframes
-        return asked and (self.spec.dataset is not None or len(inputs.legs) == 1)

@@ -1,6 +1,7 @@
 """The data of SysTradeBench: frozen splits, synthetic years, stored ones, and the paper's fourteen instruments."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import reduce
 from itertools import pairwise
@@ -17,7 +18,7 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Days
-from tradeassay.data import AsOfView, Snapshot, load_dataset
+from tradeassay.data import Snapshot, load_dataset
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
 SplitName = Literal["develop", "test"]
@@ -108,7 +109,7 @@ def drawn_year(spec: StrategySpec, secret: str, number: int = 1, *, minutes: int
     exercises every rule that can fire.
     """
     best, most = 0, -1
-    for draw in range(1 if minutes else DRAWS):
+    for draw in range(DRAWS):
         seed = seed_from(secret, "year", spec.id, number, draw) % 2**31
         if minutes:
             return seed
@@ -162,20 +163,16 @@ def instrument_groups(
         view = snapshot.at(len(snapshot.sessions) - 1, "close")
         mine = [symbol for symbol in left if symbol in view.symbols]
         left = [symbol for symbol in left if symbol not in mine]
-        if minutes:
-            mine = [symbol for symbol in mine if _has_minutes(view, symbol)]
+        for symbol in tuple(mine) if minutes else ():
+            with suppress(DataError):
+                if view.minutes(symbol, 1)[0].size:
+                    continue
+            mine.remove(symbol)
         if len(mine) >= legs:
             groups += [(name, tuple((mine * 2)[k : k + legs])) for k in range(len(mine))]
     if left:
         raise UserError(f"{dataset} has no '{left[0]}'", hint="name symbols of the data set")
     return tuple(groups)
-
-
-def _has_minutes(view: AsOfView, symbol: str) -> bool:
-    try:
-        return view.minutes(symbol, 1)[0].size > 0
-    except DataError:
-        return False
 
 
 def stored_year(dataset: str, symbols: tuple[str, ...], split: DaySpan) -> TaskBars:
@@ -216,9 +213,7 @@ def stored_minutes(dataset: str, symbols: tuple[str, ...], split: DaySpan, *, mo
     opens = common.astype("M8[ns]") - np.timedelta64(length, "m")
     keep = opens >= np.datetime64(str(days[0])).astype("M8[ns]")
     keep &= opens < (np.datetime64(str(days[-1])) + 1).astype("M8[ns]")
-    common, opens = common[keep], opens[keep]
-    if most:
-        common, opens = common[:most], opens[:most]
+    common, opens = common[keep][: most or None], opens[keep][: most or None]
     if not common.size:
         raise UserError(f"{', '.join(symbols)} have no minute in common in '{dataset}'")
     feeds = {}

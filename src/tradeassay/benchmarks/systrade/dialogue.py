@@ -19,13 +19,12 @@ import msgspec
 
 from tradeassay.benchmarks.systrade import wording
 from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration, Stopped, StrategyOutcome
-from tradeassay.benchmarks.systrade.wording import EXAMPLE, Kept, WriterEvidence, example_program
+from tradeassay.benchmarks.systrade.wording import EXAMPLE, Kept, example_program
 from tradeassay.code.extraction import NOTHING_SPENT, NoCode, extract_block, no_answer, total_usage
 from tradeassay.code.program_source import parses
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.submission import StrategySpec, Submission
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage, schema_text
-from tradeassay.core.drive import relay
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage, schema_text
 from tradeassay.core.measure import Measure
 from tradeassay.llm.prompting import FENCE_END, answer_object, fenced_blocks, outer_objects, pairs, parse_object
 
@@ -108,9 +107,6 @@ def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:
     return found.code, found.missing
 
 
-ATTEMPTS = 2
-
-
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
     """What a reviewer answers."""
 
@@ -120,17 +116,24 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
     weaknesses: str = ""
 
 
-def review_dialogue(
-    spec: StrategySpec, submission: Submission, *, reviewer: str, author: str
-) -> Generator[AskModel, ModelReply, Review]:
+_SCHEMA = schema_text(Marks)
+
+
+def _review(
+    spec: StrategySpec, submission: Submission, reviewer: str, author: str, used: list[Usage]
+) -> Generator[Request, Answer, Review]:
     """Ask for marks, and once more if they are unreadable. Missing marks are a failure, never a middle mark."""
     messages = wording.review(spec, submission)
-    given = wording.review_given(spec)
+    asked = msgspec.json.encode({"kind": "systrade.review", "strategy": spec.id}).decode()
+    given = Given(session="review", rules="{}", observation=asked)
     why, before = "", None
-    for attempt in range(1, ATTEMPTS + 1):
-        reply = yield AskModel(
+    for attempt in (1, 2):
+        request = AskModel(
             purpose="review", messages=messages, answer_schema=_SCHEMA, attempt=attempt, given=given
         )
+        reply = yield ReviewWanted(reviewer=reviewer, request=request)
+        assert isinstance(reply, ModelReply)
+        used.append(reply.usage)
         if reply.error is not None:
             why = reply.error_kind or "unreachable"
             break
@@ -154,9 +157,6 @@ def review_dialogue(
             weaknesses=marks.weaknesses[:1000],
         )
     return Review(reviewer=reviewer, author=author, strategy=spec.id, fidelity=None, risk=None, failure=why)
-
-
-_SCHEMA = schema_text(Marks)
 
 
 ITERATIONS: Final = 4
@@ -258,8 +258,10 @@ def build(
             previous=None if base is None else base[0],
         )
         assert isinstance(scored, ScoredIteration)
-        reviews, used = yield from _reviews(spec, submission, model, settings)
-        review_paid = review_paid.plus(used)
+        marked, used = list[Review](), list[Usage]()
+        for reviewer in settings.reviewers:
+            marked.append((yield from _review(spec, submission, reviewer, model, used)))
+        reviews, review_paid = tuple(marked), review_paid.plus(total_usage(used))
         first = first or submission
         aside = False
         if scored.drift is not None:
@@ -288,15 +290,7 @@ def build(
             stopped = "target"
             break
         assert base is not None  # the first submission cannot have drifted
-        given = WriterEvidence(
-            scored=scored,
-            reviews=reviews,
-            base=base[0],
-            earlier=tuple(done),
-            last=number + 2 >= ITERATIONS,
-            set_aside=aside,
-        )
-        messages = wording.evidence(spec, given)
+        messages = wording.evidence(spec, scored, done, base[0], last=number + 2 >= ITERATIONS)
         number += 1
     return StrategyOutcome(
         strategy=spec.id,
@@ -325,21 +319,3 @@ def with_marks(scored: ScoredIteration, reviews: Sequence[Review]) -> ScoredIter
         marks = {name: card.paper[name] for name in marks}
     card = msgspec.structs.replace(card, paper={**card.paper, **marks})
     return msgspec.structs.replace(scored, scorecard=card)
-
-
-def _reviews(
-    spec: StrategySpec, submission: Submission, author: str, settings: BuildSettings
-) -> Generator[Request, Answer, tuple[tuple[Review, ...], Usage]]:
-    made: list[Review] = []
-    used: list[Usage] = []
-    for reviewer in settings.reviewers:
-        talk = review_dialogue(spec, submission, reviewer=reviewer, author=author)
-
-        def ask(request: AskModel, reviewer: str = reviewer) -> Generator[Request, Answer, ModelReply]:
-            reply = yield ReviewWanted(reviewer=reviewer, request=request)
-            assert isinstance(reply, ModelReply)
-            used.append(reply.usage)
-            return reply
-
-        made.append((yield from relay(talk, ask)))
-    return tuple(made), total_usage(used)

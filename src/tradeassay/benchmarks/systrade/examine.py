@@ -173,31 +173,24 @@ def compare(spec: StrategySpec, found: DecisionList, frozen: DecisionList, times
         }
         for one in (found, frozen)
     )
-    legs, signals = spec.semantics.inputs.legs, spec.signals
-
-    def word(signal: int) -> str:
-        return signals[signal] if 0 <= signal < len(signals) else ""
-
+    legs, words = spec.semantics.inputs.legs, dict(enumerate(spec.signals))
+    nothing = (None, -1)
     made = []
-    for place in sorted(mine.keys() | other.keys()):
-        one, two = mine.get(place), other.get(place)
-        kind: MarkKind
-        if one is None:
-            kind = "only frozen"
-        elif two is None:
-            kind = "only submission"
-        else:
-            kind = "both" if abs(one[0] - two[0]) <= NEAR else "other size"
+    for row, leg in sorted(mine.keys() | other.keys()):
+        (share, signal), (wanted, frozen_signal) = mine.get((row, leg), nothing), other.get((row, leg), nothing)
+        kind: MarkKind = "only frozen" if share is None else "only submission"
+        if share is not None and wanted is not None:
+            kind = "both" if abs(share - wanted) <= NEAR else "other size"
         made.append(
             Mark(
                 kind=kind,
-                row=place[0],
-                time=times[place[0]],
-                leg=legs[place[1]],
-                share=None if one is None else one[0],
-                frozen=None if two is None else two[0],
-                signal="" if one is None else word(one[1]),
-                frozen_signal="" if two is None else word(two[1]),
+                row=row,
+                time=times[row],
+                leg=legs[leg],
+                share=share,
+                frozen=wanted,
+                signal=words.get(signal, ""),
+                frozen_signal=words.get(frozen_signal, ""),
             )
         )
     return made
@@ -207,17 +200,13 @@ def thin_marks(marks: Sequence[Mark]) -> list[Mark]:
     """Return as many marks as a page shows, in order: differences before agreements, each spread evenly."""
     if len(marks) <= _MOST_MARKS:
         return list(marks)
-    differ = [mark for mark in marks if mark.kind != "both"]
-    agree = [mark for mark in marks if mark.kind == "both"]
-    kept = _spread(differ, _MOST_MARKS)
-    kept += _spread(agree, _MOST_MARKS - len(kept))
+    kept: list[Mark] = []
+    for agree in (False, True):
+        some, room = [mark for mark in marks if (mark.kind == "both") == agree], _MOST_MARKS - len(kept)
+        if len(some) > room:
+            some = [some[place] for place in np.linspace(0, len(some) - 1, room).astype(int)] if room else []
+        kept += some
     return sorted(kept, key=lambda mark: (mark.row, mark.leg))
-
-
-def _spread(marks: Sequence[Mark], most: int) -> list[Mark]:
-    if len(marks) <= most:
-        return list(marks)
-    return [marks[place] for place in np.linspace(0, len(marks) - 1, most).astype(int)] if most > 0 else []
 
 
 def _sample(
@@ -367,7 +356,12 @@ def examine_submission(
     gated = pass_gates(submission, spec, executor, config.gates, bars, scenarios=scenarios, pins=pins)
     card = score_gated(submission, spec, executor, gated, config)
     trail = make_trail(spec, bars, gated.scored, spec.compiled_decisions(bars)) if gated.scored else None
-    return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios, scored=gated.scored)
+    gates = tuple(
+        msgspec.structs.replace(gate, measures={k: v for k, v in gate.measures.items() if k != "cpu_s"})
+        for gate in card.gates.gates
+    )
+    card = msgspec.structs.replace(card, gates=msgspec.structs.replace(card.gates, cpu_s=0.0, gates=gates))
+    return Examined(scorecard=card, trail=trail, scenarios=gated.scenarios, scored=gated.scored)
 
 
 def pins_of(spec: StrategySpec, bars: TaskBars, secret: str) -> Pins:
@@ -386,14 +380,6 @@ def twin_executor(opened: JobExecutor, config: SandboxConfig) -> TwinExecutor:
     """Return an executor with a second sandbox beside it whose processes hash texts differently."""
     other = msgspec.structs.replace(config, hash_seed=1)
     return TwinExecutor(opened, lambda: open_executor(config=other, workers=1))
-
-
-def timeless(card: Scorecard) -> Scorecard:
-    gates = tuple(
-        msgspec.structs.replace(gate, measures={k: v for k, v in gate.measures.items() if k != "cpu_s"})
-        for gate in card.gates.gates
-    )
-    return msgspec.structs.replace(card, gates=msgspec.structs.replace(card.gates, cpu_s=0.0, gates=gates))
 
 
 def run_scenarios(

@@ -27,14 +27,11 @@ from tradeassay.code.submission import (
     card_schema,
     write_submission,
 )
-from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.registry import refuse_unknown
 
 _START: Final = np.datetime64("2024-01-01", "D")
-_OPENING: Final = 570
-"""A session opens at 09:30."""
 
 Action = tuple[int, str, float, str]
 """The bar, the leg, the share of equity wanted there, the signal."""
@@ -65,41 +62,31 @@ def read_scenarios(body: bytes, semantics: Semantics) -> tuple[Scenario, ...]:
         raise UserError(f"the scenarios of '{semantics.id}' cannot be read: {error}") from error
     legs, signals, made = semantics.inputs.legs, [rule.signal for rule in semantics.rules], list[Scenario]()
     for one in stored:
-        found = [(row, legs.index(leg), share, signals.index(name)) for row, leg, share, name in one.expected]
-        made.append(Scenario(one.name, one.what, bars_of(one, semantics), decision_list(found)))
+        if set(one.closes) != set(legs):
+            raise UserError(f"scenario '{one.name}' has closes of {sorted(one.closes)}, not of {sorted(legs)}")
+        row = np.arange(len(one.closes[legs[0]]))
+        times = (_START + row).astype("M8[ns]")
+        if one.session:  # it opens at 09:30
+            days = (_START + row // one.session).astype("M8[m]")
+            times = (days + 570 + 15 * (row % one.session)).astype("M8[ns]")
+        feeds = {}
+        for leg in legs:
+            close = np.array(one.closes[leg])
+            opening = np.concatenate([close[:1], close[:-1]])
+            for place, price in one.opens.get(leg, {}).items():
+                opening[int(place)] = price
+            feeds[leg] = {
+                "time": times,
+                "open": opening,
+                "high": np.maximum(opening, close) + one.wick,
+                "low": np.minimum(opening, close) - one.wick,
+                "close": close,
+                "volume": np.full(row.size, 1000.0),
+            }
+        bars = TaskBars(feeds, "15m" if one.session else "1d", "exchange", f"scenario {one.name}")
+        found = [(at, legs.index(leg), share, signals.index(name)) for at, leg, share, name in one.expected]
+        made.append(Scenario(one.name, one.what, bars, decision_list(found)))
     return tuple(made)
-
-
-def bars_of(stored: ScenarioFile, semantics: Semantics) -> TaskBars:
-    """Return the bars of a scenario; raises :class:`UserError` when its legs are not the strategy's."""
-    legs = semantics.inputs.legs
-    if set(stored.closes) != set(legs):
-        raise UserError(f"scenario '{stored.name}' has closes of {sorted(stored.closes)}, not of {sorted(legs)}")
-    count = len(stored.closes[legs[0]])
-    times = _times(count, stored.session)
-    feeds = {}
-    for leg in legs:
-        close = np.array(stored.closes[leg])
-        opening = np.concatenate([close[:1], close[:-1]])
-        for row, price in stored.opens.get(leg, {}).items():
-            opening[int(row)] = price
-        feeds[leg] = {
-            "time": times,
-            "open": opening,
-            "high": np.maximum(opening, close) + stored.wick,
-            "low": np.minimum(opening, close) - stored.wick,
-            "close": close,
-            "volume": np.full(count, 1000.0),
-        }
-    timeframe: Timeframe = "15m" if stored.session else "1d"
-    return TaskBars(feeds, timeframe, "exchange", f"scenario {stored.name}")
-
-
-def _times(count: int, session: int) -> np.ndarray:
-    if not session:
-        return (_START + np.arange(count)).astype("M8[ns]")
-    days = (_START + np.arange(count) // session).astype("M8[m]")
-    return (days + _OPENING + 15 * (np.arange(count) % session)).astype("M8[ns]")
 
 
 STRATEGIES: Final = tuple(
@@ -110,14 +97,6 @@ STRATEGIES: Final = tuple(
 SYSTB: Final = "systb-"
 SYSTB_STRATEGIES: Final = tuple(f"{SYSTB}{name}" for name in STRATEGIES)
 """The same twelve as the authors' public repository states them, from its figures and in our words."""
-
-
-class Locked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The hashes that pin one strategy: of its canonical semantics, its doc and its scenarios."""
-
-    semantics: str
-    doc: str
-    scenarios: str
 
 
 def load_semantics(id: str) -> Semantics:
@@ -152,32 +131,27 @@ def _on_minutes(spec: StrategySpec) -> StrategySpec:
         return spec
     parameters = {**spec.semantics.parameters, YEAR: msgspec.structs.replace(frozen, value=MINUTES)}
     doc = spec.doc.replace(f"| `{YEAR}` | {frozen.value:g} |", f"| `{YEAR}` | {MINUTES} |")
-    semantics = msgspec.structs.replace(spec.semantics, parameters=parameters)
-    made = StrategySpec(semantics, doc, ())
+    made = StrategySpec(msgspec.structs.replace(spec.semantics, parameters=parameters), doc, ())
+    # Scenarios are the same paths, with returns made as much smaller as a minute is calmer than a day.
     calmer = float(np.sqrt(frozen.value / MINUTES))
-    scenarios = tuple(replace(one, bars=_minutes_of(one.bars, calmer)) for one in spec.scenarios)
-    return replace(
-        made, scenarios=tuple(replace(one, expected=made.frozen_decisions(one.bars)) for one in scenarios)
-    )
-
-
-def _minutes_of(bars: TaskBars, calmer: float) -> TaskBars:
-    """Return a scenario on minutes: the same path with returns made so much smaller."""
-    feeds = {}
-    for leg, feed in bars.feeds.items():
-        close = feed["close"]
-        made = close[0] * np.cumprod(np.append(1.0, 1.0 + calmer * (close[1:] / close[:-1] - 1.0)))
-        opening = np.append(made[:1], made[:-1])
-        times = _START.astype("M8[ns]") + np.arange(close.size).astype("m8[m]")
-        feeds[leg] = {
-            **feed,
-            "time": times,
-            "open": opening,
-            "high": np.maximum(opening, made) + calmer,
-            "low": np.minimum(opening, made) - calmer,
-            "close": made,
-        }
-    return TaskBars(feeds, "1m", "always", bars.name)
+    scenarios = []
+    for one in spec.scenarios:
+        feeds = {}
+        for leg, feed in one.bars.feeds.items():
+            close = feed["close"]
+            path = close[0] * np.cumprod(np.append(1.0, 1.0 + calmer * (close[1:] / close[:-1] - 1.0)))
+            opening = np.append(path[:1], path[:-1])
+            feeds[leg] = {
+                **feed,
+                "time": _START.astype("M8[ns]") + np.arange(close.size).astype("m8[m]"),
+                "open": opening,
+                "high": np.maximum(opening, path) + calmer,
+                "low": np.minimum(opening, path) - calmer,
+                "close": path,
+            }
+        bars = TaskBars(feeds, "1m", "always", one.bars.name)
+        scenarios.append(replace(one, bars=bars, expected=made.frozen_decisions(bars)))
+    return replace(made, scenarios=tuple(scenarios))
 
 
 def load_reference(id: str, *, minutes: bool = False) -> Submission:
@@ -205,15 +179,11 @@ def bookkeeping() -> str:
     return files(__package__).joinpath("bookkeeping.py.txt").read_text(encoding="utf-8")
 
 
-def hashes(id: str) -> Locked:
-    """Return the hashes of a strategy's files as they are now, to be compared with the lock."""
-    folder = _folder(id)
-    semantics = read_semantics(folder.joinpath("semantics.json").read_bytes(), f"{id}/semantics.json")
-    return Locked(
-        semantics=semantics.sha256,
-        doc=sha256_bytes(folder.joinpath("doc.md").read_bytes()),
-        scenarios=sha256_bytes(folder.joinpath("scenarios.json").read_bytes()),
-    )
+def hashes(id: str) -> dict[str, str]:
+    """Return the hashes that pin a strategy: of its canonical semantics, its doc and its scenarios."""
+    named = {"doc": "doc.md", "scenarios": "scenarios.json"}
+    found = {name: sha256_bytes((_folder(id) / file).read_bytes()) for name, file in named.items()}
+    return found | {"semantics": load_spec(id).semantics.sha256}
 
 
 def _folder(id: str) -> Traversable:
@@ -234,20 +204,17 @@ class StrategyLine(msgspec.Struct, frozen=True, kw_only=True):
 
 def strategy_lines() -> tuple[StrategyLine, ...]:
     """Return all strategies, in the benchmark's order: ours, then those of the public repository."""
-    found = []
-    for name in (*STRATEGIES, *SYSTB_STRATEGIES):
-        semantics = load_spec(name).semantics
-        found.append(
-            StrategyLine(
-                id=name,
-                title=semantics.title,
-                legs=", ".join(semantics.inputs.legs),
-                timeframes=", ".join(semantics.inputs.timeframes),
-                complexity=complexity(semantics),
-                sha256=semantics.sha256,
-            )
+    return tuple(
+        StrategyLine(
+            id=frozen.id,
+            title=frozen.title,
+            legs=", ".join(frozen.inputs.legs),
+            timeframes=", ".join(frozen.inputs.timeframes),
+            complexity=complexity(frozen),
+            sha256=frozen.sha256,
         )
-    return tuple(found)
+        for frozen in map(load_semantics, (*STRATEGIES, *SYSTB_STRATEGIES))
+    )
 
 
 def strategy_text(name: str, *, semantics: bool) -> str:

@@ -14,7 +14,7 @@ from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GATES
 from tradeassay.code.review import Review, ReviewBoard, review_board
-from tradeassay.code.scores import DIMENSIONS, Cohort, Scorecard, cohort, complexity, daily_curve
+from tradeassay.code.scores import DIMENSIONS, Scorecard, cohort, complexity, daily_curve
 from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored, plain_sum
@@ -141,9 +141,8 @@ def systrade_scores(
     usd, overall = max(priced, key=lambda one: one[1], default=(None, None, ""))[:2]
     for place, row in enumerate(models):
         worth, cost, quality_of = "not scored", row.usd_per_strategy, row.overall.value
-        if (
-            cost is not None and quality_of is not None
-        ):  # on the Pareto front of quality over dollars, or behind it
+        # On the Pareto front of quality over dollars, or behind it.
+        if cost is not None and quality_of is not None:
             better = [
                 name
                 for price, value, name in priced
@@ -254,7 +253,15 @@ def paper_tier(usd: float | None, overall: float | None, best_usd: float | None,
 
 def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars) -> StrategyRow:
     cards = _last_cards(found)
-    together = _together(cards, year, len(spec.semantics.inputs.legs))
+    # What only the submissions together can show; buy and hold is all legs in equal parts.
+    paths = {f"{card.submission} {n}": card.year.daily for n, card in enumerate(cards) if card.year is not None}
+    closes = np.stack([feed["close"] for feed in list(year.feeds.values())[: len(spec.semantics.inputs.legs)]])
+    session = None if year.timeframe == "1d" else calendar_of(year.times).session.astype(np.float64)
+    held = daily_curve((closes / closes[:, :1]).mean(axis=0), session)
+    benchmark = held[1:] / held[:-1] - 1.0
+    table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
+    together = cohort(list(paths), table, benchmark)
+    alike = len(paths) > 1 and len(set(paths.values())) == 1
     return StrategyRow(
         strategy=spec.id,
         complexity=complexity(spec.semantics),
@@ -262,48 +269,29 @@ def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBa
         valid=rate_measure(sum(c.gates.valid for c in cards), len(found), nothing="nothing was asked"),
         scores=_means(cards),
         overall=_mean([card.overall.value for card in cards]),
-        pbo=together.pbo,
+        pbo=not_scored("all submissions had the same year: none was chosen") if alike else together.pbo,
         spa_p=together.spa_p,
     )
 
 
-def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
-    """Return what only the submissions together can show; buy and hold is all legs in equal parts."""
-    paths = {f"{card.submission} {n}": card.year.daily for n, card in enumerate(cards) if card.year is not None}
-    closes = np.stack([feed["close"] for feed in list(year.feeds.values())[:legs]])
-    session = None if year.timeframe == "1d" else calendar_of(year.times).session.astype(np.float64)
-    held = daily_curve((closes / closes[:, :1]).mean(axis=0), session)
-    benchmark = held[1:] / held[:-1] - 1.0
-    table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
-    found = cohort(list(paths), table, benchmark)
-    if len(paths) > 1 and len(set(paths.values())) == 1:
-        same = not_scored("all submissions had the same year: none was chosen")
-        found = msgspec.structs.replace(found, pbo=same)
-    return found
-
-
 def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
     here = [(r, r.iterations[number]) for r in found if len(r.iterations) > number]
-    scored = [(r, one) for r, one in here if one.scored is not None]
-    cards = [one.scored.scorecard for _, one in scored if one.scored is not None]
-    gains = []
-    for before, after in ((r.iterations[number - 1].scored, one.scored) for r, one in scored if number):
-        marks = [None if one is None else one.scorecard.overall.value for one in (before, after)]
-        gains.append(None if marks[0] is None or marks[1] is None else marks[1] - marks[0])
-    pairs = [
-        (a[1], b[1])
-        for a, b in combinations(scored, 2)
-        if a[0].strategy == b[0].strategy and a[0].model != b[0].model
-    ]
-    sources = [
-        (a.submission.source.splitlines(), b.submission.source.splitlines())
-        for a, b in pairs
-        if a.submission is not None and b.submission is not None
-    ]
-    same = []
-    for ends in ([None if x.scored is None else _test_return(x.scored.scorecard) for x in pair] for pair in pairs):
-        same.append(None if ends[0] is None or ends[1] is None else float(abs(ends[0] - ends[1]) < 1e-9))
-    drift = [one.scored.drift for _, one in scored if one.scored is not None and one.scored.drift is not None]
+    scored = [(r, one, one.scored) for r, one in here if one.scored is not None]
+    cards = [what.scorecard for _, _, what in scored]
+    gains, alike, same = [], [], []
+    for record, _, after in scored if number else ():
+        before = record.iterations[number - 1].scored
+        earlier, later = None if before is None else before.scorecard.overall.value, after.scorecard.overall.value
+        gains.append(None if earlier is None or later is None else later - earlier)
+    for (r, a, one), (s, b, other) in combinations(scored, 2):
+        if r.strategy != s.strategy or r.model == s.model:
+            continue
+        if a.submission is not None and b.submission is not None:
+            texts = a.submission.source.splitlines(), b.submission.source.splitlines()
+            alike.append(SequenceMatcher(None, *texts).ratio())
+        mine, theirs = _test_return(one.scorecard), _test_return(other.scorecard)
+        same.append(None if mine is None or theirs is None else float(abs(mine - theirs) < 1e-9))
+    drift = [what.drift.kind for _, _, what in scored if what.drift is not None]
     goal = [
         card
         for card in cards
@@ -317,12 +305,12 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         items=len(here),
         scores=_means(cards),
         gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
-        alike=_mean([SequenceMatcher(None, *texts).ratio() for texts in sources]),
+        alike=_mean(alike),
         same_outcome=_mean(same),
         test_return=_mean([_test_return(card) for card in cards]),
         ensemble=_ensemble(cards),
-        drifted=sum(one.kind == "drift" for one in drift),
-        repaired=sum(one.kind == "repair" for one in drift),
+        drifted=drift.count("drift"),
+        repaired=drift.count("repair"),
         tokens=_mean([float(one.usage.input_tokens + one.usage.output_tokens) for _, one in here]),
         reached_goal=rate_measure(len(goal), len(cards), nothing="nothing was scored"),
     )

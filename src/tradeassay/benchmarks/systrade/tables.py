@@ -38,7 +38,7 @@ from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, both_marks, vendor_of
 from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.metrics.reliability import Play, PlayWords, reliability
+from tradeassay.metrics.reliability import PlayWords, reliability
 
 _PLAYED: Final = PlayWords(passes="holds all gates", score="overall scores", window="task")
 _BOARD_GATES: Final = ("exec", "leak", "audit")
@@ -53,18 +53,23 @@ def systrade_tables(
 ) -> Shown:
     models = sorted(scores.models, key=lambda row: (-(row.valid.value or 0.0), -(row.overall.value or 0.0)))
     headline, support = _in_words(models, sum(row.drifted for row in scores.iterations))
-    reliable = reliability(_plays(items, records), called=_PLAYED)
+    plays = []
+    for item, found in ((item, records.get(item.key)) for item in items):
+        if found is not None:  # look-ahead that is not cleared is no pass
+            card = None if found.last is None else found.last.scorecard
+            passed, score = (False, 0.0) if card is None else (card.gates.valid, card.overall.value)
+            plays.append(play_of(item, passed=passed, score=score))
+    reliable = reliability(plays, called=_PLAYED)
     board, gates, quality = _of_models(models)
     reviewed, marks = "Nobody reviewed; name reviewers with `--reviewer`.", tuple[Table, ...]()
     if scores.reviews is not None:
         tau, unread = scores.reviews.agreement, scores.reviews.unanswered
         note = tau.reason or tau.note
+        between = f" ({tau.low:.2f} to {tau.high:.2f})" if tau.low is not None and tau.high is not None else ""
         reviewed = (
             "Reviewers did not know whose work they marked. Agreement between reviewers (mean Kendall tau): "
+            f"{_text(tau)}{between}{f'; {note}' if note else ''}."
         )
-        reviewed += _text(tau)
-        reviewed += f" ({tau.low:.2f} to {tau.high:.2f})" if tau.low is not None and tau.high is not None else ""
-        reviewed += f"{f'; {note}' if note else ''}."
         reviewed += f" {counted(unread, 'review')} could not be read." if unread else ""
         marks = tuple(review_tables(scores.reviews, {row.model: row for row in scores.models}))
     return Shown(
@@ -90,20 +95,10 @@ def systrade_tables(
         reliability=reliable,
         paper=systrade_paper(spec, scores, records, UNTIMED),
         items={item.key: _item(records.get(item.key), endings.get(item.key)) for item in items},
-        cards=dict(_cards(records)),
+        cards=_cards(records),
         method="Iterations were guided by the development year and scored on the test year, which no model was "
         "shown.",
     )
-
-
-def _plays(items: Sequence[Item], records: Mapping[str, StrategyOutcome]) -> Iterator[Play]:
-    """Yield every item that has ended. Look-ahead that is not cleared is no pass."""
-    for item in items:
-        found = records.get(item.key)
-        if found is not None:
-            card = None if found.last is None else found.last.scorecard
-            passed, score = (False, 0.0) if card is None else (card.gates.valid, card.overall.value)
-            yield play_of(item, passed=passed, score=score)
 
 
 def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str, ...]]:
@@ -191,13 +186,8 @@ def _strategies(scores: SystradeScores) -> Section:
     rows = []
     for row in scores.strategies:
         about = (amount(row.complexity, "{:.2f}"), amount(row.items), figure(row.valid, "share"))
-        found = (
-            *figures(row.scores, DIMENSIONS),
-            figure(row.overall),
-            figure(row.pbo),
-            figure(row.spa_p, "{:.3f}"),
-        )
-        rows.append(line(row.strategy, *about, *found))
+        scored = (*figures(row.scores, DIMENSIONS), figure(row.overall))
+        rows.append(line(row.strategy, *about, *scored, figure(row.pbo), figure(row.spa_p, "{:.3f}")))
     rho = (*[Cell()] * 7, figure(scores.complexity), *[Cell()] * 2)
     rows.append(line("Spearman's rho of complexity and overall", *rho))
     columns = ("Strategy", "C", "Items", "Valid", *DIMENSIONS, "Overall", "PBO", "SPA p")
@@ -215,10 +205,8 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
         gained = (*figures(row.scores, DIMENSIONS), figure(row.gain, "{:+.2f}"))
         shares = (figure(one, "share") for one in (row.alike, row.same_outcome, row.test_return))
         patches = Cell(f"{row.repaired} repaired, {row.drifted} drifted")
-        goal = figure(row.reached_goal, "share")
-        rows.append(
-            line(f"{row.iteration}", amount(row.items), *gained, *shares, figure(row.ensemble), patches, goal)
-        )
+        rest = (figure(row.ensemble), patches, figure(row.reached_goal, "share"))
+        rows.append(line(f"{row.iteration}", amount(row.items), *gained, *shares, *rest))
     found = ("Gain", "Code alike", "Same outcome", "Test return", "Mix", "Patches", "Reached the goal")
     yield table(
         "Iterations",
@@ -246,7 +234,7 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
     author's place is shown with what the gates found: a reader may rank first what reads tomorrow's close.
     """
     unrated = not_scored("not compared")
-    beside = _REVIEW_GATES if gated else ()
+    beside = ("Leak gate held", "Valid") if gated else ()
     rows = []
     for name in sorted(board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0)):
         marks = (figure(board.fidelity[name]), figure(board.risk[name]), *_gates_beside(gated, name))
@@ -280,11 +268,11 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
 
 
 def _item(record: StrategyOutcome | None, ending: Ending | None) -> ItemShown:
-    last = None if record is None else record.last
-    tone = "above" if last is not None and last.scorecard.gates.passed else "below"
     words = "" if ending is None else ending.words
     if record is None:
-        return ItemShown(chip=(tone, words))
+        return ItemShown(chip=("below", words))
+    last = record.last
+    tone = "above" if last is not None and last.scorecard.gates.passed else "below"
     overall = "" if last is None else f"overall {_text(last.scorecard.overall)} · "
     steps = []
     for one in record.iterations:
@@ -309,23 +297,21 @@ def _item(record: StrategyOutcome | None, ending: Ending | None) -> ItemShown:
     return ItemShown(chip=(tone, words), value=value, steps=tuple(steps))
 
 
-def _cards(records: Mapping[str, StrategyOutcome]) -> Iterator[tuple[str, SubmissionCard]]:
-    """Yield a scorecard for every item: of the submission that counts, the last one not set aside."""
-    for key, record in records.items():
-        for one in reversed(record.iterations):
-            if one.scored is not None and one.submission is not None and not one.set_aside:
-                yield (
-                    key,
-                    SubmissionCard(
-                        scorecard=one.scored.scorecard,
-                        trail=one.scored.trail,
-                        submission=one.submission,
-                        drift=one.scored.drift,
-                        reviews=one.reviews,
-                        iteration=one.number,
-                    ),
-                )
-                break
+def _cards(records: Mapping[str, StrategyOutcome]) -> dict[str, SubmissionCard]:
+    """Return a scorecard for every item: of the submission that counts, the last one not set aside."""
+    return {
+        key: SubmissionCard(
+            scorecard=one.scored.scorecard,
+            trail=one.scored.trail,
+            submission=one.submission,
+            drift=one.scored.drift,
+            reviews=one.reviews,
+            iteration=one.number,
+        )
+        for key, record in records.items()
+        for one in record.iterations
+        if one.scored is not None and one.submission is not None and not one.set_aside
+    }
 
 
 def _text(measure: Measure) -> str:
@@ -378,6 +364,10 @@ def systrade_paper(
         systb=spec.benchmark == SYSTRADE_SYSTB,
     )
     gates, windows, tokens, costs = _paper_of_models(scores)
+    kinds = {
+        row.model: (row.model, [row.valid, *(row.scores[name] for name in DIMENSIONS)]) for row in scores.models
+    }
+    columns = [("valid", "share"), *((name, "{:.2f}") for name in DIMENSIONS)]
     makers: dict[str, Callable[[], Filled]] = {
         "table-2": lambda: _paper_splits(spec),
         "table-3": lambda: Filled(tables=(gates,), reasons=why),
@@ -390,7 +380,7 @@ def systrade_paper(
         "section-5-6": lambda: Filled(tables=(costs,), reasons=why),
         "figure-5": lambda: _review_maps(records),
         "latency": lambda: latency,
-        "groups": lambda: _kinds(scores),
+        "groups": lambda: filled_groups(grouped("Groups of models", columns, kinds)),
     }
     return fill_paper("systrade", makers, source=paper["source"], notes=paper["notes"])
 
@@ -539,12 +529,8 @@ def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...])
         return Filled(missing="nothing was scored")
     columns = ("", "submissions", "return, ours", "return, printed", "trades")
     note = "means over submissions at the lowest cost level; printed: three models, one strategy, ten bars"
-    made = table("Return and trades by iteration", columns, rows, note=note)
-    return Filled(tables=(made, *_on_instruments(records)), reasons=why)
-
-
-def _on_instruments(records: Mapping[str, StrategyOutcome]) -> Iterator[Table]:
-    """Yield what the last programs returned by strategy and instrument, where a run has several."""
+    tables = [table("Return and trades by iteration", columns, rows, note=note)]
+    # What the last programs returned by strategy and instrument, where a run has several.
     found: dict[str, dict[str, list[float | None]]] = {}
     for record in records.values():
         ran = record.last.instruments if record.last is not None else ()
@@ -557,7 +543,8 @@ def _on_instruments(records: Mapping[str, StrategyOutcome]) -> Iterator[Table]:
             for strategy, by in found.items()
         ]
         note = "last programs on the test days, means over models and seeds, before costs, by the first leg"
-        yield table("Return by strategy and instrument", ("", *names), rows, note=note)
+        tables.append(table("Return by strategy and instrument", ("", *names), rows, note=note))
+    return Filled(tables=tuple(tables), reasons=why)
 
 
 def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
@@ -583,10 +570,6 @@ def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], wh
         return Filled(missing="nothing was scored")
     curves = Curves(x=tuple(str(n) for n in range(most + 1)), lines=tuple(lines), steps=True)
     made = table("Dimensions by model and iteration", ("", *DIMENSIONS), rows, note="means, 0 to 10")
-    return Filled(tables=(made, _paper_iterations(scores)), curves=(curves,), reasons=why)
-
-
-def _paper_iterations(scores: SystradeScores) -> Table:
     paper = {row["iteration"]: row for row in printed("systrade")["iterations"]}
     rows = []
     for row in (row for row in scores.iterations if row.items):
@@ -597,7 +580,8 @@ def _paper_iterations(scores: SystradeScores) -> Table:
         rows.append(line(f"iteration {row.iteration}", *gains, figure(row.alike, "share"), similar, ours=True))
     title = "What iterations bring (scores on 0 to 1)"
     note = "Not comparable: the paper followed three models on one strategy, on windows of ten bars."
-    return table(title, _pairs("gain", "code alike"), rows, note=note)
+    brought = table(title, _pairs("gain", "code alike"), rows, note=note)
+    return Filled(tables=(made, brought), curves=(curves,), reasons=why)
 
 
 def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
@@ -628,9 +612,6 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
     return Filled(tables=(summary, ranking), reasons=why)
 
 
-_REVIEW_GATES: Final = ("Leak gate held", "Valid")
-
-
 def _gates_beside(gated: Mapping[str, ModelRow] | None, author: str) -> tuple[Cell, ...]:
     row = (gated or {}).get(author)
     return () if row is None else (figure(row.gates["leak"], "share"), figure(row.valid, "share"))
@@ -658,22 +639,13 @@ def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
         authors, reviewers = sorted({of(r.author) for r in reviews}), sorted({of(r.reviewer) for r in reviews})
         rows = []
         for reviewer in reviewers:
-            given = [r for r in reviews if of(r.reviewer) == reviewer]
-            marks = [both_marks([r for r in given if of(r.author) == author]) for author in authors]
             cells = []
-            for mark in marks:
-                tone = "same"
-                if mark.value is None or mark.value >= 7 or mark.value < 4:
-                    tone = "" if mark.value is None else "above" if mark.value >= 7 else "below"
+            for author in authors:
+                mark = both_marks([r for r in reviews if (of(r.reviewer), of(r.author)) == (reviewer, author)])
+                tone = "same" if mark.value is not None else ""
+                if mark.value is not None and not 4 <= mark.value < 7:
+                    tone = "above" if mark.value >= 7 else "below"
                 cells.append(Cell(measure=mark, form="{:.2f}", tone=tone))
             rows.append(line(reviewer, *cells, ours=True))
         tables.append(table(title, ("reviewer", *authors), rows, note="means of both marks, 1 to 10"))
     return Filled(tables=tuple(tables))
-
-
-def _kinds(scores: SystradeScores) -> Filled:
-    models = {
-        row.model: (row.model, [row.valid, *(row.scores[name] for name in DIMENSIONS)]) for row in scores.models
-    }
-    columns = [("valid", "share"), *((name, "{:.2f}") for name in DIMENSIONS)]
-    return filled_groups(grouped("Groups of models", columns, models))

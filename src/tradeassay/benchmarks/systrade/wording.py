@@ -4,7 +4,7 @@ Nothing is written for scripted models: they read the typed question beside the 
 (:class:`~tradeassay.core.dialogue.Given`); what is asked comes last.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -12,15 +12,12 @@ import msgspec
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration
 from tradeassay.code.drift import BUDGET
-from tradeassay.code.review import Review
 from tradeassay.code.scores import DIMENSIONS, TARGET, Scorecard
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.core.dialogue import Given, Message
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
 
-BUILD_KIND: Final = "systrade.build"
-REVIEW_KIND: Final = "systrade.review"
 EXAMPLE: Final = "example-hold"
 """The strategy of the example answer; a submission for it is an echo."""
 LAST_SHARPE: Final = 1.5
@@ -37,22 +34,6 @@ Kept = Literal["", "card", "program"]
 _SHOWN: Final = 5
 _LONGEST: Final = 12_000
 """Characters of a refused answer that its author is shown again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriterEvidence:
-    """All that is known when a writer is asked for the next iteration.
-
-    ``base`` is the submission to go on from; ``earlier`` are the iterations so far, shown where ``last`` says that
-    the next one is the last.
-    """
-
-    scored: ScoredIteration
-    reviews: tuple[Review, ...]
-    base: Submission
-    earlier: tuple[Iteration, ...] = ()
-    last: bool = False
-    set_aside: bool = False
 
 
 DIMENSION_WORDS: Final = {
@@ -96,10 +77,15 @@ def refusal(
     return (*asked, Message(role="assistant", text=_shortened(answer)), _user(again))
 
 
-def evidence(spec: StrategySpec, given: WriterEvidence) -> tuple[Message, ...]:
-    """Return the opening, the submission to go on from, and what was found."""
-    card, drift = given.scored.develop, given.scored.drift
-    lines, judged = [], ""
+def evidence(
+    spec: StrategySpec, scored: ScoredIteration, done: Sequence[Iteration], base: Submission, *, last: bool
+) -> tuple[Message, ...]:
+    """Return the opening, the submission to go on from, and what was ``scored`` of the last one that is ``done``.
+
+    Only the ``last`` iteration is told what came before and what to aim at.
+    """
+    card, drift = scored.develop, scored.drift
+    lines, judged, more = [], "", {"history": "", "goal": ""}
     for gate in card.gates.gates:
         why = f" ({gate.reason})" if gate.reason else ""
         lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{why}")
@@ -108,7 +94,16 @@ def evidence(spec: StrategySpec, given: WriterEvidence) -> tuple[Message, ...]:
         changes = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
         why = f" ({changes})" if changes else ""
         judged = f" The last change ({drift.changed_lines} lines) was judged: {drift.kind}{why}."
-    aim = {"target": TARGET, "sharpe": f"{LAST_SHARPE:g}", "total": f"{LAST_RETURN:.0%}"}
+    if last:
+        aim = {"target": TARGET, "sharpe": f"{LAST_SHARPE:g}", "total": f"{LAST_RETURN:.0%}"}
+        goal = PROMPTS.fill("goal", year=_year(card), **aim)
+        more = {"history": _history(done, base), "goal": f"\n{goal}"}
+    reviewed = []
+    for number, review in enumerate(done[-1].reviews, 1):
+        if review.failure is None:
+            weaknesses = " ".join(review.weaknesses.replace("`", "'").split())[:400]
+            marks = f"fidelity {review.fidelity:g}, risk {review.risk:g}"
+            reviewed.append(f"- reviewer {number}: {marks}. {weaknesses}")
     text = PROMPTS.fill(
         "evidence",
         target=TARGET,
@@ -116,12 +111,10 @@ def evidence(spec: StrategySpec, given: WriterEvidence) -> tuple[Message, ...]:
         gates="\n".join(lines),
         budget=BUDGET,
         drift=judged,
-        set_aside=_SET_ASIDE if given.set_aside else "",
-        reviews=_review_lines(given.reviews),
-        history=_history(given) if given.last else "",
-        goal="\n" + PROMPTS.fill("goal", year=_year(card), **aim) if given.last else "",
+        set_aside=_SET_ASIDE if done[-1].set_aside else "",
+        reviews="\n".join(reviewed) or "- none",
+        **more,
     )
-    base = given.base
     handed = f"```python\n{base.source.strip()}\n```\n\n```json\n{base.card.strip()}\n```"
     return *opening(spec), Message(role="assistant", text=handed), _user(text)
 
@@ -134,12 +127,6 @@ def review(spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
     quoted = "\n".join(f"{mark} {line}" for line in lines)
     user = PROMPTS.fill("review", title=spec.semantics.title, semantics=_indented(spec), mark=mark, quoted=quoted)
     return (Message(role="system", text=PROMPTS.fill("review_system").strip()), _user(user))
-
-
-def review_given(spec: StrategySpec) -> Given:
-    """Return the reviewer's question as data."""
-    body = msgspec.json.encode({"kind": REVIEW_KIND, "strategy": spec.id}).decode()
-    return Given(session="review", rules="{}", observation=body)
 
 
 def review_refusal(messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
@@ -202,11 +189,11 @@ def _shortened(answer: str) -> str:
     return f"{answer[:half]}\n[... {len(answer) - 2 * half} characters ...]\n{answer[-half:]}"
 
 
-def _history(given: WriterEvidence) -> str:
+def _history(done: Sequence[Iteration], base: Submission) -> str:
     """Return the earlier submissions with their scores; the one to go on from is above already."""
     parts = []
-    for one in given.earlier:
-        if one.submission is None or one.scored is None or one.submission.sha256 == given.base.sha256:
+    for one in done:
+        if one.submission is None or one.scored is None or one.submission.sha256 == base.sha256:
             continue
         sound = one.scored.develop.sound
         scores = ", ".join(
@@ -221,7 +208,7 @@ def _history(given: WriterEvidence) -> str:
 class StrategyShown(msgspec.Struct, frozen=True, kw_only=True):
     """A strategy to be built, as data: its name, and how often it was handed in before."""
 
-    kind: str = BUILD_KIND
+    kind: str = "systrade.build"
     strategy: str
     iteration: int
 
@@ -230,16 +217,6 @@ def _number(measure: Measure) -> str:
     if measure.value is None:
         return f"not scored ({measure.reason})"
     return f"{measure.value:.2f}" + (f" ({measure.note})" if measure.note else "")
-
-
-def _review_lines(reviews: tuple[Review, ...]) -> str:
-    lines = []
-    for number, review in enumerate(reviews, 1):
-        if review.failure is None:
-            weaknesses = " ".join(review.weaknesses.replace("`", "'").split())[:400]
-            marks = f"fidelity {review.fidelity:g}, risk {review.risk:g}"
-            lines.append(f"- reviewer {number}: {marks}. {weaknesses}")
-    return "\n".join(lines) or "- none"
 
 
 def _year(card: Scorecard) -> str:
