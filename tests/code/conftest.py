@@ -2,14 +2,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tradeassay.code.backtrader import sandbox_config
-from tradeassay.sandbox import SandboxConfig, SandboxPool, SandboxRefused
+from tradeassay.code.running import open_code_executor
+from tradeassay.sandbox import JobExecutor, SandboxRefused
 
 
 @pytest.fixture(scope="session")
-def pool() -> Iterator[SandboxPool]:
+def pool() -> Iterator[JobExecutor]:
+    """The sandbox that programs run in, with everything that they are promised."""
     try:
-        opened = SandboxPool(sandbox_config(SandboxConfig(preload=("numpy", "pandas", "backtrader"))))
+        opened = open_code_executor(2)
     except SandboxRefused as refused:
         pytest.skip(str(refused))
     with opened:

@@ -136,6 +136,12 @@ def carried_out(done: Any) -> None:
         return
     trade_stage(done)
     done.trace()
+    # No order makes money: cash, what was paid and what is held add up to the account's value.
+    assert np.isfinite(done.equity).all() and all(fill.price > 0 for fill in done.fills)
+    assert done.equity.size == 40 and len(done.statuses) == done.orders.orders
+    gained = sum(fill.size * (float(BARS.feeds[fill.asset]["close"][-1]) - fill.price) for fill in done.fills)
+    paid = sum(fill.commission for fill in done.fills)
+    assert done.final_value == pytest.approx(JOB.terms.cash + gained - paid, rel=1e-9, abs=1e-6)
     events = decision_events(done, BARS, 10_000.0)
     assert compare_decisions(events, events, BARS.rows).stray == 0
     msgspec.json.encode([done.trades, done.fills, done.tricks])

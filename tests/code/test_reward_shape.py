@@ -11,7 +11,7 @@ from tradeassay.benchmarks.quantcode import draw_tasks, families, load_task
 from tradeassay.code.evaluation import EvaluateConfig, evaluate
 from tradeassay.code.judges.decisions import CLOSENESS, DecisionEvent, DecisionsConfig, closeness
 from tradeassay.code.reward import QUICK, RewardConfig, fitting_limits, reward
-from tradeassay.code.running import open_code_executor, rules_of
+from tradeassay.code.running import rules_of
 from tradeassay.sandbox import JobExecutor
 
 SECRET = "5e" * 16
@@ -106,12 +106,6 @@ class Same(bt.Strategy):
     def next(self):
         {body}
 """
-
-
-@pytest.fixture(scope="module")
-def pool() -> JobExecutor:
-    with open_code_executor(2) as executor:
-        yield executor  # type: ignore[misc]
 
 
 def paid(pool: JobExecutor, task: str, source: str) -> float:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.code.judges.scripted import scripted_judge
 
-from tradeassay.benchmarks.quantcode import load_task, load_tasks
+from tradeassay.benchmarks.quantcode import load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import PASSED
@@ -18,7 +18,7 @@ from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluatio
 from tradeassay.code.judges.decisions import LanguageVerdict
 from tradeassay.code.judges.markets import draw_markets
 from tradeassay.code.reward import RewardConfig, reward, reward_of
-from tradeassay.code.running import open_code_executor, rules_of
+from tradeassay.code.running import rules_of
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
 from tradeassay.code.validation import ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import ModelReply
@@ -134,30 +134,17 @@ class Remembering:
         return found
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        for some in batched(jobs, 4):
+        left = iter(jobs)
+        while some := list(islice(left, 4)):
             keys = [sha256(pickle.dumps(job)).hexdigest() for job in some]
             new = {key: job for key, job in zip(keys, some, strict=True) if key not in self.known}
             self.known |= zip(new, self.executor.map(new.values()), strict=True)
             yield from (self.known[key] for key in keys)
 
-    def close(self) -> None: ...
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-def batched(jobs: Iterable[Job], count: int) -> Iterator[list[Job]]:
-    left = iter(jobs)
-    while some := list(islice(left, count)):
-        yield some
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[JobExecutor]:
-    with open_code_executor(2) as opened:
-        yield Remembering(opened)
+@pytest.fixture(scope="module", name="pool")
+def remembering(pool: JobExecutor) -> Remembering:
+    return Remembering(pool)
 
 
 def statuses(found: Evaluation) -> list[str]:
@@ -383,13 +370,6 @@ def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool):
     _, rare, never = validate([tiny_task(decoys=decoys)], pool, config=config).lines
     assert rare.ok and rare.redrawn > 0 and rare.outcome == "judge", rare
     assert not never.ok and never.outcome == "trade" and never.redrawn == 7
-
-
-@pytest.mark.slow
-def test_a_task_of_the_benchmark_holds(pool):
-    report = validate([load_task("d-sma-cross-long")], pool)
-    assert report.ok, told(report)
-    assert [twin.accepted for twin in report.twins] == [True] and len(report.judges) == 2
 
 
 def told(report: ValidationReport) -> list[tuple[str, str, str]]:

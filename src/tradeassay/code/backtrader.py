@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import tee
 from typing import Any, Final, Literal
 
 import msgspec
@@ -161,10 +162,8 @@ _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange",
 
 def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
     found = []
-    for mark, verb, name in (
-        (PATCHED, "changed", "patched-framework"),
-        (FUTURE, "read later bars by", "future-index"),
-    ):
+    marks = ((PATCHED, "changed", "patched-framework"), (FUTURE, "read later bars by", "future-index"))
+    for mark, verb, name in marks:
         said = [note.removeprefix(mark) for note in notes if note.startswith(mark)]
         if said:
             text = f"{verb} {', '.join(said)}"[:_LONGEST]
@@ -225,7 +224,6 @@ LIMITS: Final = JobLimits(result_mb=48, rows=300_000, columns=32)
 _MOST_NOTES: Final = 64
 ACCOUNT_FIGURES: Final = 4
 
-Trust = Literal["untrusted", "reference"]
 MOST_STEPS: Final = 5_000_000
 
 
@@ -238,8 +236,19 @@ class BacktestJob:
     terms: BrokerTerms
     limits: JobLimits | None = None
     seed: int = 0
-    trust: Trust = "untrusted"
+    trust: Literal["untrusted", "reference"] = "untrusted"
     steps: int = MOST_STEPS
+
+    @property
+    def params(self) -> dict[str, Scalar]:
+        terms = self.terms
+        return {
+            "cash": float(terms.cash),
+            "commission": float(terms.commission),
+            "sizing": terms.sizing.kind,
+            "size": float(terms.sizing.value),
+            "timeframe": self.bars.timeframe,
+        }
 
 
 def sandbox_config(
@@ -258,37 +267,20 @@ def in_order(
     read: Callable[[BacktestJob, JobResult], Backtest],
 ) -> Iterator[Backtest]:
     """Send jobs as they are asked for; read each result beside its job. A bad strategy is a result, too."""
-    kept: list[BacktestJob] = []
-
-    def sent() -> Iterator[Job]:
-        for job in jobs:
-            kept.append(job)
-            yield send(job)
-
-    for number, result in enumerate(executor.map(sent())):
-        yield read(kept[number], result)
-        kept[number] = replace(kept[number], source="")  # its rows are shared, but its text need not pile up
+    sent, kept = tee(jobs)
+    for result, job in zip(executor.map(map(send, sent)), kept, strict=False):
+        yield read(job, result)
 
 
 def terms_of(task: CodeTask) -> BrokerTerms:
     return BrokerTerms(cash=task.cash, commission=task.commission, sizing=task.sizing)
 
 
-def params_of(terms: BrokerTerms, bars: TaskBars) -> dict[str, Scalar]:
-    return {
-        "cash": float(terms.cash),
-        "commission": float(terms.commission),
-        "sizing": terms.sizing.kind,
-        "size": float(terms.sizing.value),
-        "timeframe": bars.timeframe,
-    }
-
-
 def sandbox_job(job: BacktestJob) -> Job:
     return Job(
         source=job.source,
         columns=job.bars.columns(),
-        params=params_of(job.terms, job.bars),
+        params=job.params,
         limits=job.limits or LIMITS,
         seed=job.seed,
         harness=HARNESS,
@@ -298,10 +290,9 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
     """Return a run's outcome: the child's decisions checked, carried out and compared with its own account."""
+    tricks = tricks_in(job.source, ())
     if result.columns is None:
-        failure, tricks = scrub(result.failure)
-        found = [*tricks_in(job.source, ()), *tricks]
-        return failed_run(result, failure, found)
+        return claimed_failure(result, tricks)
     try:
         orders = read_orders(result.columns, job.bars.rows, len(job.bars.assets))
         turns = int(read_account(result.columns)[3])
@@ -309,18 +300,23 @@ def read_result(job: BacktestJob, result: JobResult) -> Backtest:
             raise BadOrders("orders after the end of the run")
         return carried_out(job, result, orders, turns)
     except UNREADABLE as error:
-        return failed_run(result, bad_result(error), tricks_in(job.source, ()))
+        return unreadable(result, error, tricks)
 
 
 UNREADABLE: Final = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
 """What reading a child's columns may end with. The program sent them: it has failed, and is never left out."""
 
 
-def bad_result(error: Exception) -> BadResult:
-    """Return what a reading that failed says about the program: its own words where it was refused by a rule."""
-    if isinstance(error, BadOrders):
-        return BadResult(reason=str(error))
-    return BadResult(reason=f"what it sent cannot be carried out ({type(error).__name__})")
+def unreadable(result: JobResult, error: Exception, tricks: Sequence[Trick]) -> Backtest:
+    """Return a run whose reading failed, in the words of the rule that refused it, if one did."""
+    words = f"what it sent cannot be carried out ({type(error).__name__})"
+    return failed_run(result, BadResult(reason=str(error) if isinstance(error, BadOrders) else words), tricks)
+
+
+def claimed_failure(result: JobResult, tricks: Sequence[Trick]) -> Backtest:
+    """Return a run without columns: why it failed, without what looks like a secret in it."""
+    failure, found = scrub(result.failure)
+    return failed_run(result, failure, [*tricks, *found])
 
 
 def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int) -> Backtest:
@@ -357,16 +353,9 @@ def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
 def replayed_run(
     result: JobResult, orders: OrderLog, done: BrokerReplay, tricks: Sequence[Trick], *, ended: int | None = None
 ) -> Backtest:
-    return replace(
-        failed_run(result, None, tricks),
-        orders=orders,
-        fills=done.fills,
-        trades=done.trades,
-        statuses=done.statuses,
-        equity=done.equity,
-        final_value=done.value,
-        ended=ended,
-    )
+    account = {name: getattr(done, name) for name in ("fills", "trades", "statuses", "equity")}
+    bare = failed_run(result, None, tricks)
+    return replace(bare, orders=orders, final_value=done.value, ended=ended, **account)
 
 
 def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
@@ -401,7 +390,7 @@ def fed_job(job: BacktestJob) -> Job:
     return Job(
         source=job.source,
         harness=FED,
-        params={**params_of(job.terms, bars), "assets": ",".join(bars.assets)},
+        params={**job.params, "assets": ",".join(bars.assets)},
         feed=FrameFeed(frames=table.tobytes(), size=table.itemsize * table.shape[1]),
         limits=slower,
         seed=job.seed,
@@ -436,20 +425,17 @@ def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Bac
 
 def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
     """Return a fed run's outcome: what came in answer to a bar must have been decided on it, when it was over."""
+    tricks = tricks_in(job.source, ())
     if result.columns is None:
-        failure, tricks = scrub(result.failure)
-        return failed_run(result, failure, [*tricks_in(job.source, ()), *tricks])
+        return claimed_failure(result, tricks)
     try:
         if any(len(payload) % ACTION.size for payload in result.answers):
             raise BadOrders("an answer that is no whole number of orders")
         counts = np.array([len(payload) // ACTION.size for payload in result.answers], dtype=np.int64)
-        table, bar = (
-            np.frombuffer(b"".join(result.answers), dtype=_RECORD),
-            np.repeat(np.arange(len(counts)), counts),
-        )
+        table = np.frombuffer(b"".join(result.answers), dtype=_RECORD)
+        bar = np.repeat(np.arange(len(counts)), counts)
         columns = {name: np.ascontiguousarray(table[name]) for name in (*INTEGERS, *FLOATS)}
-        on_time = (columns["turn"] == bar + 1) | ((bar == 0) & (columns["turn"] == 0))
-        if not on_time.all():
+        if not ((columns["turn"] == bar + 1) | ((bar == 0) & (columns["turn"] == 0))).all():
             raise BadOrders("an order for a bar that was over, or not yet there")
         orders = read_orders(columns, job.bars.rows, len(job.bars.assets))
         bar = orders.turn - 1
@@ -457,4 +443,4 @@ def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
             raise BadOrders("an order that was given before its bar was over")
         return carried_out(job, result, orders, len(result.answers))
     except UNREADABLE as error:
-        return failed_run(result, bad_result(error), tricks_in(job.source, ()))
+        return unreadable(result, error, tricks)

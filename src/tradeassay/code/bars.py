@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from types import MappingProxyType
@@ -69,9 +69,7 @@ def _sessions(clock: Clock, first: str, count: int) -> NDArray[np.datetime64]:
     return days
 
 
-_YEAR: Final[dict[Clock, int]] = {"exchange": 252, "futures": 252, "always": 365}
-_EDGE: Final = 1.2
-"""How much livelier the ends of an exchange's session are than its middle."""
+SESSIONS_PER_YEAR: Final[dict[Clock, int]] = {"exchange": 252, "futures": 252, "always": 365}
 _CUT: Final = 6.0
 """The largest move, in standard deviations of its bar."""
 
@@ -103,14 +101,16 @@ def make_paths(
     spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, seed: int
 ) -> list[dict[str, Floats]]:
     """Return open, high, low, close and volume of every asset."""
-    daily, gap = spec.volatility / math.sqrt(_YEAR[spec.clock]), 0.0 if spec.clock == "always" else spec.gap
+    daily = spec.volatility / math.sqrt(SESSIONS_PER_YEAR[spec.clock])
+    gap = 0.0 if spec.clock == "always" else spec.gap
     count = bars_per_session(spec.clock, timeframe)
     # Every bar's standard deviation, and that of the gap before it.
     within, before = np.full(1, daily * math.sqrt(1.0 - gap)), np.full(1, daily * math.sqrt(gap))
     if timeframe != "1d":
         share = MINUTES[timeframe] / SESSION_MINUTES[spec.clock]
         place = (np.arange(count) + 0.5) / count - 0.5
-        shape = 1.0 + (_EDGE if spec.clock == "exchange" else 0.3) * 4.0 * place * place
+        # The ends of a session are livelier than its middle, those of an exchange's most of all.
+        shape = 1.0 + (1.2 if spec.clock == "exchange" else 0.3) * 4.0 * place * place
         shape /= math.sqrt(math.fsum((shape * shape).tolist()) / count)
         within = daily * math.sqrt((1.0 - gap) * share) * shape
         before = np.append(before, np.zeros(count - 1))
@@ -285,7 +285,7 @@ class TaskBars:
         return sha256_of([self.name, self.rows, content])
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> TaskBars:
-        return TaskBars(by_table(columns), self.timeframe, self.clock, self.name)
+        return replace(self, feeds=by_table(columns))
 
     def first(self, rows: int) -> TaskBars:
         return self.with_columns({name: values[:rows] for name, values in self.columns().items()})
@@ -310,7 +310,6 @@ def bars_from_snapshot(
     snapshot: Snapshot, symbols: tuple[str, ...], *, first: str | None = None, last: str | None = None
 ) -> TaskBars:
     """Return split-adjusted daily bars of stored data, on the sessions on which all ``symbols`` traded."""
-
     if not 1 <= len(symbols) <= len(LABELS):
         raise UserError(f"{len(symbols)} symbols cannot be assets", hint=f"give 1 to {len(LABELS)}")
     rows = snapshot.rows(first, last)
@@ -322,12 +321,10 @@ def bars_from_snapshot(
     if not whole.any():
         raise UserError(f"{', '.join(symbols)} have no session in common in '{snapshot.name}'")
     times = view.sessions(len(rows)).astype("M8[ns]")[whole]
-    feeds = {
-        label: MappingProxyType(
-            {"time": times, **{name: np.ascontiguousarray(tables[name][whole, k]) for name in PRICES}}
-        )
-        for label, k in zip(LABELS, range(len(symbols)), strict=False)
-    }
+    feeds: dict[str, Feed] = {}
+    for k, label in enumerate(LABELS[: len(symbols)]):
+        prices: Feed = {name: np.ascontiguousarray(tables[name][whole, k]) for name in PRICES}
+        feeds[label] = MappingProxyType({"time": times, **prices})
     clock: Clock = "always" if snapshot.calendar == "24/7" else "exchange"
     return TaskBars(MappingProxyType(feeds), "1d", clock, f"{snapshot.name}:{','.join(symbols)}")
 

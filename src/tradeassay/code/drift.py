@@ -178,11 +178,10 @@ def check_drift(
             continue
         far = trace_distance(new, scenario.expected)
         # A first submission that did not run there left no trace: it is marked.
-        moved, near = (
-            (1.0, 1.0) if old is None else (trace_distance(old, new), trace_distance(old, scenario.expected))
-        )
-        one = ScenarioDrift(name=scenario.name, moved=moved, before=near, after=far, ran=old is not None)
-        found.append(one)
+        moved = near = 1.0
+        if old is not None:
+            moved, near = trace_distance(old, new), trace_distance(old, scenario.expected)
+        found.append(ScenarioDrift(name=scenario.name, moved=moved, before=near, after=far, ran=old is not None))
     means = {
         name: plain_sum(getattr(one, name) for one in found) / len(found) if found else None
         for name in ("moved", "before", "after")

@@ -18,7 +18,7 @@ from tradeassay.code.backtrader import (
     fed_together,
     terms_of,
 )
-from tradeassay.code.bars import TaskBars, bars_per_session
+from tradeassay.code.bars import SESSIONS_PER_YEAR, TaskBars, bars_per_session
 from tradeassay.code.checks import (
     PASSED,
     Check,
@@ -60,12 +60,8 @@ from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import seed_from, sha256_bytes
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
 from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, kind_of
-
-_SESSIONS_PER_YEAR = {"exchange": 252, "futures": 252, "always": 365}
-
 
 _LONGEST: Final = 4_000
 
@@ -152,15 +148,14 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.grave_tricks:
             return "trick"
         for name in STAGES:
-            stage: Finding = getattr(self, name)
-            if stage.failed:
+            if self.stage(name).failed:
                 return name
-        return "solved" if all(getattr(self, name).passed for name in STAGES) else "not_scored"
+        return "solved" if all(self.stage(name).passed for name in STAGES) else "not_scored"
 
     @property
     def unopposed(self) -> bool:
         """Whether it runs, trades, was not seen to look ahead, kept its account's terms, and nobody judged it."""
-        passed = self.outcome == "not_scored" and all(getattr(self, name).passed for name in STAGES[:-1])
+        passed = self.outcome == "not_scored" and all(self.stage(name).passed for name in STAGES[:-1])
         return passed and not self.changed_terms
 
     @property
@@ -217,10 +212,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return classify_run(self.backtest) if outcome == "backtest" else by_outcome.get(outcome)
 
     def stage(self, name: str) -> Finding:
-        if name not in STAGES:
-            raise KeyError(name)
-        result: Finding = getattr(self, name)
-        return result
+        stages: dict[str, Finding] = {stage: getattr(self, stage) for stage in STAGES}
+        return stages[name]
 
 
 Decides = Literal["reference-first", "behaviour", "language", "both"]
@@ -466,9 +459,7 @@ class _Program:
             attempts=tuple(tried),
             retried=tuple(run.retried for run in self.runs if run.retried),
             trades=len(run.trades) if run is not None and found["backtest"].passed else None,
-            earned=None
-            if honest is None
-            else earned(self.bars, honest.equity, self.task.cash, len(honest.trades)),
+            earned=None if honest is None else earned(self.bars, honest, self.task.cash),
             usage=EvaluationUsage(runs=self.spent, cpu_s=self.cpu_s),
             walls=f"{tier.level}{missing}" if self.runs else "",
             drawn_again=() if self.judging is None else self.judging.again,
@@ -493,9 +484,8 @@ class _Program:
     def _run(self, tables: list[TaskBars], *, fed: bool = True) -> list[Backtest]:
         """Run the program; where a child that was to see all tables fails, the first run may come alone."""
         terms, limits, steps = terms_of(self.task), self.config.limits, self.rules.steps
-        jobs = [
-            BacktestJob(source=self.source, bars=bars, terms=terms, limits=limits, steps=steps) for bars in tables
-        ]
+        job = BacktestJob(source=self.source, bars=self.bars, terms=terms, limits=limits, steps=steps)
+        jobs = [replace(job, bars=bars) for bars in tables]
         if self.framework == "backtrader" and fed:
             together = self.draws.shortest is not None and not self.unjudged
             done = fed_together(self.executor, jobs) if together else list(fed_backtests(self.executor, jobs))
@@ -574,8 +564,9 @@ def trade_stage(run: Backtest) -> Finding:
     return failed(f"no trade was opened: {what}", "no_fill" if orders else "no_order")
 
 
-def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:
-    per_year = _SESSIONS_PER_YEAR[bars.clock] * bars_per_session(bars.clock, bars.timeframe)
+def earned(bars: TaskBars, run: Backtest, cash: float) -> Earned:
+    equity = run.equity
+    per_year = SESSIONS_PER_YEAR[bars.clock] * bars_per_session(bars.clock, bars.timeframe)
     hold = np.mean([feed["close"] / feed["open"][0] for feed in bars.feeds.values()], axis=0)
     paths = []
     for path in (np.concatenate([[cash], equity]), np.concatenate([[1.0], hold])):
@@ -584,7 +575,7 @@ def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:
         known = (float(number) if math.isfinite(number) else None for number in numbers)
         paths.append(ValuePath(**dict(zip(ValuePath.__struct_fields__, known, strict=True))))
     final = float(equity[-1]) if equity.size else cash
-    return Earned(market=bars.name, strategy=paths[0], hold=paths[1], trades=trades, final_value=final)
+    return Earned(market=bars.name, strategy=paths[0], hold=paths[1], trades=len(run.trades), final_value=final)
 
 
 def _decide(

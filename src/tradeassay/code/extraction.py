@@ -203,9 +203,10 @@ def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
 
 
 def _best(blocks: list[str]) -> str:
-    trees = _parsed(blocks)
+    """Return the last block that defines a strategy, else the last of any definition, else the last of code."""
+    found = list(zip(blocks, _parsed(blocks), strict=True))[::-1]
     for wanted in (_defines_strategy, _defines_something, lambda tree: bool(tree.body)):
-        for block, tree in zip(reversed(blocks), reversed(trees), strict=True):
+        for block, tree in found:
             if tree is not None and wanted(tree):
                 return block
     return blocks[-1]

@@ -23,21 +23,17 @@ from tradeassay.code.backtrader import (
     UNREADABLE,
     Backtest,
     BacktestJob,
-    bad_result,
-    failed_run,
+    claimed_failure,
     replayed_run,
-    scrub,
     tricks_in,
+    unreadable,
 )
 from tradeassay.code.bars import FIELDS
 from tradeassay.core.printable import printable
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import Job, JobLimits, JobResult
 
-_ROUNDING: Final = 1e-9
-"""How far a target may exceed 1 and still count as 1."""
 _SHOWN: Final = 40
-
 _UNFIT: Final = {"O": "texts or missing values", "U": "texts", "M": "times"}
 """What returned values are instead of numbers, by the kind of their column."""
 
@@ -61,17 +57,16 @@ def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequenc
         raise BadTargets(f"signals returned a column '{printable(extra[0][:_SHOWN])}', which is no asset; drop it")
     table = np.empty((rows, len(assets)))
     for place, asset in enumerate(assets):
-        values, of = (
-            next(iter(columns.values())) if single else columns[asset],
-            "" if single else f" for asset {asset}",
-        )
+        values = next(iter(columns.values())) if single else columns[asset]
+        of = "" if single else f" for asset {asset}"
         if values.dtype.kind not in "fiub":
             what = _UNFIT.get(values.dtype.kind, "values that are no numbers")
             raise BadTargets(f"signals returned {what}{of}; a target is a number from -1 to 1")
         if len(values) != rows:
             raise BadTargets(f"signals returned {len(values)} targets{of} for {rows} rows; return one per row")
         table[:, place] = numbers = values.astype(np.float64)
-        unknown, beyond = np.flatnonzero(np.isnan(numbers)), np.flatnonzero(np.abs(numbers) > 1.0 + _ROUNDING)
+        # What exceeds 1 by a rounding error counts as 1.
+        unknown, beyond = np.flatnonzero(np.isnan(numbers)), np.flatnonzero(np.abs(numbers) > 1.0 + 1e-9)
         if unknown.size:
             said = f"{unknown.size} targets{of} are NaN, the first in row {unknown[0]}"
             raise BadTargets(f"{said}; say 0 where nothing is to be held (fillna(0))")
@@ -83,9 +78,6 @@ def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequenc
 
 ENTRY: Final = "signals"
 LIMITS: Final = JobLimits(result_mb=48, rows=1_000_000, columns=64)
-
-_NOT_HERE: Final = frozenset({"preloaded-array"})
-"""A frame holds whole columns by design: accessing one is not a trick. The look-ahead check is the judge."""
 
 
 def sandbox_job(job: BacktestJob) -> Job:
@@ -109,13 +101,13 @@ def read_result(job: BacktestJob, result: JobResult) -> Backtest:
 
 def read_with_targets(job: BacktestJob, result: JobResult) -> tuple[Backtest, Floats | None]:
     """Return the outcome of a run and its targets, (rows, assets); None where it gave none."""
-    tricks = [trick for trick in tricks_in(job.source, ()) if trick.name not in _NOT_HERE]
+    # A frame holds whole columns by design: accessing one is no trick. The look-ahead check is the judge.
+    tricks = [trick for trick in tricks_in(job.source, ()) if trick.name != "preloaded-array"]
     if result.columns is None:
-        failure, found = scrub(result.failure)
-        return failed_run(result, failure, [*tricks, *found]), None
+        return claimed_failure(result, tricks), None
     try:
         targets = read_targets(result.columns, job.bars.rows, job.bars.assets)
         orders, done = carry_targets(targets, job.bars, job.terms, steps=job.steps)
     except UNREADABLE as error:
-        return failed_run(result, bad_result(error), tricks), None
+        return unreadable(result, error, tricks), None
     return replayed_run(result, orders, done, tricks), targets

@@ -143,9 +143,8 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def not_cleared(self) -> bool:
         """Whether it holds every gate of the paper but that nobody could tell whether it looks ahead."""
-        leak = self.gate("leak")
-        others = all(gate.passed for gate in self.gates if gate.name in PAPER_GATES and gate.name != "leak")
-        return others and leak.error_class == NOT_CLEARED
+        open_gates = [gate for gate in self.gates if gate.name in PAPER_GATES and not gate.passed]
+        return [(gate.name, gate.error_class) for gate in open_gates] == [("leak", NOT_CLEARED)]
 
     @property
     def first_failure(self) -> Finding | None:
@@ -207,8 +206,18 @@ def pass_gates(
     config = config or GateConfig()
     bars = bars if bars is not None else spec.practice_bars()
     runner = runner_of(submission, spec, executor, config, trust)
-    inquiry = _Inquiry(submission, spec, runner, config, bars, scenarios or {})
-    inquiry.pins = pins
+    legs = spec.semantics.inputs.legs
+    inquiry = _Inquiry(
+        submission=submission,
+        spec=spec,
+        runner=runner,
+        config=config,
+        bars=bars,
+        columns=market_columns(bars, legs),
+        tables={one.name: market_columns(one.bars, legs) for one in spec.scenarios},
+        known=scenarios or {},
+        pins=pins,
+    )
     found = run_checks(CHECKS if pins is not None else CHECKS[:-1], inquiry, not_run)
     report = GateReport(
         strategy=spec.id,
@@ -252,11 +261,8 @@ def parse_gate(submission: Submission) -> Finding:
         text, line = f"{CLASS} has no method run(self, market_data, initial_capital)", made[0].lineno
         code = "no_run"
     elif run is not None and len(run.args.posonlyargs) + len(run.args.args) < 3 and run.args.vararg is None:
-        code, text, line = (
-            "run_arguments",
-            "run() takes two arguments: market_data and initial_capital",
-            run.lineno,
-        )
+        text, line = "run() takes two arguments: market_data and initial_capital", run.lineno
+        code = "run_arguments"
     if code:
         found.append(Exhibit(code=code, text=text, line=line))
     return convicted(found) if found else passed("", {"lines": len(source.splitlines())})
@@ -355,26 +361,22 @@ def _traded_twice(scenario: Scenario, run: SubmissionRun) -> Exhibit | None:
     return Exhibit(code="splits", text=text, bar=row, where=scenario.name)
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class _Inquiry:
     """The running account of one submission. Mutable, and discarded when the report is written."""
 
-    def __init__(
-        self,
-        submission: Submission,
-        spec: StrategySpec,
-        runner: SubmissionRunner,
-        config: GateConfig,
-        bars: TaskBars,
-        scenarios: Mapping[str, SubmissionRun],
-    ) -> None:
-        self.submission, self.spec, self.runner, self.config = submission, spec, runner, config
-        self.bars, self.known = bars, scenarios
-        self.columns: Columns = market_columns(bars, runner.legs)
-        self.tables = {one.name: market_columns(one.bars, runner.legs) for one in spec.scenarios}
-        self.scored: SubmissionRun | None = None
-        self.scenarios: dict[str, SubmissionRun] = {}
-        self.growth: Growth | None = None
-        self.pins: Pins | None = None
+    submission: Submission
+    spec: StrategySpec
+    runner: SubmissionRunner
+    config: GateConfig
+    bars: TaskBars
+    columns: Columns
+    tables: Mapping[str, Columns]
+    known: Mapping[str, SubmissionRun]
+    pins: Pins | None
+    scored: SubmissionRun | None = None
+    scenarios: dict[str, SubmissionRun] = field(default_factory=dict)
+    growth: Growth | None = None
 
     def runs(self) -> Finding:
         """Keep the order: no process may know a later bar while an earlier one can be answered for."""
@@ -451,15 +453,12 @@ class _Inquiry:
         elif record.verdict == "clean":
             found = passed(record.reason, measures)
         else:
-            evidence = ((one.method.replace(" ", "_"), one) for one in record.evidence)
-            exhibits = [
-                Exhibit(code=code, text=one.text, bar=one.row, where="scored bars") for code, one in evidence
-            ]
-            found = convicted(exhibits, measures)
-        advice = (
-            Exhibit(code="source_rule", text=one.text, line=one.line) for one in source_advice(self.runner.source)
-        )
-        return msgspec.structs.replace(found, advice=tuple(advice))
+            (one,) = record.evidence
+            code = one.method.replace(" ", "_")
+            found = convicted([Exhibit(code=code, text=one.text, bar=one.row, where="scored bars")], measures)
+        hints = source_advice(self.runner.source)
+        advice = tuple(Exhibit(code="source_rule", text=one.text, line=one.line) for one in hints)
+        return msgspec.structs.replace(found, advice=advice)
 
     def agrees(self) -> Finding:
         """Compare decisions with the frozen ones on the scored bars, then on the drawn paths."""
@@ -481,12 +480,8 @@ class _Inquiry:
         return convicted(found, measures) if found else passed("", measures)
 
 
-def _did_not_hold(name: GateName) -> str:
-    return f"the gate '{name}' did not hold"
-
-
-_PARSED: Final = {"parse": _did_not_hold("parse")}
-_RAN: Final = {**_PARSED, "exec": _did_not_hold("exec")}
+_PARSED: Final = {"parse": "the gate 'parse' did not hold"}
+_RAN: Final = {**_PARSED, "exec": "the gate 'exec' did not hold"}
 
 CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
     Check(
@@ -498,7 +493,7 @@ CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
         "schema",
         "Is the card well-formed, and does it say what the frozen semantics say?",
         lambda one: (
-            not_run(_did_not_hold("parse"))
+            not_run(_PARSED["parse"])
             if _card_faults(one.submission.card)
             else schema_gate(one.submission, one.spec.semantics)
         ),
@@ -509,13 +504,16 @@ CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
         "leak",
         "Does any decision depend on bars that came after it?",
         _Inquiry.leaks,
-        {**_RAN, "determinism": f"{_did_not_hold('determinism')}: two equal runs differ"},
+        {**_RAN, "determinism": "the gate 'determinism' did not hold: two equal runs differ"},
     ),
     Check(
         "audit",
         "Can every trade be followed from its signal to its P&L, and are its figures true?",
         lambda one: audit_gate(
-            one.scored, closes_of(one.columns, one.runner.legs), one.config.completeness, one.config.tolerance
+            one.scored,
+            closes_of(one.columns, one.runner.semantics.inputs.legs),
+            one.config.completeness,
+            one.config.tolerance,
         ),
         _RAN,
     ),
@@ -541,12 +539,7 @@ CHAIN: Final = ("signal", "risk_check", "order", "position", "pnl")
 TRADE_CELLS: Final = ("time", "symbol", "side", "quantity", "price", "signal", "order_id")
 _ROW_CELLS: Final = ("id", "time", "symbol", "value")
 _SHOWN: Final = 5
-_WORDS: Final = {
-    "risk_check": "a risk check of",
-    "order": "an order of",
-    "position": "a position of",
-    "pnl": "a P&L of",
-}
+_WORDS: Final = {"risk_check": "a risk check", "order": "an order", "position": "a position", "pnl": "a P&L"}
 
 
 def audit_gate(scored: SubmissionRun | None, closes: Floats, completeness: float, tolerance: float) -> Finding:
@@ -576,7 +569,7 @@ def audit_gate(scored: SubmissionRun | None, closes: Floats, completeness: float
             found.append(shown(f"other_{kind}", number, f"is linked to a {kind} of another bar or asset"))
         else:
             value, ours = float(audit.value[chain[at, number]]), float(own[kind][number])
-            text = f"claims {_WORDS[kind]} {value:.10g}; the host finds {ours:.10g}"
+            text = f"claims {_WORDS[kind]} of {value:.10g}; the host finds {ours:.10g}"
             found.append(shown(f"false_{kind}", number, text))
     # What the trade log itself says: prices, and P&L and equity where they are given.
     equity, price = scored.account.equity[trades.row], closes[trades.leg, trades.row]

@@ -24,7 +24,7 @@ from tradeassay.code.backtrader import (
 )
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import read_result as frame_result, sandbox_job as frame_job
-from tradeassay.code.task import CodeTask, Framework, Timeframe
+from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import MissingExtra, absent
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 from tradeassay.sandbox import JobExecutor, JobLimits, SandboxPool
@@ -76,8 +76,7 @@ def require_code_extra() -> None:
 
 
 def task_bars(task: CodeTask, market: str | None = None, seed: int = HOME_SEED) -> TaskBars:
-    timeframe: Timeframe = task.timeframe
-    return make_bars(market or task.market, timeframe, task.assets, task.bars, seed)
+    return make_bars(market or task.market, task.timeframe, task.assets, task.bars, seed)
 
 
 def run_programs(

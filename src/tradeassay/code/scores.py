@@ -84,12 +84,12 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
         "log": 10.0 - 3.0 * ("trade_log" not in source) - 2.0 * ("audit_log" not in source) - 0.5 * missing,
         "qual": 10.0 - 2.0 * (len(lines) < 50) - 2.0 * (not named) - 1.0 * sparse,
     }
-    parts = {name: _bounded(part) for name, part in parts.items()}
+    parts = {name: min(10.0, max(0.0, part)) for name, part in parts.items()}
     score = 0.30 * parts["det"] + 0.30 * parts["leak"] + 0.25 * parts["log"] + 0.15 * parts["qual"]
     if completeness is not None:
         parts["penalty"] = -2.0 * max(0.0, COMPLETE - completeness)
         score += parts["penalty"]
-    return PaperScore(score=_bounded(score), parts=parts)
+    return PaperScore(score=min(10.0, max(0.0, score)), parts=parts)
 
 
 def d4(source: str) -> PaperScore:
@@ -106,9 +106,9 @@ def d4(source: str) -> PaperScore:
         "overfit": 10.0 - 2.0 * (branches > 30) - 1.5 * (arguments > 20),
         "gen": 10.0 - 2.0 * (branches + loops + 1 > 50) + 1.0 * _imports(tree, LIBRARIES) + 0.5 * careful,
     }
-    parts = {name: _bounded(part) for name, part in parts.items()}
+    parts = {name: min(10.0, max(0.0, part)) for name, part in parts.items()}
     score = 0.40 * parts["logic"] + 0.30 * parts["overfit"] + 0.30 * parts["gen"]
-    return PaperScore(score=_bounded(score), parts=parts)
+    return PaperScore(score=min(10.0, max(0.0, score)), parts=parts)
 
 
 def complexity(semantics: Semantics) -> float:
@@ -131,12 +131,7 @@ def _imports(tree: ast.Module, wanted: tuple[str, ...]) -> bool:
     return bool(found & set(wanted))
 
 
-def _bounded(value: float) -> float:
-    return min(10.0, max(0.0, value))
-
-
 _PRICES: Final = ("open", "high", "low", "close")
-
 
 STRESSES: Final = ("gap", "crash", "halts", "stale")
 """A price that opens 15 % lower and stays there; one that loses 40 % within ten bars; five trading halts of eight

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import tee
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -179,8 +180,7 @@ class StrategySpec:
 
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
         """Return synthetic bars: daily, or quarter hours in place of minutes, to span enough sessions."""
-        daily = "1d" in self.semantics.inputs.timeframes
-        timeframe: Timeframe = "1d" if daily else "15m"
+        timeframe: Timeframe = "1d" if "1d" in self.semantics.inputs.timeframes else "15m"
         count = len(self.semantics.inputs.legs)
         market = "us" if count == 1 else "pairs" if count == 2 else "trend"
         return make_bars(market, timeframe, count, rows, seed)
@@ -238,9 +238,6 @@ class AuditLog:
     id: Texts
     parent: Texts
     value: Floats
-
-    def __len__(self) -> int:
-        return int(self.row.size)
 
 
 def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> TradeLog:
@@ -342,12 +339,8 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        parts = [f"seed {self.seed}"]
-        if self.zone:
-            parts.append(f"time zone {self.zone}, {abs(self.days)} days {'later' if self.days > 0 else 'earlier'}")
-        if self.hashing:
-            parts.append("another hash seed")
-        return ", ".join(parts)
+        when = f", time zone {self.zone}, {abs(self.days)} days {'later' if self.days > 0 else 'earlier'}"
+        return f"seed {self.seed}{when if self.zone else ''}{', another hash seed' if self.hashing else ''}"
 
 
 class TwinExecutor:
@@ -402,10 +395,6 @@ class SubmissionRunner:
     trust: Literal["untrusted", "reference"] = "untrusted"
     spent: Spent = field(default_factory=Spent)
 
-    @property
-    def legs(self) -> tuple[str, ...]:
-        return self.semantics.inputs.legs
-
     def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
         """Run on one table in other surroundings; only the trades come back."""
         found = []
@@ -419,15 +408,10 @@ class SubmissionRunner:
         return found
 
     def logs(self, wanted: Iterable[tuple[Columns, int]]) -> Iterator[SubmissionRun]:
-        kept: list[Columns] = []
-
-        def jobs() -> Iterator[Job]:
-            for columns, seed in wanted:
-                kept.append(columns)
-                yield self._job(columns, seed)
-
-        for number, result in enumerate(self.executor.map(jobs())):
-            yield self._read(kept[number], self.spent.add(result))
+        sent, kept = tee(wanted)
+        results = self.executor.map(self._job(columns, seed) for columns, seed in sent)
+        for result, (columns, _) in zip(results, kept, strict=False):
+            yield self._read(columns, self.spent.add(result))
 
     def run(self, columns: Columns) -> Trace | RunFailure:
         result = self.spent.add(self.executor.run(self._job(columns, 0, only="trades")))
@@ -489,7 +473,7 @@ class SubmissionRunner:
         )
 
     def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
-        legs, cpu_s, log = self.legs, result.usage.cpu_s, result.log
+        legs, cpu_s, log = self.semantics.inputs.legs, result.usage.cpu_s, result.log
         if result.columns is None:
             line = result.failure.line if isinstance(result.failure, ChildClaim) else None
             return SubmissionRun(cpu_s=cpu_s, failure=_failure(result), line=line, log=log)
@@ -512,15 +496,16 @@ class SubmissionRunner:
     def _trades(
         self, columns: Columns, found: Mapping[str, Any], cpu_s: float | None = None
     ) -> Trace | RunFailure:
+        legs = self.semantics.inputs.legs
         try:
-            trades = read_trades(found, columns[f"{self.legs[0]}/time"], self.legs)
+            trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
         except BadLog as error:
             return RunFailure(kind="bad_log", text=str(error))
         return trades.trace(cpu_s, self.shares(trades, columns))
 
     def shares(self, trades: TradeLog, columns: Columns) -> Floats:
         """Return the share of the account that each trade left in its leg, by the host's reckoning."""
-        closes = closes_of(columns, self.legs)
+        closes = closes_of(columns, self.semantics.inputs.legs)
         account = keep_account(trades, closes, self.capital)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
@@ -543,9 +528,7 @@ def decisions_of(trades: TradeLog, account: TradedAccount, closes: Floats, signa
     equity = account.equity[np.minimum(row, max(bars - 1, 0))] if len(trades) else np.zeros(0)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(equity > 0.0, account.held[leg, row] * closes[leg, row] / equity, 0.0)
-    places: dict[str, int] = {}
-    for place, name in enumerate(signals):
-        places.setdefault(name, place)
+    places = {name: signals.index(name) for name in signals}  # of two rules with one name the first
     named = np.array([places.get(str(trades.signal[number]), -1) for number in last], dtype=np.int64)
     return DecisionList(row.astype(np.int64), leg.astype(np.int64), share, named)
 

@@ -255,11 +255,8 @@ def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:
 
 def _judges(lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: str | None) -> tuple[JudgeErrors, ...]:
     def cases(name: str) -> list[Judged]:
-        given = [line for line in lines if line.expected in ("solved", "judge") and getattr(line, name)]
-        return [
-            Judged(program=line.name, right=line.expected == "solved", verdict=getattr(line, name))
-            for line in given
-        ]
+        given = [(line, getattr(line, name)) for line in lines if line.expected in ("solved", "judge")]
+        return [Judged(program=one.name, right=one.expected == "solved", verdict=v) for one, v in given if v]
 
     found = [error_rates("behaviour", cases("behaviour"), note=_SELF)]
     if twins:

@@ -33,13 +33,6 @@ def same(task: CodeTask) -> None:
 
 
 @pytest.mark.slow
-def test_references_agree_with_an_untouched_cerebro():
-    shortest = {task.family: task for task in sorted(TASKS, key=lambda task: -task.bars * task.assets)}
-    for family in ("trend", "risk-managed", "multi-asset"):
-        same(shortest[family])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS, ids=[task.id for task in TASKS])
 def test_every_reference_agrees_with_an_untouched_cerebro(task):
     same(task)

@@ -33,13 +33,8 @@ def compare(text: str, bars: TaskBars, terms: BrokerTerms, *, rtol: float = 1e-1
         assert mine.pnl == pytest.approx(other.pnl, rel=rtol, abs=1e-9)
     key = lambda trade: (trade.asset, trade.tradeid, trade.entry_bar, trade.exit_bar or 10**9)  # noqa: E731
     for mine, other in zip(sorted(ours.trades, key=key), sorted(theirs.trades, key=key), strict=True):
-        assert (mine.asset, mine.tradeid, mine.entry_bar, mine.exit_bar, mine.long) == (
-            other.asset,
-            other.tradeid,
-            other.entry_bar,
-            other.exit_bar,
-            other.long,
-        )
+        for name in ("asset", "tradeid", "entry_bar", "exit_bar", "long"):
+            assert getattr(mine, name) == getattr(other, name)
         assert mine.pnl == pytest.approx(other.pnl, rel=rtol, abs=1e-9)
         assert mine.net == pytest.approx(other.net, rel=rtol, abs=1e-9)
     assert ours.equity.shape == (bars.rows,)
@@ -54,16 +49,12 @@ SINGLE = """cross reverse too_large protected signals own_sizer ends_early befor
     no_number""".split()
 
 
+@pytest.mark.parametrize(("bars", "seed", "other"), [(200, 3, 0), pytest.param(400, 4, 1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("number", "name"), list(enumerate(SINGLE)))
-def test_strategies_agree(number, name):
-    fills, trades = compare(source(name), make_bars("volatile", "1d", 1, 200, 3), (FIXED, PERCENT)[number % 2])
-    assert fills >= trades >= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "name"), list(enumerate(SINGLE)))
-def test_strategies_agree_on_other_terms(number, name):
-    compare(source(name), make_bars("volatile", "1d", 1, 400, 4), (PERCENT, FIXED)[number % 2])
+def test_strategies_agree(number, name, bars, seed, other):
+    terms = (FIXED, PERCENT)[(number + other) % 2]
+    fills, trades = compare(source(name), make_bars("volatile", "1d", 1, bars, seed), terms)
+    assert fills >= trades >= 1 - other
 
 
 def test_a_strategy_that_does_nothing_keeps_its_cash():

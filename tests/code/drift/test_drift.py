@@ -5,41 +5,15 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
+from tests.code import hold
+from tests.code.hold import semantics
 
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import make_bars
 from tradeassay.code.drift import DriftReport, Traced, changed_lines, check_drift, trace_distance
-from tradeassay.code.semantics.interpreter import read_semantics
 from tradeassay.code.submission import Scenario, StrategySpec, Submission, SubmissionRun
 
-SEMANTICS = read_semantics(
-    json.dumps(
-        {
-            "id": "hold",
-            "version": 1,
-            "title": "Hold",
-            "inputs": {"legs": ["X"], "timeframes": ["1d"]},
-            "parameters": {"n": {"value": 3, "kind": "int"}, "k": {"value": 2.0, "kind": "float"}},
-            "indicators": {},
-            "states": ["flat"],
-            "rules": [{"id": "in", "from": ["flat"], "when": "row >= n", "to": "flat", "signal": "IN"}],
-            "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
-            "conventions": {},
-        }
-    ).encode()
-)
-CARD = {
-    "strategy": "hold",
-    "version": 1,
-    "strategy_family": "f",
-    "entry_rule": "in it  goes",
-    "exit_rule": "never",
-    "position_sizing_rule": "all",
-    "parameters": {"n": 3, "k": 2.0},
-    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
-    "legs": ["X"],
-    "execution": "signal-bar-close",
-}
+SEMANTICS = semantics()
 
 
 def trace(*rows: int, share: float = 1.0) -> DecisionList:
@@ -51,7 +25,7 @@ SPEC = StrategySpec(SEMANTICS, "", (Scenario("one", "", make_bars("us", "1d", 1,
 
 
 def submission(source: str = "a\nb\n", **card: object) -> Submission:
-    return Submission(source=source, card=json.dumps({**CARD, **card}))
+    return hold.submission(source, **card)
 
 
 def drift(
@@ -148,7 +122,7 @@ def test_lines_by_hand():
     assert changed_lines("a\nb\nc\n", "a\n") == 2
     assert changed_lines("a\n", "a\nb\nc\n") == 2
     long = "\n".join(f"line {n}" for n in range(60))
-    patched = Submission(source=long, card=json.dumps(CARD))
+    patched = Submission(source=long, card=json.dumps(hold.CARD))
     first, last = traced(FROZEN, submission()), traced(FROZEN, patched)
     report = check_drift(SPEC, first, last)
     assert report.changed_lines == 60 and not report.within_budget and not report.accepted

@@ -1,15 +1,13 @@
 """Programs of signals from source to account: in the sandbox, and in-process for what ships."""
 
-from collections.abc import Iterator
-
 import pytest
 from tests.code.one_program import run_program
 
 from tradeassay.account.backtrader import BrokerTerms
 from tradeassay.code import frames
-from tradeassay.code.bars import TaskBars, make_bars
+from tradeassay.code.bars import make_bars
 from tradeassay.code.task import Sizing
-from tradeassay.sandbox import BadResult, ChildClaim, SandboxConfig, SandboxPool, ask_kernel, refusal
+from tradeassay.sandbox import BadResult, ChildClaim
 
 TERMS = BrokerTerms(sizing=Sizing(kind="percent", value=90.0))
 AVERAGES = """
@@ -19,35 +17,24 @@ def signals(frame):
 """
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[SandboxPool]:
-    refused = refusal(ask_kernel())
-    if refused is not None:
-        pytest.skip(str(refused))
-    with SandboxPool(SandboxConfig(preload=("numpy", "pandas")), workers=2) as opened:
-        yield opened
+BARS = make_bars("us", "1h", 1, 300, 1)
 
 
-@pytest.fixture(scope="module")
-def bars() -> TaskBars:
-    return make_bars("us", "1h", 1, 300, 1)
-
-
-def test_a_program_trades_and_the_host_keeps_the_account(pool, bars):
-    done = run_program(pool, AVERAGES, bars, TERMS, frames)
+def test_a_program_trades_and_the_host_keeps_the_account(pool):
+    done = run_program(pool, AVERAGES, BARS, TERMS, frames)
     assert done.ok and done.trades and not done.tricks
     assert done.orders.kinds() == {"market"}
-    assert len(done.equity) == bars.rows
+    assert len(done.equity) == BARS.rows
     for fill in done.fills:
-        assert fill.price == bars.feeds["A"]["open"][fill.bar]
+        assert fill.price == BARS.feeds["A"]["open"][fill.bar]
     paid = sum(-fill.size * fill.price - fill.commission for fill in done.fills)
     held = sum(fill.size for fill in done.fills)
-    assert done.final_value == pytest.approx(10_000.0 + paid + held * bars.feeds["A"]["close"][-1])
+    assert done.final_value == pytest.approx(10_000.0 + paid + held * BARS.feeds["A"]["close"][-1])
 
 
-def test_targets_of_a_row_are_dealt_on_the_next(pool, bars):
+def test_targets_of_a_row_are_dealt_on_the_next(pool):
     source = "def signals(frame):\n    return [0] * 10 + [1] * 5 + [0] * (len(frame) - 15)\n"
-    (trade,) = run_program(pool, source, bars, TERMS, frames).trades
+    (trade,) = run_program(pool, source, BARS, TERMS, frames).trades
     assert (trade.entry_bar, trade.exit_bar) == (11, 16)
 
 
@@ -75,8 +62,8 @@ def signals(frames):
         ("return 1.0", "1 targets for 300 rows"),
     ],
 )
-def test_malformed_targets_are_the_hosts_verdict(pool, bars, body, said):
-    done = run_program(pool, f"def signals(frame):\n    {body}\n", bars, TERMS, frames)
+def test_malformed_targets_are_the_hosts_verdict(pool, body, said):
+    done = run_program(pool, f"def signals(frame):\n    {body}\n", BARS, TERMS, frames)
     assert isinstance(done.failure, BadResult)
     assert said in done.failure.text
     assert not done.trades and done.final_value is None
@@ -92,12 +79,12 @@ def test_malformed_targets_are_the_hosts_verdict(pool, bars, body, said):
         ("def signals(frame):\n    return [object()] * len(frame)\n", "unreturnable"),
     ],
 )
-def test_what_breaks_inside_is_the_programs_own_word(pool, bars, source, kind):
-    failure = run_program(pool, source, bars, TERMS, frames).failure
+def test_what_breaks_inside_is_the_programs_own_word(pool, source, kind):
+    failure = run_program(pool, source, BARS, TERMS, frames).failure
     assert isinstance(failure, ChildClaim)
     assert failure.kind == kind
 
 
-def test_a_whole_column_is_no_trick(pool, bars):
+def test_a_whole_column_is_no_trick(pool):
     arrays = "def signals(frame):\n    return (frame['close'].array > 0).astype(float)\n"
-    assert run_program(pool, arrays, bars, TERMS, frames).tricks == ()
+    assert run_program(pool, arrays, BARS, TERMS, frames).tricks == ()

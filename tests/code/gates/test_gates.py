@@ -6,6 +6,8 @@ import xml.etree.ElementTree as ElementTree
 import msgspec
 import numpy as np
 import pytest
+from tests.code import hold
+from tests.code.hold import semantics
 
 from tradeassay.account.shares import keep_account, realised_by
 from tradeassay.code.bars import make_bars
@@ -21,7 +23,6 @@ from tradeassay.code.gates import (
     schema_gate,
 )
 from tradeassay.code.lookahead.grow import LeakConfig
-from tradeassay.code.semantics.interpreter import read_semantics
 from tradeassay.code.submission import (
     AuditLog,
     BadLog,
@@ -37,36 +38,7 @@ from tradeassay.code.submission import (
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 
-K = {"value": 2.0, "kind": "float", "tolerance": 0.1}
-RULE = {"id": "in", "from": ["flat"], "when": "row >= n", "to": "long", "signal": "IN", "target": {"X": "1"}}
-SEMANTICS = read_semantics(
-    json.dumps(
-        {
-            "id": "hold",
-            "version": 1,
-            "title": "Hold",
-            "inputs": {"legs": ["X"], "timeframes": ["1d"]},
-            "parameters": {"n": {"value": 3, "kind": "int"}, "k": K},
-            "indicators": {},
-            "states": ["flat", "long"],
-            "rules": [RULE],
-            "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
-            "conventions": {},
-        }
-    ).encode()
-)
-CARD = {
-    "strategy": "hold",
-    "version": 1,
-    "strategy_family": "none",
-    "entry_rule": "in",
-    "exit_rule": "never",
-    "position_sizing_rule": "all",
-    "parameters": {"n": 3, "k": 2.05},
-    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
-    "legs": ["X"],
-    "execution": "signal-bar-close",
-}
+SEMANTICS = semantics(tolerance=0.1)
 SOURCE = """
 class TradingStrategy:
     def run(self, market_data, initial_capital):
@@ -84,7 +56,7 @@ class TradingStrategy:
 
 
 def submission(source: str = SOURCE, **card: object) -> Submission:
-    return Submission(source=source, card=json.dumps({**CARD, **card}), name="mine")
+    return hold.submission(source, **{"parameters": {"n": 3, "k": 2.05}, **card})
 
 
 def codes(result: object) -> list[str]:

@@ -11,17 +11,31 @@ from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.backtrader import BacktestJob, fed_backtests, fed_together, terms_of
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.judges.decisions import DecisionsConfig, compare_decisions, decision_events, passes
-from tradeassay.code.judges.markets import DrawConfig, JudgedMarket, draw_markets, is_stated, mutants_of
+from tradeassay.code.judges.markets import (
+    SHARED_DRAWS,
+    DrawConfig,
+    JudgedMarket,
+    Judging,
+    draw_markets,
+    is_stated,
+    mutants_of,
+)
 from tradeassay.code.lookahead.grow_frames import REWARDED, GrowthPlan, frame_lookahead, run_grown
 from tradeassay.code.reward import BRIEF, reward
 from tradeassay.code.running import rules_of, run_programs
-from tradeassay.sandbox import SandboxPool
+from tradeassay.sandbox import JobExecutor
 
 SECRET = "5e" * 16
 TASK = load_task("d-bollinger-pctb")
 
 
-def _noticed(pool: SandboxPool, sources: list[str], markets: tuple[JudgedMarket, ...]) -> set[str]:
+@pytest.fixture(scope="module")
+def brief(pool: JobExecutor) -> Judging:
+    """The markets that rewards are judged on: shared, so that the rewards need not draw them again."""
+    return SHARED_DRAWS.of(pool, TASK, "backtrader", rules_of(SECRET), BRIEF)
+
+
+def _noticed(pool: JobExecutor, sources: list[str], markets: tuple[JudgedMarket, ...]) -> set[str]:
     rule, found = DecisionsConfig(), set()
     for market in markets:
         runs = run_programs(pool, TASK, ((source, market.bars) for source in sources), rules=rules_of(SECRET))
@@ -32,10 +46,8 @@ def _noticed(pool: SandboxPool, sources: list[str], markets: tuple[JudgedMarket,
     return found
 
 
-def test_a_short_market_is_the_beginning_of_the_judges_and_tells_the_same_mutants(pool):
-    rules = rules_of(SECRET)
-    whole = draw_markets(pool, TASK, "backtrader", rules, DrawConfig())
-    brief = draw_markets(pool, TASK, "backtrader", rules, BRIEF)
+def test_a_short_market_is_the_beginning_of_the_judges_and_tells_the_same_mutants(pool, brief):
+    whole = draw_markets(pool, TASK, "backtrader", rules_of(SECRET), DrawConfig())
     assert len(brief.markets) == len(whole.markets)
     assert sum(one.bars.rows for one in brief.markets) < 0.6 * sum(one.bars.rows for one in whole.markets)
     for short, long in zip(brief.markets, whole.markets, strict=True):
@@ -128,7 +140,6 @@ def _plans(tables: list[TaskBars], plan: GrowthPlan) -> list[tuple[GrowthPlan, n
 
 
 def test_one_child_grows_on_several_tables_as_several_children_do(pool):
-    pytest.importorskip("pandas")
     for line in ("pass", "assert len(CALLS) < 14"):  # what a module keeps is gone with the next table
         jobs = _jobs(FRAME.format(line=line), TABLES)
         together = run_grown(pool, jobs, _plans(TABLES, SAMPLED))
@@ -151,7 +162,6 @@ def test_one_child_grows_on_several_tables_as_several_children_do(pool):
     ],
 )
 def test_a_program_that_breaks_on_one_table_is_run_on_each_by_itself(pool, line, failed):
-    pytest.importorskip("pandas")
     found = run_grown(pool, _jobs(FRAME.format(line=line), TABLES), _plans(TABLES, SAMPLED))
     broken = [one.run.failure for one in found]
     assert broken[2] is not None and failed in broken[2].text
@@ -159,7 +169,6 @@ def test_a_program_that_breaks_on_one_table_is_run_on_each_by_itself(pool, line,
 
 
 def test_a_leak_on_the_last_table_alone_is_found_there(pool):
-    pytest.importorskip("pandas")
     peep = FRAME.format(line="close = close.shift(-1).ffill() if close.iloc[0] == START else close")
     start = float(next(iter(TABLES[2].feeds.values()))["close"][0])
     jobs = _jobs(f"START = {start!r}\n{peep}", TABLES)
@@ -169,13 +178,12 @@ def test_a_leak_on_the_last_table_alone_is_found_there(pool):
 
 
 def test_a_judged_reward_says_on_how_many_rows_it_asked(pool):
-    pytest.importorskip("pandas")
     assert TASK.frame is not None
     found = reward(TASK, TASK.frame.reference, "behaviour", executor=pool, framework="frame", secret=SECRET)
     assert found.value == 1.0 and found.evaluation.leak is not None
     record = found.evaluation.leak
     assert record.verdict == "clean" and record.fed == "" and "is not excluded" in record.reason
-    markets = draw_markets(pool, TASK, "frame", rules_of(SECRET), BRIEF).markets
+    markets = SHARED_DRAWS.of(pool, TASK, "frame", rules_of(SECRET), BRIEF).markets
     rows = sum(one.bars.rows for one in markets)
     assert record.notes[-1].startswith(f"{record.bars} of {rows} rows on {len(markets)} markets were asked about")
     decided = [
@@ -186,17 +194,16 @@ def test_a_judged_reward_says_on_how_many_rows_it_asked(pool):
     assert least <= record.bars <= least + REWARDED.drawn * len(markets)
 
 
-def test_fed_on_short_markets_the_reference_decides_what_it_is_compared_with(pool):
-    market = draw_markets(pool, TASK, "backtrader", rules_of(SECRET), BRIEF).markets
+def test_fed_on_short_markets_the_reference_decides_what_it_is_compared_with(pool, brief):
+    market = brief.markets
     jobs = [replace(job, terms=terms_of(TASK)) for job in _jobs(TASK.reference, [one.bars for one in market])]
     for run, one in zip(fed_together(pool, jobs), market, strict=True):
         assert decision_events(run, one.bars, TASK.cash) == one.events
 
 
-@pytest.mark.parametrize("place", [1, 2])
-def test_a_program_that_breaks_on_one_market_is_judged_on_the_others(pool, place):
-    markets = draw_markets(pool, TASK, "backtrader", rules_of(SECRET), BRIEF).markets
-    start = float(next(iter(markets[place].bars.feeds.values()))["close"][0])
+@pytest.mark.parametrize("place", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_program_that_breaks_on_one_market_is_judged_on_the_others(pool, brief, place):
+    start = float(next(iter(brief.markets[place].bars.feeds.values()))["close"][0])
     line = f"        assert self.data.close.array[0] != {start!r}\n"
     source = TASK.reference.replace("        value = ", f"{line}        value = ")
     found = reward(TASK, source, "behaviour", executor=pool, secret=SECRET)

@@ -5,6 +5,7 @@ What the task expects of any correct solution is checked as well, on the host's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -42,30 +43,19 @@ def check_expectations(
     last = np.flatnonzero(bars.sessions[1:] != bars.sessions[:-1])
     overnight = sum(bool(np.diff(np.searchsorted(last, span))[0] > 0) for span in spans)
     missing = [kind for kind in expect.order_kinds if kind not in order_kinds]
+    given = (expect.max_trades, expect.max_open_positions, expect.max_holding_bars)
+    limits, flat = [math.inf if limit is None else limit for limit in given], expect.flat_by_session_end
     wanted = (
         (count < expect.min_trades, f"{count} trades, at least {expect.min_trades} are expected"),
-        (_above(count, expect.max_trades), f"{count} trades, at most {expect.max_trades} are expected"),
+        (count > limits[0], f"{count} trades, at most {expect.max_trades} are expected"),
         (expect.direction == "long" and shorts, f"{shorts} short trades, only long ones are expected"),
         (expect.direction == "short" and longs, f"{longs} long trades, only short ones are expected"),
-        (
-            _above(most, expect.max_open_positions),
-            f"{most} assets held at once, at most {expect.max_open_positions} are expected",
-        ),
-        (
-            _above(longest, expect.max_holding_bars),
-            f"a trade held for {longest} bars, at most {expect.max_holding_bars} are expected",
-        ),
-        (
-            expect.flat_by_session_end and overnight,
-            f"{overnight} trades held over the end of a session, none is expected",
-        ),
+        (most > limits[1], f"{most} assets held at once, at most {expect.max_open_positions} are expected"),
+        (longest > limits[2], f"a trade held for {longest} bars, at most {expect.max_holding_bars} are expected"),
+        (flat and overnight, f"{overnight} trades held over the end of a session, none is expected"),
         (missing, f"no order of the kind {' or '.join(missing)}, which the task asks for"),
     )
     return tuple(words for broken, words in wanted if broken)
-
-
-def _above(value: int, most: int | None) -> bool:
-    return most is not None and value > most
 
 
 def judge_decisions(
@@ -78,8 +68,8 @@ def judge_decisions(
         if run.failure is not None:
             said.append("it breaks on other data")
             lost.append(f"on market {number} it breaks: {run.failure.text}")
-            broken = MarketAgreement(market=market.bars.name, value=0.0, fills=0.0, exposure=0.0)
-            found.append(msgspec.structs.replace(broken, failure=run.failure.text))
+            name, text = market.bars.name, run.failure.text
+            found.append(MarketAgreement(market=name, value=0.0, fills=0.0, exposure=0.0, failure=text))
             continue
         mine = decision_events(run, market.bars, task.cash)
         decided = compare_decisions(mine, market.events, market.bars.rows, config)

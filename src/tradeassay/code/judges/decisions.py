@@ -165,16 +165,14 @@ def decision_events(run: Backtest, bars: TaskBars, cash: float) -> tuple[Decisio
         after = 0.0 if abs(after) < _NOTHING else after
         held[asset] = after
         if before and (before * after <= 0 or abs(after) < abs(before)):
-            ended = min(abs(size), abs(before))
-            events.append(
-                DecisionEvent(bar, asset, "exit", _sign(before), ended, ended / abs(before), opened[asset])
-            )
+            ended, side = min(abs(size), abs(before)), 1 if before > 0 else -1
+            events.append(DecisionEvent(bar, asset, "exit", side, ended, ended / abs(before), opened[asset]))
         if after and (before * after <= 0 or abs(after) > abs(before)):
             opened[asset] = bar if before * after <= 0 else opened[asset]
             units = abs(after) if before * after <= 0 else abs(size)
-            account = float(worth[bar])
+            account, side = float(worth[bar]), 1 if after > 0 else -1
             share = units * price / account if account > 0 else 0.0
-            events.append(DecisionEvent(bar, asset, "entry", _sign(after), units, share, opened[asset]))
+            events.append(DecisionEvent(bar, asset, "entry", side, units, share, opened[asset]))
     return tuple(events)
 
 
@@ -237,10 +235,8 @@ def closeness(
         credit = _alike(own, first[kind], strict)
         bars = np.array([event.bar for event in own], dtype=float)
         other = np.array([event.bar for event in first[kind]], dtype=float)
-        moved = [
-            _paired(np.mod(bars + rows * k / (_SHIFTS + 1), rows), other, credit, reach)
-            for k in range(_SHIFTS + 1)
-        ]
+        shifts = [rows * k / (_SHIFTS + 1) for k in range(_SHIFTS + 1)]
+        moved = [_paired(np.mod(bars + shift, rows), other, credit, reach) for shift in shifts]
         chance = float(np.mean(moved[1:]))
         found[name] = max(0.0, (moved[0] - chance) / (1.0 - chance)) if chance < 1.0 else 0.0
     found["timing"] = compare_decisions(mine, theirs, rows, config).value if mine and theirs else 0.0
@@ -351,10 +347,5 @@ def _rounded(one: DecisionEvent, other: DecisionEvent) -> bool:
         return False
     if one.units != math.floor(one.units) or other.units != math.floor(other.units):
         return False
-    return one.share < other.share * (1.0 + 1.0 / other.units) and other.share < one.share * (
-        1.0 + 1.0 / one.units
-    )
-
-
-def _sign(value: float) -> int:
-    return 1 if value > 0 else -1
+    near = one.share < other.share * (1.0 + 1.0 / other.units)
+    return near and other.share < one.share * (1.0 + 1.0 / one.units)

@@ -35,10 +35,7 @@ from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.hashing import seed_from, sha256_of
 from tradeassay.sandbox import JobExecutor
 
-_SMALL: Final = 10
-_STEP: Final = 0.1
 _ORDERS: Final = ("buy", "sell", "close", "cancel", "order_target")
-"""From ten on a whole number moves by a tenth, below it by one; fractions always move by a tenth."""
 
 
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +60,9 @@ def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
     for place, node in enumerate(_stated(tree)):
         old = node.value
         assert isinstance(old, int | float)
-        node.value = new = 2 * old if doubled else _moved(old)
+        # Fractions move by a tenth; so do whole numbers from ten on, those below by one.
+        moved = old * (1.0 + 0.1) if isinstance(old, float) else old + (1 if old < 10 else round(old * 0.1))
+        node.value = new = 2 * old if doubled else moved
         text = ast.unparse(tree)
         change = f"{old:g} -> {new:g}"
         made.append(Mutant(kind="constant", change=change, line=node.lineno, source=text, place=place))
@@ -99,12 +98,6 @@ def _stated(tree: ast.AST) -> Iterator[ast.Constant]:
         if isinstance(node, ast.Subscript):
             parts.remove(node.slice)
         waiting += reversed(parts)
-
-
-def _moved(value: int | float) -> int | float:
-    if isinstance(value, float):
-        return value * (1.0 + _STEP)
-    return value + (1 if value < _SMALL else round(value * _STEP))
 
 
 _NUMBER: Final = re.compile(r"(?<![\d.])\d[\d,]*(?:\.\d+)?")
@@ -299,17 +292,13 @@ def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
 def drawn_bars(task: CodeTask, market: str, secret: str, slot: int, draw: int) -> TaskBars:
     """Return the bars of one draw, under a name that does not give its seed away."""
     bars = task_bars(task, market, seed_from(secret, "market", task.id, slot, draw))
-    return TaskBars(
-        bars.feeds, bars.timeframe, bars.clock, f"{market}/{task.timeframe}/market {slot + 1}.{draw + 1}"
-    )
+    return replace(bars, name=f"{market}/{task.timeframe}/market {slot + 1}.{draw + 1}")
 
 
 _SPELLS: Final = (0.0, 0.12, 0.4, 1.0, 2.5)
 _OFTEN: Final = ((0.04, 0.16, 0.2, 0.3, 0.3), (0.2, 0.2, 0.2, 0.2, 0.2))
 """How much smaller or larger moves are in a spell (nothing moves in a halt), and how often there is such a one: on
 every other market with spells halts are frequent."""
-_JUMP: Final = 0.12
-"""The largest jump between two bars of a market with spells."""
 _CENT: Final = 100.0
 
 
@@ -323,8 +312,7 @@ def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
     feeds = {asset: _spelled(feed, draws, _OFTEN[draw % 2]) for asset, feed in plain.feeds.items()}
     if draw >= _COILED:
         feeds = {asset: _coiled(feed, draws) for asset, feed in feeds.items()}
-    name = f"{plain.name.rpartition('/')[0]}/spells {draw + 1}"
-    return TaskBars(feeds, plain.timeframe, plain.clock, name)
+    return replace(plain, feeds=feeds, name=f"{plain.name.rpartition('/')[0]}/spells {draw + 1}")
 
 
 _ADDED: Final = 50
@@ -335,7 +323,7 @@ def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> 
     rows = feed["close"].size
     lengths = draws.integers(3, 41, rows)
     scale = np.repeat(draws.choice(_SPELLS, rows, p=often), lengths)[:rows]
-    jump = np.where(draws.random(rows) < 0.01, draws.uniform(-_JUMP, _JUMP, rows), 0.0)
+    jump = np.where(draws.random(rows) < 0.01, draws.uniform(-0.12, 0.12, rows), 0.0)
     before = np.append(feed["open"][:1], feed["close"][:-1])
     gap = 1.0 + scale * (feed["open"] / before - 1.0) + jump
     body = 1.0 + scale * (feed["close"] / feed["open"] - 1.0)
@@ -350,18 +338,14 @@ def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> 
 
 
 _COILED: Final = 8
-_COILS: Final = 0.08
-"""From which market with spells on prices coil up, and how often on a bar."""
-_LONGEST_COIL: Final = 9
-_TIGHTER: Final = 0.2
-"""How much of a bar's range the next one in a coil leaves free on either side, at most."""
+"""From which market with spells on prices coil up."""
 _SIDES: Final = ("open", "high", "low", "close")
 
 
 def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
     """Return one asset with coils: runs of up to nine bars, each strictly inside the one before."""
     rows = feed["close"].size
-    lengths = np.where(draws.random(rows) < _COILS, draws.integers(1, _LONGEST_COIL + 1, rows), 0).tolist()
+    lengths = np.where(draws.random(rows) < 0.08, draws.integers(1, 10, rows), 0).tolist()
     places = draws.random((rows, 4)).tolist()
     bars = list(zip(*(feed[name].tolist() for name in _SIDES), strict=True))
     made = [tuple(round(price * _CENT) for price in bars[0])]
@@ -369,8 +353,9 @@ def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
     for row in range(1, rows):
         left = left or lengths[row]
         _, high, low, close = made[-1]
-        top = high - 1 - int(_TIGHTER * (high - low) * places[row][0])
-        bottom = low + 1 + int(_TIGHTER * (high - low) * places[row][1])
+        # The next bar leaves up to a fifth of the range free on either side.
+        top = high - 1 - int(0.2 * (high - low) * places[row][0])
+        bottom = low + 1 + int(0.2 * (high - low) * places[row][1])
         if left and top > bottom:
             left -= 1
             inside = [bottom + round((top - bottom) * place) for place in places[row][2:]]
@@ -493,8 +478,7 @@ class _Hand:
         for rows in range(self.config.shortest or market.bars.rows, market.bars.rows, _CUT):
             entries = sum(event.bar == event.opened < rows for event in market.events)
             if entries > wanted and not any(self._alike(events, market, rows) for events in noticed):
-                short = market.bars.first(rows)
-                bars = TaskBars(short.feeds, short.timeframe, short.clock, f"{short.name} to bar {rows}")
+                bars = replace(market.bars.first(rows), name=f"{market.bars.name} to bar {rows}")
                 (done,) = self.run([self.source], bars)
                 return self._judged(done, bars) if done.ok else market
         return market

@@ -99,6 +99,5 @@ def measure_bench(seed: int, cases: Iterable[BenchCase] | None = None) -> list[B
     for case in load_bench() if cases is None else cases:
         found = check_leaks(case.subject(), bench_columns(case.data), seed=seed, deterministic=True)
         how = found.evidence[0].method if found.evidence else ""
-        one = BenchLine(case.name, case.what, case.leaky, check=found.leaky, method=how, runs=found.runs)
-        lines.append(one)
+        lines.append(BenchLine(case.name, case.what, case.leaky, found.leaky, how, found.runs))
     return lines

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Final, Literal, NamedTuple, Protocol
 
@@ -282,15 +282,15 @@ class _Answer(NamedTuple):
     trace: Trace
 
 
+@dataclass(slots=True)
 class _Chain:
     """Answers in the order of time, each compared with the one before: what was decided must stay decided."""
 
-    def __init__(self, rtol: float) -> None:
-        self._rtol = rtol
-        self.last: _Answer | None = None
-        self.parted: list[_Answer] = []
-        self.failures: list[RunFailure] = []
-        self.count = 0
+    rtol: float
+    last: _Answer | None = None
+    parted: list[_Answer] = field(default_factory=list)
+    failures: list[RunFailure] = field(default_factory=list)
+    count: int = 0
 
     def take(self, row: int, outcome: Outcome) -> bool:
         """Add an answer; returns whether it changed something that was decided."""
@@ -300,7 +300,7 @@ class _Chain:
             return False
         answer = _Answer("next bar", row, outcome)
         before, self.last = self.last, answer
-        if before is not None and first_difference(outcome, before.trace, before.cut + 1, self._rtol):
+        if before is not None and first_difference(outcome, before.trace, before.cut + 1, self.rtol):
             self.parted = [before, answer]
         return bool(self.parted)
 
@@ -404,17 +404,12 @@ class Growth:
         if evidence is None and not self._failures:
             evidence = self._ask_where_it_decides(scored)
         lengthy = evidence is not None and evidence.method != "in place"
-        for mirror in (
-            True,
-            False,
-        ):  # the same decisions in a table of the same length: then that was what it knew
+        # The same decisions in a table of the same length: then that was what it knew.
+        for mirror in (True, False):
             if evidence is not None and lengthy:
-                outcome = self._run(
-                    other_future(self._feeds, evidence.cut_row + 1, bars, self._rng, mirror=mirror)
-                )
-                lengthy = outcome is not None and not first_difference(
-                    scored, outcome, evidence.cut_row + 1, self._config.rtol
-                )
+                known, rtol = evidence.cut_row + 1, self._config.rtol
+                outcome = self._run(other_future(self._feeds, known, bars, self._rng, mirror=mirror))
+                lengthy = outcome is not None and not first_difference(scored, outcome, known, rtol)
         tried = bars - 1 if self._short else len(self._clear)
         # A leak in so many bars, anywhere, would have been met with a probability of 95 %.
         bound = 1 if self._short else bound_of(bars, tried)
@@ -507,13 +502,12 @@ class Growth:
         outcome = self._run(other_future(self._feeds, 1, len(self._feeds), self._rng, mirror=False))
         if outcome is None or not len(scored):
             return None
-
-        def keys(trace: Trace) -> list[tuple[object, ...]]:
+        both = []
+        for trace in (scored, outcome):
             kept = [values.tolist() for values in trace.fields.values() if values.dtype.kind != "f"]
-            return list(zip(trace.rows.tolist(), *kept, strict=True))
-
-        again = set(keys(outcome))
-        return sum(key in again for key in keys(scored)) / len(scored)
+            both.append(list(zip(trace.rows.tolist(), *kept, strict=True)))
+        again = set(both[1])
+        return sum(key in again for key in both[0]) / len(scored)
 
 
 def screen(made: InPlace, scored: Trace, other: Trace, bars: int) -> tuple[list[int], int, Ints]:
