@@ -14,12 +14,8 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import Model, ModelParams, open_model, parse_name
 
-RULES = ("buy", "sell", "hold", "trend")
-"""What an entry of architecture ``rule`` may have as its parameter ``rule``."""
-
 OUTSIDE = ("http", "subprocess", "python", "mcp")
 """Architectures that decide outside this process; whoever starts the season supplies their agents."""
-
 
 T = TypeVar("T")
 ModelOpener = Callable[[str, ModelParams], AbstractAsyncContextManager[Model]]
@@ -96,7 +92,7 @@ async def entry_agents(
     """
     params, models = season_params(season), dict[str, Model]()
     async with AsyncExitStack() as stack:
-        found = {}
+        found, recorded = {}, opener is not None
         for entry in season.everyone:
             made = _made(season, entry, outside or {})
             if isinstance(made, ConstantAction | Trend | OutsideAgent):
@@ -106,9 +102,8 @@ async def entry_agents(
                 opened = (opener or open_model)(entry.model, params)
                 models[entry.model] = await stack.enter_async_context(opened)
             # A scripted or recorded model repeats its answers for free: no need to write them one by one.
-            paid = opener is None and parse_name(entry.model).route != "scripted"
-            model, recorded = models[entry.model], opener is not None
-            found[entry.id] = EntryAgent(made, model, each_call=paid, recorded=recorded)
+            paid = not recorded and parse_name(entry.model).route != "scripted"
+            found[entry.id] = EntryAgent(made, models[entry.model], each_call=paid, recorded=recorded)
         yield found
 
 
@@ -135,15 +130,13 @@ def _made(season: Season, entry: Entry, outside: Mapping[str, T]) -> InsideAgent
             return ConstantAction(fixed[name])
         if name == "trend":
             return Trend()
-        hint = f"params.rule is one of {', '.join(RULES)}"
+        hint = f"params.rule is one of {', '.join((*fixed, 'trend'))}"
         raise UserError(f"entry '{entry.id}' has no rule '{name}'", hint=hint)
     if kind in OUTSIDE:
         if entry.id in outside:
             return outside[entry.id]
-        raise UserError(
-            f"entry '{entry.id}' decides outside ({kind}), but no agent is connected for it",
-            hint="register it first",
-        )
+        what = f"entry '{entry.id}' decides outside ({kind}), but no agent is connected for it"
+        raise UserError(what, hint="register it first")
     names = (*architectures.names(), "rule", *OUTSIDE)
     if kind not in names:
         hint = did_you_mean(kind, names, f"one of {', '.join(names)}")

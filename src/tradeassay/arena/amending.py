@@ -61,9 +61,9 @@ def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
         raise UserError(f"the newest amendment is of {season.amendments[-1].at}", hint="set this machine's clock")
     newest = {asset.symbol: store.last_round(season.id, asset.symbol) for asset in season.assets}
     played = {symbol: round.session for symbol, round in newest.items() if round is not None}
+    value = ""
     if asked.change == "reopen":
         places = [(asset, asked.what) for asset in _skipped(store, season, asked.what, played)]
-        value = ""
     else:
         what, day, value = _MAKES[asked.change](season, asked, played)
         places = [(what, day)]
@@ -78,11 +78,9 @@ def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
     try:
         check_written(becomes)
         check_entries(becomes, tuple(e.id for e in becomes.entries if e.architecture in OUTSIDE))
-        live = is_live(becomes)
-        if asked.change == "add" and live:
-            check_data(becomes)
-        elif asked.change == "add":
-            SnapshotFeed.open(becomes)
+        look = check_data if is_live(becomes) else SnapshotFeed.open
+        if asked.change == "add":
+            look(becomes)
     except TradeassayError as error:
         raise UserError(f"the season cannot be amended so: {error.message}", hint=error.hint) from error
     store.amend(season, made)
@@ -131,8 +129,7 @@ def _plain(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
-Made = tuple[str, str, str]
-"""What is changed, the day, and the value."""
+Made = tuple[str, str, str]  # what is changed, the day, and the value
 
 
 def _end(season: Season, asked: Asked, played: dict[str, str]) -> Made:
@@ -172,9 +169,8 @@ def _begin(season: Season, asked: Asked, played: dict[str, str]) -> Made:
 def _rename(season: Season, asked: Asked, played: dict[str, str]) -> Made:
     entry, label = season.entry(asked.what), str(asked.values.get("label", ""))
     if entry.id == BASELINE or not label.strip():
-        raise UserError(
-            "renaming needs an entry of the operator's and its new label", hint='rename ID label="..."'
-        )
+        what = "renaming needs an entry of the operator's and its new label"
+        raise UserError(what, hint='rename ID label="..."')
     _check_label(season, entry.id, label)
     return entry.id, asked.now[:10], label
 
@@ -235,9 +231,8 @@ def _signature(season: Season, sha256: str, key: Path | None) -> str:
         try:
             check_signature(season.operator, sha256, signature)
         except RunError as error:
-            raise UserError(
-                f"{key} is not the key of season '{season.id}'", hint="the spec names another"
-            ) from error
+            what = f"{key} is not the key of season '{season.id}'"
+            raise UserError(what, hint="the spec names another") from error
     return signature
 
 

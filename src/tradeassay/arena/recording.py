@@ -49,7 +49,6 @@ DECISIONS = "decisions.jsonl"
 STANDINGS = "standings.json"
 PROMPT_HASHES = "prompts.json"
 T = TypeVar("T")
-_PLAIN = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
 class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +76,7 @@ class _Tapes(CassetteStore):
 
 def _tape_name(asset: str, entry: str) -> str:
     """Return the file of an entry's cassette on an asset, both written so that they can be part of its name."""
-    plain = (_PLAIN.sub(lambda one: f"={ord(one[0]):X}=", part) for part in (asset, entry))
+    plain = (re.sub("[^A-Za-z0-9_.@-]", lambda one: f"={ord(one[0]):X}=", part) for part in (asset, entry))
     return f"{','.join(plain)}.jsonl"
 
 
@@ -169,10 +168,7 @@ class _AsLong:
 
     def __init__(self, inner: Model, tapes: _Tapes, params: ModelParams, timed_out: dict[Place, int]) -> None:
         self._inner, self._tapes, self._params, self._timed_out = inner, tapes, params, timed_out
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
+        self.name = inner.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Return the recorded answer; raises :class:`TimeoutError` where none came in time."""

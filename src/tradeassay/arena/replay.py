@@ -90,11 +90,11 @@ class Evidence:
         A decision that has no reply on record fails as it is recorded to have failed.
         """
         slot = closed.slot
-        row = self.rows.get((slot.asset, slot.session, slot.entry))
+        place = slot.asset, slot.session, slot.entry
+        row = self.rows.get(place)
         if row is None or row.status == "open":
             return closed  # named already, or under way
-        where = f"{slot.asset} {slot.session}, {slot.entry}"
-        there = self.calls(slot.asset, slot.session, slot.entry)
+        where, there = f"{slot.asset} {slot.session}, {slot.entry}", self.calls(*place)
         for call in closed.unwritten:
             known = there.get(call.number)
             if known is None:
@@ -104,8 +104,9 @@ class Evidence:
             elif known.reply != call.reply:
                 self.faults.append((where, f"reply {call.number} is not what the model replies"))
         if more := there.keys() - {call.number for call in closed.unwritten}:
-            what = f"{len(more)} replies are on record to questions that the desk does not ask"
-            self.faults.append((where, what))
+            self.faults.append(
+                (where, f"{len(more)} replies are on record to questions that the desk does not ask")
+            )
         if not any(one.text == NO_REPLY for one in closed.choice.failures):
             return closed
         failure = _no_reply_because(row)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from tradeassay.core.measure import Convention
 from tradeassay.core.time import SECOND, Instant, parse_day, parse_iso
 
 Scalar = bool | int | float | str
+T = TypeVar("T")
 BASELINE = "buy-and-hold"
 """The entry that every season has, whatever its spec says."""
 
@@ -206,9 +207,9 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
 
     def after(self, before: str) -> str:
         """Return the hash of this amendment behind the one with the hash ``before``."""
-        said = {name: getattr(self, name) for name in ("number", "at", "by", "change", "what", "day")}
-        told = {"value": self.value} if self.value else {}
-        return sha256_bytes(canonical_json({**said, **told, "before": before}))
+        names = ("number", "at", "by", "change", "what", "day", *(("value",) if self.value else ()))
+        said = {name: getattr(self, name) for name in names}
+        return sha256_bytes(canonical_json({**said, "before": before}))
 
 
 class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -265,16 +266,14 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 raise UserError(f"season '{self.id}' has the {kind} '{min(twice)}' twice")
         for first, last, who in ((self.first, self.last, "it"), *((*self.days(a), a.symbol) for a in self.assets)):
             if last is not None and parse_day(last) < parse_day(first):
-                raise UserError(
-                    f"season '{self.id}' ends before it begins ({who})", hint="swap 'first' and 'last'"
-                )
+                what = f"season '{self.id}' ends before it begins ({who})"
+                raise UserError(what, hint="swap 'first' and 'last'")
         for day in (self.live_from, *(asset.live_from for asset in self.assets)):
             if day is not None:
                 parse_day(day)
         if self.filings.edgar and "@" not in self.filings.contact:
-            raise UserError(
-                "EDGAR asks every reader for a mail address", hint='add contact = "you@example.org" to [filings]'
-            )
+            hint = 'add contact = "you@example.org" to [filings]'
+            raise UserError("EDGAR asks every reader for a mail address", hint=hint)
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
@@ -289,26 +288,27 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         begins = asset.live_from or self.live_from
         return session < begins if begins is not None else number < self.warmup
 
+    def _changed(self, change: Change) -> dict[str, str]:
+        """Return what was changed so, with the day of each."""
+        return {one.what: one.day for one in self.amendments if one.change == change}
+
     @property
     def joined(self) -> dict[str, str]:
         """Since which day those play who joined later."""
-        return {one.what: one.day for one in self.amendments if one.change == "join"}
+        return self._changed("join")
 
     @property
     def withdrawn(self) -> dict[str, str]:
         """Up to which day those were asked who have been withdrawn."""
-        return {one.what: one.day for one in self.amendments if one.change == "withdraw"}
+        return self._changed("withdraw")
 
     def on(self, session: str) -> Season:
         """Return the season as it stands on a day: who plays, what is traded, which rules are in force."""
         if not self.amendments:
             return self
-        joined, added = self.joined, {one.what: one.day for one in self.amendments if one.change == "add"}
-        rules = {
-            one.what: msgspec.json.decode(one.value)
-            for one in self.amendments
-            if one.change == "rule" and one.day <= session
-        }
+        joined, added = self.joined, self._changed("add")
+        in_force = (one for one in self.amendments if one.change == "rule" and one.day <= session)
+        rules = {one.what: msgspec.json.decode(one.value) for one in in_force}
         return msgspec.structs.replace(
             self,
             entries=tuple(one for one in self.entries if joined.get(one.id, "") <= session),
@@ -345,17 +345,16 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def asset(self, symbol: str) -> Asset:
         """Return an asset; raises :class:`UserError` when the season has no such symbol."""
-        known = {asset.symbol: asset for asset in self.assets}
-        if symbol not in known:
-            raise UserError(f"season '{self.id}' has no asset '{symbol}'", hint=f"it has {', '.join(known)}")
-        return known[symbol]
+        return self._known("asset", symbol, {asset.symbol: asset for asset in self.assets})
 
     def entry(self, id: str) -> Entry:
         """Return an entry, the baseline included; raises :class:`UserError` when there is no such id."""
-        known = {entry.id: entry for entry in self.everyone}
-        if id not in known:
-            raise UserError(f"season '{self.id}' has no entry '{id}'", hint=f"it has {', '.join(known)}")
-        return known[id]
+        return self._known("entry", id, {entry.id: entry for entry in self.everyone})
+
+    def _known(self, kind: str, name: str, known: dict[str, T]) -> T:
+        if name not in known:
+            raise UserError(f"season '{self.id}' has no {kind} '{name}'", hint=f"it has {', '.join(known)}")
+        return known[name]
 
     @property
     def everyone(self) -> tuple[Entry, ...]:
@@ -438,17 +437,14 @@ def load_season(path: Path) -> Season:
     return season
 
 
-_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-
-
 def check_written(season: Season) -> None:
     """Refuse names that a page cannot show as they are: too long, or with characters that nobody sees."""
-    named = [("title", season.title, 200)]
-    named += [("symbol of an asset", asset.symbol, 64) for asset in season.assets]
+    check_text("title", season.title, 200)
+    for asset in season.assets:
+        check_text("symbol of an asset", asset.symbol, 64)
     for entry in season.entries:
-        named += [(f"label of '{entry.id}'", entry.label, 80), (f"model of '{entry.id}'", entry.model, 200)]
-    for one in named:
-        check_text(*one)
+        check_text(f"label of '{entry.id}'", entry.label, 80)
+        check_text(f"model of '{entry.id}'", entry.model, 200)
     if not all(asset.symbol.strip() for asset in season.assets):
         raise UserError("an asset has no symbol", hint="give every asset one")
 
@@ -457,7 +453,8 @@ def check_text(what: str, text: str, most: int) -> None:
     """Raise :class:`UserError` for a text that is too long, or has characters that nobody sees."""
     if len(text) > most:
         raise UserError(f"the {what} has {len(text)} characters", hint=f"use up to {most}")
-    unseen = (c for c in text if unicodedata.category(c) in _UNSEEN and c not in "\u200c\u200d")
+    kinds = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+    unseen = (c for c in text if unicodedata.category(c) in kinds and c not in "\u200c\u200d")
     if (hidden := next(unseen, None)) is not None:
         raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", hint="leave it out")
 

@@ -26,9 +26,6 @@ from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.llm import CassetteMismatch, QuestionPlace
 from tradeassay.play.episode import Answerer, Asked, recorded
 
-OUTCOMES = 10
-"""How many of its own settled decisions an agent is shown."""
-
 _REPLY = msgspec.json.Decoder(ModelReply)
 _SHARED = msgspec.json.Decoder(dict[str, dict[str, Any]])
 
@@ -39,15 +36,14 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
     shared = {} if round.shared is None else _SHARED.decode(round.shared)
     with store.read() as db:
         held = accounts(db, season.id, round)
-        said: dict[
-            str, PeerMessage
-        ] = {}  # the newest message of every entry about this asset, of earlier sessions
+        # The newest message of every entry about this asset, of earlier sessions.
+        said: dict[str, PeerMessage] = {}
         if season.rules.messages:
             own = slots.c["entry", "session", "message"]
             query = select(*own).filter_by(season=season.id, asset=round.asset).order_by(own.session, own.entry)
             for row in db.execute(query.where(own.session < round.session, own.message.is_not(None))):
                 said[row.entry] = PeerMessage(entry=row.entry, date=row.session, text=row.message[:500])
-        pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES)
+        pasts = outcomes(db, season.id, round.asset, round.session, most=10)
     return {
         entry.id: msgspec.structs.replace(
             common,
@@ -113,7 +109,7 @@ class _SlotRecord:
             reply=msgspec.json.encode(reply),
         )
         if self._each_call:
-            self._store.record_calls(self._slot.id, [call])
+            self._store.record_call(self._slot.id, call)
         else:
             self.unwritten.append(call)
         self.answered += 1
@@ -176,8 +172,6 @@ async def deliberated(
 
 A = TypeVar("A")
 B = TypeVar("B")
-MOST_TOGETHER = 64
-"""How many are asked for at once. More would let those who came first wait for the last."""
 
 
 class Together(Generic[A, B]):
@@ -203,8 +197,8 @@ class Together(Generic[A, B]):
         return await answer
 
     async def _ask(self) -> None:
-        while self._asked:
-            now, self._asked = self._asked[:MOST_TOGETHER], self._asked[MOST_TOGETHER:]
+        while self._asked:  # more at once would let those who came first wait for the last
+            now, self._asked = self._asked[:64], self._asked[64:]
             await self._answer(now)
 
     async def _answer(self, now: list[tuple[A, asyncio.Future[B]]]) -> None:

@@ -45,8 +45,7 @@ from tradeassay.data.datasets import snapshot_folder
 from tradeassay.data.doctor import check_bars
 from tradeassay.data.source import CalendarName
 
-HISTORY = 10
-"""How many earlier prices an agent is shown, as the AMA contract says."""
+PREFIX = "live/"
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -110,8 +109,7 @@ class SnapshotFeed:
         """Open every data set a season names; raises :class:`DataError` for a symbol that is not in it."""
         found = {name: load_dataset(name, home) for name in {asset.dataset for asset in season.assets}}
         for asset in season.assets:
-            snapshot = found[asset.dataset]
-            known = snapshot.at(len(snapshot.sessions) - 1, "close").symbols
+            known = found[asset.dataset].at(len(found[asset.dataset].sessions) - 1, "close").symbols
             if asset.symbol not in known:
                 some = ", ".join(known[:8])
                 raise DataError(f"'{asset.dataset}' has no '{asset.symbol}'", hint=f"it has {some} ...")
@@ -140,7 +138,7 @@ class SnapshotFeed:
         closes = view.bars("close", 21)[:, view.column(asset.symbol)]
         if not is_price(closes[-1]):
             return None
-        days = view.sessions(HISTORY + 1)
+        days = view.sessions(11)  # an agent is shown ten earlier prices, as the AMA contract says
         shown = zip(days[:-1], closes[-days.shape[0] : -1], strict=True)
         points = tuple(PricePoint(date=str(day), price=float(one)) for day, one in shown if is_price(one))
         told = view if view.clock == at else snapshot.as_of(at)  # what was published after the close, too
@@ -207,15 +205,6 @@ def refuse_future(facts: AssetFacts, at: Instant) -> None:
         if stamp and parse_iso(stamp) > at:
             raise FutureDataError(f"{what} was published {stamp}, after {iso(at)}")
 
-
-PREFIX = "live/"
-DAYS_BACK = 60
-MOST_DAYS_BACK = 730
-"""How far back the vendor is asked at every look: to the first day of the asset, between two months and two years.
-What is older than that is final.
-"""
-DAYS_AHEAD = 30
-"""How far live sessions are planned at a time; a season is planned on as it goes."""
 
 Fetch = Callable[[str, str, dict[str, Any]], object]
 """Source, name of the data set to be written, options: fetches and stores it."""
@@ -341,7 +330,7 @@ class LiveFeed:
 
         After its last session an asset has one more, which only settles, and one that only looks for revisions.
         """
-        ahead = (moment(self._clock.now()) + timedelta(days=DAYS_AHEAD)).date()
+        ahead = (moment(self._clock.now()) + timedelta(days=30)).date()
         found = []
         for place, asset in enumerate(season.assets):
             calendar = calendar_of(asset)
@@ -362,14 +351,13 @@ class LiveFeed:
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         asset = self._named(asset)
         known = self._snapshots.get(asset.symbol)
-        if known is not None and known[0] == session:
-            snapshot = known[1]
-        elif (looked := self._look(asset, asset.dataset.removeprefix(PREFIX), session)) is not None:
-            snapshot = looked
+        if known is None or known[0] != session:
+            looked = self._look(asset, asset.dataset.removeprefix(PREFIX), session)
+            if looked is None:
+                return None
             with self._lock:
-                self._snapshots[asset.symbol] = (session, snapshot)
-        else:
-            return None
+                known = self._snapshots[asset.symbol] = (session, looked)
+        snapshot = known[1]
         found = SnapshotFeed({asset.dataset: snapshot}).facts(asset, session, at, news_days)
         if found is None:
             self.last_trouble = f"{asset.dataset} has no price of {asset.symbol} for {session} yet"
@@ -409,15 +397,18 @@ class LiveFeed:
         if not hasattr(kind, "growth_since") or self._clock.now() < self._rests.get(source, 0):
             return None
         try:
-            asked = kind.Config(symbols=(asset.symbol,), first=session, last=session)
-            ready = kind(asked)
+            ready = kind(kind.Config(symbols=(asset.symbol,), first=session, last=session))
             ready.go_by(self._clock)
             grown: float | None = ready.growth_since(session)
             return grown
         except (DataError, UserError) as error:
-            if isinstance(error, VendorResting):
-                self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
+            self._note(source, error)
             return None
+
+    def _note(self, source: str, error: Exception) -> None:
+        """A vendor that asks for it is left alone."""
+        if isinstance(error, VendorResting):
+            self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
 
     def forget(self, asset: Asset) -> None:
         """Let the vendor be asked anew."""
@@ -435,8 +426,9 @@ class LiveFeed:
         plain = "".join(c if c.isalnum() else "-" for c in asset.symbol.lower())
         stem = f"arena-live/{self._owner}-{plain}{mark}"
         name = f"{stem}-{session}"
+        # To the asset's first day, between two months and two years: what is older than that is final.
         back = (parse_day(session) - parse_day(asset.first or self._first or session)).days
-        first = str(parse_day(session) - timedelta(days=max(DAYS_BACK, min(back, MOST_DAYS_BACK))))
+        first = str(parse_day(session) - timedelta(days=max(60, min(back, 730))))
         asked: dict[str, Any] = {"symbols": (asset.symbol,), "first": first, "last": session}
         asked |= {"allow_partial": True, "forgive": True}
         try:
@@ -452,8 +444,7 @@ class LiveFeed:
         # Not there yet, a vendor in trouble, or a clock that was set back behind the close: asked again.
         except (DataError, UserError) as error:
             self.last_trouble = str(error)
-            if isinstance(error, VendorResting):
-                self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
+            self._note(source, error)
             return None
         if np.datetime64(session, "D") not in snapshot.sessions:
             self.last_trouble = f"{source} has no bar of {asset.symbol} for {session} yet"
@@ -484,8 +475,6 @@ class LiveFeed:
 
 
 PriceFeed = SnapshotFeed | LiveFeed
-INCREDIBLE = 3.0
-"""A price so many times the one before, or that part of it, is not believed because it is told twice."""
 
 
 def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | None = None) -> str | None:
@@ -504,18 +493,17 @@ def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | N
         if found.mask[0]:
             return found.reason(0)
     before = bar.previous
-    known = before is not None and bool(np.isfinite(before.close))
     # Asked first: on a quiet day the second source lies as near to a copy of yesterday as to today.
     # A bar that moved at all is a copy even though its volume be told otherwise.
     names = fields[:4] if bar.high > bar.low else fields
-    if known and bar.volume > 0 and all(getattr(bar, name) == getattr(before, name) for name in names):
+    if before is not None and bar.volume > 0 and all(getattr(bar, n) == getattr(before, n) for n in names):
         return "the bar repeats the one before it, figure by figure"
     if bar.second is not None:
         apart = abs(bar.close / bar.second - 1.0)
         if apart > rules.apart:
             return f"{bar.close:g} is {apart:.1%} away from {bar.second:g}, which {asset.second} says"
         return None
-    if before is None or not known:
+    if before is None:
         return None
     limit = rules.jump(asset.kind)
     jump = bar.close / before.close - 1.0
@@ -532,4 +520,4 @@ def needs_a_word(facts: AssetFacts) -> bool:
     bar = facts.bar
     if bar is None or bar.second is not None or bar.previous is None:
         return bar is not None and bar.second is not None
-    return not 1 / INCREDIBLE < bar.close / bar.previous.close < INCREDIBLE
+    return not 1 / 3 < bar.close / bar.previous.close < 3

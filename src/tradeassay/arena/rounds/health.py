@@ -31,8 +31,6 @@ SILENT_S = 90.0
 """A worker that has not been heard of for so long is stalled, whatever it said last."""
 
 BEAT_S = 15.0
-
-
 Level = Literal["warning", "alarm", "stalled"]
 """A part that the season can do without; something a person should look at; nothing can be played."""
 
@@ -68,13 +66,6 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
-_DOING: dict[Level, str] = {
-    "warning": "the season goes on without it",
-    "alarm": "somebody should look at it",
-    "stalled": "trying again",
-}
-
-
 class Health:
     """What one worker knows about itself. ``now`` is real time, in seconds. Safe to share among threads.
 
@@ -106,7 +97,9 @@ class Health:
             if level == "stalled":
                 self._turn("stalled")
         if known is None:
-            self.say(f"{part}: {text.splitlines()[0][:300] if text else 'failed'}; {_DOING[level]}")
+            warned = {"warning": "the season goes on without it", "alarm": "somebody should look at it"}
+            first = text.splitlines()[0][:300] if text else "failed"
+            self.say(f"{part}: {first}; {warned.get(level, 'trying again')}")
 
     def fine(self, part: str) -> None:
         if part in self._troubles:
@@ -121,10 +114,10 @@ class Health:
     def waits(self, at: Instant | None) -> None:
         self._next = at
 
-    def ends(self, state: WorkerState) -> None:
+    def ends(self, state: WorkerState, store: Store) -> None:
         with self._lock:
             self._turn(state)
-        self._beat = float("-inf")
+        self.beat(store, force=True)
 
     def _turn(self, state: WorkerState) -> None:
         if state != self._state:
@@ -155,10 +148,9 @@ class Health:
         copied = {name: getattr(here, name) for name in ("state", "since", "rounds", "next_at")}
         row = {**copied, "beat": now, "troubles": msgspec.json.encode(here.troubles).decode()}
         key = {"season": self.season, "worker": self.worker}
-        mine = (workers.c.season == self.season, workers.c.worker == self.worker)
         try:
             with store.change() as db:
-                if db.execute(update(workers).where(*mine).values(**row)).rowcount == 0:
+                if db.execute(update(workers).filter_by(**key).values(**row)).rowcount == 0:
                     db.execute(insert(workers).values(**key, **row))
         except SQLAlchemyError as error:  # a part of its own: a full disk can be read, and is not well for that
             self.trouble("database writing", error)
@@ -205,14 +197,11 @@ def read_workers(store: Store, season: str | None = None, now: float | None = No
     """Return what is on record about the workers of a season (None: of all), by name."""
     at = time.time() if now is None else now
     query = select(workers).order_by(workers.c.season, workers.c.worker)
-    query = query if season is None else query.filter_by(season=season)
     found = []
-    for row in store.rows(query):
-        silent = max(at - row.beat, 0.0)
-        state: WorkerState = row.state
-        since = row.since
-        if state in ("live", "replay", "stalled") and silent > SILENT_S:
-            state, since = "stalled", _iso(row.beat) if row.state != "stalled" else row.since
+    for row in store.rows(query if season is None else query.filter_by(season=season)):
+        silent, state, since = max(at - row.beat, 0.0), row.state, row.since
+        if state in ("live", "replay") and silent > SILENT_S:
+            state, since = "stalled", _iso(row.beat)
         copied = {name: getattr(row, name) for name in ("season", "worker", "rounds", "next_at")}
         troubles = msgspec.json.decode(row.troubles, type=tuple[Trouble, ...])
         found.append(WorkerHealth(**copied, state=state, since=since, silent_s=silent, troubles=troubles))

@@ -65,8 +65,8 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
     def moves(db: Connection) -> dict[str, Any] | None:
         if db.execute(_OPEN, {"round": round.id}).scalar():
             return None
-        money = season.on(round.session).money
         then, taken = season.on(round.session), []
+        money = then.money
         if season.rules.cross_asset:
             # Rounds of two assets book to the same accounts, so only one of them may book at a time.
             store.lock_season(db, season.id)
@@ -99,22 +99,19 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
 
     False when it was done before.
     """
-    own = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
-    shared = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
+    money = season.money
 
     def moves(db: Connection) -> dict[str, Any] | None:
         moved = price / base - 1.0
-        values = None
+        executed = {r.slot: read_row(Booking, r) for r in db.execute(_EXECUTED, {"round": round.id})}
+        held = [(slot, executed[slot.id]) for slot in _slots(db, round)]
         if season.rules.cross_asset:
             store.lock_season(db, season.id)
-            values = _values(db, season, round.stage)
-        rows = db.execute(_EXECUTED, {"round": round.id}).all()
-        executed = {row.slot: read_row(Booking, row) for row in rows}
-        made = []
-        for slot in _slots(db, round):
-            last = executed[slot.id]
-            settled = own.settle(last, moved) if values is None else shared.settle(last, values[slot.entry], moved)
-            made.append((slot, settled))
+            values, shared = _values(db, season, round.stage), SharedTarget(hold=money.hold, fee_bp=money.fee_bp)
+            made = [(slot, shared.settle(last, values[slot.entry], moved)) for slot, last in held]
+        else:
+            own = DailyTarget(hold=money.hold, fee_bp=money.fee_bp)
+            made = [(slot, own.settle(last, moved)) for slot, last in held]
         book(db, made, rewarded=season.rules.feedback)
         prices = {"b_base_price": base, "b_next_price": price, "b_next_session": session}
         db.execute(_PRICED, {"which": round.id, **prices})

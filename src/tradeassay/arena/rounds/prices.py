@@ -61,9 +61,6 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     restated: int
 
 
-_RESCALED = 1e-6
-
-
 def carried(round: Round, closes: Closes, session: str, before: tuple[str, float] | None = None) -> float:
     """Return a round's own price in terms of a share of a later session: the price it was decided on is kept.
 
@@ -76,10 +73,8 @@ def carried(round: Round, closes: Closes, session: str, before: tuple[str, float
         return round.price
     earlier = None if before is None else closes.get(before[0])
     scale = here.close / round.price
-    restated = (
-        before is not None and earlier is not None and abs(earlier.close / before[1] / scale - 1.0) < _RESCALED
-    )
-    if here.close == round.price or (restated and abs(scale - 1.0) > _RESCALED):
+    restated = before is not None and earlier is not None and abs(earlier.close / before[1] / scale - 1.0) < 1e-6
+    if here.close == round.price or (restated and abs(scale - 1.0) > 1e-6):
         return here.adjusted * (there.close / there.adjusted) if there.adjusted != there.close else here.adjusted
     return round.price * (here.adjusted / here.close) * (there.close / there.adjusted)
 
@@ -178,7 +173,7 @@ def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, 
     far = set()
     for one in moved:
         if abs((one.new[1] / one.new[0]) / (one.old[1] / one.old[0]) - 1.0) > limit:
-            ends = [end for end, _, _ in one.ends if end in told]
+            ends = [end for end in one.sessions if end in told]
             far.add(max(ends, key=lambda end: abs(log(told[end][1] / told[end][0]))))
     for bar in held_bars_of(store, season.id):
         if bar.asset == asset and bar.word is None and bar.session in closes and bar.session not in far:
@@ -197,17 +192,12 @@ def _same(one: float, other: float) -> bool:
 
 
 class _Repriced(NamedTuple):
-    """A settled round: the prices it was settled on, and the same two as the vendor tells them now."""
+    """A settled round with its two sessions: the prices it was settled on, and as the vendor tells them now."""
 
     round: Round
+    sessions: tuple[str, str]
     old: tuple[float, float]
     new: tuple[float, float]
-
-    @property
-    def ends(self) -> tuple[tuple[str, float, float], tuple[str, float, float]]:
-        """Both sessions, with the old price and the new one."""
-        here, there = self.round.session, self.round.next_session or ""
-        return (here, self.old[0], self.new[0]), (there, self.old[1], self.new[1])
 
 
 def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list[_Repriced]:
@@ -217,11 +207,12 @@ def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list
     found = []
     for row in db.execute(query):
         round = read_row(Round, row)
-        here, there = closes.get(round.session), closes.get(round.next_session or "")
+        sessions = round.session, round.next_session or ""
+        here, there = map(closes.get, sessions)
         if here is None or there is None or round.base_price is None or round.next_price is None:
             continue
         now = (here.adjusted * (there.close / there.adjusted), there.close)
-        found.append(_Repriced(round, (round.base_price, round.next_price), now))
+        found.append(_Repriced(round, sessions, (round.base_price, round.next_price), now))
     return found
 
 
@@ -233,8 +224,7 @@ def _moved(found: Iterable[_Repriced], without: Collection[str] = ()) -> list[_R
     return [
         one
         for one in found
-        if not _same(one.new[1] / one.new[0], one.old[1] / one.old[0])
-        and not {one.round.session, one.round.next_session} & set(without)
+        if not _same(one.new[1] / one.new[0], one.old[1] / one.old[0]) and not set(one.sessions) & set(without)
     ]
 
 
@@ -249,8 +239,9 @@ def _revised(found: Iterable[_Repriced], moved: Iterable[_Repriced]) -> dict[str
     unit = 1.0 if often < 2 or units[1.0] == often else units.most_common(1)[0][0]
     told: dict[str, tuple[float, float]] = {}
     for one in moved:
-        changed = [(end, old * unit, new) for end, old, new in one.ends if _ratio(new, old * unit) != 1.0]
-        told |= {end: (old, new) for end, old, new in changed or one.ends[:1]}
+        ends = zip(one.sessions, one.old, one.new, strict=True)
+        changed = {end: (old * unit, new) for end, old, new in ends if _ratio(new, old * unit) != 1.0}
+        told |= changed or {one.sessions[0]: (one.old[0], one.new[0])}
     return told
 
 
@@ -303,13 +294,11 @@ def _correct_account(
     ]
     made_again = replay(policy, steps)
     again = {played.slot: made for (_, played), made in zip(steps, made_again, strict=True)}
-    last: dict[int, Any] = {}
-    newest: dict[str, int] = {}
-    for row in booked:
-        last[row.slot] = row
-        newest[row.asset] = max(newest.get(row.asset, 0), row.slot)
+    last = {row.slot: row for row in booked}
     behind_now = {row.asset: row.exposure for row in booked}  # what the journal says last
-    held = {row.slot: behind_now[row.asset] for row in booked if row.slot in newest.values()}
+    # By each asset's newest decision, which tells what is behind it now.
+    newest = {row.asset: row.slot for row in sorted(booked, key=lambda row: row.slot)}
+    held = {slot: behind_now[asset] for asset, slot in newest.items()}
     restated = []
     for slot, made in again.items():
         row = last[slot]
@@ -317,7 +306,6 @@ def _correct_account(
             continue
         one, two = made.earned or 0.0, row.earned or 0.0
         other = abs(one - two) > SAME * max(1.0, abs(one), abs(two))
-        # What is behind an asset now is told with its newest decision.
         behind = made.exposure is not None and slot in held and not _same(made.exposure, held[slot] or 0.0)
         # One account over all assets: what it was worth before the decision changes with every other asset.
         before = row.nav_before if row.restated_before is None else row.restated_before
@@ -326,17 +314,14 @@ def _correct_account(
             restated.append((row, made))
     value, rows = booked[-1].nav, []
     for row, made in restated:
-        ends = row is restated[-1][0]
-        line = msgspec.structs.replace(
-            made, kind="corrected", nav_before=value, nav=made_again[-1].nav if ends else value
-        )
         copied = {name: getattr(row, name) for name in ("slot", "season", "stage", "entry", "asset")}
-        changed = {"number": row.number + 1, "restated_before": made.nav_before, **msgspec.structs.asdict(line)}
-        rows.append({**copied, **changed})
+        line = {**msgspec.structs.asdict(made), "kind": "corrected", "nav_before": value, "nav": value}
+        rows.append({**copied, **line, "number": row.number + 1, "restated_before": made.nav_before})
+        if rewarded:
+            db.execute(update(rewards).filter_by(slot=row.slot).values(reward=made.earned))
     if rows:
+        rows[-1]["nav"] = made_again[-1].nav
         db.execute(insert(bookings), rows)
-    for row, made in restated if rewarded else ():
-        db.execute(update(rewards).where(rewards.c.slot == row.slot).values(reward=made.earned))
     return len(rows)
 
 
@@ -383,12 +368,10 @@ def hold_bar(store: Store, season: str, asset: str, session: str, *, price: floa
         return
     place = {"season": season, "asset": asset, "session": session}
     row = {"price": price, "reason": reason, "since": now, "word": None, "word_by": None, "word_at": None}
+    statement = insert(held_bars).values(**place) if known is None else update(held_bars).filter_by(**place)
     try:
         with store.write("hold") as db:
-            if known is None:
-                db.execute(insert(held_bars).values(**place, **row))
-            else:
-                db.execute(update(held_bars).filter_by(**place).values(**row))
+            db.execute(statement.values(**row))
             tell(db, season, "held", now, {"asset": asset, "session": session, "price": price, "reason": reason})
     except IntegrityError:  # another worker was first
         pass
@@ -403,10 +386,8 @@ def say_word(store: Store, season: str, asset: str, session: str, word: Word, by
             tell(db, season, "word", now, {"asset": asset, "session": session, "word": word, "by": by[:64]})
     found = held_bar(store, season, asset, session)
     if found is None:
-        raise UserError(
-            f"no bar of {asset} is held for {session} in season '{season}'",
-            hint="tradeassay arena amend bar lists those that are",
-        )
+        what = f"no bar of {asset} is held for {session} in season '{season}'"
+        raise UserError(what, hint="tradeassay arena amend bar lists those that are")
     return found
 
 

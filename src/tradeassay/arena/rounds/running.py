@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import TypeVar
 
 import msgspec
+from sqlalchemy import update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
@@ -45,9 +46,10 @@ from tradeassay.arena.rounds.prices import (
 from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import Amended, Store
+from tradeassay.arena.state.tables import rounds
 from tradeassay.core.arena import NewsShown, Packet
 from tradeassay.core.errors import FutureDataError, TradeassayError, UserError
-from tradeassay.core.time import HOUR, SECOND, Instant, iso, parse_iso
+from tradeassay.core.time import HOUR, MINUTE, SECOND, Instant, iso, parse_iso
 
 Publish = Callable[[Season, Due, AssetFacts], Awaitable[tuple[NewsShown, ...]]]
 """The information stream: which of a feed's news is fit to be published, as of the decision time.
@@ -56,15 +58,11 @@ It may have to wait for a model that summarises. Asked again for the same round 
 """
 
 T = TypeVar("T")
+Seat = Callable[[Season], Awaitable[Mapping[str, EntryAgent]]]
+"""Opens the agents of a season's entries."""
+
 DATABASE = (DBAPIError, OSError)
 """What may be mended by waiting though the clock is a replay's: a database that is started again, a full disk."""
-
-
-FIRST_S, GIVE_UP_S = 1.0, 3600.0
-"""The first pause after a failure, each next one twice as long, and how long a live worker tries."""
-
-REPLAY_TRIES, REPLAY_GIVE_UP_S = 4, 60.0
-"""In a replay only a database is waited for, in real time; everything else is tried so often."""
 
 
 class Stalled(TradeassayError):
@@ -79,7 +77,7 @@ class _Tries:
     """What has been tried in vain so far: how often, how long the next pause is, since when."""
 
     def __init__(self, runner: Runner) -> None:
-        self._runner, self._count, self._wait = runner, 0, FIRST_S
+        self._runner, self._count, self._wait = runner, 0, 1.0
         self._began, self._since = runner.clock.now(), runner.real_time()
 
     async def again(self, part: str, error: Exception) -> None:
@@ -88,23 +86,19 @@ class _Tries:
         self._count += 1
         if clock.live:
             passed = clock.now() - self._began
-            if passed > GIVE_UP_S * SECOND and isinstance(error, SQLAlchemyError | OSError):
+            if passed > HOUR and isinstance(error, SQLAlchemyError | OSError):
                 why = f"{part} has failed for {passed // SECOND} seconds: {error}"
                 raise Stalled(why, hint="start the arena again once it is mended; nothing is lost") from error
             await clock.wait_until(clock.now() + int(self._wait * SECOND))
             self._wait = min(self._wait * 2, self._runner.longest_s)
             return
-        if isinstance(error, DATABASE):
-            over = self._runner.real_time() - self._since >= REPLAY_GIVE_UP_S
+        if isinstance(error, DATABASE):  # waited for in real time; everything else is only tried again
+            over = self._runner.real_time() - self._since >= 60
         else:
-            over = self._count >= REPLAY_TRIES or isinstance(error, FutureDataError)
+            over = self._count >= 4 or isinstance(error, FutureDataError)
         if over:
             raise error
         await asyncio.sleep(min(0.05 * 2**self._count, 2.0))
-
-
-Seat = Callable[[Season], Awaitable[Mapping[str, EntryAgent]]]
-"""Opens the agents of a season's entries."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,10 +119,8 @@ class Runner:
     publish: Publish | None = None
     worker: str = "main"
     at_once: int = 32
-    lease_s: float = 600.0
     real_time: Callable[[], float] = time.time
     poll_s: float = 0.2
-    retry_s: int = 60
     beat_s: float = 10.0
     longest_s: float = 60.0
     health: Health = field(init=False)
@@ -147,25 +139,21 @@ class Runner:
         """
         founded = False
         try:
-            try:
-                await self._patiently(lambda: self.store.found_season(self._spec, iso(self.clock.now())))
-                founded = True
-                await self._all_groups(until)
-            except BaseExceptionGroup as group:  # one reason is enough to stop
-                error: BaseException = group
-                while isinstance(error, BaseExceptionGroup):
-                    error = error.exceptions[0]
-                raise error from None
-        except BaseException as error:
-            if isinstance(error, UserError) and not founded:  # another spec: no word about the season on record
+            await self._patiently(lambda: self.store.found_season(self._spec, iso(self.clock.now())))
+            founded = True
+            await self._all_groups(until)
+        except BaseException as found:
+            error = found
+            while isinstance(error, BaseExceptionGroup):  # one reason is enough to stop
+                error = error.exceptions[0]
+            if founded or not isinstance(error, UserError):  # another spec: no word about the season on record
+                ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+                self.health.ends("stopped" if ended else "stalled", self.store)
+            if error is found:
                 raise
-            ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
-            self.health.ends("stopped" if ended else "stalled")
-            self.health.beat(self.store, force=True)
-            raise
+            raise error from None
         self.health.waits(None)
-        self.health.ends("finished" if until is None else "stopped")
-        self.health.beat(self.store, force=True)
+        self.health.ends("finished" if until is None else "stopped", self.store)
         return self.health.rounds
 
     # -- planning ------------------------------------------------------------------------------------------------
@@ -195,7 +183,8 @@ class Runner:
                         await self._play_group(here)
                         continue
                     for number, due in here:
-                        task = tasks.create_task(self._play_after(running.get(due.asset), due, number))
+                        before = running.get(due.asset)
+                        task = tasks.create_task(self._play_group([(number, due)], after=before))
                         running[due.asset] = task
                         # One that was missed long ago must be dealt with before the next of its kind is due.
                         if self._too_late(due.asset, due.session, due.at):
@@ -211,27 +200,21 @@ class Runner:
                 if not left:
                     await self._wait(self.clock.now() + HOUR)
 
-    async def _play_after(self, before: asyncio.Task[None] | None, due: Due, number: int) -> None:
-        """Play a live round once the one before it on the same asset is over."""
-        if before is not None:
-            await asyncio.wait([before])
-        await self._play_group([(number, due)])
-
-    async def _play_group(self, group: list[tuple[int, Due]]) -> None:
+    async def _play_group(self, group: list[tuple[int, Due]], after: asyncio.Task[None] | None = None) -> None:
         """Play rounds of one time: opened one after another, decided side by side, booked in order.
 
         The order matters only where one account spans all assets, and makes two replays equal byte by byte.
+        A live round is played once ``after``, the one before it on the same asset, is over.
         """
+        if after is not None:
+            await asyncio.wait([after])
         opened = []
         for number, due in group:
             warming = self.season.warming(self.season.asset(due.asset), due.session, number)
             round = await self._opened(due, "warm-up" if warming else "live")
             if round is not None and round.phase == "opened":
                 opened.append(round)
-        if len(opened) == 1:
-            await self._decide(opened[0])
-        else:
-            await asyncio.gather(*(self._decide(round) for round in opened))
+        await asyncio.gather(*(self._decide(round) for round in opened))
         for round in opened:
             if await self._patiently(lambda: execute(self.store, self.season, round, iso(self.clock.now()))):  # noqa: B023 - awaited at once
                 self.health.rounds += 1
@@ -333,7 +316,7 @@ class Runner:
                 return await self._skipped(due, stage, trouble)
             self.health.trouble(f"vendor of {due.asset}", TradeassayError(trouble), "alarm")
             # The vendor is late itself: asked again while there is time, and once after it, to be able to settle.
-            await self.clock.wait_until(min(self.clock.now() + self.retry_s * SECOND, closes_at + SECOND))
+            await self.clock.wait_until(min(self.clock.now() + MINUTE, closes_at + SECOND))
 
     async def _skipped(self, due: Due, stage: Stage, cause: str) -> Round | None:
         if due.closing:
@@ -365,29 +348,24 @@ class Runner:
         self._settle_last(due, facts)
         if due.closing:
             return self.store.last_round(self.season.id, due.asset)
+        copied = ("price", "history", "annual_report", "quarterly_report", "momentum")
         packet = Packet(
             season=self.season.id,
             date=due.session,
             decided_at=iso(due.at),
             symbol=due.asset,
             kind=asset.kind,
-            price=facts.price,
-            history=facts.history,
             news=news,
-            annual_report=facts.annual_report,
-            quarterly_report=facts.quarterly_report,
-            momentum=facts.momentum,
             phase=stage,
+            **{name: getattr(facts, name) for name in copied},
         )
         shared = None
         if self.season.rules.cross_asset:
             shared = msgspec.json.encode(shared_accounts(self.store, season, stage)).decode()
         late = self._too_late(due.asset, due.session, due.at)
-        gone = {entry: day for entry, day in season.withdrawn.items() if day < due.session}
         cause = "the arena was not running, or had no data, in time to decide" if late else ""
-        now = iso(self.clock.now())
         try:
-            return self.store.open_round(season, packet, now, missed=cause, shared=shared, withdrawn=gone)
+            return self.store.open_round(season, packet, iso(self.clock.now()), missed=cause, shared=shared)
         except Amended:
             await self._amend()
             return await self._open(due, stage)
@@ -450,7 +428,8 @@ class Runner:
         if closes:
             # A round settled by a session which then had no round of its own earns until this one.
             if not due.review and last.next_session is not None and last.next_session < due.session:
-                self.store.settle_later(last, due.session)
+                with self.store.write("later") as db:  # what that changes is booked as a correction
+                    db.execute(update(rounds).filter_by(id=last.id).values(next_session=due.session))
             doubted = doubted_revisions(self.store, self.season, due.asset, closes, now)
             correct(self.store, self.season, due.asset, closes, now, without=doubted)
             if doubted and due.review:  # nobody will look again tomorrow
@@ -482,7 +461,7 @@ class Runner:
 
         def claim() -> tuple[Slot, ...]:
             now = self.real_time()
-            return self.store.claim(round.id, self.worker, now, now + self.lease_s, self.at_once)
+            return self.store.claim(round.id, self.worker, now, now + 600, self.at_once)
 
         while True:
             self._beat()
@@ -503,11 +482,9 @@ class Runner:
                 left = [one for one in made if isinstance(one, ClosedSlot)]
                 if left:
                     await self._patiently(lambda: self.store.decide(left, self.worker))  # noqa: B023 - awaited at once
-                if (
-                    broken is not None
-                ):  # the arena's own trouble: what was answered is on record and not asked again
+                if broken is not None:  # the arena's own trouble: what was answered is on record, not asked again
                     self.health.trouble("database", broken)
-                    await self._pause(FIRST_S)
+                    await self._pause(1)
             if not await self._patiently(lambda: self.store.open_slots(round.id)):
                 return
             if not mine:

@@ -129,21 +129,11 @@ class Store:
             what = f"season '{season.id}' is frozen with another spec"
             raise UserError(what, hint="give the changed one another id")
 
-    def open_round(
-        self,
-        season: Season,
-        packet: Packet,
-        now: str,
-        *,
-        missed: str,
-        shared: str | None,
-        withdrawn: Mapping[str, str] | None,
-    ) -> Round:
+    def open_round(self, season: Season, packet: Packet, now: str, *, missed: str, shared: str | None) -> Round:
         """Open a round with a slot for every entry, or return the one that is there.
 
         ``missed`` says why its time to decide is over, so that all its slots are missed. ``shared`` is what
-        accounts over all assets are worth now, as JSON. ``withdrawn`` entries, each with its last day, are not
-        asked.
+        accounts over all assets are worth now, as JSON.
         """
         body, asset, session = canonical_json(packet), packet.symbol, packet.date
         place = {"season": season.id, "asset": asset, "session": session, "stage": packet.phase}
@@ -153,8 +143,8 @@ class Store:
         free = {"status": "open", "action": None, "decided_at": None, "failures": None}
         slots = []
         for entry in season.everyone:
-            gone = (withdrawn or {}).get(entry.id)
-            cause = missed if gone is None else f"withdrawn by the operator on {gone}"
+            gone = season.withdrawn.get(entry.id, session)  # the last day on which it was asked
+            cause = f"withdrawn by the operator on {gone}" if gone < session else missed
             closed = {"status": "missed", "action": "HOLD", "decided_at": now, "failures": _missed_because(cause)}
             slots.append({**place, "entry": entry.id, **(closed if cause else free)})
         try:
@@ -182,11 +172,6 @@ class Store:
         query = _LAST_ROUND if before is None else _LAST_ROUND.where(t.rounds.c.session < before)
         found = self.rows(query, {"season": season, "asset": asset})
         return read.read_row(Round, found[0]) if found else None
-
-    def settle_later(self, round: Round, session: str) -> None:
-        """Let a settled round earn until a later session; what that changes is booked as a correction."""
-        with self.write("later") as db:
-            db.execute(update(t.rounds).where(t.rounds.c.id == round.id).values(next_session=session))
 
     def packet(self, round: int) -> Packet:
         return read.read_packet(self.scalar(_PACKET, {"round": round}))
@@ -220,10 +205,10 @@ class Store:
             slot.id: Known(calls=tuple(made.get(slot.id, ())), memory=bodies.get(slot.entry)) for slot in claimed
         }
 
-    def record_calls(self, slot: int, made: Sequence[ModelCall]) -> None:
-        """Write answers down before the next question is put."""
+    def record_call(self, slot: int, made: ModelCall) -> None:
+        """Write an answer down before the next question is put."""
         with self.write("call") as db:
-            _insert_calls(db, [(slot, call) for call in made])
+            _insert_calls(db, [(slot, made)])
 
     def calls(self, slot: int) -> tuple[ModelCall, ...]:
         return tuple(read_call(row) for row in self.rows(CALLS, {"slots": [slot]}))
@@ -245,8 +230,8 @@ class Store:
             close_slots(db, [replace(one, choice=answered.get(one.slot.id, one.choice)) for one in mine])
         return len(mine)
 
-    def miss(self, round: Round, now: str, cause: str) -> int:
-        """Record the slots of a round that are still open as missed, and why; returns how many.
+    def miss(self, round: Round, now: str, cause: str) -> None:
+        """Record the slots of a round that are still open as missed, and why.
 
         An answer that was received and acknowledged counts, whatever became of the worker that was to take it.
         """
@@ -263,18 +248,16 @@ class Store:
             if closed.rowcount:
                 told = {"asset": round.asset, "session": round.session, "cause": cause, "slots": closed.rowcount}
                 tell(db, round.season, "missed", now, told)
-            return int(closed.rowcount)
 
-    def skip(self, season: str, asset: str, session: str, stage: Stage, cause: str, now: str) -> bool:
-        """Record a session without a round, which everybody missed; False when that is on record."""
+    def skip(self, season: str, asset: str, session: str, stage: Stage, cause: str, now: str) -> None:
+        """Record a session without a round, which everybody missed, unless it is on record."""
         row = {"season": season, "asset": asset, "session": session, "stage": stage, "cause": cause, "at": now}
         try:
             with self.write("skip") as db:
                 db.execute(insert(t.skipped).values(**row))
                 tell(db, season, "missed", now, {"asset": asset, "session": session, "cause": cause})
         except IntegrityError:
-            return False
-        return True
+            pass
 
     def skipped(self, season: str) -> tuple[Skipped, ...]:
         query = select(t.skipped).filter_by(season=season).order_by(t.skipped.c.session, t.skipped.c.asset)
@@ -343,11 +326,10 @@ def book(db: Connection, made: Sequence[tuple[Slot, Booking]], *, rewarded: bool
         return
     rows, paid = [], []
     for slot, booking in made:
-        where = {name: getattr(slot, name) for name in ("season", "entry", "asset")}
-        money = msgspec.structs.asdict(booking)
+        where = {"slot": slot.id, "season": slot.season, "entry": slot.entry, "asset": slot.asset}
         number = int(booking.kind == "settled")
-        rows.append({"slot": slot.id, "number": number, "stage": slot.stage, **where, **money})
-        paid.append({"slot": slot.id, "session": slot.session, "reward": booking.earned, **where})
+        rows.append({**where, "number": number, "stage": slot.stage, **msgspec.structs.asdict(booking)})
+        paid.append({**where, "session": slot.session, "reward": booking.earned})
     db.execute(_ADD_BOOKING, rows)
     if rewarded:
         db.execute(_ADD_REWARD, paid)

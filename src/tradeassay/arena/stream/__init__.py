@@ -1,8 +1,4 @@
-"""The information stream: what agents may read, where it came from, and what was held back and why.
-
-``stream_publisher`` plugs into a season's runner; ``collect`` fills the inbox of a live one. Pages read through
-``quality``, ``items`` and ``item_page``; experts speak through ``confirm``.
-"""
+"""The information stream: what agents may read, where it came from, and what was held back and why."""
 
 from tradeassay.arena.stream.checks import check_summary as check_summary
 from tradeassay.arena.stream.editing import stream_publisher as stream_publisher

@@ -66,15 +66,10 @@ def _numbers(summary: str, source: str, published: date) -> Iterator[str]:
         # A period that the source does not know is left to the check of dates.
         known_period = claim.part is not None and any(other.part == claim.part for other in told)
         owners = {other.quantity for other in same}
-        # The source gives this quantity another number of the same unit.
-        rivals = any(
-            other.quantity == claim.quantity
-            and (
-                other.number.unit == number.unit
-                or all(one.money or one.unit is None for one in (other.number, number))
-            )
-            for other in told
-        )
+        # Does the source give this quantity another number of the same unit?
+        its = [other.number for other in told if other.quantity == claim.quantity]
+        plain = number.money or number.unit is None
+        rivals = any(one.unit == number.unit or (plain and (one.money or one.unit is None)) for one in its)
         if not same:
             yield f"number '{number.words}' is not in the source"
         elif claim.direction and all(other.direction == -claim.direction for other in same):
@@ -136,15 +131,14 @@ _CHINESE_NAMES = (
     re.compile(rf"(?<![本该此家])(?![\u3400-\u9fff]?[本该此家各的在与和对由])[\u3400-\u9fff]{{2}}(?:{_FORMS})"),
     re.compile(rf"[{vocabulary()['surnames']}][\u3400-\u9fff]{{1,2}}(?={_SPEAKERS})"),
 )
-_GAP = 2
-"""How many other words may stand between two words of a name in the source: a middle name, a bracketed ticker."""
 
 
 def _names(summary: str, source: str, known: Sequence[str]) -> Iterator[str]:
     """Yield the names of a summary that a source does not know, word by word and in order."""
     ground = "\n".join((source, *known))
     low, words = ground.lower(), [_plain(token) for token in _TOKEN.findall(ground)]
-    line, between = f" {' '.join(words)} ", rf"(?: \S+){{0,{_GAP}}} "
+    # Between two words of a name may be two others in the source: a middle name, a bracketed ticker.
+    line, between = f" {' '.join(words)} ", r"(?: \S+){0,2} "
     acronyms: set[str] = set()  # that a reader would make of the capitalised runs of the source
     for run in re.findall(r"(?:[A-Z][\w&]+(?: (?:of|and|for|the))?[ -]){1,6}[A-Z][\w&]+", ground):
         letters = "".join(word[0] for word in re.split(r"[ -]", run) if word[:1].isupper()).lower()
@@ -167,9 +161,9 @@ def _names(summary: str, source: str, known: Sequence[str]) -> Iterator[str]:
         # A long run may be two names side by side ("Acme and Lopez" keeps none of the small words).
         return any(in_order(tokens[:cut]) and in_order(tokens[cut:]) for cut in range(1, len(tokens)))
 
-    english = [name for name in _english_names(summary, words) if not stands(name)]
-    for name in dict.fromkeys((*english, *(name for name in _chinese_names(summary) if name not in ground))):
-        yield f"name '{name}' is not in the source"
+    unknown = [name for name in _english_names(summary, words) if not stands(name)]
+    unknown += [name for name in _chinese_names(summary) if name not in ground]
+    yield from (f"name '{name}' is not in the source" for name in dict.fromkeys(unknown))
 
 
 def names_of(text: str) -> list[str]:
@@ -210,20 +204,18 @@ def _plain(token: str) -> str:
     return low.replace(".", "") if re.fullmatch(r"(?:[a-z]\.)+[a-z]?", low) else low.strip(".")
 
 
-_SHOUT = re.compile(r"!|\b[A-Z]{4,}(?: [A-Z]{3,})+\b")
-_TO_READER = re.compile(r"\b(?:are|will|should|would|can) you\b|你(?:还|准备|会|该)", re.I)
+_NOT_NEUTRAL = {
+    "loaded word": pattern("loaded"),
+    "advice to trade": pattern("advice"),
+    "superlative": pattern("superlatives"),
+    "shouting": re.compile(r"!|\b[A-Z]{4,}(?: [A-Z]{3,})+\b"),
+    "speaks to the reader": re.compile(r"\b(?:are|will|should|would|can) you\b|你(?:还|准备|会|该)", re.I),
+}
 
 
 def loaded_words(text: str) -> list[str]:
     """Return what is not neutral in a text, in order of the kinds."""
-    kinds = {
-        "loaded word": pattern("loaded"),
-        "advice to trade": pattern("advice"),
-        "superlative": pattern("superlatives"),
-        "shouting": _SHOUT,
-        "speaks to the reader": _TO_READER,
-    }
-    found = (f"{kind}: '{match[0]}'" for kind, words in kinds.items() for match in words.finditer(text))
+    found = (f"{kind}: '{match[0]}'" for kind, words in _NOT_NEUTRAL.items() for match in words.finditer(text))
     return list(dict.fromkeys(found))
 
 
@@ -236,12 +228,6 @@ def loaded_words(text: str) -> list[str]:
 
 REPEAT_DAYS = 14
 """A story is told again within days. The same words a month later ("beats estimates") are another event."""
-
-ALIKE, ONE_THING = 80.0, 60.0
-"""Similarity (0 to 100) at which two texts may be one story, and two first sentences are about one thing."""
-
-EXCHANGED, HAN_EXCHANGED = 3, 4
-"""How many telling words (Chinese: characters) may be exchanged in one place; more is another wording."""
 
 _STORY_WORD = re.compile(r"[a-z0-9À-ɏ]+(?:['’][a-z]+)?(?:[.,]\d+)*%?|[\u3400-\u9fff]")
 _FURNITURE = re.compile(
@@ -274,13 +260,18 @@ def same_story(one: str, other: str, published: date) -> bool:
     """Return whether two texts tell the same story: alike in words, not differing in a figure, a date or a denial,
     and no telling word exchanged for another.
     """
-    if similarity(one, other) < ALIKE:
+    if similarity(one, other) < 80:
         return False
     short, whole = sorted((_words(one), _words(other)), key=len)
     # A text that was cut short has the other's figures; the last may have lost its unit ("rose by 75").
     if whole[: len(short)] != short and not _same_figures(one, other, published):
         return False
-    days, more_days = sorted((_written_days(text, published) for text in (one, other)), key=len)
+    # Days that are written in figures; what "yesterday" means depends on when a text came out.
+    mentions = [find_mentions(text, published) for text in (one, other)]
+    written = [
+        {(m.year, m.month, m.day) for m in found if m.day and re.search(r"\d", m.words)} for found in mentions
+    ]
+    days, more_days = sorted(written, key=len)
     negations = [len(pattern("negators").findall(_lead(text))) for text in (one, other)]
     return days <= more_days and negations[0] == negations[1] and not _exchanged(_words(one), _words(other))
 
@@ -295,12 +286,6 @@ def _same_figures(one: str, other: str, published: date) -> bool:
         if not same or (claim.direction and all(c.direction == -claim.direction for c in same)):
             return False
     return True
-
-
-def _written_days(text: str, published: date) -> set[tuple[int | None, ...]]:
-    """Return the days that a text writes in figures: relative words depend on when it came out."""
-    told = find_mentions(text, published)
-    return {(one.year, one.month, one.day) for one in told if one.day and re.search(r"\d", one.words)}
 
 
 def _lead(text: str) -> str:
@@ -323,13 +308,14 @@ def _exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
         if any(han) and not all(han):
             continue
         if all(han):
-            mine, theirs, most = set(left) - set(right), set(right) - set(left), HAN_EXCHANGED
+            mine, theirs, most = set(left) - set(right), set(right) - set(left), 4
         else:
-            mine, theirs, most = {w for w in left if more[w]}, {w for w in right if fewer[w]}, EXCHANGED
+            mine, theirs, most = {w for w in left if more[w]}, {w for w in right if fewer[w]}, 3
             stems = {word[:4] for word in mine} & {word[:4] for word in theirs}
             mine, theirs = ({word for word in words if word[:4] not in stems} for words in (mine, theirs))
         mine, theirs = mine - _NEUTRAL, theirs - _NEUTRAL
         figures = any(word[0].isdigit() for word in mine | theirs)  # the figures have been compared already
+        # More words than that in one place are another wording.
         if 0 < len(mine) <= most and 0 < len(theirs) <= most and not figures:
             return True
     return False
@@ -361,7 +347,7 @@ def contradiction(one: str, other: str, published: date) -> str | None:
     # Are the first sentences about one thing? The name of whom both are about says nothing of that: half of the
     # other telling words of the shorter must be in the longer.
     if (name := first if first == second else None) is None:
-        one_thing = similarity(*leads) >= ONE_THING
+        one_thing = similarity(*leads) >= 60
     else:
         rest = [pattern("denials").sub(" ", lead.replace(name, " ")) for lead in leads]
         told = [{word[:4] for word in _telling(text).split() if word not in _NEUTRAL} for text in rest]
@@ -373,12 +359,11 @@ def _comparable(one: Claim, other: Claim) -> bool:
     if one.quantity != other.quantity or one.number.unit != other.number.unit or one.other_period(other):
         return False
     # Both name their days, part of the business, sort of figure or yardstick, and name others.
-    pairs = ((one.days, other.days), (one.scopes, other.scopes))
-    if any(mine and theirs and not mine & theirs for mine, theirs in pairs):
-        return False
-    named = ((one.kind, other.kind), (one.basis, other.basis))
-    if any(mine and theirs and mine != theirs for mine, theirs in named):
-        return False
+    for name in ("days", "scopes", "kind", "basis"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        same = mine & theirs if isinstance(mine, frozenset) else mine == theirs
+        if mine and theirs and not same:
+            return False
     # A price is another one every day: only what two items say of the same day can disagree.
     if one.quantity == "price" and not one.days & other.days:
         return False

@@ -32,15 +32,8 @@ from tradeassay.data.connectors.common import (
     ask_with_retries,
 )
 
-LARGEST = 8 * 1024 * 1024
-SECONDS = 20.0
-LEAST_REST_S, USUAL_REST_S = 60.0, 600.0
-"""How long a host that has enough of us is left alone: at least, and where it does not say."""
-MOST = 100
-"""How many items of a feed are looked at; the newest stand first."""
-FORMS, NEWEST = ("10-K", "10-Q", "8-K", "20-F", "6-K"), 40
-"""Which filings are shown, and how many of a company's list are looked at."""
-
+LARGEST, SECONDS = 8 * 1024 * 1024, 20.0
+FORMS = ("10-K", "10-Q", "8-K", "20-F", "6-K")
 _IF_CHANGED = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
 _COLUMNS = "accessionNumber acceptanceDateTime reportDate form primaryDocument primaryDocDescription".split()
@@ -58,9 +51,8 @@ class WebReader:
         # One more try for a broken connection; the next visit is minutes away anyway.
         policy = RetryPolicy(attempts=2, timeout=SECONDS, first_wait=0.5, longest_wait=1.0)
         self._runtime = Runtime(clock=clock, retry=policy)
-        self._kept: dict[
-            str, tuple[bytes, dict[str, str]]
-        ] = {}  # with the headers that ask whether it has changed
+        # By address: the document, and the headers that ask whether it has changed.
+        self._kept: dict[str, tuple[bytes, dict[str, str]]] = {}
         self._closed: dict[str, float] = {}
 
     def __call__(self, url: str) -> bytes:
@@ -97,7 +89,7 @@ class WebReader:
                 told = answer.headers.get("retry-after")
                 if answer.status_code == 429 or (answer.status_code == 503 and told is not None):
                     wanted = retry_after_seconds(told, self._runtime.clock)
-                    rest = max(USUAL_REST_S if wanted is None else wanted, LEAST_REST_S)
+                    rest = max(600.0 if wanted is None else wanted, 60.0)
                     raise Throttled(f"HTTP {answer.status_code} {answer.reason_phrase}", rest)
                 if answer.status_code != 200:
                     raise SourceError(f"{shown} answers {answer.status_code} {answer.reason_phrase}")
@@ -148,7 +140,7 @@ def feed_items(
         for asset, names in words.items()
     }
     found = []
-    for entry in feed.entries[:MOST]:
+    for entry in feed.entries[:100]:  # the newest stand first
         title, link = clean(entry.get("title", "")), entry.get("link", "")
         text = clean(entry.get("summary", "") or "".join(part.value for part in entry.get("content", ())))
         if not title:
@@ -176,13 +168,9 @@ def feed_items(
     return found
 
 
-class _Filings(msgspec.Struct, frozen=True):
-    recent: dict[str, list[Any]] = {}
-
-
 class _Company(msgspec.Struct, frozen=True):
     name: str
-    filings: _Filings
+    filings: dict[str, Any]
 
 
 def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawItem]:
@@ -192,12 +180,12 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
     """
     try:
         company = msgspec.json.decode(body, type=_Company)
+        recent = msgspec.convert(company.filings.get("recent", {}), dict[str, list[Any]])
     except UNDECODABLE as error:
         raise SourceError(f"the list of filings of CIK {cik} cannot be read: {error}") from error
-    recent = company.filings.recent
     found = []
     rows = zip_longest(*(recent.get(column, ()) for column in _COLUMNS))
-    for row in islice(rows, NEWEST):
+    for row in islice(rows, 40):  # the newest stand first
         number, accepted, period, form, document, about = (str(cell or "") for cell in row)
         if form not in FORMS or not number:
             continue
@@ -233,13 +221,12 @@ class Connector(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Return how the source is called when it is in trouble: its address without what may be a key in it."""
+        """How the source is called when it is in trouble: its address without what may be a key in it."""
         return without_secrets(self.url.partition("?")[0])[:80]
 
     def read(self, clock: Clock) -> list[RawItem]:
-        """Return what is there, stamped with the time *after* it was fetched: none may look older than it is."""
         body = self.fetch(self.url)
-        return self.items(body, iso(clock.now()))
+        return self.items(body, iso(clock.now()))  # the time after it was fetched: none may look older than it is
 
 
 async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> dict[str, str]:

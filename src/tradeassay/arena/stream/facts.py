@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 from unicodedata import numeric
@@ -22,7 +22,7 @@ from tradeassay.data.dates import MONTH_OF, DateHit, DatesWanted, find_dates
 from tradeassay.masking.lexicon import JsonSpans
 
 
-@lru_cache(maxsize=64)
+@cache
 def pattern(*names: str) -> re.Pattern[str]:
     """Compile lists of the vocabulary, or a table of lists; ``lastgroup`` of a match says which list it is from.
 
@@ -98,9 +98,8 @@ def find_numbers(text: str, skip: tuple[tuple[int, int], ...] = ()) -> tuple[Num
     found: list[Number] = []
     for match in _NUMBER.finditer(text):
         core = match.start("digits") if match["digits"] else match.start()
-        if any(start <= core < end for start, end in skip):
-            continue
-        if (number := _number(text, match)) is not None:
+        inside = any(start <= core < end for start, end in skip)
+        if not inside and (number := _number(text, match)) is not None:
             found.append(number)
     # "5 to 7 percent": the first number takes unit and scale of the second.
     for place in range(len(found) - 2, -1, -1):
@@ -121,15 +120,14 @@ def agree(said: Number, told: Number, units: frozenset[str | None]) -> bool:
 
     ``units`` are all units of the source: a currency may be carried over from another number of it.
     """
-    if said.unit != told.unit:
-        if "¥" in (said.unit, told.unit):
-            same = {said.unit, told.unit} <= {"¥", "CNY", "JPY", None}
-        elif said.unit is None:
-            same = told.money
-        else:
-            same = told.unit is None and said.money and said.unit in units
-        if not same:
-            return False
+    if "¥" in (said.unit, told.unit):
+        same = {said.unit, told.unit} <= {"¥", "CNY", "JPY", None}
+    elif said.unit is None:
+        same = told.unit is None or told.money
+    else:
+        same = said.unit == told.unit or (told.unit is None and said.money and said.unit in units)
+    if not same:
+        return False
     one, other = abs(said.value), abs(told.value)
     if abs(one - other) <= 1e-9 * max(one, other):
         return True
@@ -146,10 +144,11 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         written = Decimal(sum(_ENGLISH[part] for part in match["words"].lower().split("-")))
         if written == 1 and not match["scale"]:
             return None  # "one of the", "one day"
-    elif (value := _chinese_value(text, match)) is not None:
-        written = value
     else:
-        return None
+        value = _chinese_value(text, match)
+        if value is None:
+            return None
+        written = value
     factor = 1.0
     if scale := match["scale"] or match["short"]:
         factor = _SCALES[scale.lower().removesuffix("s")]
@@ -246,8 +245,7 @@ def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
     for hit in hits:
         words = text[hit.start : hit.end].strip()
         if hit.kind != "festival":
-            told = _as_written(words, hit)
-            found.append(DateMention(start=hit.start, end=hit.end, words=words, **told))
+            found.append(DateMention(start=hit.start, end=hit.end, words=words, **_as_written(words, hit)))
     for word in pattern("relative").finditer(text):
         day = published + timedelta(days=_AWAY[word.lastgroup or ""])
         found.append(DateMention(start=word.start(), end=word.end(), words=word[0], **day_fields(day)))
@@ -290,14 +288,10 @@ def named_days(text: str, published: date) -> set[str]:
 
 
 def day_fields(day: date) -> dict[str, Any]:
-    """Return a single day as the fields of a mention."""
     return {"year": day.year, "month": day.month, "day": day.day, "weekday": day.weekday()}
 
 
 # -- claims ------------------------------------------------------------------------------------------------------
-
-_REACH = 60
-"""How far from a number its direction may stand, in characters."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -320,7 +314,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None
 
     def other_period(self, other: Claim) -> bool:
-        """Return whether both state their period, and the periods differ."""
         years = self.year is not None and other.year is not None and self.year != other.year
         parts = {self.part, other.part}
         some = "q" in parts and any(part and part[0] == "q" and part != "q" for part in parts)
@@ -386,8 +379,8 @@ def _direction(sentence: str, number: Number, ways: Sequence[re.Match[str]], sta
     """The last word of direction before the number, else the first one behind it in its clause."""
     if number.value < 0:
         return -1
-    farthest = number.start - _REACH
-    before = [way for way in ways if start <= way.start() and farthest < way.end() <= number.start]
+    near = number.start - 60  # characters
+    before = [way for way in ways if start <= way.start() and near < way.end() <= number.start]
     clause = re.split(r"[,;]| and | but | while ", sentence[number.end : end])[0]
     reach = min(end, number.end + 30, number.end + len(clause))
     behind = [way for way in ways if number.end <= way.start() < reach]

@@ -33,9 +33,6 @@ from tradeassay.llm import Model, QuestionPlace
 from tradeassay.metrics.agreement import krippendorff_alpha
 from tradeassay.metrics.intervals import rate_measure
 
-PER_SOURCE = 100
-"""How many items of one source a round looks at."""
-
 # Made once, because building a statement takes longer than running it.
 _OF: dict[str, Any] = {name: bindparam(name) for name in ("season", "asset")}
 _GIVEN = select(stream_rounds.c.news).filter_by(**_OF, session=bindparam("session"))
@@ -45,7 +42,6 @@ _KNOWN = _KNOWN.where(or_(_RECENT, stream_items.c.id.in_(bindparam("ids", expand
 _CAME_IN = select(stream_inbox.c.body).filter_by(**_OF)
 _CAME_IN = _CAME_IN.where(stream_inbox.c.known_at.between(bindparam("since"), bindparam("at")))
 _CAME_IN = _CAME_IN.order_by(stream_inbox.c.known_at, stream_inbox.c.key)
-_ADD_ITEM, _ADD_ROUND = insert(stream_items), insert(stream_rounds)
 _RAW = msgspec.json.Decoder(RawItem)
 
 
@@ -77,8 +73,8 @@ class StreamStore:
         try:
             with self._store.write("stream") as db:
                 if items:
-                    db.execute(_ADD_ITEM, items)
-                db.execute(_ADD_ROUND, {**row, "news": body.decode(), "sha256": sha256_bytes(body)})
+                    db.execute(insert(stream_items), items)
+                db.execute(insert(stream_rounds), {**row, "news": body.decode(), "sha256": sha256_bytes(body)})
                 count = {s: sum(item.status == s for item in added) for s in get_args(Status)}
                 event = {"asset": due.asset, "session": due.session, "shown": len(news), **count}
                 tell(db, self._season, "stream", iso(due.at), event)
@@ -138,15 +134,15 @@ class StreamStore:
     def inbox(self, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
         """Return what was published from ``since`` on and both published and fetched by ``at``.
 
-        Of one source the newest :data:`PER_SOURCE`: every item is compared with every other, so a feed that never
-        ends would hold up the round.
+        Of one source the newest 100: every item is compared with every other, so a feed that never ends would hold
+        up the round.
         """
         asked = {"season": self._season, "asset": asset, "since": since, "at": at}
         found = [_RAW.decode(body) for (body,) in self._store.rows(_CAME_IN, asked)]
         count: Counter[str] = Counter()
         newest = []
         for item in reversed(found):
-            if parse_iso(item.published_at) >= since and count[item.source] < PER_SOURCE:
+            if parse_iso(item.published_at) >= since and count[item.source] < 100:
                 count[item.source] += 1
                 newest.append(item)
         return tuple(reversed(newest))
@@ -163,8 +159,8 @@ def items(
     store: Store, season: str, *, kind: Kind | None = "news", status: Status | None = None, limit: int = 100
 ) -> tuple[StreamItem, ...]:
     """Return items, newest first; None asks for every kind or status."""
-    asked = {name: value for name, value in (("kind", kind), ("status", status)) if value is not None}
-    query = select(stream_items).filter_by(season=season, **asked)
+    asked = {"season": season, "kind": kind, "status": status}
+    query = select(stream_items).filter_by(**{name: value for name, value in asked.items() if value is not None})
     query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
     return tuple(_read_item(row) for row in store.rows(query.limit(limit)))
 
@@ -172,7 +168,6 @@ def items(
 # -- experts -----------------------------------------------------------------------------------------------------
 
 Verdict = Literal["confirm", "reject"]
-_EXPERT = re.compile(r"[\w][\w .@-]{0,63}")
 
 
 class ItemReview(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,7 +197,7 @@ def confirm(
     """
     if verdict not in get_args(Verdict):
         raise UserError(f"'{verdict}' is not a verdict", hint="say 'confirm' or 'reject'")
-    if not _EXPERT.fullmatch(expert):
+    if not re.fullmatch(r"\w[\w .@-]{0,63}", expert):
         raise UserError("an expert needs a name", hint="use up to 64 letters, digits, spaces, dots, @ and dashes")
     now = at or iso(WallClock().now())
     review = ItemReview(item=item, expert=expert, verdict=verdict, note=note[:2000], at=now)
@@ -230,16 +225,13 @@ def item_page(store: Store, season: str, id: str) -> ItemPage:
     """Return one item with everything that is known about it; raises :class:`UserError` for an unknown id."""
     own = stream_items.c
     query = select(stream_items).where(own.season == season, (own.id == id) | (own.merged_into == id))
-    found = [_read_item(row) for row in store.rows(query.order_by(own.published_at))]
-    item = next((one for one in found if one.id == id), None)
-    if item is None:
+    query = query.order_by(own.id != id, own.published_at)  # itself first, whatever came out before it
+    found = [_read_item(row) for row in store.rows(query)]
+    if not found or found[0].id != id:
         raise UserError(f"season '{season}' has no item '{id[:40]}'", hint="take an id from the stream's page")
     copied = ("source", "url", "published_at", "fetched_at", "content_sha256")
-    places = [
-        {"item": one.id, **{name: getattr(one, name) for name in copied}}
-        for one in (item, *(one for one in found if one.id != id))
-    ]
-    return ItemPage(item=item, provenances=tuple(places), reviews=_reviews(store, season, id))
+    places = ({"item": one.id, **{name: getattr(one, name) for name in copied}} for one in found)
+    return ItemPage(item=found[0], provenances=tuple(places), reviews=_reviews(store, season, id))
 
 
 # -- the stream in figures ---------------------------------------------------------------------------------------
@@ -320,10 +312,13 @@ def quality(store: Store, season: str) -> StreamQuality:
     for row in rows:
         count[row.source, row.status] += row.n
         count[row.source, "contradicting"] += row.n if row.contradicts != "[]" else 0
-    sources = sorted({source for source, _ in count})
     fate_names = ("published", "merged", "rejected", "contradicting")
+    sources: tuple[dict[str, Any], ...] = tuple(
+        {"source": one, **{name: count[one, name] for name in fate_names}}
+        for one in sorted({source for source, _ in count})
+    )
     shares = {
-        name: rate_measure(sum(count[source, name] for source in sources), total, nothing="no news item came in")
+        name: rate_measure(sum(one[name] for one in sources), total, nothing="no news item came in")
         for name in fate_names
     }
     shown = [review.verdict for review in found if fates[review.item] == "published"]
@@ -339,7 +334,7 @@ def quality(store: Store, season: str) -> StreamQuality:
         languages=_sums((row.language, row.n) for row in rows),
         by=_sums((row.summary_by, row.n) for row in rows if row.status == "published"),
         rejections=_sums((reason.partition(":")[0], 1) for (reason,) in reasons),
-        sources=tuple({"source": one, **{name: count[one, name] for name in fate_names}} for one in sources),
+        sources=sources,
         reviewed=len(rated),
         experts=len({review.expert for review in found}),
         confirmed=rate_measure(shown.count("confirm"), len(shown), nothing="no expert has judged an item"),
@@ -356,5 +351,5 @@ def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for name, n in pairs:
         counts[name] += n
-    order: dict[str, int] = {name: place for place, name in enumerate(CHECKS)}
-    return dict(sorted(counts.items(), key=lambda pair: (order.get(pair[0], 99), pair[0])))
+    first = {name: counts[name] for name in CHECKS if name in counts}
+    return first | dict(sorted((name, n) for name, n in counts.items() if name not in first))
