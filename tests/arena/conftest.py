@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 import uvicorn
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
@@ -182,23 +183,23 @@ class Table:
         finally:
             runner.store.engine.dispose()
 
+    def rows(self, query: Select[Any]) -> list[Any]:
+        store = Store(open_engine(self.url, durable=False))
+        try:
+            return list(store.rows(query))
+        finally:
+            store.engine.dispose()
+
     def everything(self) -> bytes:
         """Return all that standings are made of, and all that was said, as bytes."""
-        runner = self.runner()
-        found = []
-        with runner.store.read() as db:
-            for table in (rounds, slots, bookings, calls, memories):
-                names = [
-                    c.name for c in table.c if c.name not in ("id", "round", "slot", "lease_owner", "lease_until")
-                ]
-                if table is calls:
-                    query = select(*(calls.c[n] for n in names), slots.c.entry, slots.c.asset, slots.c.session)
-                    query = query.join(slots, calls.c.slot == slots.c.id)
-                else:
-                    query = select(*(table.c[n] for n in names))
-                rows = sorted((tuple(row) for row in db.execute(query)), key=repr)
-                found.append([[str(v) for v in row] for row in rows])
-        runner.store.engine.dispose()
+        found, by_chance = [], ("id", "round", "slot", "lease_owner", "lease_until")
+        for table in (rounds, slots, bookings, calls, memories):
+            columns = [column for column in table.c if column.name not in by_chance]
+            query = select(*columns)
+            if table is calls:
+                query = select(*columns, *slots.c["entry", "asset", "session"])
+                query = query.join(slots, calls.c.slot == slots.c.id)
+            found.append(sorted(([str(value) for value in row] for row in self.rows(query)), key=repr))
         return msgspec.json.encode(found)
 
 

@@ -162,84 +162,71 @@ def test_a_clock_that_is_wrong_for_a_minute_loses_nothing(tmp_path):
     assert clock.now() == (601 + YEAR_S) * SECOND and clock.certain and not clock.jumped
 
 
-def test_a_halted_asset_is_an_alarm_and_can_be_retired(tmp_path):
+def test_sessions_are_reopened_entries_withdrawn_and_halted_assets_retired(tmp_path):
     world = World(tmp_path)
-    world.market.missing = lambda symbol, day: symbol == "HALT" and day >= DAYS[2]
+    told: list[str] = []
+
+    def missing(symbol: str, day: str) -> bool:
+        return symbol == "HALT" and (day >= DAYS[4] or (day == DAYS[1] and not told))
+
+    def reopen() -> None:
+        assert [(gap.asset, gap.session) for gap in world.store.skipped("long")] == [("HALT", DAYS[1])]
+        told.append("the vendor has it now")
+        world.amend("reopen", DAYS[1])
 
     def retire() -> None:
         made = world.amend("retire", "HALT", by="ann")
-        assert [(one.number, one.what, one.day, one.by) for one in made] == [(1, "HALT", DAYS[1], "ann")]
+        assert [(one.number, one.what, one.day, one.by) for one in made] == [(3, "HALT", DAYS[3], "ann")]
         with pytest.raises(UserError, match="already"):
             world.amend("retire", "HALT", by="ann")
 
-    world.run(*(lambda: None,) * 3, retire)
+    def nothing() -> None:
+        pass
+
+    world.market.missing = missing
+    world.run(nothing, reopen, lambda: world.amend("withdraw", "bull"), nothing, nothing, retire)
     assert {state for state, _ in world.states} <= {"live", "finished"}  # never stalled
     assert any(("asset HALT", "alarm") in troubles for _, troubles in world.states)
-    assert world.played("GOOD") == DAYS[:-2] and world.played("HALT") == DAYS[:2]
-    assert {gap.session for gap in world.store.skipped("long")} == {*DAYS[2:4]}  # and none after it was retired
-
-
-def test_a_withdrawn_entry_is_not_asked_any_more(tmp_path):
-    world = World(tmp_path)
-    world.run(lambda: None, lambda: world.amend("withdraw", "bull", by="operator"))
-    mine = select(decisions).filter_by(entry="bull", asset="GOOD").order_by(decisions.c.session)
-    rows = world.store.rows(mine)
-    others = {row.status for row in world.store.rows(select(decisions).where(decisions.c.entry != "bull"))}
-    assert [row.status for row in rows] == ["decided"] * 2 + ["missed"] * 6 and others == {"decided"}
-    assert f"withdrawn by the operator on {DAYS[1]}" in rows[-1].failures
-    for what, why in (("buy-and-hold", "every season"), ("bull", "already"), ("nobody", "no entry")):
+    assert world.played("GOOD") == DAYS[:-2] and world.played("HALT") == DAYS[:4]
+    assert {gap.session for gap in world.store.skipped("long")} == {*DAYS[4:6]}  # and none after it was retired
+    rows = world.store.rows(select(decisions).order_by(decisions.c.session))
+    assert [row.status for row in rows if row.session == DAYS[1]] == ["decided"] * 4  # HALT's, too
+    mine = [row for row in rows if (row.entry, row.asset) == ("bull", "GOOD")]
+    assert [row.status for row in mine] == ["decided"] * 3 + ["missed"] * 5
+    assert f"withdrawn by the operator on {DAYS[2]}" in mine[-1].failures
+    assert {row.status for row in rows if row.entry != "bull"} == {"decided"}
+    for change, what, why in (
+        ("withdraw", "buy-and-hold", "every season"),
+        ("withdraw", "bull", "already"),
+        ("withdraw", "nobody", "no entry"),
+        ("reopen", DAYS[1], "was skipped"),
+    ):
         with pytest.raises(UserError, match=why):
-            world.amend("withdraw", what, by="x")
+            world.amend(change, what)
 
 
-def test_a_skipped_session_is_reopened_while_nothing_later_was_played(tmp_path):
-    world = World(tmp_path)
-    told: list[str] = []
-    world.market.missing = lambda symbol, day: symbol == "HALT" and day == DAYS[1] and not told
-
-    def reopen() -> None:
-        assert [gap.asset for gap in world.store.skipped("long")] == ["HALT"]
-        told.append("the vendor has it now")
-        world.amend("reopen", DAYS[1], by="operator")
-
-    world.run(lambda: None, reopen)
-    assert world.store.skipped("long") == () and world.played("HALT") == DAYS[:-2]
-    with world.store.read() as db:
-        late = db.execute(select(decisions.c.status).where(decisions.c.session == DAYS[1])).scalars().all()
-    assert late == ["decided"] * 4
-    with pytest.raises(UserError, match="was skipped"):
-        world.amend("reopen", DAYS[1], by="x")
-
-
-def test_only_what_stops_the_season_makes_the_arena_unwell(tmp_path):
-    store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
-    health = Health("s", "w", live=True)
+def test_only_what_stops_the_season_makes_the_arena_unwell(store):
+    """So does a database that takes no beat: a full disk can be read."""
+    health, said = Health("s", "w", live=True), list[str]()
+    health.say = said.append
     health.trouble("news", SourceError("a feed answers 404"), "warning")
     health.trouble("asset X", SourceError("no bar"), "alarm")
     health.beat(store)
     (told,) = read_workers(store)
     assert told.state == "live" and [one.level for one in told.troubles] == ["warning", "alarm"]
-    assert arena_health(store, health).ok
-    health.trouble("database", SourceError("gone"))
-    assert health.told().state == "stalled" and not arena_health(store, health).ok
-    health.fine("database")
-    assert health.told().state == "live" and len(health.told().troubles) == 2
-
-
-def test_a_database_that_takes_no_beat_is_an_alarm_until_it_does(tmp_path):
-    """A full disk lets itself be read: nothing but the beat is written between two rounds."""
-    store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
-    health, said = Health("long", "main", live=True), list[str]()
-    health.say = said.append
+    assert arena_health(store, health).ok and len(said) == 2
     with store.change() as db:
         db.execute(text("ALTER TABLE workers RENAME TO gone"))
-    assert health.beat(store, force=True) and health.told().state == "stalled"
-    assert len(said) == 1 and said[0].startswith("database writing: ")
+    health.beat(store, force=True)
     health.fine("database")  # as whoever reads it says
-    assert health.told().state == "stalled"
+    assert health.told().state == "stalled" and said[2].startswith("database writing: ") and len(said) == 3
     with store.change() as db:
         db.execute(text("ALTER TABLE gone RENAME TO workers"))
-    assert health.beat(store, force=True) and health.told().state == "live" and said[1:] == ["all is well again"]
+    health.trouble("round", SourceError("?"))
+    assert health.beat(store, force=True) and not arena_health(store, health).ok
+    for part in ("round", "news", "asset X"):
+        health.fine(part)
+    assert health.told().state == "live" and said[-1] == "all is well again"
 
 
 def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays():
@@ -258,26 +245,26 @@ def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays():
     assert calendars_end(over, now) == ("", False)
 
 
+def go(season: Season, file: Path, until: str | None = None) -> None:
+    """Play a season on, to the end of a day."""
+    store = Store(open_engine(str(file), durable=False))
+    asyncio.run(play(season, store, None, None if until is None else midnight(parse_day(until)) + DAY))
+    store.engine.dispose()
+
+
 def test_an_amended_season_is_verified_with_its_amendments(tmp_path, capsys):
     """Through the command line: played half way, amended, played to its end, verified, forged."""
     demo = demo_season(first="2022-03-14", last="2022-03-22", warmup=1)
     kept = tuple(entry for entry in demo.entries if entry.id in ("investor-sensible", "trend"))
     season = msgspec.structs.replace(demo, id="tiny", entries=kept, assets=demo.assets[1:3])
-    file = tmp_path / "arena.db"
-    stock = season.assets[0].symbol
-
-    def go(until: Instant | None) -> None:
-        store = Store(open_engine(str(file), durable=False))
-        asyncio.run(play(season, store, None, until))
-        store.engine.dispose()
-
-    go(midnight(parse_day("2022-03-17")) + DAY)
+    file, stock = tmp_path / "arena.db", season.assets[0].symbol
+    go(season, file, "2022-03-17")
     assert main(["arena", "amend", "retire", stock, "--db", str(file), "--json"]) == 0
     (retired,) = json.loads(capsys.readouterr().out)
     assert (retired["change"], retired["day"]) == ("retire", "2022-03-17")
     assert main(["arena", "amend", "withdraw", "trend", "--by", "ann", "--db", str(file)]) == 0
     assert main(["arena", "amend", "retire", stock, "--day", "2022-03-15", "--db", str(file)]) != 0
-    go(None)
+    go(season, file)
     found = verify_arena(str(file))
     assert not found.contradicted, found.violations
     assert any("2 of an operator" in claim.why for claim in found.claims)
@@ -310,15 +297,10 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_pat
     )
     file, coin = tmp_path / "arena.db", demo.assets[2]
 
-    def go(until: str | None = None) -> None:
-        store = Store(open_engine(str(file), durable=False))
-        asyncio.run(play(season, store, None, None if until is None else midnight(parse_day(until)) + DAY))
-        store.engine.dispose()
-
     def amend(*words: str, sign: Path = key) -> int:
         return main(["arena", "amend", *words, "--db", str(file), "--sign", str(sign)])
 
-    go("2022-03-17")
+    go(season, file, "2022-03-17")
     assert amend("join", "bear", "architecture=rule", "rule=sell") == 0
     assert amend("rename", "trend", "label=Old Faithful") == 0
     assert amend("add", coin.symbol, "kind=crypto", f"dataset={coin.dataset}", "--day", "2022-03-21") == 0
@@ -365,7 +347,7 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_pat
     with pytest.raises(UserError, match="newest amendment is of"):
         _amend(store, again, msgspec.structs.replace(asked, now="2021-01-01T00:00:00Z"))
     store.engine.dispose()
-    go()
+    go(season, file)
 
     with closing(sqlite3.connect(file)) as db:
         first = dict(db.execute("SELECT entry || asset, min(session) FROM decisions GROUP BY 1").fetchall())

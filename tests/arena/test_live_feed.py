@@ -10,9 +10,9 @@ from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.rounds.feed import LiveFeed, check_data, is_live
 from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.state.tables import events, rounds, slots
+from tradeassay.arena.state.tables import events, rounds, skipped, slots
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, MINUTE, FixedClock, iso, midnight, parse_day
+from tradeassay.core.time import MINUTE, FixedClock, iso, midnight, parse_day
 from tradeassay.data import load_dataset
 from tradeassay.data.connectors.common import VendorResting, sessions_asked
 from tradeassay.data.datasets import snapshot_folder
@@ -33,61 +33,27 @@ class Vendor:
         shutil.copytree(load_dataset("synthetic/crypto:7").folder, folder, dirs_exist_ok=True)
 
 
-@pytest.fixture
-def live(table, tmp_path):
+def test_a_vendor_may_be_late_and_come_back_and_costs_no_session_but_its_own(table, tmp_path):
+    """Late for three minutes, away for a day, late again when the last decision is to be settled."""
     asset = Asset(symbol="AHVQ", kind="crypto", dataset="live/ccxt")
-    season = msgspec.structs.replace(
-        table.season, assets=(asset,), first="2022-06-01", last="2022-06-05", warmup=0
-    )
-
-    def play(failing: dict[str, int]):
-        first = LiveFeed(clock=FixedClock(midnight(parse_day(season.first)))).due(season)[0].at
-        wall = VirtualTime(first - 5 * MINUTE)
-        vendor = Vendor(tmp_path / "home", failing)
-        feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor.fetch)
-        runner = type(table)(str(tmp_path / "live.db"), season, table.feed)
-        runner.play(season=season, feed=feed, time=wall)
-        return runner.runner(), vendor, wall
-
-    return play
-
-
-def rows(runner, query):
-    with runner.store.read() as db:
-        return db.execute(query).all()
-
-
-def test_a_vendor_that_is_late_is_asked_again_in_time(live):
-    runner, vendor, wall = live({"2022-06-02": 3})
-    found = rows(runner, select(rounds.c.session, rounds.c.phase, rounds.c.opened_at).order_by(rounds.c.session))
-    assert [row.session for row in found] == [f"2022-06-0{n}" for n in range(1, 6)]
-    assert [row.phase for row in found] == ["settled"] * 5  # the session after the last one settles it
+    season = msgspec.structs.replace(table.season, assets=(asset,), last="2022-06-05", warmup=0)
+    first = LiveFeed(clock=FixedClock(midnight(parse_day(season.first)))).due(season)[0].at
+    wall = VirtualTime(first - 5 * MINUTE)
+    vendor = Vendor(tmp_path / "home", {"2022-06-02": 3, "2022-06-03": 10_000, "2022-06-06": 4})
+    table.season = season
+    table.play(feed=LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor.fetch), time=wall)
+    found = table.rows(select(rounds).order_by(rounds.c.session))
+    assert [row.session[-1] for row in found] == ["1", "2", "4", "5"] and found[-1].next_session == "2022-06-06"
+    assert [row.phase for row in found] == ["settled"] * 4  # the session after the last one settles it
     assert found[1].opened_at == "2022-06-03T00:18:00Z"  # three minutes after the decision time
-    assert {row.status for row in rows(runner, select(slots.c.status).distinct())} == {"decided"}
+    assert found[1].next_price > 0 and found[1].next_session == "2022-06-04"  # settled over the gap
+    assert {row.status for row in table.rows(select(slots.c.status).distinct())} == {"decided"}
+    (told,) = table.rows(select(events.c.body).where(events.c.kind == "missed"))
+    assert "2022-06-03" in told.body and "no bar yet" in told.body
+    assert [row.session for row in table.rows(select(skipped))] == ["2022-06-03"]
     assert vendor.asked[0] == ("ccxt", ("AHVQ",), "2022-06-01")
-    assert wall.now() >= 4 * DAY
     # What vendors answered about earlier sessions does not pile up.
     assert len(list(snapshot_folder("arena-live/any", vendor.home).parent.iterdir())) == 1
-    runner.store.engine.dispose()
-
-
-def test_a_vendor_that_is_late_at_the_very_end_settles_the_last_decision_all_the_same(live):
-    runner, _, _ = live({"2022-06-06": 4})
-    found = rows(runner, select(rounds.c.phase, rounds.c.next_session).where(rounds.c.session == "2022-06-05"))
-    assert [tuple(row) for row in found] == [("settled", "2022-06-06")]
-    runner.store.engine.dispose()
-
-
-def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live):
-    runner, _, _ = live({"2022-06-03": 10_000})
-    found = [row.session for row in rows(runner, select(rounds.c.session).order_by(rounds.c.session))]
-    assert found == ["2022-06-01", "2022-06-02", "2022-06-04", "2022-06-05"]
-    told = rows(runner, select(events.c.body).where(events.c.kind == "missed"))
-    assert len(told) == 1 and "2022-06-03" in told[0].body and "no bar yet" in told[0].body
-    assert [skip.session for skip in runner.store.skipped(runner.season.id)] == ["2022-06-03"]
-    earned = rows(runner, select(rounds.c.base_price, rounds.c.next_price).where(rounds.c.session == "2022-06-02"))
-    assert earned[0].next_price > 0  # settled over the gap
-    runner.store.engine.dispose()
 
 
 def test_stocks_follow_their_exchange():

@@ -34,18 +34,13 @@ def play(url, season, feed, committed=None) -> None:
 
 def everything(url) -> list[tuple[str, ...]]:
     store = Store(open_engine(url, durable=False))
-    with store.read() as db:
-        found = [
-            tuple(map(str, row)) for table in (stream_items, stream_rounds) for row in db.execute(select(table))
-        ]
-        found += [
-            tuple(map(str, row)) for row in db.execute(select(rounds.c.session, rounds.c.asset, rounds.c.packet))
-        ]
+    queries = (select(stream_items), select(stream_rounds), select(*rounds.c["session", "asset", "packet"]))
+    found = [tuple(map(str, row)) for query in queries for row in store.rows(query)]
     store.engine.dispose()
     return sorted(found)
 
 
-def test_killed_after_any_of_its_commits_the_stream_ends_the_same(tmp_path, short, feed):
+def test_killed_after_any_of_its_commits_the_stream_ends_the_same_and_has_figures(tmp_path, short, feed):
     whole = str(tmp_path / "whole.db")
     made: list[str] = []
     play(whole, short, feed, made.append)
@@ -64,12 +59,7 @@ def test_killed_after_any_of_its_commits_the_stream_ends_the_same(tmp_path, shor
             continue
         break
     assert everything(killed) == expected
-
-
-def test_a_season_has_figures(tmp_path, short, feed):
-    url = str(tmp_path / "s.db")
-    play(url, short, feed)
-    store = Store(open_engine(url, durable=False))
+    store = Store(open_engine(whole, durable=False))
     found = quality(store, short.id)
     assert found.kinds["price"] == sum(not due.closing for due in feed.due(short))
     assert found.news == sum(s["published"] + s["merged"] + s["rejected"] for s in found.sources)

@@ -1,6 +1,7 @@
 """Feeds, filings and summaries from a season's file to a packet, against servers that behave like real ones."""
 
 import asyncio
+import json
 import shutil
 from collections import Counter
 from functools import partial
@@ -10,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.arena.conftest import seated
-from tests.arena.stream.stand_ins import sources
+from tests.arena.stream.stand_ins import DATES, FILINGS, GOOD, LAUGHS, STRAY, item, rss, sources
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.agents import ConstantAction
@@ -20,7 +21,7 @@ from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season, load_season
 from tradeassay.arena.stream import stream_publisher
-from tradeassay.arena.stream.connectors import Connector, WebReader, collect, connectors_of, feed_items
+from tradeassay.arena.stream.connectors import Connector, WebReader, collect, connectors_of, feed_items, filings
 from tradeassay.arena.stream.record import StreamStore
 from tradeassay.arena.web.serving import _collect
 from tradeassay.core.errors import SourceError
@@ -30,6 +31,7 @@ from tradeassay.data.datasets import snapshot_folder
 from tradeassay.llm import ModelParams, open_model
 
 SIGHT = "2022-06-01T20:00:00Z"
+EASTERN = "Wed, 01 Jun 2022 07:00:00 -0400"
 FILE = """id = "sources"
 benchmark = "ama-v1"
 first = "2022-06-01"
@@ -147,6 +149,52 @@ async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path
     assert len(said) == 2 and "404" in "".join(said) and "not a feed" in "".join(said)
 
 
+def test_items_of_feeds_and_filings_are_cleaned_and_zoned_and_anything_else_is_refused():
+    def read(body: bytes, zone: str | None = None):
+        return feed_items(body, SIGHT, source="X", words={"AHVQ": ("ahava",)}, zone=zone)
+
+    (stray,) = read(STRAY)
+    assert stray.title.startswith("Ahava & Sons buys R&D") and stray.text.endswith("for 20 million dollars.")
+    assert (stray.id, stray.url) == ("s1", "https://x.example/?a=1&b=2")
+    (odd,) = read(rss(item("Ahava &lt;b&gt;rose&lt;/b&gt;</title><link>javascript:x</link><title>", at=EASTERN)))
+    assert (odd.title, odd.url, odd.published_at) == ("Ahava rose", "", "2022-06-01T11:00:00Z")
+    assert "d4" not in {one.id for one in read(DATES)}  # a stamp without a zone needs the source's
+    assert {one.id: one.published_at for one in read(DATES, "Asia/Shanghai")}["d4"] == "2022-06-01T01:00:00Z"
+    found = filings(json.dumps(FILINGS).encode(), SIGHT, asset="AHVQ", cik=1)
+    assert [(one.published_at, one.kind) for one in found] == [
+        ("2022-06-01T10:00:00Z", "filing"),
+        ("2022-06-01T09:00:00Z", "filing"),
+    ]
+    assert found[0].url.endswith("/1/000122000009/q.htm")
+    for body in (LAUGHS, b"no xml"):
+        with pytest.raises(SourceError):
+            read(body)
+    for body in (b"[]", b'{"name": "A", "filings": {"recent": [1]}}'):
+        with pytest.raises(SourceError, match="CIK 1 cannot be read"):
+            filings(body, SIGHT, asset="AHVQ", cik=1)
+    with pytest.raises(SourceError, match="not a web address"):
+        WebReader(FixedClock(0))("file:///etc/hosts")
+
+
+def test_the_inbox_knows_when_it_got_what(store):
+    at = parse_iso(SIGHT)
+    season, clock = SimpleNamespace(id="s"), FixedClock(at)
+    later = rss(item("Ahava later", guid="l1", at="Thu, 02 Jun 2022 07:00:00 GMT"))
+
+    def visit(*bodies: bytes) -> dict[str, str]:
+        items = partial(feed_items, source="X", words={"AHVQ": ("ahava",)})
+        found = [Connector(f"https://{len(body)}.example", lambda _, body=body: body, items) for body in bodies]
+        return asyncio.run(collect(store, season, found, clock))
+
+    assert visit(b"", GOOD, later) == {"https://0.example": "what X sends is not a feed"}
+    clock.advance(at + 2 * DAY)
+    assert visit(GOOD, later) == {}  # known since the first visit
+    since, inbox = at - 3 * DAY, StreamStore(store, "s").inbox
+    assert inbox("AHVQ", since, at - 1) == ()
+    assert [one.id for one in inbox("AHVQ", since, at)] == ["g1"]
+    assert [one.id for one in inbox("AHVQ", since, at + DAY)] == ["g1", "l1"]
+
+
 def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed():
     words = {"AHVQ": ("Ahava",), "SALES": ("sales", "dry")}
     with sources() as (base, asked):
@@ -158,7 +206,7 @@ def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed():
         assert (asked["/good.xml"], asked["/good.xml unchanged"]) == (2, 1)
 
 
-def test_a_host_that_had_enough_is_left_alone_until_its_time():
+def test_a_host_that_had_enough_is_left_alone_for_a_minute_to_a_day_whatever_it_says():
     clock = FixedClock(0)
     with sources() as (base, asked):
         reader = WebReader(clock)
@@ -167,15 +215,9 @@ def test_a_host_that_had_enough_is_left_alone_until_its_time():
             with pytest.raises(SourceError):
                 reader(f"{base}/busy.xml")
             assert asked["/busy.xml"] == visits
-
-
-@pytest.mark.parametrize(
-    ("says", "rests"), [("Fri, 01 Jan 2100 00:00:00 GMT", 86_400), ("-5", 600), ("0", 60), ("3600", 3600)]
-)
-def test_a_host_is_left_alone_for_a_minute_to_a_day_whatever_it_says(says, rests):
-    with sources() as (base, _):
-        reader = WebReader(FixedClock(parse_iso(SIGHT)))
-        with pytest.raises(SourceError, match="429"):
-            reader(f"{base}/busy.xml?{quote(says)}")
-        with pytest.raises(SourceError, match=f"for another {rests} s"):
-            reader(f"{base}/good.xml")
+        for says, rests in (("Fri, 01 Jan 2100 00:00:00 GMT", 86_400), ("-5", 600), ("0", 60), ("3600", 3600)):
+            reader = WebReader(FixedClock(parse_iso(SIGHT)))
+            with pytest.raises(SourceError, match="429"):
+                reader(f"{base}/busy.xml?{quote(says)}")
+            with pytest.raises(SourceError, match=f"for another {rests} s"):
+                reader(f"{base}/good.xml")
