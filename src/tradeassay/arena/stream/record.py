@@ -312,13 +312,10 @@ def quality(store: Store, season: str) -> StreamQuality:
     for row in rows:
         count[row.source, row.status] += row.n
         count[row.source, "contradicting"] += row.n if row.contradicts != "[]" else 0
+    sources = sorted({source for source, _ in count})
     fate_names = ("published", "merged", "rejected", "contradicting")
-    sources: tuple[dict[str, Any], ...] = tuple(
-        {"source": one, **{name: count[one, name] for name in fate_names}}
-        for one in sorted({source for source, _ in count})
-    )
     shares = {
-        name: rate_measure(sum(one[name] for one in sources), total, nothing="no news item came in")
+        name: rate_measure(sum(count[source, name] for source in sources), total, nothing="no news item came in")
         for name in fate_names
     }
     shown = [review.verdict for review in found if fates[review.item] == "published"]
@@ -334,7 +331,7 @@ def quality(store: Store, season: str) -> StreamQuality:
         languages=_sums((row.language, row.n) for row in rows),
         by=_sums((row.summary_by, row.n) for row in rows if row.status == "published"),
         rejections=_sums((reason.partition(":")[0], 1) for (reason,) in reasons),
-        sources=sources,
+        sources=tuple({"source": one, **{name: count[one, name] for name in fate_names}} for one in sources),
         reviewed=len(rated),
         experts=len({review.expert for review in found}),
         confirmed=rate_measure(shown.count("confirm"), len(shown), nothing="no expert has judged an item"),
