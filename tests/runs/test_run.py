@@ -312,9 +312,9 @@ def test_changed_code_beside_a_users_agent_is_refused(home, tmp_path, monkeypatc
 
 
 def test_two_processes_cannot_write_one_run(unfinished, home):
-    from tradeassay.runs.store.folder import RunLock
+    from tradeassay.runs.store.folder import run_lock
 
-    with RunLock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
+    with run_lock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
         resume(unfinished, executor="inline", home=home)
 
 

@@ -16,7 +16,7 @@ import runs_world as world
 from tradeassay.core.errors import RunError
 from tradeassay.runs import Advanced, Finished, PhaseStarted, Run, RunEnded, run
 from tradeassay.runs.play.progress import BarListener, LineListener, listener
-from tradeassay.runs.store.folder import RunLock
+from tradeassay.runs.store.folder import run_lock
 from tradeassay.runs.summary.reading import SHOWN, run_status
 
 
@@ -175,8 +175,8 @@ def test_a_run_tells_what_it_does(home, tmp_path):
 HOLD = """
 import sys, time
 from pathlib import Path
-from tradeassay.runs.store.folder import RunLock
-with RunLock(Path(sys.argv[1])):
+from tradeassay.runs.store.folder import run_lock
+with run_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -189,11 +189,11 @@ def test_a_second_process_is_told_who_holds_it_and_a_dead_holder_does_not_count(
         assert child.stdout.readline().strip() == "held"
         with (
             pytest.raises(RunError, match=rf"{tmp_path} is being written by process {child.pid} on "),
-            RunLock(path),
+            run_lock(path),
         ):
             pass
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
     assert str(child.pid) in path.read_text()
-    with RunLock(path):
+    with run_lock(path):
         assert str(os.getpid()) in path.read_text()

@@ -48,7 +48,14 @@ def models(name: str | None, as_json: bool) -> None:
 
     listed = list_models()
     columns = ("model", "kind", "$ per million tokens in / out", "has read up to", "what it is")
-    rows = [(one.name, one.kind, one.price_words(), one.cutoff_words(), one.note) for one in listed]
+    rows: list[tuple[str, ...]] = []
+    for one in listed:
+        price = "price unknown"
+        if one.input_usd is not None and one.output_usd is not None:
+            price = f"{one.input_usd:g} / {one.output_usd:g} ({one.price_as_of})"
+            price = price if one.input_usd or one.output_usd else "free"
+        cutoff = "nothing" if one.kind == "scripted" else str(one.cutoff or "unknown")
+        rows.append((one.name, one.kind, price, cutoff, one.note))
     print_rows(listed, as_json, "models", columns, rows)
 
 

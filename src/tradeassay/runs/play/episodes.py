@@ -13,7 +13,7 @@ import hashlib
 import shutil
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -129,23 +129,23 @@ class Tally:
             self._reason = self._reason or raised or record.decision.reason
         self._digest.update(raw + b"\n")
 
-    def ended(self) -> Outcome:
-        """Return the outcome of an episode that was played to its end. An agent that never gave a usable answer
-        has failed: its flat account is not a return of zero."""
-        if self.steps == self._unusable:
+    def outcome(self, broke: Exception | None = None) -> Outcome:
+        """Return the outcome of an episode that was played to its end, or that ``broke``."""
+        error, trace = None, None
+        if isinstance(broke, NoAnswer):
+            error = broke.message
+        elif broke is not None:
+            error, trace = str(own_fault(broke)), "".join(traceback.format_exception(broke))
+        elif self.steps == self._unusable:  # a flat account of somebody who never answered is no return of zero
             why = f" ({self._reason})" if self._reason else ""
-            return self.failed(f"no usable answer in any of {self.steps} sessions{why}", None)
-        return Outcome(status="done", steps=self.steps, events_sha256=self._digest.hexdigest())
-
-    def failed(self, error: str, trace: str | None) -> Outcome:
+            error = f"no usable answer in any of {self.steps} sessions{why}"
         return Outcome(
-            status="failed", steps=self.steps, events_sha256=self._digest.hexdigest(), error=error, traceback=trace
+            status="done" if error is None else "failed",
+            steps=self.steps,
+            events_sha256=self._digest.hexdigest(),
+            error=error,
+            traceback=trace,
         )
-
-    def broke(self, error: Exception) -> Outcome:
-        if isinstance(error, NoAnswer):
-            return self.failed(error.message, None)
-        return self.failed(str(own_fault(error)), "".join(traceback.format_exception(error)))
 
 
 # -- agents that answer at once ---
@@ -169,7 +169,7 @@ def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, sto
         except Exception as error:
             if isinstance(error, _FATAL) and not isinstance(error, NotFinite):
                 raise
-            return tally.broke(error)
+            return tally.outcome(error)
         if record is None:
             break
         raw = encode_line(record)
@@ -189,7 +189,7 @@ def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, sto
             f"the journal of {key} has {len(known)} steps, its window only {tally.steps}",
             hint="delete the episode's folder and resume: it is played again",
         )
-    return tally.ended()
+    return tally.outcome()
 
 
 def steps(
@@ -282,7 +282,7 @@ class Conversation:
             except Exception as error:
                 if isinstance(error, (*_FATAL, OSError, ListenerBroke)) and not isinstance(error, NotFinite):
                     raise
-                outcome = self._tally.broke(error)
+                outcome = self._tally.outcome(error)
             self._log.append(self._scribe.lines)
             self._scribe = Scribe(0, "")
             if record is not None:
@@ -291,7 +291,7 @@ class Conversation:
                 self._tally.add(record, raw)
                 notify(self._listen, Advanced(key=self._key, sessions=1))
             elif outcome is None:
-                outcome = self._tally.ended()
+                outcome = self._tally.outcome()
         model = ModelPart(answers=self._answers, spending=self._log.spending)
         return msgspec.structs.replace(outcome, model=model)
 
@@ -324,12 +324,14 @@ class Conversation:
 
 
 T = TypeVar("T")
-Ended = Callable[[str, Played], None]
-"""Called for every episode that has ended."""
 
 
 def play_models(
-    tasks: Sequence[PlayTask], place: RunFolder, asking: Asking, listen: Listener, ended: Ended
+    tasks: Sequence[PlayTask],
+    place: RunFolder,
+    asking: Asking,
+    listen: Listener,
+    ended: Callable[[str, Played], None],
 ) -> None:
     """Play episodes with models, ``asking.concurrency`` at a time, and record how each ended: one that fails is
     recorded as failed. Raises what stops a run (:class:`LedgerError`, :class:`RunError` for a journal that cannot
@@ -337,34 +339,28 @@ def play_models(
     everything written stays. Raises :class:`UserError` when a model cannot be opened at all."""
     take_over([task.episode.key for task in tasks], place, asking)
 
-    async def play_one(task: PlayTask, model: Model, answers: Answers) -> Played:
-        began, key = time.perf_counter(), task.episode.key
-        place.episode(key).mkdir(parents=True, exist_ok=True)
-        with Journal(place.events(key)) as journal:
-            journal.batch = EVERY_LINE
-            remove_temporaries(place.episode(key))
-            with DialogueLog(place.dialogue(key), len(journal.lines)) as log:
-                try:
-                    outcome = await Conversation(task, model, answers, journal, log, listen).to_its_end()
-                except ListenerBroke as broke:
-                    raise (broke.__cause__ or broke) from None
-            write_outcome(place.outcome(key), outcome)
-        return Played(outcome=outcome, seconds=time.perf_counter() - began)
-
     async def play_all() -> None:
-        slots = asyncio.Semaphore(asking.concurrency)
         async with AsyncExitStack() as stack:
             # Answers that cost money or time must survive a power cut; a scripted model gives the same ones again.
             paid = any(not task.episode.model.startswith("scripted/") for task in tasks)
             models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
 
-            async def in_a_slot(task: PlayTask) -> None:
-                async with slots:
-                    async with models.agent(task) as model:
-                        played = await play_one(task, model, models.answers(model.name))
-                    ended(task.episode.key, played)
+            async def play_one(task: PlayTask) -> None:
+                key = task.episode.key
+                async with models.agent(task) as model:
+                    began, answers = time.perf_counter(), models.answers(model.name)
+                    place.episode(key).mkdir(parents=True, exist_ok=True)
+                    with Journal(place.events(key)) as journal:
+                        journal.batch = EVERY_LINE
+                        remove_temporaries(place.episode(key))
+                        with DialogueLog(place.dialogue(key), len(journal.lines)) as log:
+                            talk = Conversation(task, model, answers, journal, log, listen)
+                            outcome = await talk.to_its_end()
+                        write_outcome(place.outcome(key), outcome)
+                    played = Played(outcome=outcome, seconds=time.perf_counter() - began)
+                ended(key, played)
 
-            await all_or_first_error([asyncio.ensure_future(in_a_slot(task)) for task in tasks])
+            await at_once(tasks, asking.concurrency, play_one)
 
     with one_thread():
         run_async(play_all())
@@ -377,10 +373,19 @@ def play_model_there(place: RunFolder, asking: Asking, task: PlayTask) -> Played
     return ended[0]
 
 
-async def all_or_first_error(running: list[asyncio.Future[None]]) -> None:
-    """Wait for all; when one raises, cancel the others before re-raising."""
+async def at_once(items: Sequence[T], many: int, one: Callable[[T], Awaitable[None]]) -> None:
+    """Await ``one`` for all items, ``many`` at a time; when one raises, cancel the others before re-raising."""
+    slots = asyncio.Semaphore(many)
+
+    async def in_a_slot(item: T) -> None:
+        async with slots:
+            await one(item)
+
+    running = [asyncio.ensure_future(in_a_slot(item)) for item in items]
     try:
         await asyncio.gather(*running)
+    except ListenerBroke as broke:
+        raise (broke.__cause__ or broke) from None
     finally:
         for task in running:
             task.cancel()

@@ -13,13 +13,12 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Self
 
 import msgspec
 
@@ -50,13 +49,13 @@ from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
 from tradeassay.runs.play.episodes import (
     ListenerBroke,
     OpenModels,
-    all_or_first_error,
     ask_and_notify,
+    at_once,
     notify,
     run_async,
     take_over,
 )
-from tradeassay.runs.play.progress import Advanced, CountListener, RunWatch
+from tradeassay.runs.play.progress import Advanced, CountListener, Listener, RunWatch
 from tradeassay.runs.score import ended
 from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord, Options, record_models, refuse_bad_names
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
@@ -94,7 +93,7 @@ class Programs:
         if not episodes:
             why = f": {'; '.join(notes)}" if notes else ""
             raise UserError(f"nothing is left to run{why}", hint="drop a filter")
-        self._manifest = CodeManifest(
+        self.manifest = CodeManifest(
             benchmark=spec.benchmark,
             spec=msgspec.Raw(canonical_json(spec)),
             work_sha256=sha256_of(spec),
@@ -109,18 +108,6 @@ class Programs:
         self._paid = any(parse_name(name).route != "scripted" for name in models)
         # One that has ended can be summed up without what would play it.
         self.check_installed = protocol.check_installed
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        return None
-
-    def describe(self, watch: RunWatch) -> CodeManifest:
-        return self._manifest
-
-    def sessions(self, manifest: CodeManifest, waiting: Sequence[EpisodeSpec]) -> int:
-        return 0
 
     def play(
         self, manifest: CodeManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
@@ -143,14 +130,28 @@ class Programs:
             else:
                 workers = workers or cores()
                 work = _Sandbox(self._protocol, workers, stack).work
-            table = _Table(self._protocol, place, work, watch)
+
+            async def play_one(episode: EpisodeSpec, models: OpenModels) -> None:
+                began, key = time.perf_counter(), episode.key
+                place.episode(key).mkdir(parents=True, exist_ok=True)
+                with TurnJournal(place.events(key)) as journal:
+                    remove_temporaries(place.episode(key))
+                    path, known = place.dialogue(key), len(journal.lines)
+                    asked = [line for line in read_dialogue(path) if line.step < known]
+                    # The log must know the questions up to its last step with any: the journal's last may have
+                    # had none.
+                    with DialogueLog(path, max((line.step + 1 for line in asked), default=0)) as log:
+                        player = _Player(episode, self._protocol, work, watch.listen, models, journal, log)
+                        player.replies.extend(line.reply for line in asked)
+                        outcome = await player.to_its_end()
+                    write_outcome(place.outcome(key), outcome)
+                watch.played(key, Played(outcome=outcome, seconds=time.perf_counter() - began))
 
             async def play_all() -> None:
+                _set_threads(workers)
                 async with AsyncExitStack() as open_ones:
                     models = OpenModels(place, asking, open_ones, home=None, durable=self._paid)
-                    await _at_once(
-                        waiting, asking.concurrency, workers, partial(_play, table=table, models=models)
-                    )
+                    await at_once(waiting, asking.concurrency, partial(play_one, models=models))
 
             run_async(play_all())
 
@@ -175,22 +176,10 @@ def _examine_there(benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspe
     return found
 
 
-async def _at_once(
-    episodes: Sequence[EpisodeSpec],
-    many: int,
-    workers: int | None,
-    one: Callable[[EpisodeSpec], Coroutine[Any, Any, None]],
-) -> None:
-    """Await ``one`` for all episodes, ``many`` at a time, with threads for ``workers`` programs."""
-    slots = asyncio.Semaphore(many)
+def _set_threads(workers: int | None) -> None:
+    """Let the running event loop examine as many programs at a time as there are workers."""
     threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
     asyncio.get_running_loop().set_default_executor(threads)
-
-    async def in_a_slot(episode: EpisodeSpec) -> None:
-        async with slots:
-            await one(episode)
-
-    await all_or_first_error([asyncio.ensure_future(in_a_slot(episode)) for episode in episodes])
 
 
 def examine_again(
@@ -222,9 +211,8 @@ def examine_again(
                 examined[key] = sandbox.work(episode, request)
             return examined[key]
 
-        table = _Table(protocol, place, work, RunWatch(lambda event: None))
-
         async def replay_all() -> None:
+            _set_threads(many)
             async with AsyncExitStack() as open_ones:
                 models = RecordedModels(place, open_ones, home=None)
 
@@ -232,7 +220,8 @@ def examine_again(
                     journal: KeptLines[TurnRecord] = KeptLines()
                     log = KeptDialogue()
                     try:
-                        outcome = await _Player(episode, table, models, journal, log, ()).to_its_end()
+                        player = _Player(episode, protocol, work, lambda event: None, models, journal, log)
+                        outcome = await player.to_its_end()
                     except (SandboxError, MissingExtra) as error:
                         raise NotReplayable(error.message) from error
                     except TradeassayError as error:
@@ -243,7 +232,7 @@ def examine_again(
                     if progress is not None:
                         progress("episodes examined again", len(found), len(episodes))
 
-                await _at_once(episodes, many, many, one)
+                await at_once(episodes, many, one)
 
         run_async(replay_all())
     late = sandbox.late
@@ -381,50 +370,20 @@ class _Watched(JobExecutor):
         self._executor.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """What all episodes of a run share: the benchmark, the folder, the examiner and the listener."""
-
-    protocol: CodeProtocol
-    place: RunFolder
-    work: Work
-    watch: RunWatch
-
-
-async def _play(episode: EpisodeSpec, *, table: _Table, models: OpenModels) -> None:
-    """Carry an episode to its end and record how it ended. An episode that breaks through a bug of ours has
-    failed, with the reason. Raises what stops a run."""
-    began = time.perf_counter()
-    place, key = table.place, episode.key
-    path = place.dialogue(key)
-    place.episode(key).mkdir(parents=True, exist_ok=True)
-    with TurnJournal(place.events(key)) as journal:
-        remove_temporaries(place.episode(key))
-        asked = [line for line in read_dialogue(path) if line.step < len(journal.lines)]
-        # The log must know the questions up to its last step with any: the journal's last may have had none.
-        with DialogueLog(path, max((line.step + 1 for line in asked), default=0)) as log:
-            replies = [line.reply for line in asked]
-            outcome = await _Player(episode, table, models, journal, log, replies).to_its_end()
-        write_outcome(place.outcome(key), outcome)
-    table.watch.played(key, Played(outcome=outcome, seconds=time.perf_counter() - began))
-
-
+@dataclass(eq=False)
 class _Player:
-    """An episode being played."""
+    """An episode being played. ``replies`` are those that it was given before it was interrupted."""
 
-    def __init__(
-        self,
-        episode: EpisodeSpec,
-        table: _Table,
-        models: OpenModels,
-        journal: LinesOf[TurnRecord],
-        log: Lines,
-        replies: Sequence[ModelReply],
-    ) -> None:
-        self._episode, self._table, self._protocol = episode, table, table.protocol
-        self._listen = table.watch.listen
-        self._models, self._journal, self._log = models, journal, log
-        self._replies = deque(replies)
+    episode: EpisodeSpec
+    protocol: CodeProtocol
+    work: Work
+    listen: Listener
+    models: OpenModels
+    journal: LinesOf[TurnRecord]
+    log: Lines
+    replies: deque[ModelReply] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
         self._spent: dict[str, Spending] = {}
         self._total = Spending()
         self._digest = hashlib.sha256()
@@ -435,19 +394,17 @@ class _Player:
         trace: str | None = None
         program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
         try:
-            record = await adrive(self._protocol.dialogue(self._episode), self._answer)
-            ending = self._protocol.ended(record)
+            record = await adrive(self.protocol.dialogue(self.episode), self._answer)
+            ending = self.protocol.ended(record)
             raw = msgspec.Raw(msgspec.json.encode(record))
             program = ProgramPart(words=ending.words, reason=ending.reason, record=raw)
-        except STOPS:
+        except (*STOPS, ListenerBroke):
             raise
-        except ListenerBroke as broke:
-            raise (broke.__cause__ or broke) from None
         except Exception as error:
             trace = without_secrets("".join(traceback.format_exception(error)))
             ending = Ending(status="failed", reason=str(fault_of(error)))
-        self._log.append(self._scribe.lines)
-        answers = self._models.answers(self._episode.model)
+        self.log.append(self._scribe.lines)
+        answers = self.models.answers(self.episode.model)
         return Outcome(
             status=ending.status,
             steps=self._step,
@@ -461,17 +418,17 @@ class _Player:
     async def _answer(self, ask: CodeAsk) -> CodeReply:
         if not isinstance(ask, AskRole):
             return await self._examine(ask.request)
-        if self._step < len(self._journal.lines) and self._replies:
-            reply = self._replies.popleft()
+        if self._step < len(self.journal.lines) and self.replies:
+            reply = self.replies.popleft()
         else:
-            role = self._protocol.roles(self._episode)[ask.role]
-            model = await self._models.open(role.model, role.params)
+            role = self.protocol.roles(self.episode)[ask.role]
+            model = await self.models.open(role.model, role.params)
             # A question's step is the number of results before it, which stays the same however often a run is
             # resumed.
-            key, seed = self._episode.key, self._episode.seed
+            key, seed = self.episode.key, self.episode.seed
             place = QuestionPlace(episode=key, step=self._step, sample=seed, index=self._asked)
-            request, task = ask.request, self._episode.task
-            reply = await ask_and_notify(model, request, place, self._episode, task, self._listen)
+            request, task = ask.request, self.episode.task
+            reply = await ask_and_notify(model, request, place, self.episode, task, self.listen)
             self._scribe.note(Asked(request, place), reply)
         self._asked += 1
         self._total = self._total.plus(reply.usage)
@@ -479,27 +436,27 @@ class _Player:
         return reply
 
     async def _examine(self, request: msgspec.Struct) -> msgspec.Struct:
-        asked, lines = sha256_of(request), self._journal.lines
+        asked, lines = sha256_of(request), self.journal.lines
 
         def work_out() -> tuple[bytes, msgspec.Raw]:
             """Examine and record in one go: a kill between the two would lose work that was paid for."""
-            found = self._table.work(self._episode, request)
+            found = self.work(self.episode, request)
             result = msgspec.Raw(without_secrets(msgspec.json.encode(found)))
             raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
-            self._log.append(self._scribe.lines)
-            self._journal.append(raw)
+            self.log.append(self._scribe.lines)
+            self.journal.append(raw)
             return raw, result
 
         if self._step < len(lines):
             line = lines[self._step]
             if line.record.request != asked:
                 raise RunError(
-                    f"step {self._step} of {self._episode.key} does not come out as the journal says",
+                    f"step {self._step} of {self.episode.key} does not come out as the journal says",
                     hint="the answers or the journal were edited: delete the episode's folder, resume",
                 )
             raw, result = line.raw, line.record.result
             if self._scribe.lines:
-                self._log.append(self._scribe.lines)  # the dialogue log was lost and the model was asked again
+                self.log.append(self._scribe.lines)  # the dialogue log was lost and the model was asked again
         else:
             working = asyncio.get_running_loop().run_in_executor(None, work_out)
             try:
@@ -510,6 +467,6 @@ class _Player:
         self._digest.update(raw + b"\n")
         self._step += 1
         self._scribe = Scribe(self._step, f"turn {self._step + 1}")
-        notify(self._listen, Advanced(key=self._episode.key, sessions=1))
+        notify(self.listen, Advanced(key=self.episode.key, sessions=1))
         # As it will be read back, so that a live run and a resumed one cannot differ.
-        return msgspec.json.decode(result, type=self._protocol.Result)
+        return msgspec.json.decode(result, type=self.protocol.Result)

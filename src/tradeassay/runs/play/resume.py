@@ -25,7 +25,7 @@ from tradeassay.runs.play.progress import ProgressChoice, RunEnded, RunWatch, li
 from tradeassay.runs.play.trading import Trading
 from tradeassay.runs.spec.episode import Asking, EpisodeSpec, Options, asking_of
 from tradeassay.runs.spec.run_spec import RunSpec
-from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
+from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, add_timing, run_lock
 from tradeassay.runs.store.manifest import RunManifest, encode_manifest, read_manifest, refuse_changes
 from tradeassay.runs.store.outcome import read_outcome
 from tradeassay.runs.store.run import CodeRun, Run, folder_of, load_run
@@ -110,14 +110,34 @@ def resume(
 
 
 def _run(spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options: Options) -> Run | CodeRun:
-    spec = with_secret(spec, [path, options.asking.cassettes])
-    if isinstance(spec, RunSpec):
-        _start(Trading(spec, options), RunFolder(path), progress, options)
-    else:
-        programs, place = Programs(spec, options), RunFolder(path)
-        if not place.manifest.exists():  # one that has ended can be summed up without what would play it
-            programs.check_installed()
-        _start(programs, place, progress, options)
+    spec, place = with_secret(spec, [path, options.asking.cassettes]), RunFolder(path)
+    kind = Trading(spec, options) if isinstance(spec, RunSpec) else Programs(spec, options)
+    if isinstance(kind, Programs) and not place.manifest.exists():
+        kind.check_installed()  # one that has ended can be summed up without what would play it
+    refuse_other_content(place)
+    new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
+    place.path.mkdir(parents=True, exist_ok=True)
+    listen = listener(progress)
+    try:
+        with run_lock(place.lock):
+            remove_temporaries(place.path)
+            _carry_out(kind, place, RunWatch(listen), options)
+    except KeyboardInterrupt:
+        known = place.manifest.exists()
+        again = f"continue with: tradeassay resume {place.path}"
+        hint = f"stopped; {again if known else 'nothing was played yet: give the same command again'}"
+        listen(RunEnded(complete=False, hint=hint))
+        # Exactly this type, not one of our own: Python then exits by the signal, which a shell shows as 130.
+        raise KeyboardInterrupt(hint) from None
+    except BaseException:
+        listen(RunEnded(complete=False))
+        if new and not place.manifest.exists():  # it was refused before anything was recorded
+            place.lock.unlink(missing_ok=True)
+            for folder in new:
+                with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
+                    folder.rmdir()
+        raise
+    listen(RunEnded(complete=True))
     return load_run(path, home=options.home)
 
 
@@ -138,36 +158,9 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
     return msgspec.structs.replace(spec, secret=next(filter(None, known), None) or draw_secret())
 
 
-def _start(kind: Trading | Programs, place: RunFolder, progress: ProgressChoice, options: Options) -> None:
-    refuse_other_content(place)
-    new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
-    place.path.mkdir(parents=True, exist_ok=True)
-    listen = listener(progress)
-    try:
-        with RunLock(place.lock):
-            remove_temporaries(place.path)
-            _carry_out(kind, place, RunWatch(listen), options)
-    except KeyboardInterrupt:
-        known = place.manifest.exists()
-        again = f"continue with: tradeassay resume {place.path}"
-        hint = f"stopped; {again if known else 'nothing was played yet: give the same command again'}"
-        listen(RunEnded(complete=False, hint=hint))
-        # Exactly this type, not one of our own: Python then exits by the signal, which a shell shows as 130.
-        raise KeyboardInterrupt(hint) from None
-    except BaseException:
-        listen(RunEnded(complete=False))
-        if new and not place.manifest.exists():  # it was refused before anything was recorded
-            place.lock.unlink(missing_ok=True)
-            for folder in new:
-                with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
-                    folder.rmdir()
-        raise
-    listen(RunEnded(complete=True))
-
-
 def _carry_out(kind: Trading | Programs, place: RunFolder, watch: RunWatch, options: Options) -> None:
-    with kind:
-        manifest: Any = kind.describe(watch)
+    with contextlib.ExitStack() as stack:
+        manifest: Any = kind.describe(watch, stack) if isinstance(kind, Trading) else kind.manifest
         if place.manifest.exists():
             known = read_manifest(place.manifest)
             refuse_changes(known, manifest, place.path)
@@ -194,7 +187,8 @@ def _carry_out(kind: Trading | Programs, place: RunFolder, watch: RunWatch, opti
         if waiting:
             # Scores cover all episodes: while one is missing there are none.
             place.scores.unlink(missing_ok=True)
-        with watch.phase("play", total=len(waiting), sessions=kind.sessions(manifest, waiting)):
+        sessions = kind.sessions(manifest, waiting) if isinstance(kind, Trading) else 0
+        with watch.phase("play", total=len(waiting), sessions=sessions):
             if waiting:
                 kind.play(manifest, place, waiting, watch)
         if waiting or not place.scores.exists():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
-from typing import Self
 
 import msgspec
 
@@ -38,9 +38,11 @@ from tradeassay.runs.verify.checks import Checked, CheckTask, check_episode
 
 
 class Trading:
-    """The run of a spec that trades: its data, its episodes and its scores as tasks for an executor. A context
-    manager: it holds the executor. Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot be
-    played."""
+    """The run of a spec that trades: its data, its episodes and its scores as tasks for an executor, which starts
+    with :meth:`describe`. Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot be played."""
+
+    _executor: TaskExecutor
+    _datasets: dict[str, DatasetEntry]
 
     def __init__(self, spec: RunSpec, options: Options) -> None:
         self._spec, self._options, self._home = spec, options, options.home
@@ -49,22 +51,15 @@ class Trading:
             check_agent(episode.agent.name, episode.agent.params, replay=options.asking.replay)
         if any(episode.by_model for episode in self._episodes):
             refuse_bad_models(self._episodes, options.asking, options.home)
-        self._datasets: dict[str, DatasetEntry] = {}
-        self._executor: TaskExecutor | None = None
 
-    def __enter__(self) -> Self:
+    def describe(self, watch: RunWatch, stack: ExitStack) -> RunManifest:
+        """Start the executor, which ``stack`` ends; prepare every data set, check that the benchmarks can be
+        played on it, and return the manifest."""
         names, here = modules_of(self._episodes)
         name: ExecutorName = "inline" if here and self._options.executor == "local" else self._options.executor
-        self._executor = make_executor(name, entry=ENTRY, workers=self._options.workers, modules=names)
-        self._executor.__enter__()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        assert self._executor is not None
-        self._executor.__exit__(*exc)
-
-    def describe(self, watch: RunWatch) -> RunManifest:
-        """Prepare every data set, check that the benchmarks can be played on it, and return the manifest."""
+        self._executor = stack.enter_context(
+            make_executor(name, entry=ENTRY, workers=self._options.workers, modules=names)
+        )
         ways = {
             episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec)
             for episode in self._episodes
@@ -98,12 +93,22 @@ class Trading:
         models. Those play in this process, since they do not wait for a processor, or on the nodes of a cluster,
         each episode with its own cassette; a cap on dollars needs one purse, so that capped models stay in this
         process."""
-        tasks = [
-            Task(episode.key, ENCODE(self._play_task(manifest, place, episode)))
-            for episode in waiting
-            if not episode.by_model
-        ]
-        talking = [self._play_task(manifest, place, episode) for episode in waiting if episode.by_model]
+        talking: list[PlayTask] = []
+        tasks: list[Task] = []
+        for episode in waiting:
+            benchmark = manifest.benchmark(episode)
+            task = PlayTask(
+                folder=str(place.path.absolute()),
+                home=self._home,
+                episode=episode,
+                benchmark=benchmark,
+                data_sha256=manifest.datasets[episode.dataset].sha256,
+                secret=manifest.secret if benchmark.takes_secret else None,
+            )
+            if episode.by_model:
+                talking.append(task)
+            else:
+                tasks.append(Task(episode.key, ENCODE(task)))
         for done in self._results(tasks, place, watch):
             watch.played(done.key, msgspec.msgpack.decode(done.payload, type=Played))
         asking = self._options.asking
@@ -136,7 +141,6 @@ class Trading:
     def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch) -> Iterator[TaskResult]:
         """Yield results. An episode whose process died, again and again, has failed; its whole lines stay.
         ``place`` is None for tasks that are not episodes."""
-        assert self._executor is not None
         for result in self._executor.perform(tasks, watch.tick):
             if not isinstance(result, Lost):
                 yield result
@@ -153,17 +157,6 @@ class Trading:
             outcome = Outcome(status="failed", steps=len(lines), events_sha256=digest, error=result.reason)
             write_outcome(place.outcome(key), outcome)
             watch.finished(key, outcome)
-
-    def _play_task(self, manifest: RunManifest, place: RunFolder, episode: EpisodeSpec) -> PlayTask:
-        benchmark = manifest.benchmark(episode)
-        return PlayTask(
-            folder=str(place.path.absolute()),
-            home=self._home,
-            episode=episode,
-            benchmark=benchmark,
-            data_sha256=manifest.datasets[episode.dataset].sha256,
-            secret=manifest.secret if benchmark.takes_secret else None,
-        )
 
 
 def prepare_tasks(

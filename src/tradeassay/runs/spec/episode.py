@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -67,11 +67,6 @@ class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     def by_model(self) -> bool:
         """Whether it is played in the benchmark's conversation: by a language model, or by a foreign agent."""
         return converses(self.agent.name)
-
-    @property
-    def by_program(self) -> bool:
-        """Whether a program of the runner's own holds the conversation, as far as anybody else can know."""
-        return self.by_model and not self.model
 
     @property
     def label(self) -> str:
@@ -199,18 +194,16 @@ def code_sha256(module: str) -> str | None:
 def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
     kind, config = protocol_of(benchmark), protocol_config(benchmark)
     package, module = kind.__module__.partition(".")[0], sys.modules.get(kind.__module__)
-    file = Path(found) if (found := getattr(module, "__file__", None)) else None
+    file = getattr(module, "__file__", None)
     # Prompts are below the protocol's top-level package, or next to a module outside any package.
-    loose = file is not None and module is not None and not module.__package__
-
-    def prompt(name: str) -> bytes:
-        return (file.parent if loose and file is not None else files(package)).joinpath(name).read_bytes()
-
+    beside = Path(file).parent if file and module is not None and not module.__package__ else None
     return ProtocolRecord(
         protocol=benchmark.protocol,
         config=msgspec.to_builtins(config),
         config_sha256=sha256_of(config),
-        prompts={name: sha256_bytes(prompt(name)) for name in kind.prompts},
+        prompts={
+            name: sha256_bytes((beside or files(package)).joinpath(name).read_bytes()) for name in kind.prompts
+        },
         code_sha256=code_sha256(kind.__module__),
     )
 
@@ -274,13 +267,6 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     price_as_of: date | None
     price_source: str | None
     cutoff: date | None
-
-
-def describe_models(episodes: Sequence[EpisodeSpec], prices_file: Path | None) -> dict[str, ModelRecord]:
-    """Return what the manifest keeps of every model of a run, by its label."""
-    played = {episode.label: episode for episode in episodes if episode.agent.name == MODEL}
-    asked = {label: (model_config(one).model, dict(one.agent.params)) for label, one in played.items()}
-    return record_models(asked, prices_file)
 
 
 def record_models(
@@ -360,17 +346,6 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     price_as_of: date | None = None
     cutoff: date | None = None
 
-    def price_words(self) -> str:
-        if self.input_usd is None or self.output_usd is None:
-            return "price unknown"
-        free = self.input_usd == 0 and self.output_usd == 0
-        return "free" if free else f"{self.input_usd:g} / {self.output_usd:g} ({self.price_as_of})"
-
-    def cutoff_words(self) -> str:
-        if self.kind == "scripted":
-            return "nothing"
-        return "unknown" if self.cutoff is None else str(self.cutoff)
-
 
 def known_models() -> tuple[ModelInfo, ...]:
     """Return every model that is known here: scripted, then local, then those in the tables."""
@@ -385,22 +360,16 @@ def known_models() -> tuple[ModelInfo, ...]:
             find_local_model(parse_name(full))
         except UserError:
             here = f"not here: tradeassay models --get {name}"
-        cutoff = cutoffs.of(full)
-        last, note = None if cutoff is None else cutoff.last_day, f"{local.title}; {here}"
+        last = known.last_day if (known := cutoffs.of(full)) else None
+        note = f"{local.title}; {here}"
         found.append(ModelInfo(name=full, kind="local", note=note, input_usd=0.0, output_usd=0.0, cutoff=last))
     for name in sorted({*priced.prices, *cutoffs.cutoffs}):
         if name.endswith("/*") or name.startswith(("local/", "scripted/")):
             continue
-        price, cutoff = priced.of(name), cutoffs.of(name)
-        found.append(
-            ModelInfo(
-                name=name,
-                kind="provider",
-                note="" if price is None else price.source,
-                input_usd=None if price is None else price.input,
-                output_usd=None if price is None else price.output,
-                price_as_of=None if price is None else price.as_of,
-                cutoff=None if cutoff is None else cutoff.last_day,
-            )
-        )
+        last, note = known.last_day if (known := cutoffs.of(name)) else None, ""
+        paid: dict[str, Any] = {}
+        if price := priced.of(name):
+            note = price.source
+            paid = {"input_usd": price.input, "output_usd": price.output, "price_as_of": price.as_of}
+        found.append(ModelInfo(name=name, kind="provider", note=note, cutoff=last, **paid))
     return tuple(found)

@@ -257,9 +257,6 @@ def _some_and_once(what: str, values: Iterable[object], *, hint: str = "remove t
         raise UserError(f"{what}: nothing is given", hint="name at least one")
 
 
-_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?$", re.DOTALL)
-
-
 def load_spec(path: Path | str, *, slug: str | None = None) -> RunSpec:
     """Read a spec file; raises :class:`UserError` naming the file and the key that is wrong. ``slug`` replaces the
     one in the file."""
@@ -292,21 +289,20 @@ def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
     for key in ("benchmarks", "agents", "seeds", "windows"):
         if isinstance(values.get(key), str | int | Mapping):
             values[key] = [values[key]]
-    if isinstance(values.get("agents"), list | tuple):
+    if isinstance(agents := values.get("agents"), list | tuple):
         values["agents"] = [
-            msgspec.to_builtins(parse_agent(agent)) if isinstance(agent, str) else agent
-            for agent in values["agents"]
+            msgspec.to_builtins(parse_agent(one)) if isinstance(one, str) else one for one in agents
         ]
         for place, agent in enumerate(values["agents"]):
             _known_keys(where, f"agents[{place}].", agent, AgentSpec)
     _known_keys(where, "window.", values.get("window"), Window)
     _known_keys(where, "bootstrap.", values.get("bootstrap"), BootstrapConfig)
-    if isinstance(values.get("benchmarks"), list | tuple):
-        values["benchmarks"] = [
-            registered.full_name(name) if isinstance(name, str) else name for name in values["benchmarks"]
+    if isinstance(names := values.get("benchmarks"), list | tuple):
+        names = values["benchmarks"] = [
+            registered.full_name(name) if isinstance(name, str) else name for name in names
         ]
-    if "datasets" in values and isinstance(values.get("benchmarks"), list | tuple):
-        values["datasets"] = datasets_for(values["benchmarks"], values["datasets"])
+        if "datasets" in values:
+            values["datasets"] = datasets_for(names, values["datasets"])
     try:
         return msgspec.convert(values, RunSpec)
     except msgspec.ValidationError as error:
@@ -319,9 +315,8 @@ def _parse(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UserError(
-            f"cannot read {path}: {error.strerror}", hint="give the path of a .toml or .json spec"
-        ) from error
+        hint = "give the path of a .toml or .json spec"
+        raise UserError(f"cannot read {path}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from error
     try:
@@ -346,13 +341,10 @@ def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Stru
 
 
 def _readable(error: msgspec.ValidationError, where: str) -> UserError:
-    match = _PLACE.match(str(error))
-    what, place = (match["what"], match["where"]) if match else (str(error), None)
-    what = what.replace("`", "'")
-    missing = re.fullmatch(r"Object missing required field '(\w+)'", what)
-    if missing:
+    what, _, place = str(error).partition(" - at `$")  # "Expected `int`, got `str` - at `$.seeds[0]`"
+    what, place = what.replace("`", "'"), place.removeprefix(".").removesuffix("`")
+    if missing := re.fullmatch(r"Object missing required field '(\w+)'", what):
         inside = f"{place}." if place else ""
         return UserError(f"{where}: '{inside}{missing[1]}' is missing", hint=f"add {missing[1]} = ...")
-    return UserError(
-        f"{where}: '{place}' is wrong" if place else f"{where} is wrong", hint=what[:1].lower() + what[1:]
-    )
+    wrong = f"{where}: '{place}' is wrong" if place else f"{where} is wrong"
+    return UserError(wrong, hint=what[:1].lower() + what[1:])

@@ -24,6 +24,7 @@ import platform
 import socket
 import stat
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -85,36 +86,27 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     host: str
 
 
-class RunLock:
-    """The lock of a run, held while a ``with`` block runs.
+@contextlib.contextmanager
+def run_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of a run. Raises :class:`RunError` when a living process holds it.
 
     The file stays behind with the name of its last holder. Only the kernel's lock counts, so that the leftovers of
-    a dead process do no harm. Raises :class:`RunError` when a living process holds it.
+    a dead process do no harm.
     """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor = -1
-
-    def __enter__(self) -> RunLock:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            known = "another process"
-            with contextlib.suppress(*UNDECODABLE):
-                last = msgspec.json.decode(os.pread(self._descriptor, 4096, 0), type=Holder)
-                known = f"process {last.pid} on {last.host}"
-            take_lock(self._descriptor, str(self._path.parent), holder=known)
-            with naming(self._path):
-                os.ftruncate(self._descriptor, 0)
-                holder = Holder(pid=os.getpid(), host=socket.gethostname())
-                os.pwrite(self._descriptor, msgspec.json.encode(holder), 0)
-        except BaseException:
-            os.close(self._descriptor)
-            raise
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        os.close(self._descriptor)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        known = "another process"
+        with contextlib.suppress(*UNDECODABLE):
+            last = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=Holder)
+            known = f"process {last.pid} on {last.host}"
+        take_lock(descriptor, str(path.parent), holder=known)
+        with naming(path):
+            os.ftruncate(descriptor, 0)
+            holder = Holder(pid=os.getpid(), host=socket.gethostname())
+            os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class RunTiming(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,9 +146,14 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
     machine: str
 
 
+@cache
 def present_versions() -> Versions:
-    packages, python = _packages(), platform.python_version()
-    return Versions(packages=packages, python=python, platform=sys.platform, machine=platform.machine())
+    found = {}
+    for name in (*COMPUTING, *RECORDED):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    python = platform.python_version()
+    return Versions(packages=found, python=python, platform=sys.platform, machine=platform.machine())
 
 
 def version_changes(then: Versions, now: Versions) -> list[str]:
@@ -172,12 +169,3 @@ def version_changes(then: Versions, now: Versions) -> list[str]:
     if then.machine != now.machine:
         changes.append(f"the machine was {then.machine}, is {now.machine}")
     return changes
-
-
-@cache
-def _packages() -> dict[str, str]:
-    found = {}
-    for name in (*COMPUTING, *RECORDED):
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found

@@ -17,6 +17,7 @@ from msgspec.structs import fields
 
 from tradeassay.account import venues
 from tradeassay.agents import agents
+from tradeassay.agents.model import NAME as MODEL
 from tradeassay.agents.own_file import NAME as OWN_FILE, WITH_FILES, own_files
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks, find_window
 from tradeassay.benchmarks.protocol import protocols
@@ -30,8 +31,9 @@ from tradeassay.runs.spec.episode import (
     ModelRecord,
     ProtocolRecord,
     code_sha256,
-    describe_models,
     describe_protocol,
+    model_config,
+    record_models,
     with_protocol,
 )
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
@@ -42,15 +44,18 @@ _KEY = re.compile(r"[A-Za-z0-9+=_-][A-Za-z0-9+=._-]*")
 OWN = "the file"
 
 
-class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A data set: the snapshot's name and content hash, its facts, and its sessions from first to last.
-
-    ``windows`` are the named ones that were asked for, by :func:`window_key`.
-    """
+class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the manifest keeps of a data set: the snapshot's name, content hash and facts."""
 
     name: str
     sha256: str
     facts: PanelFacts
+
+
+class DatasetEntry(DatasetRecord, frozen=True, kw_only=True):
+    """A data set with its sessions from first to last. ``windows`` are the named ones that were asked for, by
+    :func:`window_key`."""
+
     sessions: tuple[str, ...]
     windows: dict[str, NamedWindow] = {}
 
@@ -119,14 +124,6 @@ def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntr
             for one in windows
         },
     )
-
-
-class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the manifest keeps of a data set."""
-
-    name: str
-    sha256: str
-    facts: PanelFacts
 
 
 class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -354,6 +351,9 @@ def build_manifest(
                 talks[episode.cell] = stated.protocols[episode.cell]
             else:
                 talks[episode.cell] = describe_protocol(config)
+    models = {
+        one.label: (model_config(one).model, dict(one.agent.params)) for one in episodes if one.agent.name == MODEL
+    }
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),
@@ -372,7 +372,7 @@ def build_manifest(
         versions=versions,
         protocols=talks,
         windows=windows_by_cell(episodes, datasets),
-        models=describe_models(episodes, prices) if talks else {},
+        models=record_models(models, prices),
         files=files,
     )
 

@@ -140,11 +140,12 @@ class Run(RecordedRun[RunManifest]):
 
     def badges(self, key: str) -> Badges:
         """Return what a reader must know before believing a number of an episode."""
-        outcome, badges = self.outcome(key), self.manifest.badges(self.episode(key))
+        episode, outcome = self.episode(key), self.outcome(key)
+        badges = self.manifest.badges(episode)
         answers = "none" if outcome is None else outcome.answers
         if answers == "none":
             return badges
-        if self.episode(key).by_program and answers != "scripted":
+        if episode.by_model and not episode.model and answers != "scripted":
             return msgspec.structs.replace(badges, model="program" if answers == "live" else "replayed program")
         return msgspec.structs.replace(badges, model=answers)
 
@@ -189,15 +190,9 @@ class Run(RecordedRun[RunManifest]):
                 for event in (*record.opening, *record.events):
                     if isinstance(event, Filled):
                         which = (event.order_id, event.symbol, "BUY" if event.quantity > 0 else "SELL")
-                        prices = (
-                            abs(event.quantity),
-                            event.price,
-                            event.reference,
-                            event.fee,
-                            event.tax,
-                            event.cash,
-                        )
-                        rows["trades"].append((*when, *which, *prices, event.forced))
+                        prices = (abs(event.quantity), event.price, event.reference)
+                        money = (event.fee, event.tax, event.cash)
+                        rows["trades"].append((*when, *which, *prices, *money, event.forced))
                     elif isinstance(event, Rejected):
                         why = (event.order_id, event.symbol, event.reason, event.detail, event.quantity)
                         rows["rejections"].append((*when, *why))
@@ -306,11 +301,9 @@ def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:
     for episode in manifest.episodes:
         shown.setdefault(episode.label, episode.agent)
         # A row may be named like its provider's model only where the calls of all of its episodes are recorded.
-        if (
-            not episode.model
-            or parse_name(episode.model).route != "inspect"
-            or doubts.get(episode.label) == NEVER_ASKED
-        ):
+        if not episode.model or parse_name(episode.model).route != "inspect":
+            continue
+        if doubts.get(episode.label) == NEVER_ASKED:
             continue
         try:
             first = first_answer(place.models / f"{episode.key}.jsonl", episode.model)
