@@ -16,6 +16,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -112,14 +113,14 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     return Played(outcome=outcome, seconds=time.perf_counter() - began)
 
 
+@dataclass(slots=True)
 class Tally:
     """Counts steps and hashes lines while an episode is played."""
 
-    def __init__(self) -> None:
-        self.steps = 0
-        self._unusable = 0
-        self._reason = ""
-        self._digest = hashlib.sha256()
+    steps: int = 0
+    _unusable: int = 0
+    _reason: str = ""
+    _digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, record: StepRecord, raw: bytes) -> None:
         self.steps += 1
@@ -254,23 +255,18 @@ def conversation_rng(
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
+@dataclass(eq=False)
 class Conversation:
     """An episode being played by ``model``, from where its journal ends. It also notifies the listener."""
 
-    def __init__(
-        self,
-        task: PlayTask,
-        model: Model,
-        answers: Answers,
-        journal: LinesOf[StepRecord],
-        log: Lines,
-        listen: Listener,
-    ) -> None:
-        self._task, self._key = task, task.episode.key
-        self._model, self._answers = model, answers
-        self._journal, self._log, self._listen = journal, log, listen
-        self._tally = Tally()
-        self._scribe = Scribe(0, "")
+    task: PlayTask
+    model: Model
+    answers: Answers
+    journal: LinesOf[StepRecord]
+    log: Lines
+    listen: Listener
+    _tally: Tally = field(default_factory=Tally)
+    _scribe: Scribe = field(default_factory=lambda: Scribe(0, ""))
 
     async def to_its_end(self) -> Outcome:
         """Restore what the journal holds, then play day by day; returns how the episode ended."""
@@ -283,31 +279,31 @@ class Conversation:
                 if isinstance(error, (*_FATAL, OSError, ListenerBroke)) and not isinstance(error, NotFinite):
                     raise
                 outcome = self._tally.outcome(error)
-            self._log.append(self._scribe.lines)
+            self.log.append(self._scribe.lines)
             self._scribe = Scribe(0, "")
             if record is not None:
                 raw = encode_line(record)
-                self._journal.append(raw)
+                self.journal.append(raw)
                 self._tally.add(record, raw)
-                notify(self._listen, Advanced(key=self._key, sessions=1))
+                notify(self.listen, Advanced(key=self.task.episode.key, sessions=1))
             elif outcome is None:
                 outcome = self._tally.outcome()
-        model = ModelPart(answers=self._answers, spending=self._log.spending)
+        model = ModelPart(answers=self.answers, spending=self.log.spending)
         return msgspec.structs.replace(outcome, model=model)
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         session = self._play.market.sessions[place.step]
-        return await ask_and_notify(self._model, request, place, self._task.episode, session, self._listen)
+        return await ask_and_notify(self.model, request, place, self.task.episode, session, self.listen)
 
     async def _records(self) -> AsyncIterator[StepRecord]:
-        task, known = self._task, self._journal.lines
+        task, known = self.task, self.journal.lines
         snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
         self._play = play = conversation(snapshot, task.benchmark, task.episode, task.secret)
         for line in known:
             self._tally.add(line.record, line.raw)
         play.resume(line.record for line in known)
         if known:
-            notify(self._listen, Advanced(key=self._key, sessions=len(known)))
+            notify(self.listen, Advanced(key=self.task.episode.key, sessions=len(known)))
         async for record in play.arecords(self._answer):
             yield record
 

@@ -19,6 +19,7 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -323,24 +324,24 @@ def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | 
         ) from error
 
 
+@dataclass(eq=False)
 class _Sandbox:
-    """A sandbox opened when the first program has to be run: not every conversation gets that far."""
+    """A sandbox opened when the first program has to be run: not every conversation gets that far. ``late`` are
+    the episodes of which a program was ended by the clock, which says as much about the machine."""
 
-    def __init__(self, protocol: CodeProtocol, workers: int, stack: ExitStack) -> None:
-        self._protocol = protocol
-        self._workers = workers
-        self._stack = stack
-        self._executor: JobExecutor | None = None
-        self._opening = threading.Lock()
-        self.late: set[str] = set()
-        """Episodes of which a program was ended by the clock, which says as much about the machine."""
+    protocol: CodeProtocol
+    workers: int
+    stack: ExitStack
+    late: set[str] = field(default_factory=set)
+    _executor: JobExecutor | None = None
+    _opening: threading.Lock = field(default_factory=threading.Lock)
 
     def work(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
         with self._opening:
             if self._executor is None:
-                self._executor = self._stack.enter_context(self._protocol.open_executor(self._workers))
+                self._executor = self.stack.enter_context(self.protocol.open_executor(self.workers))
         watched = _Watched(self._executor, lambda: self.late.add(episode.key))
-        found: msgspec.Struct = self._protocol.examine(episode, request, watched)
+        found: msgspec.Struct = self.protocol.examine(episode, request, watched)
         return found
 
 
@@ -382,13 +383,12 @@ class _Player:
     journal: LinesOf[TurnRecord]
     log: Lines
     replies: deque[ModelReply] = field(default_factory=deque)
-
-    def __post_init__(self) -> None:
-        self._spent: dict[str, Spending] = {}
-        self._total = Spending()
-        self._digest = hashlib.sha256()
-        self._asked = self._step = 0
-        self._scribe = Scribe(0, "turn 1")
+    _spent: dict[str, Spending] = field(default_factory=dict)
+    _total: Spending = field(default_factory=Spending)
+    _digest: Any = field(default_factory=hashlib.sha256)
+    _asked: int = 0
+    _step: int = 0
+    _scribe: Scribe = field(default_factory=lambda: Scribe(0, "turn 1"))
 
     async def to_its_end(self) -> Outcome:
         trace: str | None = None

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TextIO
 
 import msgspec
@@ -89,13 +90,13 @@ CountListener = Callable[[str, int, int | None], None]
 """Hears how far something is: what is counted, how many are done, of how many if that is known."""
 
 
+@dataclass(eq=False)
 class RunWatch:
     """Notifies the listener of what happens in a run, and remembers how long it took."""
 
-    def __init__(self, listen: Listener) -> None:
-        self.listen = listen
-        self.episode_seconds: dict[str, float] = {}
-        self.phase_seconds: dict[str, float] = {}
+    listen: Listener
+    episode_seconds: dict[str, float] = field(default_factory=dict)
+    phase_seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def phase(self, name: Phase, *, total: int, sessions: int = 0) -> Iterator[None]:
@@ -149,14 +150,16 @@ def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
     return LineListener(stream)
 
 
+@dataclass(eq=False)
 class _Counts:
     """What both listeners follow: the phase, what is done of it, and which model is being asked what."""
 
-    def __init__(self) -> None:
-        self.phase = PhaseStarted(phase="data", total=0)
-        self.done = self.sessions = self.failed = 0
-        self.spending = Spending()
-        self._asking: dict[str, str] = {}
+    phase: PhaseStarted = field(default_factory=lambda: PhaseStarted(phase="data", total=0))
+    done: int = 0
+    sessions: int = 0
+    failed: int = 0
+    spending: Spending = field(default_factory=Spending)
+    _asking: dict[str, str] = field(default_factory=dict)
 
     def add(self, event: ProgressEvent) -> None:
         if isinstance(event, PhaseStarted):

@@ -323,9 +323,7 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
             fresh, content = Path(temporary) / "fresh", dict(read_members(file))
-            if _LABEL not in content:
-                raise _no_recording(file)
-            _label(content[_LABEL], file)  # one that is refused leaves nothing behind
+            _label(content.get(_LABEL), file)  # one that is refused leaves nothing behind
             for name, data in content.items():
                 target = fresh / name
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -337,10 +335,6 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
         shutil.rmtree(folder, ignore_errors=True)
         raise RunError(f"{damage} in {file.name} is not what its label says", hint="get the recording again")
     return OpenRecording(folder=folder, label=_label((folder / _LABEL).read_bytes(), file))
-
-
-def _no_recording(file: Path) -> RunError:
-    return RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
 
 
 def _damage(folder: Path) -> str | None:
@@ -356,10 +350,7 @@ def _damage(folder: Path) -> str | None:
 
 def read_label(file: Path) -> RecordingLabel:
     """Return a recording's label; raises :class:`RunError` for a file that is none."""
-    for name, content in read_members(file):
-        if name == _LABEL:
-            return _label(content, file)
-    raise _no_recording(file)
+    return _label(next((content for name, content in read_members(file) if name == _LABEL), None), file)
 
 
 def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
@@ -401,7 +392,9 @@ class _Bounded(lzma.LZMAFile):
         return super().read(size)
 
 
-def _label(content: bytes, file: Path) -> RecordingLabel:
+def _label(content: bytes | None, file: Path) -> RecordingLabel:
+    if content is None:
+        raise RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
     try:
         label = msgspec.json.decode(content, type=RecordingLabel)
     except UNDECODABLE as error:
