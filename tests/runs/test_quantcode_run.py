@@ -75,6 +75,10 @@ def test_each_coder_ends_where_it_must(run):
     assert all(turn.code and turn.feedback for turn in mends.turns[:3])
     assert mends.solved_at == 4
     assert list(run.failed.values()) == ["the model gave no answer (unreachable): nobody answers at that address"]
+    # Both judges spoke, and processor times are not in the record.
+    gold = found["coder-gold"].turns[0].evaluation
+    assert gold.judge_behaviour.status == gold.judge_language.status == "passed"
+    assert gold.judge_language.judge == "scripted/code-judge" and gold.usage.cpu_s == 0.0 and gold.usage.runs == 3
 
 
 @needs_walls
@@ -82,13 +86,6 @@ def test_every_answer_of_every_turn_is_packed(run, tmp_path):
     cassettes = [path.read_text() for path in (run.folder / "models").glob("*.jsonl")]
     label = pack_recording(run.folder, tmp_path / "packed.tar.xz", engine="a program", precision="none")
     assert label.answers == sum(text.count('{"type":"answer"') for text in cassettes) > len(cassettes)
-
-
-@needs_walls
-def test_both_judges_spoke_and_processor_times_are_not_in_the_record(run):
-    gold = records(run)["coder-gold"].turns[0].evaluation
-    assert gold.judge_behaviour.status == gold.judge_language.status == "passed"
-    assert gold.judge_language.judge == "scripted/code-judge" and gold.usage.cpu_s == 0.0 and gold.usage.runs == 3
 
 
 @needs_walls
@@ -117,21 +114,17 @@ def test_a_changed_task_refuses_the_resume(run, monkeypatch):
         resume(run.folder)
 
 
+def evaluation(**found):
+    """What the sandbox would find, where no program is run."""
+    whose = {"task": TASK, "framework": "backtrader", "source_sha256": ""}
+    return Evaluation(**whose, compile=PASSED, backtest=PASSED, **found)
+
+
 @needs_walls
 def test_a_judge_who_is_away_scores_nothing(tmp_path, monkeypatch):
-    """No program is run here: what the sandbox would find is given."""
-    found = Evaluation(
-        task=TASK,
-        framework="backtrader",
-        source_sha256="",
-        compile=PASSED,
-        backtest=PASSED,
-        trade=PASSED,
-        lookahead=PASSED,
-        judge=failed("not decided", "x"),
-    )
+    found = evaluation(trade=PASSED, lookahead=PASSED, judge=failed("not decided", "x"))
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.examine", lambda *args, **kwargs: found)
-    monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
+    monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: nullcontext())
     wanted = spec(
         models=("scripted/coder-sma",),
         settings=("single-turn",),
@@ -146,14 +139,6 @@ def test_a_judge_who_is_away_scores_nothing(tmp_path, monkeypatch):
     assert not run.failed, "it was answered: only the judge is missing"
 
 
-class _Nothing:
-    def __enter__(self) -> "_Nothing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
 @needs_walls
 def test_the_same_program_is_examined_once(tmp_path, monkeypatch):
     calls = []
@@ -161,19 +146,10 @@ def test_the_same_program_is_examined_once(tmp_path, monkeypatch):
     def examine(task, source, **rest):
         calls.append(source)
         after = not_reached("it opened no trade")
-        return Evaluation(
-            task=TASK,
-            framework="backtrader",
-            source_sha256="",
-            compile=PASSED,
-            backtest=PASSED,
-            trade=failed("no trade was opened", "no_order"),
-            lookahead=after,
-            judge=after,
-        )
+        return evaluation(trade=failed("no trade was opened", "no_order"), lookahead=after, judge=after)
 
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.examine", examine)
-    monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
+    monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: nullcontext())
     wanted = spec(models=("scripted/coder-sma",), judge=None, turns=3)
     a = run_spec(wanted, tmp_path / "a")
     assert len(calls) == 1 and len(next(iter(a.records().values())).turns) == 2, "a repeated answer ends it"

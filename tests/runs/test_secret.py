@@ -57,12 +57,8 @@ def test_it_is_drawn_once_kept_and_decides_the_aliases(home, tmp_path):
     assert alias(other) != alias(one)
     same = run(spec_of(secret=one.manifest.secret), tmp_path / "same", executor="inline", home=home)
     assert alias(same) == alias(one)
-
-
-def test_a_replay_takes_it_over(home, tmp_path):
-    one = run(spec_of(), tmp_path / "one", executor="inline", home=home)
     asking = Asking(replay=True, cassettes=one.folder)
-    again = run(spec_of(), tmp_path / "again", executor="inline", home=home, asking=asking)
+    again = run(spec_of(), tmp_path / "again", executor="inline", home=home, asking=asking)  # takes it over
     assert (again.folder / "scores.json").read_bytes() == (one.folder / "scores.json").read_bytes()
 
 

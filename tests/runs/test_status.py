@@ -28,27 +28,10 @@ def _write(file, lines, torn=""):
 def test_steps_failures_and_the_latest_refused_answers_are_told(tmp_path):
     note = {"kind": "no_target_shares", "detail": "2 of 4 changes come without target_shares"}
     wrong = [{"kind": "schema", "detail": "there is no such stock"}, note]
-    events = [
-        {
-            "step": at,
-            "session": f"2022-01-0{at + 1}",
-            "decision": {"status": "failed" if at else "ok", "failures": wrong},
-        }
-        for at in range(5)
-    ]
-    said = [
-        {
-            "step": at,
-            "session": "",
-            "index": 0,
-            "purpose": "submit",
-            "attempt": 1,
-            "kept": 0,
-            "messages": [],
-            "reply": {"text": f"answer {at}", "usage": {}},
-        }
-        for at in range(5)
-    ]
+    decided = [{"status": "failed" if at else "ok", "failures": wrong} for at in range(5)]
+    events = [{"step": at, "session": f"2022-01-0{at + 1}", "decision": one} for at, one in enumerate(decided)]
+    line = {"session": "", "index": 0, "purpose": "submit", "attempt": 1, "kept": 0, "messages": []}
+    said = [line | {"step": at, "reply": {"text": f"answer {at}", "usage": {}}} for at in range(5)]
     _write(tmp_path / "episodes/one/events.jsonl", events, torn='{"step": 5, "ses')
     _write(tmp_path / "episodes/one/dialogue.jsonl", said)
     _write(tmp_path / "episodes/two/outcome.json", [{}])
@@ -87,17 +70,15 @@ def test_ahead_of_the_baseline_is_said_while_it_plays(finished, tmp_path):
             assert one.ahead.low is not None and (one.ahead.low > 0.0) == (number % 2 == 0)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
+@pytest.fixture
+def lines():
+    """What a listener to lines said, the listener, and its clock."""
+    stream, clock = io.StringIO(), SimpleNamespace(now=0.0)
+    return stream, LineListener(stream, interval=10, clock=lambda: clock.now), clock
 
-    def __call__(self) -> float:
-        return self.now
 
-
-def test_lines_come_at_intervals():
-    stream, clock = io.StringIO(), Clock()
-    listen = LineListener(stream, interval=10, clock=clock)
+def test_lines_come_at_intervals(lines):
+    stream, listen, clock = lines
     listen(PhaseStarted(phase="data", total=2))
     listen(PhaseStarted(phase="play", total=4, sessions=400))
     for _ in range(5):
@@ -118,9 +99,8 @@ def test_lines_come_at_intervals():
     ]
 
 
-def test_the_time_left_does_not_grow_when_models_play_after_rules():
-    stream, clock = io.StringIO(), Clock()
-    listen = LineListener(stream, interval=10, clock=clock)
+def test_the_time_left_does_not_grow_when_models_play_after_rules(lines):
+    stream, listen, clock = lines
     listen(PhaseStarted(phase="play", total=11, sessions=444))
     listen(Advanced(key="rules", sessions=400))
     for _ in range(43):

@@ -127,8 +127,7 @@ def test_nothing_to_compare_with(tmp_path):
 
 
 def test_which_fund_tracks_which_index():
-    assert Instrument(symbol="IDXF", kind="index").tracks("IDX")
-    assert Instrument(symbol="IDX", kind="index").tracks("IDX")
     assert Instrument(symbol="SPY", kind="index", root="^GSPC").tracks("^GSPC")
-    assert not Instrument(symbol="OTHERF", kind="index").tracks("IDX")
+    tracks = {name: Instrument(symbol=name, kind="index").tracks("IDX") for name in ("IDXF", "IDX", "OTHERF")}
+    assert tracks == {"IDXF": True, "IDX": True, "OTHERF": False}
     assert not Instrument(symbol="IDXF").tracks("IDX")
