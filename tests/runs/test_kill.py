@@ -99,15 +99,6 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(whole, home, tmp_path, work
     assert world.same_bytes(folder) == whole
 
 
-def test_ctrl_c_before_anything_is_played(home, tmp_path):
-    def interrupt(event):
-        if isinstance(event, PhaseStarted):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt, match="give the same command again"):
-        run(runs_child.spec(), tmp_path / "r", executor="inline", home=home, progress=interrupt)
-
-
 @pytest.mark.slow
 def test_a_listener_that_breaks_is_no_failure_of_an_episode(whole, home, tmp_path):
     def broken(event):
@@ -118,23 +109,6 @@ def test_a_listener_that_breaks_is_no_failure_of_an_episode(whole, home, tmp_pat
         with pytest.raises(ValueError, match="the listener is broken"):
             run(runs_child.spec(), tmp_path / "r", workers=workers, home=home, progress=broken)
     assert not Run.load(tmp_path / "r").failed
-    resume(tmp_path / "r", executor="inline", home=home)
-    assert world.same_bytes(tmp_path / "r") == whole
-
-
-def test_ctrl_c_in_the_callers_process(whole, home, tmp_path):
-    sessions = 0
-
-    def interrupt(event):
-        nonlocal sessions
-        if isinstance(event, Advanced):
-            sessions += event.sessions
-            if sessions >= 60:
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt, match=f"tradeassay resume {tmp_path / 'r'}"):
-        run(runs_child.spec(), tmp_path / "r", executor="inline", home=home, progress=interrupt)
-    assert written(tmp_path / "r") > 0
     resume(tmp_path / "r", executor="inline", home=home)
     assert world.same_bytes(tmp_path / "r") == whole
 
@@ -187,16 +161,26 @@ def test_kill_9_in_the_middle_of_a_day(talked, home, tmp_path, seed):
     assert verify(folder, home=home, workers=1).ok
 
 
-def test_ctrl_c_and_resume(talked, home, tmp_path):
-    asked = 0
+@pytest.mark.parametrize(
+    ("kind", "count", "said"),
+    [
+        (PhaseStarted, 1, "give the same command again"),
+        (Advanced, 60, "tradeassay resume {}"),
+        (AskStarted, 33, "resume"),
+    ],
+)
+def test_ctrl_c_in_the_callers_process(kind, count, said, whole, talked, home, tmp_path):
+    folder, seen, talks = tmp_path / "r", 0, kind is AskStarted
 
     def interrupt(event):
-        nonlocal asked
-        asked += isinstance(event, AskStarted)
-        if asked == 33 and isinstance(event, AskStarted):
+        nonlocal seen
+        seen += isinstance(event, kind)
+        if seen == count and isinstance(event, kind):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match="tradeassay resume"):
-        run(talk.talk_spec("tiny-slow"), tmp_path / "r", executor="inline", home=home, progress=interrupt)
-    resume(tmp_path / "r", executor="inline", home=home)
-    assert same(tmp_path / "r") == talked[0]
+    spec = talk.talk_spec("tiny-slow") if talks else runs_child.spec()
+    with pytest.raises(KeyboardInterrupt, match=said.format(folder)):
+        run(spec, folder, executor="inline", home=home, progress=interrupt)
+    assert (written(folder) > 0) == (folder / "manifest.json").exists() == (kind is not PhaseStarted)
+    run(spec, folder, executor="inline", home=home)
+    assert (same(folder) == talked[0]) if talks else (world.same_bytes(folder) == whole)

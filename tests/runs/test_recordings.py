@@ -329,21 +329,13 @@ def test_a_recording_decides_nothing_about_what_is_executed(shelf, tmp_path, age
 
 
 def test_a_recorded_command_says_nothing_of_its_machine():
-    said = command_of(
-        ["recordings", "record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"]
-    )
+    given = ["recordings", "record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"]
+    said = command_of(given)
     assert said == "tradeassay recordings record one -o one.tar.xz" and is_our_command(said)
     # What is run by scripts/record_models.py: the label has its own fields for engine and precision.
-    told = [
-        "--secret",
-        "ab",
-        "--engine",
-        "vLLM 0.9 (eager); two GPUs",
-        "--precision=bf16 & more",
-        "-o",
-        "/me/k.tar.xz",
-    ]
-    said = command_of(["recordings", "record", "ktdfin-v1", "--runs", "/me/runs", *told])
+    told = ["--secret", "ab", "--engine", "vLLM 0.9 (eager); two GPUs", "--precision=bf16 & more"]
+    words = ["recordings", "record", "ktdfin-v1", "--runs", "/me/runs", *told, "-o", "/me/k.tar.xz"]
+    said = command_of(words)
     assert said == "tradeassay recordings record ktdfin-v1 -o k.tar.xz" and is_our_command(said)
 
 
@@ -356,18 +348,16 @@ def test_record_packs_a_run_that_was_played(played, tmp_path, tell):
 
 
 SHIPPED, AUDITS = list_recordings(), list_recordings(AUDIT)
+# What is played again by default: programs with their patches, and one audit.
+SAMPLE = ("smollm2/systrade", "smollm2/recall-fakestockdata")
 
-MOST_MEGABYTES = 25.0
 
-SAMPLE = ("smollm2/systrade",)
-
-"""What is played again by default: programs with their patches."""
-
-AUDIT_SAMPLE = "smollm2/recall-fakestockdata"
+def sampled(listed):
+    return [pytest.param(one, marks=() if one.name in SAMPLE else pytest.mark.slow, id=one.name) for one in listed]
 
 
 def test_all_recordings_together_stay_small():
-    assert sum(one.megabytes for one in SHIPPED) < MOST_MEGABYTES
+    assert sum(one.megabytes for one in SHIPPED) < 25.0
 
 
 @pytest.mark.parametrize("one", SHIPPED, ids=lambda one: one.name)
@@ -383,10 +373,7 @@ def test_a_changed_prompt_needs_a_new_recording(one, tmp_path):
         assert msgspec.json.encode(msgspec.json.decode(standings, type=Standings)) == standings, "another form"
 
 
-@pytest.mark.parametrize(
-    "one",
-    [pytest.param(one, marks=() if one.name in SAMPLE else pytest.mark.slow, id=one.name) for one in SHIPPED],
-)
+@pytest.mark.parametrize("one", sampled(SHIPPED))
 def test_a_recording_gives_its_scores_again(one, tmp_path):
     opened = open_recording(Path(one.path), tmp_path / "home")
     if opened.is_season:
@@ -399,10 +386,7 @@ def test_a_recording_gives_its_scores_again(one, tmp_path):
     assert score_differences(opened, tmp_path / "again") == []
 
 
-@pytest.mark.parametrize(
-    "one",
-    [pytest.param(one, marks=() if one.name == AUDIT_SAMPLE else pytest.mark.slow, id=one.name) for one in AUDITS],
-)
+@pytest.mark.parametrize("one", sampled(AUDITS))
 def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(one, tmp_path, tell):
     model, dataset = one.name.split("/recall-")
     assert f"recorded/{one.name}" in tell(["recordings", "list"]).out
@@ -421,9 +405,7 @@ def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(one, tmp_path, te
     command = one.label.command.split()[1:]
     told = json.loads(tell([*command, "--cassettes", f"recorded/{model}", "--replay", "--json"]).out)
     shipped = json.loads((Path(one.path).parent / "recall.json").read_text())[dataset]
-    assert {name: told[name] for name in ("told", "sentence", "recall")} == {
-        name: shipped[name] for name in ("told", "sentence", "recall")
-    }
+    assert all(told[name] == shipped[name] for name in ("told", "sentence", "recall"))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tradeassay.core.events import InterestCharged
 from tradeassay.play import Market
 from tradeassay.runs import AgentSpec, Finished, PhaseStarted, Run, Window, resume, run
 from tradeassay.runs.play import trading
-from tradeassay.runs.store.folder import Versions, present_versions, version_changes
+from tradeassay.runs.store.folder import Versions, present_versions, run_lock, version_changes
 
 
 def copy(finished, folder):
@@ -246,20 +246,20 @@ def test_reading_what_is_not_there(finished, tmp_path):
 @pytest.fixture
 def unfinished(finished, tmp_path):
     """The finished run with one episode still to play."""
-    folder = tmp_path / "tiny"
-    shutil.copytree(finished.folder, folder)
+    folder = copy(finished, tmp_path / "tiny")
     shutil.rmtree(sorted((folder / "episodes").iterdir())[0])
     (folder / "scores.json").unlink()
     return folder
 
 
 def refused(folder, home, complaint):
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+    def content():
+        return {one: one.read_bytes() for one in folder.rglob("*") if one.is_file() and one.name != ".lock"}
+
+    before = content()
     with pytest.raises(TradeassayError, match=complaint) as caught:
         resume(folder, executor="inline", home=home)
-    assert caught.value.hint
-    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
-    assert after == before
+    assert caught.value.hint and content() == before
 
 
 def test_other_data_is_refused(unfinished, tmp_path):
@@ -312,21 +312,20 @@ def test_changed_code_beside_a_users_agent_is_refused(home, tmp_path, monkeypatc
 
 
 def test_two_processes_cannot_write_one_run(unfinished, home):
-    from tradeassay.runs.store.folder import run_lock
-
     with run_lock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
         resume(unfinished, executor="inline", home=home)
 
 
 def test_which_versions_matter():
     then = Versions(packages={"numpy": "2.0", "polars": "1"}, python="3.11.7", platform="linux", machine="x86_64")
-    assert version_changes(then, msgspec.structs.replace(then, packages={"numpy": "2.0", "polars": "2"})) == []
-    assert version_changes(then, msgspec.structs.replace(then, python="3.11.9", platform="darwin")) == []
-    assert version_changes(then, msgspec.structs.replace(then, python="3.12.1")) == ["Python was 3.11, is 3.12"]
-    assert version_changes(then, msgspec.structs.replace(then, machine="arm64")) == [
-        "the machine was x86_64, is arm64"
-    ]
-    assert version_changes(then, msgspec.structs.replace(then, packages={})) == ["numpy was 2.0, is not installed"]
+    for now, said in (
+        ({"packages": {"numpy": "2.0", "polars": "2"}}, []),
+        ({"python": "3.11.9", "platform": "darwin"}, []),
+        ({"python": "3.12.1"}, ["Python was 3.11, is 3.12"]),
+        ({"machine": "arm64"}, ["the machine was x86_64, is arm64"]),
+        ({"packages": {}}, ["numpy was 2.0, is not installed"]),
+    ):
+        assert version_changes(then, msgspec.structs.replace(then, **now)) == said
 
 
 @pytest.mark.parametrize(
