@@ -88,12 +88,6 @@ def test_an_assay_can_be_studied_further(tell, tmp_path):
     assert studies["rationales"]["rows"][0]["agent"] == "scripted-sensible" and studies["regimes"]
 
 
-def test_a_sweep_prices_every_setting_at_every_cost(tell):
-    rows = json.loads(tell(["code", "sweep", "bollinger", "--variants", "2", "--tapes", "1", "--json"]).out)
-    assert len(rows) == 2 * 5 and {row["variant"] for row in rows} == {0, 1}
-    assert "did you mean bollinger" in tell(["code", "sweep", "bolinger"], 2).err
-
-
 def test_people_mark_submissions_blind(tell, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["code", "review", str(played("systrade-peeps"))]) == 0

@@ -196,7 +196,7 @@ def test_twelve_strategies_on_fourteen_instruments(tmp_path, capsys):
     spec = load_spec("double-ma")
     for dataset, some in zip(sets, first, strict=True):
         year = stored_year(dataset, (some[0],), DaySpan(name="test", first=first_day, last=last_day))
-        wanted = paper_values.earned(spec.compiled_decisions(year), year.feeds["A"]["close"])
+        wanted = paper_values.earned(spec.frozen_decisions(year), year.feeds["A"]["close"])
         assert whole[some[0]] == pytest.approx(wanted, rel=1e-6, abs=1e-9), some[0]
     # Intraday strategies are run where there are minutes.
     assert [value is not None for value in ours["r-breaker"]] == [

@@ -593,49 +593,6 @@ def write_text(path: Path, text: str) -> None:
     say(f"written: {path}")
 
 
-@code.command()
-@click.argument("names", nargs=-1, metavar="[STRATEGY]...")
-@opt.option("--variants", "Settings per strategy; the first are the frozen ones.", type=opt.COUNT, default=17)
-@opt.option("--tapes", "Synthetic years of days.", type=opt.COUNT, default=3)
-@opt.option("--seed", "Draws other settings.", type=opt.NATURAL, default=0)
-@opt.workers
-@opt.executor("local")
-@json_option
-def sweep(
-    names: tuple[str, ...], variants: int, tapes: int, seed: int, workers: int | None, executor: Any, as_json: bool
-) -> None:
-    """Backtest many settings of the strategies on synthetic days, at five cost levels."""
-    from statistics import median_high
-
-    from tradeassay.benchmarks.systrade.loading import load_spec, strategy_lines
-    from tradeassay.code.bars import make_bars
-    from tradeassay.code.semantics.compiler import KernelTape
-    from tradeassay.code.sweep import Batch, spread_parameters, sweep as run_sweep
-
-    daily = [line.id for line in strategy_lines() if "1d" in line.timeframes]
-    batches = []
-    for name in names or daily:
-        spec = load_spec(name).semantics
-        if "1d" not in spec.inputs.timeframes:
-            raise UserError(f"'{name}' has no daily version", hint=f"one of {', '.join(daily)}")
-        legs = spec.inputs.legs
-        for tape in range(tapes):
-            bars = make_bars("pairs" if len(legs) == 2 else "us", "1d", len(legs), 252, tape)
-            feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
-            settings = spread_parameters(spec, variants, seed)
-            batches.append(Batch(spec, KernelTape(feeds, legs, bars.times), f"synthetic us:{tape}", settings))
-    rows = run_sweep(batches, workers=workers, executor=executor)
-    found: dict[tuple[str, float], list[float]] = {}
-    for row in rows:
-        found.setdefault((row.strategy, row.cost_bp), []).append(row.final - 1.0)
-    table = [
-        (strategy, f"{cost:g}", str(len(made)), *(f"{of(made):+.1%}" for of in (min, median_high, max)))
-        for (strategy, cost), made in found.items()
-    ]
-    columns = ("strategy", "costs in bp", "backtests", "lowest", "median", "highest")
-    print_rows(rows, as_json, "returns", columns, table)
-
-
 def _validate_look_ahead(seed: int, as_json: bool) -> int:
     """Show the look-ahead check on strategies known to look ahead, and on honest ones."""
     from tradeassay.code.lookahead.bench import measure_bench

@@ -383,7 +383,7 @@ class _Inquiry:
         slow = probe_speed(self.runner, self.columns, self.config.leak)
         if slow is not None:
             return convicted([Exhibit(code=slow.kind, text=slow.text)])
-        seed, frozen = self.config.seeds[0], self.spec.compiled_decisions(self.bars)
+        seed, frozen = self.config.seeds[0], self.spec.frozen_decisions(self.bars)
         missing = [name for name in self.tables if name not in self.known]
         others = self.runner.logs((self.tables[name], seed) for name in missing)
         made = {**self.known, **dict(zip(missing, others, strict=True))}
@@ -466,7 +466,7 @@ class _Inquiry:
         pins, legs, room = self.pins, self.spec.semantics.inputs.legs, self.config.agreement
         measures: Measures = {"paths": len(pins.paths), "mutants": pins.mutants, "not_shown": len(pins.unshown)}
         drawn = self.runner.logs((market_columns(path, legs), self.config.seeds[0]) for path in pins.paths)
-        expected = self.spec.compiled_decisions(self.bars)
+        expected = self.spec.frozen_decisions(self.bars)
         cases = [(Scenario("scored bars", "the scored year", self.bars, expected), self.scored)] * pins.year_shows
         for path, run in zip(pins.paths, drawn, strict=True):
             cases.append((Scenario(path.name, "drawn", path, self.spec.frozen_decisions(path)), run))

@@ -547,7 +547,7 @@ def score_gated(
     regimes = _regimes(spec, runner, gated, config)
     year, why = _year(spec, gated, config)
     sound = {
-        "D1": fidelity(spec, gated.scenarios, gated.scored, spec.compiled_decisions(gated.bars)),
+        "D1": fidelity(spec, gated.scenarios, gated.scored, spec.frozen_decisions(gated.bars)),
         "D2": discipline(regimes) if gated.scored is not None else not_scored("it could not be run"),
         "D3": reliability(report),
         "D4": year.score if year is not None else not_scored(why or "it could not be run"),

@@ -170,14 +170,6 @@ class StrategySpec:
         feeds = dict(zip(self.semantics.inputs.legs, bars.feeds.values(), strict=False))
         return interpret(self.semantics, feeds, bars.times)
 
-    def compiled_decisions(self, bars: TaskBars) -> DecisionList:
-        """Return the same for long bars, by the compiled strategy that is tested against the interpreter."""
-        from tradeassay.code.semantics.compiler import KernelTape, run_compiled
-
-        legs = self.semantics.inputs.legs
-        feeds = dict(zip(legs, bars.feeds.values(), strict=False))
-        return run_compiled(self.semantics, KernelTape(feeds, legs, bars.times))
-
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
         """Return synthetic bars: daily, or quarter hours in place of minutes, to span enough sessions."""
         timeframe: Timeframe = "1d" if "1d" in self.semantics.inputs.timeframes else "15m"

@@ -150,7 +150,7 @@ def test_the_year_is_that_of_the_bars():
 def test_on_minutes_it_aims_at_its_goal():
     bars = synthetic_year(load_spec("vol-target"), minutes=4_000)
     wanted = {
-        flag: load_spec("vol-target", minutes=flag).compiled_decisions(bars).fraction for flag in (False, True)
+        flag: load_spec("vol-target", minutes=flag).frozen_decisions(bars).fraction for flag in (False, True)
     }
     assert np.all(wanted[False] == 1.0), "by the year of days every minute is calm"
     assert wanted[True].size > 5 and wanted[True].min() < 0.5

@@ -1,4 +1,4 @@
-"""The twelve strategies: pinned, explained, and the same in the interpreter, the kernel and the reference."""
+"""The twelve strategies: pinned, explained, and the same in the interpreter and the reference."""
 
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, l
 from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
-from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.submission import (
     StrategySpec,
     SubmissionRun,
@@ -34,13 +33,6 @@ def reference_run(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
     return next(runner.logs([(market_columns(bars, spec.semantics.inputs.legs), 0)]))
 
 
-def compiled(spec: StrategySpec, bars: TaskBars) -> DecisionList:
-    legs = spec.semantics.inputs.legs
-    return run_compiled(
-        spec.semantics, KernelTape(dict(zip(legs, bars.feeds.values(), strict=False)), legs, bars.times)
-    )
-
-
 def same(left: DecisionList, right: DecisionList) -> None:
     assert left.row.tolist() == right.row.tolist()
     assert left.leg.tolist() == right.leg.tolist()
@@ -60,14 +52,13 @@ SLOW = "calendar-spread cross-asset-momentum index-enhancement r-breaker rsi-mac
 
 @pytest.mark.slow_for(*SLOW, *(f"systb-{id}" for id in SLOW))
 @pytest.mark.parametrize("id", (*STRATEGIES, *SYSTB_STRATEGIES))
-def test_scenarios_reference_interpreter_and_kernel_agree(id):
+def test_scenarios_reference_and_interpreter_agree(id):
     spec = load_spec(id)
     assert 3 <= len(spec.scenarios) <= 5
     reached: set[str] = set()
     for scenario in spec.scenarios:
         frozen = spec.frozen_decisions(scenario.bars)
         same(scenario.expected, frozen)
-        same(compiled(spec, scenario.bars), frozen)
         run = reference_run(spec, scenario.bars)
         assert run.failure is None and run.decisions is not None
         same(run.decisions, frozen)
@@ -76,12 +67,11 @@ def test_scenarios_reference_interpreter_and_kernel_agree(id):
 
 
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_random_bars_reference_interpreter_and_kernel_agree(id):
+def test_random_bars_reference_and_interpreter_agree(id):
     spec = load_spec(id)
     bars = spec.practice_bars(240, 7)
     frozen = spec.frozen_decisions(bars)
     assert len(frozen)
-    same(compiled(spec, bars), frozen)
     run = reference_run(spec, bars)
     assert run.decisions is not None and run.account is not None
     same(run.decisions, frozen)
@@ -97,7 +87,6 @@ def test_more_random_bars(id, seed):
     spec = load_spec(id)
     bars = spec.practice_bars(1500, seed)
     frozen = spec.frozen_decisions(bars)
-    same(compiled(spec, bars), frozen)
     run = reference_run(spec, bars)
     assert run.decisions is not None
     same(run.decisions, frozen)

@@ -90,6 +90,20 @@ def test_the_machine_never_looks_ahead(close, cut):
     assert whole.row[whole.row < cut].tolist() == part.row.tolist()
 
 
+@given(
+    st.lists(st.floats(1.0, 100.0), min_size=5, max_size=40), st.sampled_from(["gap > 0", "isnan(gap)", "row > 7"])
+)
+def test_a_rule_of_the_bars_alone_fires_as_one_that_is_asked_bar_by_bar(close, when):
+    made = [
+        interpret(
+            cross(rules=[CROSS["rules"][1], rule("in", "flat", text, "long", "1")]), bars(close), days(len(close))
+        )
+        for text in (when, f"({when}) and entry == entry")
+    ]
+    assert made[0].row.tolist() == made[1].row.tolist()
+    assert made[0].fraction.tolist() == made[1].fraction.tolist()
+
+
 def test_functions_by_hand():
     x = np.array([1.0, 2.0, 3.0, 6.0])
 

@@ -355,7 +355,7 @@ def examine_submission(
     """
     gated = pass_gates(submission, spec, executor, config.gates, bars, scenarios=scenarios, pins=pins)
     card = score_gated(submission, spec, executor, gated, config)
-    trail = make_trail(spec, bars, gated.scored, spec.compiled_decisions(bars)) if gated.scored else None
+    trail = make_trail(spec, bars, gated.scored, spec.frozen_decisions(bars)) if gated.scored else None
     gates = tuple(
         msgspec.structs.replace(gate, measures={k: v for k, v in gate.measures.items() if k != "cpu_s"})
         for gate in card.gates.gates

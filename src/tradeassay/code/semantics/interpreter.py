@@ -406,16 +406,27 @@ def interpret(
     fixed = {**{n: p.value for n, p in semantics.parameters.items()}, **(parameters or {})}
     registers = dict(semantics.registers)
     held = {f"held_{leg}": 0.0 for leg in semantics.inputs.legs}
+    # What a rule asks of the bars alone is worked out for all of them at once; the rest only where it is tried.
+    moving = registers.keys() | held.keys()
+    holds = {
+        rule.when: np.broadcast_to(evaluate(rule.when, {**series, **fixed}), (len(times),)) != 0.0
+        for rule in semantics.rules
+        if names_in(rule.when).isdisjoint(moving)
+    }
     state = semantics.states[0]
     found: list[tuple[int, int, float, int]] = []
     for row in range(len(times)):
-        now = {name: float(values[row]) for name, values in series.items()}
-        now.update(fixed, **registers, **held)
-        fires = (r for r in enumerate(semantics.rules) if state in r[1].given and float(evaluate(r[1].when, now)))
-        fired = next(fires, None)
-        if fired is None:
+        now: dict[str, float] = {}
+        for fired in enumerate(semantics.rules):
+            place, rule = fired
+            alone = holds.get(rule.when)
+            if state not in rule.given or (alone is not None and not alone[row]):
+                continue
+            now = now or {name: float(values[row]) for name, values in series.items()} | fixed | registers | held
+            if alone is not None or float(evaluate(rule.when, now)):
+                break
+        else:
             continue
-        place, rule = fired
         for leg, text in rule.target.items():
             wanted = float(evaluate(text, now))
             if np.isnan(wanted):
