@@ -7,8 +7,7 @@ import runs_world as world
 from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import RegimeRules, planted, regime_panels, study_run, tag_regimes
-from tradeassay.assay.regimes import tag_window
-from tradeassay.assay.studies import ASKS_NOBODY
+from tradeassay.assay.studies import ASKS_NOBODY, tag_window
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 from tradeassay.runs import run
@@ -88,7 +87,7 @@ def test_the_command_asks_for_something_to_judge(capsys):
 
 
 def test_the_command_judges_planted_agents(tell, monkeypatch):
-    small = planted.planted_world(88_001, names=40, sessions=80)
+    small = planted.planted_world(88_001, names=30, sessions=64)
     monkeypatch.setattr(planted, "planted_world", lambda seed: small)
     said = tell(["assay", "self-test", "--worlds", "1", "--portfolios", "0"]).out
     assert "in 1 worlds" in said and "leaking" in said

@@ -2,7 +2,9 @@
 
 import csv
 import io
+import tomllib
 from datetime import UTC, datetime
+from pathlib import Path
 
 import attribute_runs
 import msgspec
@@ -13,7 +15,7 @@ import runs_world as world
 
 from tradeassay.account import Ledger
 from tradeassay.assay import OwnAccount, assay
-from tradeassay.assay.trades import attribute_trades, priced
+from tradeassay.assay.own import attribute_trades, priced
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.events import Filled
@@ -24,9 +26,9 @@ FEW = BootstrapConfig(draws=20)
 QUICK = VerdictConfig(portfolios=0, draws=100)
 
 
-def write(path, *rows, delimiter=","):
+def write(path, *rows):
     text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     path.write_text(text.getvalue(), encoding="utf-8")
     return path
 
@@ -65,29 +67,6 @@ WORTH = (
     1447.5 + 60 * 13.2 - 0.5,
 )
 """Cash and holdings at each close, from 2,000: 979 are left on the first day, 1,633 on the second."""
-
-
-def test_a_log_in_german_is_no_table_of_prices(tmp_path):
-    """As a bank writes it: a byte order mark, semicolons, decimal commas, a currency's sign, a time beside."""
-    log = read_trades(
-        _text(
-            tmp_path / "umsätze.csv",
-            "\ufeffDatum;Uhrzeit;ISIN;Kauf/Verkauf;Stück;Kurs;Gebühr;Währung\r\n"
-            "05.01.2023;10:31:00;DE0007164600;Kauf;1.000;98,30;1,00 €;EUR\r\n"
-            "01.03.2023;09:45:12;DE0007164600;Verkauf;400;106,10;1,00 €;EUR\r\n",
-        )
-    )
-    assert not log.decisions
-    assert [(one.day, one.symbol, one.quantity, one.price, one.fee) for one in log.fills] == [
-        ("2023-01-05", "DE0007164600", 1000.0, 98.3, 1.0),
-        ("2023-03-01", "DE0007164600", -400.0, 106.1, 1.0),
-    ]
-    assert [str(one.at) for one in log.fills] == ["2023-01-05 10:31:00", "2023-03-01 09:45:12"]
-
-
-def _text(path, text):
-    path.write_text(text, encoding="utf-8", newline="")
-    return path
 
 
 def test_an_account_by_hand(tmp_path):
@@ -177,223 +156,24 @@ def test_a_run_s_own_trades_are_its_account(venue, tmp_path):
     assert traded
 
 
-# -- ten odd logs, written from what brokers document ------------------------------------------------------------
-
-IB = ["Trades", "Header", "DataDiscriminator", "Asset Category", "Currency", "Symbol", "Date/Time", "Quantity"]
-IB += ["T. Price", "C. Price", "Proceeds", "Comm/Fee", "Basis", "Realized P/L", "MTM P/L", "Code"]
+LOGS = tomllib.loads((Path(__file__).parent / "trade_logs.toml").read_text("utf-8"))["log"]
 
 
-def ib_row(symbol, when, quantity, price, fee, level="Order"):
-    return ["Trades", "Data", level, "Stocks", "USD", symbol, when, quantity, price, "0", "0", fee, *"0000"]
-
-
-def fills(path):
+@pytest.mark.parametrize("case", LOGS, ids=lambda case: case["name"])
+def test_logs_as_brokers_write_them(case, tmp_path):
+    path = tmp_path / case.get("file", "log.csv")
+    path.write_bytes(case["text"].encode())
+    if "refused" in case:
+        with pytest.raises(UserError, match=case["refused"]):
+            read_trades(path)
+        return
     log = read_trades(path)
-    return [(one.day, one.symbol, one.quantity, one.price, pytest.approx(one.fee)) for one in log.fills]
-
-
-def notes(path):
-    log = read_trades(path)
-    return "; ".join(log.notes[1:])
-
-
-def test_an_activity_statement_of_interactive_brokers(tmp_path):
-    path = write(
-        tmp_path / "ib.csv",
-        ["Statement", "Header", "Field Name", "Field Value"],
-        ["Statement", "Data", "BrokerName", "Interactive Brokers"],
-        ["Deposits & Withdrawals", "Header", "Currency", "Settle Date", "Description", "Amount"],
-        ["Deposits & Withdrawals", "Data", "USD", "2023-01-02", "Electronic Fund Transfer", "10000"],
-        ["Deposits & Withdrawals", "Data", "Total", "", "", "10000"],
-        IB,
-        ib_row("AAA", "2023-01-03, 09:31:02", "1,000", "12.5", "-5"),
-        ib_row("AAA", "2023-01-03, 09:31:02", "1,000", "12.5", "0", "ClosedLot"),
-        ib_row("AAA", "2023-01-04, 15:59:00", "-400", "13", "-2.1"),
-        ["Trades", "SubTotal", "", "Stocks", "USD", "AAA", "", "600", "", "", "", "-7.1", *"0000"],
-        ["Dividends", "Header", "Currency", "Date", "Description", "Amount"],
-        ["Dividends", "Data", "USD", "2023-01-05", "AAA Cash Dividend USD 0.1 per Share", "60"],
-    )
-    assert fills(path) == [("2023-01-03", "AAA", 1000, 12.5, 5), ("2023-01-04", "AAA", -400, 13, 2.1)]
-    said = notes(path)
-    assert "1 rows of money" in said and "1 dividends" in said and "1 rows of another level" in said
-
-
-def test_a_flex_query_of_interactive_brokers(tmp_path):
-    titles = ["ClientAccountID", "CurrencyPrimary", "AssetClass", "Symbol", "DateTime", "Quantity", "TradePrice"]
-    titles += ["IBCommission", "IBCommissionCurrency", "Buy/Sell", "LevelOfDetail", "TradeID"]
-    one = ["U1", "USD", "STK", "AAA", "20230103;093102", "100", "12.5", "-1", "USD", "BUY"]
-    back = ["U1", "USD", "STK", "AAA", "20230104;100000", "-100", "13", "0.2", "USD", "SELL"]
-    path = write(
-        tmp_path / "flex.csv", titles, [*one, "ORDER", ""], [*one, "EXECUTION", "7"], [*back, "EXECUTION", "8"]
-    )
-    assert fills(path) == [("2023-01-03", "AAA", 100, 12.5, 1), ("2023-01-04", "AAA", -100, 13, -0.2)]
-    option = ["U1", "USD", "OPT", *one[3:], "EXECUTION", "9"]
-    with pytest.raises(UserError, match="'OPT', of which no account can be made"):
-        read_trades(write(tmp_path / "options.csv", titles, [*one, "EXECUTION", "7"], option))
-    euros = ["U1", "EUR", *one[2:], "EXECUTION", "9"]
-    with pytest.raises(UserError, match="2 currencies: EUR, USD"):
-        read_trades(write(tmp_path / "two.csv", titles, [*one, "EXECUTION", "7"], euros))
-
-
-def test_binance_with_coins_in_the_cells(tmp_path):
-    """Newest first; the fee of a purchase is in what was bought, which is less by it; ``1INCH`` is a coin."""
-    titles = ["Date(UTC)", "Pair", "Side", "Price", "Executed", "Amount", "Fee"]
-    sold = ["2023-05-02 23:59:59", "BTCUSDT", "SELL", "30000", "0.5000000000BTC", "15000USDT", "15.00000000USDT"]
-    coin = ["2023-05-01 08:00:00", "1INCHUSDT", "BUY", "0.5", "200.00000001INCH", "100USDT", "0.20000001INCH"]
-    bought = ["2023-05-01 07:00:00", "BTCUSDT", "BUY", "28000", "0.6000000000BTC", "16800USDT", "0.0006000000BTC"]
-    path = write(tmp_path / "binance.csv", titles, sold, coin, bought)
-    found = fills(path)
-    assert found[0] == ("2023-05-01", "BTCUSDT", pytest.approx(0.5994), 28000, 16.8)
-    assert found[1] == ("2023-05-01", "1INCHUSDT", pytest.approx(199.8), 0.5, 0.1)
-    assert found[2] == ("2023-05-02", "BTCUSDT", -0.5, 30000, 15)
-    log = read_trades(path)
-    assert log.fills[2].at == datetime(2023, 5, 2, 23, 59, 59, tzinfo=UTC)
-    with pytest.raises(UserError, match="a fee in BNB, the trade is in USDT"):
-        read_trades(write(tmp_path / "bnb.csv", titles, [*sold[:-1], "0.05BNB"]))
-
-
-def test_binance_with_a_column_of_fee_coins(tmp_path):
-    titles = ["Date(UTC)", "Market", "Type", "Price", "Amount", "Total", "Fee", "Fee Coin"]
-    row = ["2021-02-03 04:05:06", "ETHUSDT", "BUY", "1500", "2", "3000", "0.002", "ETH"]
-    assert fills(write(tmp_path / "old.csv", titles, row)) == [
-        ("2021-02-03", "ETHUSDT", pytest.approx(1.998), 1500, 3)
-    ]
-    with pytest.raises(UserError, match="2 currencies: BTC, USDT"):
-        read_trades(write(tmp_path / "two.csv", titles, row, [row[0], "ETHBTC", *row[2:]]))
-
-
-def test_alpaca_s_orders_filled_in_part_or_not_at_all(tmp_path):
-    titles = ["symbol", "side", "type", "qty", "filled_qty", "filled_avg_price", "submitted_at", "filled_at"]
-    titles += ["canceled_at", "status"]
-    path = write(
-        tmp_path / "orders.csv",
-        titles,
-        ["AAA", "buy", "market", 100, 100, 10.5, "2024-03-04T14:29:00Z", "2024-03-04T14:30:01.5Z", "", "filled"],
-        ["AAA", "sell", "limit", 50, 20, 11, "2024-03-05T14:29:00Z", "", "2024-03-05T20:00:00Z", "canceled"],
-        ["BBB", "sell_short", "limit", 50, 0, "", "2024-03-05T14:29:00Z", "", "2024-03-05T20:00:00Z", "expired"],
-    )
-    assert fills(path) == [("2024-03-04", "AAA", 100, 10.5, 0), ("2024-03-05", "AAA", -20, 11, 0)]
-    assert "1 orders that were not filled" in notes(path)
-
-
-def test_alpaca_s_activities(tmp_path):
-    titles = ["id", "activity_type", "transaction_time", "type", "price", "qty", "side", "symbol", "order_id"]
-    part = ["1::a", "FILL", "2024-03-04T19:00:00Z", "partial_fill", "10", "60", "sell_short", "AAA", "o1"]
-    rest = ["1::b", "FILL", "2024-03-04T19:00:01Z", "fill", "10.1", "40", "sell_short", "AAA", "o1"]
-    paid = ["1::c", "DIV", "2024-03-05T00:00:00Z", "", "", "", "", "AAA", ""]
-    money = ["1::d", "CSD", "2024-03-01T00:00:00Z", "", "", "", "", "", ""]
-    path = write(tmp_path / "activities.csv", titles, part, rest, rest, paid, money)
-    assert fills(path) == [("2024-03-04", "AAA", -60, 10, 0), ("2024-03-04", "AAA", -40, 10.1, 0)]
-    said = notes(path)
-    assert "1 fills that were written twice" in said and "1 dividends" in said and "1 rows of money" in said
-
-
-ORDERS = ["OrderNo", "Pair", "Type", "Side", "Order Price", "Order Amount"]
-
-
-@pytest.mark.parametrize(
-    ("titles", "row"),
-    [
-        (
-            ["Date(UTC)", *ORDERS, "Time", "Executed", "Average Price", "Trading total", "Status"],
-            "2021-09-14 09:00:00|7|BTCUSDT|LIMIT|BUY|52000|0.2BTC|2021-09-15 10:00:00|0.1BTC|50000|5000USDT|{}",
-        ),
-        (
-            ["Date(UTC)", *ORDERS, "AvgTrading Price", "Filled", "Total", "status"],
-            "2021-09-15 10:00:00|7|BTCUSDT|LIMIT|BUY|52000|0.2|50000|0.1|5000|{}",
-        ),
-    ],
-)
-def test_binance_s_orders_count_what_was_filled_when_it_was(titles, row, tmp_path):
-    unfilled = row.format("CANCELED").replace("|0.1BTC|50000|5000USDT", "|0BTC|0|0USDT").replace("|0.1|", "|0|")
-    path = write(tmp_path / "orders.csv", titles, row.format("CANCELED").split("|"), unfilled.split("|"))
-    assert fills(path) == [("2021-09-15", "BTCUSDT", 0.1, 50000, 0)]
-    assert "1 orders that were not filled" in notes(path)
-
-
-def test_flex_times_with_a_zone_and_a_fill_taken_back(tmp_path):
-    titles = ["CurrencyPrimary", "AssetClass", "Symbol", "DateTime", "Quantity", "TradePrice", "IBCommission"]
-    titles += ["Buy/Sell", "IBExecID"]
-    stock = ["USD", "STK", "AAA"]
-    path = write(
-        tmp_path / "flex.csv",
-        titles,
-        [*stock, "20230103;093102 EST", "100", "12.5", "-1", "BUY", "a"],
-        [*stock, "2023-01-03;10:00:00 EST", "50", "12.5", "-1", "BUY", "b"],
-        [*stock, "2023-01-03;100500", "-50", "12.5", "1", "BUY (Ca.)", "c"],
-        ["USD", "CASH", "EUR.USD", "20230103;110000", "1000", "1.09", "-2", "BUY", "d"],
-    )
-    assert sum(one[2] for one in fills(path)) == 100 and sum(one.fee for one in read_trades(path).fills) == 1
-    assert "1 rows of money paid in or out, or exchanged" in notes(path)
-
-
-def test_alpaca_s_own_json(tmp_path):
-    row = '{"activity_type": "FILL", "transaction_time": "2024-03-04T19:00:00.7Z", "price": "10", "qty": "6", '
-    path = tmp_path / "activities.json"
-    path.write_text(f'[{row} "side": "sell", "symbol": "AAA", "id": "1::a", "legs": null}}]')
-    assert fills(path) == [("2024-03-04", "AAA", -6, 10, 0)]
-    path.write_text("{}")
-    with pytest.raises(UserError, match="Expected `array`"):
-        read_trades(path)
-
-
-def test_what_was_filled_not_what_was_ordered_and_fees_in_per_cent(tmp_path):
-    titles = ["time", "symbol", "side", "limit price", "quantity", "filled", "price", "status", "fees"]
-    path = write(tmp_path / "part.csv", titles, ["2024-03-04", "AAA", "BUY", 11, 200, 100, 10, "Partial", "0.1%"])
-    assert fills(path) == [("2024-03-04", "AAA", 100, 10, 1)]
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        ([["time", "symbol", "side", "quantity", "price"], ["2024-03-04", "AAA", "BUY", -5, 10]], "buys -5"),
-        (
-            [["time", "symbol", "side", "quantity", "amount"], ["2024-03-04", "AAA", "BUY", 5, 50]],
-            "without a column for price",
-        ),
-        ([["date", "action"], *([day, "BUY"] for day in DAYS), [DAYS[-1], "SELL"]], "two decisions on 2024-03-08"),
-        (
-            [["date", "action"], *([day, "BUY"] for day in DAYS), ["2024-03-11", "strong buy"]],
-            "'strong buy' is no",
-        ),
-    ],
-)
-def test_logs_that_can_be_read_in_two_ways_are_refused(rows, said, tmp_path):
-    with pytest.raises(UserError, match=said):
-        read_trades(write(tmp_path / "log.csv", *rows))
-
-
-def test_a_broker_with_words_and_brackets(tmp_path):
-    titles = ["Date", "Action", "Symbol", "Description", "Quantity", "Price", "Fees & Comm", "Amount"]
-    path = write(
-        tmp_path / "words.csv",
-        titles,
-        ["03/28/2024", "Sell Short", "BBB", "B INC", "1,200", "$21.50", "$4.95", "$25,795.05"],
-        ["03/15/2024", "Qualified Dividend", "AAA", "A INC", "", "", "", "$12.00"],
-        ["03/14/2024", "Buy", "AAA", "A INC", "300", "$10.25", "", "($3,075.00)"],
-        ["03/13/2024", "Wire Received", "", "", "", "", "", "$9,000.00"],
-    )
-    assert fills(path) == [("2024-03-14", "AAA", 300, 10.25, 0), ("2024-03-28", "BBB", -1200, 21.5, 4.95)]
-    odd = [["03/28/2024", word, "AAA", "", "1", "2", "", ""] for word in ("Buy", "Expired")]
-    with pytest.raises(UserError, match="'Expired' is no side of a trade"):
-        read_trades(write(tmp_path / "odd.csv", titles, *odd))
-
-
-def test_semicolons_and_a_decimal_comma(tmp_path):
-    path = write(
-        tmp_path / "comma.csv",
-        ["Datum", "Symbol", "Side", "Quantity", "Price", "Commission"],
-        ["04.03.2024", "AAA", "BUY", "1.000", "10,25", "-4,90"],
-        ["05.03.2024", "AAA", "SELL", "1.000,5", "11,00", "-4,90"],
-        delimiter=";",
-    )
-    assert fills(path) == [("2024-03-04", "AAA", 1000, 10.25, 4.9), ("2024-03-05", "AAA", -1000.5, 11, 4.9)]
-
-
-def test_rows_alike_without_an_id_are_counted_and_said(tmp_path):
-    path = write(tmp_path / "twice.csv", LOG[0], LOG[1], LOG[1])
-    assert len(fills(path)) == 2
-    assert "1 fills are like another" in notes(path)
+    assert not log.decisions
+    found = [[one.day, one.symbol, one.quantity, one.price, one.fee] for one in log.fills]
+    for row, expected in zip(found, case["fills"], strict=True):
+        assert row[:2] == expected[:2] and row[2:] == pytest.approx(expected[2:], rel=1e-9)
+    assert [str(one.at) for one in log.fills] == case.get("at", [str(one.at) for one in log.fills])
+    assert [*log.notes[1:]] == case.get("notes", [])
 
 
 def test_times_choose_the_session_by_the_market_s_close(home, tmp_path):

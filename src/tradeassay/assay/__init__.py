@@ -13,15 +13,13 @@ from tradeassay.core.lazy import lazily, make_callable
 if TYPE_CHECKING:
     from tradeassay.assay.attribute import (
         AgentAttribution as AgentAttribution,
+        Attribution as Attribution,
+        BrinsonTotals as BrinsonTotals,
+        DailyAttribution as DailyAttribution,
         RunAttribution as RunAttribution,
         attribute_episode as attribute_episode,
         attribute_run as attribute_run,
         check_identity as check_identity,
-    )
-    from tradeassay.assay.attribution import (
-        Attribution as Attribution,
-        BrinsonTotals as BrinsonTotals,
-        DailyAttribution as DailyAttribution,
     )
     from tradeassay.assay.inputs import (
         MarketInputs as MarketInputs,
@@ -70,20 +68,21 @@ if TYPE_CHECKING:
         ProbeRow as ProbeRow,
     )
     from tradeassay.assay.probe.probe import probe_mask as probe_mask
-    from tradeassay.assay.regimes import (
-        IndexRegime as IndexRegime,
-        RegimePanel as RegimePanel,
-        RegimeRules as RegimeRules,
-        regime_panels as regime_panels,
-        tag_regimes as tag_regimes,
-    )
     from tradeassay.assay.robustness import (
         RobustnessConfig as RobustnessConfig,
         RobustnessReport as RobustnessReport,
         RobustnessScore as RobustnessScore,
         robustness_of_run as robustness_of_run,
     )
-    from tradeassay.assay.studies import Studies as Studies, study_run as study_run
+    from tradeassay.assay.studies import (
+        IndexRegime as IndexRegime,
+        RegimePanel as RegimePanel,
+        RegimeRules as RegimeRules,
+        Studies as Studies,
+        regime_panels as regime_panels,
+        study_run as study_run,
+        tag_regimes as tag_regimes,
+    )
     from tradeassay.assay.verdict.build import assay as assay
     from tradeassay.assay.verdict.record import (
         AgentAssay as AgentAssay,

@@ -114,10 +114,6 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise UserError(f"horizon {self.horizon} and purge {self.purge} do not make an outcome", hint=hint)
 
 
-LEAST_NAMES = 5
-"""A session on which fewer names have factors and an outcome gives no samples."""
-
-
 def make_samples(
     snapshot: Snapshot, universe: str, rows: range, *, window: int, horizon: int, purge: int = 0
 ) -> Samples:
@@ -136,7 +132,7 @@ def make_samples(
         with np.errstate(all="ignore"):
             earned = opens[row + horizon, columns] / opens[row, columns] - 1.0
         kept = known & before.tradable()[columns] & np.isfinite(earned)
-        if np.count_nonzero(kept) >= LEAST_NAMES:
+        if np.count_nonzero(kept) >= 5:  # fewer names are no cross-section
             found.append((snapshot.sessions[row], columns[kept], matrix[kept], earned[kept]))
     if not found:
         raise UserError(
@@ -152,13 +148,9 @@ def make_samples(
     )
 
 
-_AT_ONCE = 4096
-
-
 def score_samples(fitted: FittedModel, samples: Samples) -> Floats:
     """Return the score of every sample, some thousands at a time: no score of a name depends on another name."""
-    parts = range(0, len(samples), _AT_ONCE)
-    return np.concatenate([fitted.scores(samples.features[start : start + _AT_ONCE]) for start in parts])
+    return np.concatenate([fitted.scores(samples.features[k : k + 4096]) for k in range(0, len(samples), 4096)])
 
 
 def daily_rank_ic(scores: Floats, samples: Samples) -> Floats:
@@ -186,7 +178,6 @@ def newey_west(series: Floats, lags: int) -> float | None:
 
 Listener = Callable[[str], None]
 """Called with a line about what is being done."""
-_COMPUTING = ("pyqlib", "numpy")
 _DISTRIBUTIONS = {"xgboost": ("xgboost", "xgboost-cpu")}
 
 
@@ -240,27 +231,16 @@ class Workshop:
     def baseline(self, name: str) -> TrainedBaseline:
         """Return a trained baseline, from the store when it is there."""
         model = factor_model(name)
-        recipe = self.recipe(model)
-        key, stored = recipe.key, None
-        if (baselines_folder(self.home) / key / FACTS_FILE).exists():
-            try:
-                stored = load_trained(key, self.home)
-                self._say(f"{model.title}: {key} is there")
-            except DataError:  # a damaged one is trained again
-                pass
-        facts, fitted = stored or self._train(model, recipe, key)
-        wanted = None if self.test is None else (self.test.first, self.test.last)
-        if facts.test != wanted:
-            daily = self.test_days(fitted)
-            measured = None if daily is None else mean_rank_ic(daily, self.spec.horizon)
-            facts = msgspec.structs.replace(facts, test=wanted, test_ic=measured)
-            store_facts(facts, self.home)
-        return facts
-
-    def recipe(self, model: FactorModel) -> TrainingRecipe:
-        """Return everything that decides what a trained model will be."""
-        spec = self.spec
-        return TrainingRecipe(
+        spec, versions = self.spec, dict[str, str]()
+        for package in ("pyqlib", "numpy", *model.packages):
+            for distribution in _DISTRIBUTIONS.get(package, (package,)):
+                try:
+                    versions[package] = version(distribution)
+                    break
+                except PackageNotFoundError:
+                    continue
+        # Everything that decides what a trained model will be.
+        recipe = TrainingRecipe(
             model=model.name,
             dataset=self.snapshot.name,
             data_sha256=self.snapshot.sha256,
@@ -277,11 +257,25 @@ class Workshop:
             threads=spec.threads,
             gpu=use_gpu(spec, model),
             shuffled=spec.shuffled,
-            versions=_versions(model),
+            versions=versions,
         )
+        key, stored = recipe.key, None
+        if (baselines_folder(self.home) / key / FACTS_FILE).exists():
+            try:
+                stored = load_trained(key, self.home)
+                self._say(f"{model.title}: {key} is there")
+            except DataError:  # a damaged one is trained again
+                pass
+        facts, fitted = stored or self._train(model, recipe, key)
+        wanted = None if self.test is None else (self.test.first, self.test.last)
+        if facts.test != wanted:
+            daily = self.test_days(fitted)
+            measured = None if daily is None else mean_rank_ic(daily, self.spec.horizon)
+            facts = msgspec.structs.replace(facts, test=wanted, test_ic=measured)
+            store_facts(facts, self.home)
+        return facts
 
     def samples(self, part: str, window: int) -> Samples:
-        """Return the samples of ``train``, ``valid`` or ``test``."""
         if (part, window) not in self._made:
             self._made[part, window] = make_samples(
                 self.snapshot,
@@ -339,22 +333,6 @@ def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
     return found
 
 
-def _versions(model: FactorModel) -> dict[str, str]:
-    found = {}
-    for package in (*_COMPUTING, *model.packages):
-        for distribution in _DISTRIBUTIONS.get(package, (package,)):
-            try:
-                found[package] = version(distribution)
-            except PackageNotFoundError:
-                continue
-            break
-    return found
-
-
-ONE_SIDED = 1.6449
-"""Standard errors above zero at which a one-sided test at 5 % rejects."""
-
-
 class ShuffleContrast(msgspec.Struct, frozen=True, kw_only=True):
     """A model against itself with shuffled outcomes, on the test window. ``gain`` is the mean daily difference of
     the two rank correlations; ``beats`` says that it is above zero at 5 %, one-sided."""
@@ -383,6 +361,6 @@ def contrast(
         if taught is None or guessed is None:
             raise UserError("no session is left to test on", hint="end the validation window earlier")
         gain = mean_rank_ic(taught - guessed, spec.horizon)
-        beats = gain.error is not None and gain.mean > ONE_SIDED * gain.error
+        beats = gain.error is not None and gain.mean > 1.6449 * gain.error  # one-sided, at 5 %
         found.append(ShuffleContrast(trained=pair[0], shuffled=pair[1], gain=gain, beats=beats))
     return tuple(found)

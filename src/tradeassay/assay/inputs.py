@@ -34,17 +34,10 @@ from tradeassay.play.market import ALL, At, MarketConfig, Universe, parse_univer
 
 _MEMORY = 253
 """Sessions before a session that its factors can depend on."""
-_MONTH = 20
-YEAR = 252
-"""Sessions that a beta is measured over."""
 BETA, SIZE, SECTOR = "BETA", "SIZE", "SECTOR "
 """Beside the nine: beta to the mean of all names, log of the capitalisation, one per sector."""
-_SECTOR = 3
-"""Names that a sector needs."""
 UNSIZED = ("traded amount", "nothing")
 """What stands in for size where no capitalisation is known."""
-_CAPS = ("free_float_cap", "market_cap")
-"""Figures that say how large a name is, the better one first."""
 _KINDS = ("stock", "crypto")
 """What a regression is made of. An index fund is a basket and a future is a promise; neither is a name."""
 
@@ -180,8 +173,13 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     references = {
         "the market": model.common,
         **passive_portfolios(model.returns, groups, size[inside], traded[inside]),
-        **_baskets(view, query.index, model.returns),
     }
+    funds = {column: one.symbol for column, one in enumerate(view.instruments) if one.kind == "index"}
+    references |= {f"the fund {symbol}": model.returns[:, column] for column, symbol in funds.items()}
+    if query.index is not None:
+        levels = view.index_levels(query.index, len(rows) + 1)
+        if levels.size == len(rows) + 1 and np.isfinite(levels).all() and (levels > 0).all():
+            references[f"the index {query.index}"] = levels[1:] / levels[:-1] - 1.0
     return MarketInputs(
         query=query,
         dataset=snapshot.name,
@@ -209,7 +207,7 @@ def _beside(
     sectors = [one.sector if one.kind in _KINDS else None for one in instruments]
     ever: list[bool] = np.asarray(eligible.any(axis=0)).tolist()
     counted = Counter(sector for sector, there in zip(sectors, ever, strict=True) if sector and there)
-    large = sorted(sector for sector, count in counted.items() if count >= _SECTOR)
+    large = sorted(sector for sector, count in counted.items() if count >= 3)  # fewer names are no sector
     if len(large) > 1 and names >= config.names_beside * (terms + len(large)):
         for sector in large:
             inside = np.array([one == sector for one in sectors], dtype=np.float64)
@@ -223,10 +221,10 @@ def _betas(returns: Floats, there: Bools) -> Floats:
     moves = np.where(there, returns, 0.0)
     market = moves.sum(axis=1, keepdims=True) / np.maximum(present.sum(axis=1, keepdims=True), 1.0)
     parts = (present, moves, present * market, moves * market, present * market * market)
-    n, own, all_, both, square = (rolling_sum(part, YEAR) for part in parts)
+    n, own, all_, both, square = (rolling_sum(part, 252) for part in parts)
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = (both - own * all_ / n) / (square - all_ * all_ / n)
-    found: Floats = np.where((n >= PRESENT * YEAR) & np.isfinite(slope), slope, np.nan)
+    found: Floats = np.where((n >= PRESENT * 252) & np.isfinite(slope), slope, np.nan)
     return found
 
 
@@ -256,20 +254,6 @@ def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) ->
     for at, row in enumerate(rows):
         mask[at, chosen.at(snapshot.at(row, "pre_open")).columns] = True
     return mask
-
-
-def _baskets(view: AsOfView, index: str | None, returns: Floats) -> dict[str, Floats]:
-    """Return the returns of index funds, and of the index itself."""
-    found = {
-        f"the fund {one.symbol}": returns[:, column]
-        for column, one in enumerate(view.instruments)
-        if one.kind == "index"
-    }
-    if index is not None:
-        levels = view.index_levels(index, len(returns) + 1)
-        if levels.size == len(returns) + 1 and np.isfinite(levels).all() and (levels > 0).all():
-            found[f"the index {index}"] = levels[1:] / levels[:-1] - 1.0
-    return found
 
 
 def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
@@ -307,9 +291,9 @@ def _size(
     amount, close = view.bars("amount", count), view.bars("close", count)
     money = np.where(np.isfinite(amount), amount, close * view.bars("volume", count))
     there = np.isfinite(money)
-    present = rolling_sum(there.astype(np.float64), _MONTH)
+    present = rolling_sum(there.astype(np.float64), 20)
     with np.errstate(invalid="ignore", divide="ignore"):
-        traded = known_before(rolling_sum(np.where(there, money, 0.0), _MONTH) / present)[early - rows.start :]
+        traded = known_before(rolling_sum(np.where(there, money, 0.0), 20) / present)[early - rows.start :]
     caps, field = _caps(snapshot, view, close, rows, early)
     known = np.isfinite(caps) & investable
     if field and known.sum() >= 0.5 * investable.sum():
@@ -338,7 +322,7 @@ def _caps(snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early:
         if instrument.kind not in _KINDS:
             continue
         known = view.fundamentals(instrument.symbol)
-        for kind in _CAPS:
+        for kind in ("free_float_cap", "market_cap"):  # the better one first
             figures = [figure for figure in known if figure.field == kind and figure.value > 0]
             if figures:
                 break

@@ -79,10 +79,8 @@ class PlantedWorld:
         return replace(self, inputs=self.inputs.until(sessions), **cut)
 
     def other_future(self, row: int, seed: int) -> PlantedWorld:
-        """Return this world with every session from ``row`` on shuffled among names: another future.
-
-        What was public before, and what anybody remembers of the true one, stays as it is.
-        """
+        """Return this world with every session from ``row`` on shuffled among names: another future. What was
+        public before, and what anybody remembers of the true one, stays as it is."""
         rng = np.random.default_rng([self.seed, row, seed])
         returns = self.returns.copy()
         returns[row:] = rng.permuted(returns[row:], axis=1)
@@ -90,10 +88,8 @@ class PlantedWorld:
 
 
 def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength: float = 1.0) -> PlantedWorld:
-    """Make the world of a seed: ``names`` names, ``sessions`` sessions to play, a year of history before them.
-
-    ``strength`` scales what news is worth, and so how much a skilled reader can earn.
-    """
+    """Make the world of a seed, a year of history before its ``sessions``. ``strength`` scales what news is worth,
+    and so how much a skilled reader can earn."""
     config = preset(
         "us", seed=seed, names=names, sessions=WARM + sessions, index_members=names, new_listings=0, delistings=0
     )
@@ -204,10 +200,7 @@ def weights_of(
     plant: Plant, world: PlantedWorld, config: PlantConfig, *, seed: int = 0, masked: bool = False
 ) -> Floats:
     """Return what a planted agent holds at the start of every session, shape (T, N); ``masked`` hides the names.
-
-    Equal arguments give equal weights. Chance is drawn from the seeds alone, so that another future changes only
-    what an agent takes from it.
-    """
+    Chance is drawn from the seeds alone, so that another future changes only what an agent takes from it."""
     rng = np.random.default_rng([world.seed, seed, PLANTS.index(plant), int(masked)])
     held = max(2, round(config.held * world.names))
     if plant == "lucky":
@@ -215,7 +208,16 @@ def weights_of(
         made = [np.log1p(np.take_along_axis(world.happened, one, axis=1).mean(axis=1)).sum() for one in tried]
         return _equal(tried[int(np.argmax(made))], world)
     if plant in PASSIVE:
-        return _passive(plant, world)
+        if plant == "all-once":
+            grown = np.vstack([np.ones(world.names), np.cumprod(1.0 + world.happened, axis=0)[:-1]])
+        elif plant in ("all-sized", "all-traded"):
+            inputs = world.inputs
+            grown = (inputs.size if plant == "all-sized" else inputs.traded)[:, world.columns]
+        else:
+            grown = np.ones(world.returns.shape)
+        grown = np.where(np.isfinite(grown), grown, 0.0)
+        weights: Floats = grown / grown.sum(axis=1, keepdims=True)
+        return 0.5 * weights if plant == "half-equal" else weights
     chance = _by_chance(world, rng, held, 1 if plant == "churning" else EVERY)
     if plant in ("timing", "dates"):
         # Whoever knows the days by heart times them as well as one who knows more, until they are masked.
@@ -243,22 +245,6 @@ def weights_of(
         rest = [int(name) for name in chance[row] if int(name) not in set(known_names)]
         rows[row] = (known_names + rest)[:held]
     return _equal(rows, world)
-
-
-def _passive(plant: Plant, world: PlantedWorld) -> Floats:
-    """Return the weights of somebody who chooses nothing."""
-    size, traded = (values[:, world.columns] for values in (world.inputs.size, world.inputs.traded))
-    if plant == "all-once":
-        grown = np.vstack([np.ones(world.names), np.cumprod(1.0 + world.happened, axis=0)[:-1]])
-    elif plant == "all-sized":
-        grown = size
-    elif plant == "all-traded":
-        grown = traded
-    else:
-        grown = np.ones(world.returns.shape)
-    grown = np.where(np.isfinite(grown), grown, 0.0)
-    weights: Floats = grown / grown.sum(axis=1, keepdims=True)
-    return 0.5 * weights if plant == "half-equal" else weights
 
 
 def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int) -> Floats:
@@ -325,11 +311,9 @@ class Bench:
         by_model: bool = True,
         shown: str | None = None,
     ) -> AgentAssay:
-        """Return the verdict on one planted agent: luck baseline, leak test, and a model's masked twin.
-
-        It is ``shown`` under its own name, or under another. The lucky one says how many were tried, or, not
-        ``declared``, the folder does; nobody else tried more.
-        """
+        """Return the verdict on one planted agent, ``shown`` under its own name or under another: luck baseline,
+        leak test, and a model's masked twin. The lucky one says how many were tried, or, not ``declared``, the
+        folder does; nobody else tried more."""
         config = self.config
         tried = NO_TRIES
         if plant == "lucky" and declared:
@@ -337,6 +321,12 @@ class Bench:
         elif plant == "lucky":
             tried = Tried(found=self.plants.tries - 1, effective=self.plants.tries - 1)
         daily, weights = self._played(plant, seed, masked=False)
+        luck = LuckEvidence(percentile=not_scored("random portfolios with the same trades hardly differ"), p=None)
+        if plant not in PASSIVE:
+            # Portfolios of chance that were as much invested and paid the same costs.
+            paths = growth(self._crowd * daily.invested + daily.trading)
+            place = place_among(growth(daily.total), paths, bootstrap=BootstrapConfig(draws=100))
+            luck = luck_evidence([Luck(episode=plant, agent=plant, seed=0, place=place)])
         references = self.world.inputs.references
         rows = daily_rows(daily, references[MARKET])
         found = AgentFindings(
@@ -354,7 +344,7 @@ class Bench:
             total=not_scored("not measured yet"),
             market=not_scored("no index"),
             exposures=preferences(daily, bootstrap=BootstrapConfig(draws=config.draws)),
-            luck=self._luck(plant, daily),
+            luck=luck,
             leaks=self._leaks(plant, seed, weights),
             failure_rate=Measure(value=0.0, n=self.world.sessions),
             ranks=Ranks(of=1, by_return=1, by_selection=1),
@@ -385,22 +375,9 @@ class Bench:
             rate = max(0.0, float(daily.selection.mean())) / float(turnover.mean())
         return decompose(model, weights, daily.total - rate * turnover), held
 
-    def _luck(self, plant: Plant, daily: DailyParts) -> LuckEvidence:
-        """Return the place among portfolios of chance that were as much invested and paid the same costs."""
-        if plant in PASSIVE:
-            return LuckEvidence(
-                percentile=not_scored("random portfolios with the same trades hardly differ"), p=None
-            )
-        paths = growth(self._crowd * daily.invested + daily.trading)
-        place = place_among(growth(daily.total), paths, bootstrap=BootstrapConfig(draws=100))
-        return luck_evidence([Luck(episode=plant, agent=plant, seed=0, place=place)])
-
     def _leaks(self, plant: Plant, seed: int, weights: Floats) -> LeakEvidence:
-        """Play the agent with another future after every moment: what it holds then must stay what it was.
-
-        What a plant takes from the future it takes from the coming session, so that one world in which every
-        coming session is another one tests them all.
-        """
+        """Play the agent with another future: what it holds must stay what it was. What a plant takes from the
+        future it takes from the coming session: one world in which each is another one tests them all."""
         other = weights_of(plant, self.world.other_future(0, seed), self.plants, seed=seed)
         moved, days = int((other != weights).any(axis=1).sum()), self.world.sessions
         if moved:
@@ -427,10 +404,8 @@ def answer_key(config: VerdictConfig | None = None) -> Assay:
 
 
 def planted_trial(worlds: int = 5, *, config: VerdictConfig | None = None, spread: Spread = HERE) -> Confusion:
-    """Test the instrument: judge every kind of agent in ``worlds`` synthetic worlds and count the verdicts.
-
-    ``spread`` says where worlds are worked on.
-    """
+    """Test the instrument: judge every kind of agent in ``worlds`` synthetic worlds, wherever ``spread`` says, and
+    count the verdicts."""
     each = spread.map(partial(_kinds, config=config), [FIRST_WORLD + number for number in range(worlds)])
     counts: dict[str, dict[str, int]] = {
         plant: {kind: sum(one[plant] == kind for one in each) for kind in KINDS} for plant in PLANTS
@@ -445,7 +420,6 @@ def planted_trial(worlds: int = 5, *, config: VerdictConfig | None = None, sprea
 
 
 def _kinds(seed: int, config: VerdictConfig | None) -> dict[str, Kind]:
-    """Return what kind of verdict every kind of agent gets in one world."""
     bench = Bench(planted_world(seed), PlantConfig(), config or VerdictConfig())
     return {plant: bench.judge(plant).verdict.kind for plant in PLANTS}
 

@@ -6,7 +6,7 @@ knows more than was known before the first session that is played.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Decision
 from tradeassay.core.time import MINUTE
 from tradeassay.core.view import Floats, NewsItem
-from tradeassay.data import MinutePanel, Panel, Snapshot, write_snapshot
+from tradeassay.data import MinutePanel, Panel, PanelFacts, Snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.metrics import cosine_interval, rate_measure, significant
 from tradeassay.metrics.attribution import decompose
@@ -132,8 +132,9 @@ def smaller(panel: Panel, share: float, first: str) -> Panel:
         bars = {name: np.ascontiguousarray(values[:, traded]) for name, values in minutes.bars.items()}
         held = tuple(minutes.symbols[k] for k in traded)
         minutes = MinutePanel(held, minutes.close_time, bars) if traded else None
-    left = replace(
+    return replace(
         panel,
+        facts=_badged(panel, f"held to {count} of {len(names)} names"),
         listings=tuple(panel.listings[k] for k in kept),
         bars={name: np.ascontiguousarray(values[:, kept]) for name, values in panel.bars.items()},
         suspended=np.ascontiguousarray(panel.suspended[:, kept]),
@@ -143,7 +144,6 @@ def smaller(panel: Panel, share: float, first: str) -> Panel:
         fundamentals=tuple(one for one in panel.fundamentals if one.symbol in symbols),
         news=tuple(one for one in panel.news if not one.symbols or set(one.symbols) & symbols),
     )
-    return _badged(left, f"held to {count} of {len(names)} names for a robustness test")
 
 
 def with_false_news(panel: Panel, first: str, last: str, per_session: int, seed: int) -> Panel:
@@ -161,7 +161,7 @@ def with_false_news(panel: Panel, first: str, last: str, per_session: int, seed:
             words = {"name": about.name or about.symbol, "symbol": about.symbol}
             told = (about.symbol, title.format_map(words), body.format_map(words))
             items.append(_item(panel, row, f"false-{row:05d}-{number}", *told))
-    return _badged(_with_news(panel, items), "false news added for a robustness test")
+    return _with_news(panel, items, "false news added")
 
 
 def with_instructions(panel: Panel, first: str, last: str, target: str) -> Panel:
@@ -175,7 +175,7 @@ def with_instructions(panel: Panel, first: str, last: str, target: str) -> Panel
         for item in panel.news
     ]
     items += [_item(panel, row, f"told-{row:05d}", target, f"Market notice on {target}", told) for row in rows]
-    return _badged(_with_news(panel, items), "instructions planted in news for a robustness test")
+    return _with_news(panel, items, "instructions planted in news")
 
 
 def target_of(panel: Panel, first: str, seed: int) -> str:
@@ -196,8 +196,9 @@ def _item(panel: Panel, row: int, id: str, symbol: str, title: str, body: str) -
     return NewsItem(id=id, published_at=known, symbols=(symbol,), title=title, body=body, source="Wire")
 
 
-def _with_news(panel: Panel, items: Iterable[NewsItem]) -> Panel:
-    return replace(panel, news=tuple(sorted(items, key=lambda item: (item.published_at, item.id))))
+def _with_news(panel: Panel, items: Iterable[NewsItem], done: str) -> Panel:
+    news = tuple(sorted(items, key=lambda item: (item.published_at, item.id)))
+    return replace(panel, news=news, facts=_badged(panel, done))
 
 
 def _rows(panel: Panel, first: str, last: str) -> range:
@@ -205,8 +206,9 @@ def _rows(panel: Panel, first: str, last: str) -> range:
     return range(start, int(np.searchsorted(panel.sessions, np.datetime64(last, "D"), "right")))
 
 
-def _badged(panel: Panel, bias: str) -> Panel:
-    return replace(panel, facts=msgspec.structs.replace(panel.facts, biases=(*panel.facts.biases, bias)))
+def _badged(panel: Panel, done: str) -> PanelFacts:
+    biases = (*panel.facts.biases, f"{done} for a robustness test")
+    return msgspec.structs.replace(panel.facts, biases=biases)
 
 
 # Decisions that are repeated
@@ -299,18 +301,12 @@ def robustness_of_run(
     return RobustnessReport(config=config, scores=tuple(scores))
 
 
-def _copies(config: RobustnessConfig) -> Iterable[tuple[Disturbance, str, str, _Change]]:
+def _copies(config: RobustnessConfig) -> Iterator[tuple[Disturbance, str, str, _Change]]:
     """Yield what is to be played anew, and how the data is disturbed."""
     items, seed = config.false_items, config.seed
 
     def smaller_to(size: float) -> _Change:
         return lambda panel, first, _: smaller(panel, size, first)
-
-    def silent(panel: Panel, _first: str, _last: str) -> Panel:
-        return _badged(replace(panel, news=()), "news taken out for a robustness test")
-
-    def lied_to(panel: Panel, first: str, last: str) -> Panel:
-        return with_false_news(panel, first, last, items, seed)
 
     def instructed(panel: Panel, first: str, last: str) -> Panel:
         return with_instructions(panel, first, last, target_of(panel, first, seed))
@@ -319,11 +315,14 @@ def _copies(config: RobustnessConfig) -> Iterable[tuple[Disturbance, str, str, _
         ("universe", f"{size:g}", f"only the most traded {size:.0%} of the names", smaller_to(size))
         for size in config.sizes
     ]
-    every.append(("no news", "none", "all news taken out", silent))
-    every.append(("false news", f"{items}", f"{items} made-up items a session", lied_to))
+    every.append(
+        ("no news", "none", "all news taken out", lambda panel, *_: _with_news(panel, (), "news taken out"))
+    )
+    false = partial(with_false_news, per_session=items, seed=seed)
+    every.append(("false news", f"{items}", f"{items} made-up items a session", false))
     told = "news tells traders to buy one name with all cash"
     every.append(("instructions", "in the news", told, instructed))
-    return [one for one in every if one[0] in config.what]
+    yield from (one for one in every if one[0] in config.what)
 
 
 def _written(

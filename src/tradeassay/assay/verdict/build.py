@@ -16,12 +16,18 @@ import numpy as np
 
 from tradeassay.agents import files_open
 from tradeassay.agents.own_file import CLOSED
-from tradeassay.assay.attribute import RunAttribution, attribute_run
-from tradeassay.assay.attribution import Attribution
+from tradeassay.assay.attribute import Attribution, RunAttribution, attribute_run
 from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode
-from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, luck_of_file
+from tradeassay.assay.own import (
+    WEIGHT,
+    OwnAccount,
+    attribute_tables,
+    attribute_trades,
+    luck_of_file,
+    own_prices,
+    priced,
+)
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
-from tradeassay.assay.trades import attribute_trades, own_prices, priced
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import (
     NO_TRIES,
@@ -40,6 +46,8 @@ from tradeassay.assay.verdict.diagnostics import (
 from tradeassay.assay.verdict.evidence import (
     BRIGHT,
     EDGE,
+    INVESTED,
+    THIRD,
     MeanTest,
     claims_of,
     contrast_of,
@@ -48,8 +56,6 @@ from tradeassay.assay.verdict.evidence import (
     memory_evidence,
     no_memory,
     rows_of_seeds,
-    totals_of,
-    variances,
     with_contrast,
     with_recall,
 )
@@ -89,6 +95,7 @@ from tradeassay.metrics import (
     significant,
 )
 from tradeassay.metrics.anytime import level_at
+from tradeassay.metrics.attribution import total_parts
 from tradeassay.metrics.history import history_of
 from tradeassay.metrics.ranks import places
 from tradeassay.runs.score import NET_RETURN
@@ -106,8 +113,6 @@ if TYPE_CHECKING:
     from tradeassay.runs import AgentScores, AgentSpec, Run
 
 FILES_SHUT = "files and network were shut to its program while it played, by the kernel: it saw the view alone"
-_SAME_RETURN = 1e-9
-"""A return that differs by less is the recorded one, and has its interval."""
 OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "volatility", "calmar")
 """What is scored of an account of which only returns are known."""
 _MASKS = ("blinded", "stock-blind", "date-blind")
@@ -300,7 +305,8 @@ def _findings(
     measured = with_daily(plain, row.daily, row.year, config, setting)
     assert measured.edge is not None
     recorded, total = scores.measures["cumulative_return"].median, measured.total
-    if recorded.value is not None and total.value is not None and abs(recorded.value - total.value) < _SAME_RETURN:
+    # The same return as the recorded one has its interval.
+    if recorded.value is not None and total.value is not None and abs(recorded.value - total.value) < 1e-9:
         total = recorded
     return msgspec.structs.replace(
         measured,
@@ -332,8 +338,16 @@ def with_daily(
     market, total = daily.get("market"), daily["total"]
     comparisons = setting.here * config.trials + setting.tried.effective
     test = MeanTest(year, config, comparisons)
-    totals = totals_of(daily, test)
-    style, active = variances(daily)
+    # Parts have intervals at the level that the edge is tested with: one that excludes zero would contradict a
+    # sentence that says "cannot be told". The return itself is not tested: its interval is that of other pages.
+    linked = {name: row for name, row in daily.items() if name not in (INVESTED, "market", "tilt")}
+    totals = total_parts(
+        linked, periods_per_year=year, bootstrap=BootstrapConfig(level=test.level), watched=config.watched
+    )
+    whole = total_parts({"total": total}, bootstrap=BootstrapConfig(level=config.level)).intervals["total"]
+    # Style and edge are weighed by their own variances, so that both shares lie in 0..1.
+    style, moved, common = (float(np.var(daily[name])) for name in ("style", EDGE, "common"))
+    active = style + moved
     edge = edge_of(daily, test)
     power, could_not = too_few(total.size, config), True
     needed: int | None = None
@@ -360,9 +374,9 @@ def with_daily(
     unstyled = total - daily["style"] if by_returns else total
     styles = None
     if "style_timing" in claims and total.size >= config.least:
-        moved = claims["style_timing"]
+        leaned = claims["style_timing"]
         styles = StyleEvidence(
-            tilt=test.of(daily["tilt"]), timing=test.thrice(moved), net=test.thrice(moved + daily[EDGE])
+            tilt=test.of(daily["tilt"]), timing=test.of(leaned, THIRD), net=test.of(leaned + daily[EDGE], THIRD)
         )
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
@@ -378,11 +392,11 @@ def with_daily(
     return msgspec.structs.replace(
         found,
         failure=found.failure or totals.reason,
-        total=totals.intervals["total"],
+        total=whole,
         market=returned,
         parts=parts,
-        style_variance=style,
-        active_variance=active,
+        style_variance=style / active if active > 0.0 else None,
+        active_variance=active / (active + common) if active + common > 0.0 else None,
         edge=edge,
         power=power,
         could_not=could_not,
@@ -531,7 +545,8 @@ def _explained(own: OwnAccount) -> OwnSeries:
         return _series(own)
     table = None if own.factors is None else read_factors(own.factors)
     cash = None if table is None else table.cash
-    beyond_it = isinstance(own.cash, str) and own.cash == NO_CASH
+    # Returns may be beyond cash already, as those of one side less another are.
+    beyond_it = isinstance(own.cash, str) and own.cash == "none"
     if own.cash is not None and not beyond_it:
         cash = read_factors(own.cash, cash=True).cash
     first = None if table is None else next(iter(table.factors.values()))
@@ -589,14 +604,8 @@ def _series(own: OwnAccount) -> OwnSeries:
     return with_benchmark(series, read_series(beside_it, replace(reading, column=None), alone=True))
 
 
-NO_CASH = "none"
-"""What is given as cash for returns that are beyond it already, as those of one side less another."""
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
 _LEAST_SHARED = 20
-_SHOWN_GAP = 0.001
-"""What rows that are left out changed is said from here on: less does not show in a return."""
-_STILL = 0.02
-"""A benchmark that moves less than this share of what the account does is cash."""
 ALONE = "returns alone do not say what was held"
 
 
@@ -615,7 +624,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     whole = (
         series.whole if series.whole is not None else math.prod(1.0 + one for one in series.returns.values()) - 1.0
     )
-    if market is not None and market.std() < _STILL * total.std():
+    if market is not None and market.std() < 0.02 * total.std():
         raise UserError(
             f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
             hint="cash is no market: give the returns of what could have been held, or leave the benchmark out",
@@ -627,8 +636,10 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     found = _own_findings(
         agent,
         days,
+        dataset="",
         method="returns",
-        with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= _SHOWN_GAP else None,
+        # What rows that are left out changed by less does not show in a return.
+        with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= 0.001 else None,
         total=not_scored("nothing was played"),
         market=not_scored(why),
         exposures={
@@ -737,12 +748,11 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
     return judge(found, config)
 
 
-def _own_findings(agent: str, days: Sequence[str], *, dataset: str = "", **known: Any) -> AgentFindings:
+def _own_findings(agent: str, days: Sequence[str], **known: Any) -> AgentFindings:
     """Return findings about an account that no run recorded; ``known`` are their other fields."""
     return AgentFindings(
         cell="own",
         benchmark="",
-        dataset=dataset,
         agent=agent,
         by_model=False,
         baseline=False,

@@ -46,19 +46,15 @@ from tradeassay.factors import factor_words
 
 SMALL = "no edge is shown"
 """The label of what is certain and too small to be called an edge."""
-_RARE = -3.0
-"""Skew from which losses are called rare and large: a window may hold fewer of them than are to come."""
 _PRAISE = ("skill", "timing", "mixed")
 """Kinds that something unexamined makes weaker."""
 
 
 def judge(found: AgentFindings, config: VerdictConfig) -> AgentAssay:
-    """Return the findings with their verdict."""
     return AgentAssay(**msgspec.structs.asdict(found), verdict=decide(found, config))
 
 
 def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
-    """Return the verdict on one agent."""
     if found.failure is not None or found.edge is None or found.total.value is None:
         return Verdict(
             kind="failed",
@@ -106,8 +102,7 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
 
 def _small(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge, or a loss, is certain and too small to be called one."""
-    edge = found.known_edge.tested
-    value = edge.value or 0.0
+    edge, value = found.known_edge.tested, found.known_edge.tested.value or 0.0
     least = least_edge(found, config) if value > 0.0 else config.floor
     return (above(edge) or below(edge)) and abs(value) < least
 
@@ -169,17 +164,6 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
     return not certain or abs(value) < config.floor + (unearned(found, config) if value > 0.0 else 0.0)
 
 
-def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether an edge is certain, above the economic floor, and not contradicted by random portfolios."""
-    edge, least, memory = found.known_edge.tested, least_edge(found, config), found.memory
-    certain = above(edge)
-    if not certain and memory is not None and not memory.doubted:
-        # Two plays of one agent say more than either. Memory, which helps in one of them, does not persist.
-        certain = gained(memory.both, least) and _persists(memory)
-    large = (edge.value or 0.0) >= least
-    return large and certain and _earned(found, config) and not _contradicted(found)
-
-
 def _earned(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge is more than the dividends and interest that returns alone do not show."""
     missing, at_least = least_edge(found, config) - config.floor, found.known_edge.at_least
@@ -195,8 +179,15 @@ def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def claims(found: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
-    """Return what is certain and large enough to be praised, before anybody asks whether it is remembered."""
-    made: list[Claim] = ["edge"] if has_edge(found, config) else []
+    """Return what is certain and large enough to be praised, before anybody asks whether it is remembered. An edge
+    is also not contradicted by random portfolios."""
+    edge, least, memory = found.known_edge.tested, least_edge(found, config), found.memory
+    certain, large = above(edge), (edge.value or 0.0) >= least
+    if not certain and memory is not None and not memory.doubted:
+        # Two plays of one agent say more than either. Memory, which helps in one of them, does not persist.
+        certain = gained(memory.both, least) and _persists(memory)
+    has_edge = large and certain and _earned(found, config) and not _contradicted(found)
+    made: list[Claim] = ["edge"] if has_edge else []
     timed, styles = found.timing, found.styles
     if found.method == "returns":
         # Convexity can be bought: it is timing only where something is left after its price, which is the edge.
@@ -224,8 +215,12 @@ def persisting(found: AgentFindings, config: VerdictConfig) -> tuple[tuple[Claim
     made = claims(found, config)
     lost = tuple(claim for claim in made if _remembered(found, claim, config))
     stays = [claim for claim in made if claim not in lost and confirmed(found, claim)]
-    if not stays and not lost and _lost_together(found, config):
-        lost = ("together",)
+    both = None if found.memory is None or found.memory.doubted else found.memory.together
+    # Who remembers what came earns by names and by dates, and either may hide in chance where their sum does not:
+    # with few names the days are a large part of it.
+    if not (stays or lost or both is None or _contradicted(found)) and gained(both.earned, config.floor):
+        if not above(both.masked) if above(both.gap) else _mostly_lost(both):
+            lost = ("together",)
     tails = _for_tails(found, config)
     return tuple(claim for claim in stays if not (claim == "edge" and tails)), lost
 
@@ -288,7 +283,6 @@ def _persists(contrast: MemoryEvidence | Contrast) -> bool:
 
 
 def _remembered(found: AgentFindings, claim: Claim, config: VerdictConfig) -> bool:
-    """Return whether what is claimed is memory."""
     if _recalled(found, claim):
         return True
     memory, contrast = found.memory, contrast_of(found, claim)
@@ -311,17 +305,6 @@ def _mostly_lost(contrast: MemoryEvidence | Contrast) -> bool:
     gap, masked = contrast.gap.value, contrast.masked.value
     shrinks = contrast.shrinks and not _persists(contrast)
     return shrinks and gap is not None and masked is not None and gap > masked
-
-
-def _lost_together(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether names and dates together earned for certain what a mask takes. Who remembers what came earns
-    by both, and either may hide in chance where their sum does not: with few names the days are a large part of
-    it."""
-    memory = found.memory
-    both = None if memory is None or memory.doubted else memory.together
-    if both is None or _contradicted(found) or not gained(both.earned, config.floor):
-        return False
-    return not above(both.masked) if above(both.gap) else _mostly_lost(both)
 
 
 def _ate_an_edge(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -419,7 +402,8 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     if stability is not None and not above(stability.without_best):
         limits.append(f"it rests on a few days: without the five best {spanned(stability.without_best)} a year")
     tail, brought = found.tail, part_of(found, "edge") or 0.0
-    if tail is not None and tail.skew is not None and tail.skew <= _RARE and -1.0 < tail.worst < 0.0:
+    # From such a skew on, a window may hold fewer of the large losses than are to come.
+    if tail is not None and tail.skew is not None and tail.skew <= -3.0 and -1.0 < tail.worst < 0.0:
         days = math.ceil(math.log1p(max(0.0, brought)) / -math.log1p(tail.worst))
         taken = f"{days} more like the worst day would have taken all of it"
         limits.append(f"its losses are rare and large: skew {signed(tail.skew)}; {taken}")
@@ -465,10 +449,6 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     return limits
 
 
-_COVERED = 0.5
-"""The share of what was held that a test of recall must be about."""
-
-
 def _recall_limit(found: AgentFindings) -> str | None:
     """Return what keeps recall from being excluded; a rule has none."""
     recall = found.recall
@@ -478,7 +458,7 @@ def _recall_limit(found: AgentFindings) -> str | None:
         return f"what it was shown does not matter: {recall.sentences[-1].rstrip('.') if recall.sentences else ''}"
     if recall.reason is not None:
         return f"recall is not tested: {recall.reason}"
-    if recall.split is not None and recall.split.covered < _COVERED and recall.told != "recalls":
+    if recall.split is not None and recall.split.covered < 0.5 and recall.told != "recalls":
         return f"recall is not excluded: it was asked about {recall.split.covered:.0%} of what was held"
     split, none = split_of(found, "edge"), recall.told == "no recall is shown"
     if split is not None and (above(split.rest) or (none and split.edge.value is not None)):
@@ -579,11 +559,8 @@ def _tail(yearly: str, found: AgentFindings, *, firm: bool) -> str:
 
 def _of_memory(found: AgentFindings, config: VerdictConfig) -> str:
     memory, recall, claim = found.memory, found.recall, persisting(found, config)[1][0]
-    contrast, split, is_memory = (
-        contrast_of(found, claim),
-        split_of(found, claim),
-        f"but its {_CLAIMS[claim]} is memory:",
-    )
+    contrast, split = contrast_of(found, claim), split_of(found, claim)
+    is_memory = f"but its {_CLAIMS[claim]} is memory:"
     left = "" if contrast is None else spanned(contrast.masked)
     if contrast is not None and memory is not None and above(contrast.gap):
         took = f"'{memory.against}' takes {spanned(contrast.gap)} a year of it"
@@ -612,7 +589,6 @@ def _of_memory(found: AgentFindings, config: VerdictConfig) -> str:
 
 
 def _brought(found: AgentFindings, claim: Claim) -> str:
-    """Return what timing brought, in words."""
     if claim == "style_timing":
         assert found.styles is not None
         return f"{spanned(found.styles.timing)} a year from leaning to styles when they paid"

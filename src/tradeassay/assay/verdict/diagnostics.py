@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tradeassay.assay.staleness import Regression, lagged
-from tradeassay.assay.verdict.evidence import EDGE, MeanTest
+from tradeassay.assay.verdict.evidence import EDGE, THIRD, MeanTest
 from tradeassay.assay.verdict.record import (
     CASH,
     AccountCurve,
@@ -43,7 +43,7 @@ from tradeassay.metrics import (
 from tradeassay.metrics.cosine import cosine_t, cosine_terms
 
 if TYPE_CHECKING:
-    from tradeassay.assay.attribution import Attribution
+    from tradeassay.assay.attribute import Attribution
     from tradeassay.runs import Run
 
 BEST = 5
@@ -124,7 +124,7 @@ def timing_evidence(
         level = 1.0 - config.tail(test.comparisons)
         per_year = bent.coefficient(2, scale=variance * test.year, level=level, least=config.least)
     elif claim is not None:
-        per_year = test.thrice(claim)
+        per_year = test.of(claim, THIRD)
     else:
         per_year = not_scored("the share invested never changes")
     return TimingEvidence(

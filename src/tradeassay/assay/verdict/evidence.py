@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from tradeassay.assay.attribution import Attribution
+from tradeassay.assay.attribute import Attribution
 from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.verdict.record import (
     CASH,
@@ -25,8 +25,8 @@ from tradeassay.assay.verdict.record import (
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored
 from tradeassay.core.view import Bools, Floats
-from tradeassay.metrics import BootstrapConfig, cosine_interval, watched_interval
-from tradeassay.metrics.attribution import MAIN, Totals, total_parts
+from tradeassay.metrics import cosine_interval, watched_interval
+from tradeassay.metrics.attribution import MAIN
 
 if TYPE_CHECKING:
     from tradeassay.assay.memory import MemoryRecord
@@ -34,12 +34,8 @@ if TYPE_CHECKING:
     from tradeassay.runs import AgentScores, EpisodeSpec, Run
 
 INVESTED = "invested"
-_FILLS = ("fills", "futures")
-"""Parts of trading that are moves of prices, not costs."""
 MARKET = "the market"
 """The passive portfolio behind the market part."""
-_IDLE = 0.5
-"""The share of an account's sessions on which its masked twin may hold nothing and still be compared."""
 EDGE = "edge"
 """The row that skill would show in: selection + trading."""
 
@@ -62,7 +58,8 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
         }
         parts = {name: np.array(values) for name, values in daily.trading_parts.items()}
         if "fills" in parts:
-            rows["fills"] = np.sum([parts[name] for name in _FILLS if name in parts], axis=0)
+            # Futures are settled in cash: what they brought are moves of prices too, and no cost.
+            rows["fills"] = np.sum([parts[name] for name in ("fills", "futures") if name in parts], axis=0)
             rows["costs"] = rows["trading"] - rows["fills"]
         rows |= {f"style.{name}": np.array(values) for name, values in daily.style.items()}
         rows |= {f"trading.{name}": values for name, values in parts.items()}
@@ -77,15 +74,12 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
     return mean
 
 
-def totals_of(rows: Mapping[str, Floats], test: MeanTest) -> Totals:
-    """Return the linked parts with intervals at the level that the edge is tested with, the whole return's aside.
-    A picture whose interval excludes zero would contradict a sentence that says "cannot be told". The return
-    itself is not tested: it has the interval that it has wherever it is shown."""
-    parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market", "tilt")}
-    drawn = BootstrapConfig(level=test.level)
-    found = total_parts(parts, periods_per_year=test.year, bootstrap=drawn, watched=test.config.watched)
-    whole = total_parts({"total": rows["total"]}, bootstrap=BootstrapConfig(level=test.config.level))
-    return replace(found, intervals={**found.intervals, **whole.intervals})
+THIRD = 1.0
+"""Timing of the market and of styles are each tested at half the error that the edge has, so that asking for all
+three is wrong no more often than asking twice."""
+LOOSE = 4.0
+"""The lower end is a one-sided test's at twice the error of one side. It answers a second question about an edge
+that is certain: that need not be answered twice as surely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +96,10 @@ class MeanTest:
         """The confidence that allows for all comparisons."""
         return 1.0 - 2.0 * self.config.tail(self.comparisons)
 
-    def of(self, daily: Floats) -> Measure:
-        """Return the mean with the interval that allows for the number of comparisons."""
-        return self._mean(daily, self.level)
-
-    def thrice(self, daily: Floats) -> Measure:
-        """Return the mean with the interval of a second question: of market and of styles, each at half the error
-        that the edge has, so that asking for all three is wrong no more often than asking twice."""
-        return self._mean(daily, 1.0 - self.config.tail(self.comparisons))
-
-    def loosely(self, daily: Floats) -> Measure:
-        """Return the mean whose lower end is a one-sided test's at twice the error of one side. It answers a
-        second question about an edge that is certain: that need not be answered twice as surely."""
-        return self._mean(daily, 1.0 - 4.0 * self.config.tail(self.comparisons))
-
-    def _mean(self, daily: Floats, level: float) -> Measure:
+    def of(self, daily: Floats, tails: float = 2.0) -> Measure:
+        """Return the mean with the interval that may be wrong with so many times the chance that one side has:
+        by default on both sides, as the edge is tested; :data:`THIRD` and :data:`LOOSE` answer other questions."""
+        level = 1.0 - tails * self.config.tail(self.comparisons)
         if self.config.watched:
             return watched_interval(daily, periods_per_year=self.year, level=level)
         return cosine_interval(daily, "mean", periods_per_year=self.year, level=level, least=self.config.least)
@@ -131,7 +114,7 @@ def edge_of(rows: Mapping[str, Floats], test: MeanTest) -> Edge:
         ratio=cosine_interval(edge, periods_per_year=test.year, level=config.level, least=config.least),
         gross=test.of(gross),
         comparisons=test.comparisons,
-        at_least=test.loosely(edge).low,
+        at_least=test.of(edge, LOOSE).low,
     )
     if costs is None:
         return found
@@ -157,16 +140,6 @@ def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
     if "tilt" in rows and np.ptp(moved := rows["style"] - rows["tilt"]) > 1e-9:
         found["style_timing"] = moved
     return found
-
-
-def variances(rows: Mapping[str, Floats]) -> tuple[float | None, float | None]:
-    """Return the share of style in the variance of what is not market, and the share of that in the whole. None
-    where nothing moved. Style and edge are weighed by their own variances, so that both shares lie in 0..1."""
-    style, edge, common = (float(np.var(rows[name])) for name in ("style", EDGE, "common"))
-    active = style + edge
-    if not active + common > 0.0:
-        return None, None
-    return (style / active if active > 0.0 else None), active / (active + common)
 
 
 def gained(measure: Measure | None, least: float) -> bool:
@@ -251,22 +224,22 @@ def memory_evidence(
     did not remember as well."""
     held = _holds(bright)
     idle = held & ~_holds(masked)
-    if idle.sum() > _IDLE * held.sum():
+    if idle.sum() > 0.5 * held.sum():
         return no_memory(
             f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it did"
         )
     # A gap speaks against skill: it is tested as one comparison, however many were tried.
     gap = replace(test, comparisons=1)
     parts = {name: gap.of(bright[name] - masked[name]) for name in (*MAIN, EDGE)}
-    nothing = np.zeros(bright[EDGE].size)
-    claims, blind = claims_of(bright), {"timing": nothing, "style_timing": nothing, **claims_of(masked)}
+    claims, blind = claims_of(bright), claims_of(masked)
+    blind = {name: blind.get(name, np.zeros(bright[EDGE].size)) for name in claims}
     contrasts = {
         name: Contrast(
             gap=gap.of(row - blind[name]),
             # At the claim's own error, and twice that: a twin that times by chance confirms no more often.
-            masked=test.thrice(blind[name]),
+            masked=test.of(blind[name], THIRD),
             confirmed=above(test.of(blind[name])),
-            shrinks=above(gap.loosely(row - blind[name])),
+            shrinks=above(gap.of(row - blind[name], LOOSE)),
         )
         for name, row in claims.items()
     }
@@ -278,8 +251,8 @@ def memory_evidence(
             earned=test.of(one),
             gap=gap.of(one - other),
             masked=test.of(other),
-            confirmed=above(test.loosely(other)),
-            shrinks=above(gap.loosely(one - other)),
+            confirmed=above(test.of(other, LOOSE)),
+            shrinks=above(gap.of(one - other, LOOSE)),
         )
     return MemoryEvidence(
         timing=contrasts.get("timing"),
@@ -289,8 +262,8 @@ def memory_evidence(
         gap=parts[EDGE],
         masked=test.of(masked[EDGE]),
         parts=parts,
-        confirmed=above(test.loosely(masked[EDGE])),
-        shrinks=above(gap.loosely(bright[EDGE] - masked[EDGE])),
+        confirmed=above(test.of(masked[EDGE], LOOSE)),
+        shrinks=above(gap.of(bright[EDGE] - masked[EDGE], LOOSE)),
         both=test.of((bright[EDGE] + masked[EDGE]) / 2.0),
     )
 
@@ -302,7 +275,6 @@ def _holds(rows: Mapping[str, Floats]) -> Bools:
 
 
 def no_memory(reason: str) -> MemoryEvidence:
-    """Return that there is no contrast, and why."""
     return MemoryEvidence(against=None, gap=not_scored(reason), masked=not_scored(reason), reason=reason)
 
 
@@ -378,11 +350,9 @@ def with_recall(
     why = None if audit is None or audit.told == "recalls" else untold(audits)
     if split is not None and why is not None:
         split = msgspec.structs.replace(split, sentence=f"What recall explains cannot be told: {why}.")
-    said = [audit.sentence] if audit is not None else []
-    said += [split.sentence] if split is not None else []
+    said = [one.sentence for one in (audit, split) if one is not None]
     said += ["Names and days were hidden from it: recall explains nothing here."] if hidden else []
-    said += [weighed.sentence] if weighed is not None else []
-    said += [study.sentence] if study is not None else []
+    said += [one.sentence for one in (weighed, study) if one is not None]
     evidence = RecallEvidence(
         told=None if audit is None else audit.told,
         recall=not_scored("it was not asked what it remembers") if audit is None else audit.recall,

@@ -41,7 +41,6 @@ def in_rows(found: AgentFindings, *lines: str) -> tuple[str, ...]:
 
 
 def spanned(measure: Measure) -> str:
-    """Return a measure with its interval."""
     text = percent(measure.value)
     return text if measure.low is None else f"{text} ({percent(measure.low)} to {percent(measure.high)})"
 
@@ -63,12 +62,10 @@ def style_known(found: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def beyond_what(found: AgentFindings, config: VerdictConfig) -> str:
-    """Return beyond what an edge is one."""
     return "market and style" if style_known(found, config) else "the market"
 
 
 def too_few(sessions: int, config: VerdictConfig) -> str:
-    """Say that nothing can be tested."""
     return f"{sessions} sessions are too few for any test: at least {config.least} are needed"
 
 
@@ -86,7 +83,6 @@ def _share(value: float) -> str:
 
 
 def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
-    """Return the numbers behind the sentence, one line each."""
     names = {"common": "market", "style": "style", "selection": "selection", "trading": "trading"}
     if part_of(found, "costs") is not None and part_of(found, "fills") is not None:
         del names["trading"]
