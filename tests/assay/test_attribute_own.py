@@ -173,12 +173,6 @@ def test_returns_alone_are_explained_over_time(tmp_path, home):
     assert check_identity(found) <= 1e-12
 
 
-def test_csv_is_read_too(home, tmp_path):
-    path = tmp_path / "w.csv"
-    path.write_text("date,symbol,weight\n2024-01-29,S4,0.5\n2024-01-30,S4,0.5\n")
-    assert taken(path, dataset="tiny-us", home=home).daily.gross == (0.5, 0.5)
-
-
 @pytest.mark.parametrize(
     ("table", "match"),
     [
@@ -205,41 +199,32 @@ def test_a_wrong_table_is_one_clear_line(table, match, home, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("returns", "match"),
-    [
-        ([0.01, None, 0.02], "row 2 of 2024-01-30 has no 'return'"),
-        ([0.01, float("nan"), 0.02], "row 2 of 2024-01-30 has no 'return'"),
-        (["1 %", "soon", "3 %"], "row 2 of 2024-01-30 has no 'return'"),
-    ],
-)
-def test_wrong_returns_are_one_clear_line(returns, match, tmp_path):
-    path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
-    with pytest.raises(UserError, match=match) as caught:
-        read_series(path)
-    assert "\n" not in str(caught.value)
+def test_returns_without_a_number_are_refused_and_per_cent_is_said(tmp_path):
+    def read(name, returns):
+        path = write(tmp_path / name, date=days(20, 23), **{"return": returns})
+        return path, read_series(path)
 
-
-@pytest.mark.parametrize(
-    ("returns", "read", "note"),
-    [
+    for k, returns in enumerate(([0.01, None, 0.02], [0.01, float("nan"), 0.02], ["1 %", "soon", "3 %"])):
+        with pytest.raises(UserError, match="row 2 of 2024-01-30 has no 'return'") as caught:
+            read(f"wrong-{k}.parquet", returns)
+        assert "\n" not in str(caught.value)
+    spread = "'return' is read as per cent: its spread is 1.19 (--unit says otherwise)"
+    for k, (returns, true, note) in enumerate(
         (
-            [1.3, -1.2, -2.0],
-            [0.013, -0.012, -0.02],
-            "'return' is read as per cent: its spread is 1.19 (--unit says otherwise)",
-        ),
-        (["1 %", "2 %", "3 %"], [0.01, 0.02, 0.03], "'return' is read as per cent, as its signs say"),
-    ],
-)
-def test_returns_in_per_cent_are_read_and_said(returns, read, note, tmp_path):
-    path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
-    found = read_series(path)
-    assert found.returns == pytest.approx(dict(zip(days(20, 23), read, strict=True)), abs=1e-15)
-    assert found.notes[0].startswith(f"{path}: read as daily percent returns, 2024-01-29 to 2024-01-31, ")
-    assert found.notes[1:] == (f"{path}: {note}",)
+            ([1.3, -1.2, -2.0], [0.013, -0.012, -0.02], spread),
+            (["1 %", "2 %", "3 %"], [0.01, 0.02, 0.03], "'return' is read as per cent, as its signs say"),
+        )
+    ):
+        path, found = read(f"per-cent-{k}.parquet", returns)
+        assert found.returns == pytest.approx(dict(zip(days(20, 23), true, strict=True)), abs=1e-15)
+        assert found.notes[0].startswith(f"{path}: read as daily percent returns, 2024-01-29 to 2024-01-31, ")
+        assert found.notes[1:] == (f"{path}: {note}",)
 
 
-def test_what_is_missing_is_named(home, tmp_path):
+def test_csv_is_read_too_and_what_is_missing_is_named(home, tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text("date,symbol,weight\n2024-01-29,S4,0.5\n2024-01-30,S4,0.5\n")
+    assert taken(path, dataset="tiny-us", home=home).daily.gross == (0.5, 0.5)
     weights, here = halves(tmp_path / "w.parquet", days(20, 23)), {"dataset": "tiny-us", "home": home}
     short = write(tmp_path / "r.parquet", date=days(20, 22), **{"return": [0.0, 0.0]})
     names = write(tmp_path / "n.parquet", date=["2024-01-29"], symbol=["S4"], **{"return": [0.1]})

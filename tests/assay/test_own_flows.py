@@ -12,8 +12,6 @@ from tradeassay.core.errors import UserError
 from tradeassay.data.tables.account import read_series
 
 DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"]
-BY_HAND = {"2024-01-03": 0.1, "2024-01-04": 0.05, "2024-01-05": 0.05}
-"""1,000 grow to 1,100; 900 are added, and 2,000 grow to 2,100; these grow to 2,205, of which 300 are taken."""
 VALUES = ["1000", "1100", "2100", "1905"]
 
 
@@ -21,90 +19,6 @@ def table(path, head, *columns, days=None):
     rows = [",".join(row) for row in zip(days or DAYS, *columns, strict=True)]
     path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
     return path
-
-
-@pytest.mark.parametrize(
-    ("head", "paid"),
-    [
-        ("Date,Account Value,Deposits", [["0", "0", "900", "-300"]]),
-        ("Date,Account Value,Net Flow ($)", [["1000", "", "900", "(300)"]]),
-        ("Date,Account Value,Deposits,Withdrawals", [["1000", "", "900", ""], ["", "", "", "300"]]),
-        ("Date,Account Value,Deposits,Withdrawals", [["0", "0", "900", "0"], ["0", "0", "0", "-300"]]),
-        (
-            "Date,Account Value,Deposits,Withdrawals,Net flow",
-            [["0", "0", "900", "0"], ["0", "0", "0", "300"], ["0", "0", "900", "-300"]],
-        ),
-        ("Date,Account Value,Cumulative deposits", [["1000", "1000", "1900", "1600"]]),
-        ("日期,总资产,出入金", [["0", "0", "900", "-300"]]),
-        ("Date,My Account,Deposits", [["0", "0", "900", "-300"]]),
-    ],
-)
-def test_returns_are_those_without_what_was_paid_in_or_out(tmp_path, head, paid):
-    made = read_series(table(tmp_path / "a.csv", head, VALUES, *paid))
-    assert made.returns == pytest.approx(BY_HAND, abs=1e-12)
-    assert made.since == "2024-01-02"
-    (said,) = (note for note in made.notes if "time-weighted" in note)
-    assert (
-        "paid in (900.00) and out (300.00" in said and "(value + paid out) / (value before + paid in) - 1" in said
-    )
-    # Paid in at the end and out at the beginning: 1.1 x 1200 / 1100 x 1905 / 1800.
-    assert "+21.3% in all" in said and "the other way round the account earned +27.0%" in said
-
-
-@pytest.mark.parametrize(
-    ("text", "by_hand"),
-    [
-        # A thousand without decimals is written as the value's thousands are.
-        (
-            "Datum;Depotwert;Einzahlungen\n02.01.2024;1.000,00;\n03.01.2024;2.020,00;1.000\n04.01.2024;2.121,00;\n",
-            {"2024-01-03": 0.01, "2024-01-04": 0.05},
-        ),
-        (
-            "Date,Value (CAD),Top-ups\n2024-01-02,$1000,\n2024-01-03,$2020,$1000\n2024-01-04,$2121,\n",
-            {"2024-01-03": 0.01, "2024-01-04": 0.05},
-        ),
-        # What comes in and goes out on one row is its net.
-        (
-            "Date,Value,Deposits,Withdrawals\n2024-01-02,1000,,\n2024-01-03,1212,500,300\n2024-01-04,1272.6,,\n",
-            {"2024-01-03": 0.01, "2024-01-04": 0.05},
-        ),
-        (
-            "Date,Value,Withdrawals\n2024-01-02,1000,\n2024-01-03,0,1010\n2024-01-04,0,\n2024-01-05,0,\n",
-            {"2024-01-03": 0.01},
-        ),
-        (
-            "Date,Value,Net flow\n2024-01-02,1000,\n2024-01-03,0,-1010\n2024-01-05,525,500\n",
-            {"2024-01-03": 0.01, "2024-01-05": 0.05},
-        ),
-    ],
-)
-def test_returns_by_hand(tmp_path, text, by_hand):
-    file = tmp_path / "a.csv"
-    file.write_text(text, encoding="utf-8")
-    assert read_series(file).returns == pytest.approx(by_hand, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Date,Value (USD),Deposits (EUR)\n{0},1000,\n{1},1110,100\n{2},1120,", "are in EUR and USD"),
-        ("Date,Value,Deposits\n{0},$1000,\n{1},$1110,€100\n{2},$1120,", r"are in \$ and EUR"),
-        ("Date,Value,Deposits,Currency\n{0},9,,USD\n{1},19,9,EUR\n{2},19,,USD", "are in EUR and USD"),
-        ("Date,Value,Deposits\n{0},1000,\n{1},,100\n{2},1120,", "100.00 was paid on 2024-01-03, which has no"),
-        ("Date,Value,Deposits\n{0},1000,\n{1},0,\n{2},500,500", "is zero on 2024-01-03, .* everything was lost"),
-        ("Date,Value,Deposits\n{0},1000,\n{1},-9,\n{2},500,600", "is negative on 2024-01-03"),
-        (
-            "Date,Value,Net flow\n{0},9,\n{1},0,-9\n{2},0,\n{3},9,9",
-            "no money on 2024-01-04, and there is some again",
-        ),
-    ],
-)
-def test_what_has_no_return_is_refused_with_its_day(tmp_path, text, said):
-    file = tmp_path / "a.csv"
-    file.write_text(text.format(*DAYS) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match=said) as refused:
-        read_series(file)
-    assert "\n" not in str(refused.value) and refused.value.hint
 
 
 def test_rows_before_the_first_deposit_are_left_out(tmp_path):
@@ -121,28 +35,6 @@ def test_one_share_is_not_moved_by_deposits(tmp_path):
     made = read_series(table(tmp_path / "a.csv", "Date,NAV per share,Flows", values, paid))
     assert made.returns == pytest.approx({"2024-01-03": 0.1, "2024-01-04": 1 / 11, "2024-01-05": -0.25})
     assert any("'Flows' is not counted: 'NAV per share' is the value of one share" in note for note in made.notes)
-
-
-@pytest.mark.parametrize(
-    ("head", "paid", "said"),
-    [
-        (
-            "Date,Value,Deposits,Contributions",
-            [["", "", "900", ""], ["", "", "9", ""]],
-            "both say what was paid in",
-        ),
-        (
-            "Date,Value,Deposits,Net flow",
-            [["", "", "900", ""], ["", "", "800", ""]],
-            "is not what 'Deposits' add up",
-        ),
-        ("Date,Value,Withdrawals", [["", "", "-900", "300"]], "'Withdrawals' has both signs"),
-        ("Date,Value,Deposits", [["", "", "some", ""]], "row 3 of 2024-01-04 has no 'Deposits'"),
-    ],
-)
-def test_columns_that_can_be_read_in_two_ways_are_refused(tmp_path, head, paid, said):
-    with pytest.raises(UserError, match=said):
-        read_series(table(tmp_path / "a.csv", head, VALUES, *paid))
 
 
 def invested(flows):

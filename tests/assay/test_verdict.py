@@ -500,11 +500,6 @@ def test_own_tables(tmp_path, played):
     assert one.verdict.kind in KINDS
     assert one.luck.p is None
     assert any("no luck baseline" in limit for limit in one.verdict.limits)
-    pl.DataFrame({"date": days, "return": np.random.default_rng(1).normal(0, 0.01, 30)}).write_csv(
-        tmp_path / "returns.csv"
-    )
-    with pytest.raises(UserError, match="too few"):  # 30 sessions cannot tell ten exposures
-        assay(OwnAccount(returns=str(tmp_path / "returns.csv"), dataset="tiny-us", home=home), SMALL)
 
 
 def test_what_cannot_be_assayed(tmp_path, played):
@@ -519,18 +514,7 @@ def test_what_cannot_be_assayed(tmp_path, played):
             VerdictConfig(**wrong)
 
 
-def test_the_command(played, tmp_path, monkeypatch):
-    monkeypatch.setenv("TRADEASSAY_HOME", str(played.folder.parent))
-    page = tmp_path / "verdicts.html"
-    words = ["assay", str(played.folder), "--agent", "silent", "--portfolios", "0", "--out", str(page), "--json"]
-    done = CliRunner().invoke(root, words, catch_exceptions=False)
-    assert done.exit_code == 0
-    assert json.loads(done.stdout)["agents"][0]["verdict"]["kind"] == "failed"
-    assert str(page) in done.stderr
-    assert 20_000 < page.stat().st_size < 1_000_000
-
-
-def test_one_agent_alone_leaves_the_page_of_the_run_as_it_is(played, tmp_path, monkeypatch):
+def test_the_command_for_one_agent_leaves_the_page_of_the_run_as_it_is(played, tmp_path, monkeypatch):
     """The run's page shows the recorded assay; that of some agents is not recorded."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(played.folder.parent))
     monkeypatch.chdir(tmp_path)
@@ -539,4 +523,7 @@ def test_one_agent_alone_leaves_the_page_of_the_run_as_it_is(played, tmp_path, m
     words = ["assay", str(played.folder), "--agent", "silent", "--portfolios", "0"]
     assert CliRunner().invoke(root, words, catch_exceptions=False).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == [f"{played.folder.name}-assay.html"]
+    done = CliRunner().invoke(root, [*words, "--out", "verdicts.html", "--json"], catch_exceptions=False)
+    assert json.loads(done.stdout)["agents"][0]["verdict"]["kind"] == "failed"
+    assert "verdicts.html" in done.stderr and 20_000 < (tmp_path / "verdicts.html").stat().st_size < 1_000_000
     assert (page.read_bytes() if page.exists() else None) == before
