@@ -21,7 +21,7 @@ from tradeassay.assay.robustness import costlier, replayed, smaller, with_false_
 from tradeassay.assay.verdict import VerdictConfig, assay, record_assay
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.cli import root
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import ENCODER
 from tradeassay.data import write_snapshot
 from tradeassay.data.synthetic import generate, preset
@@ -179,6 +179,17 @@ def test_a_venue_with_other_rules_than_were_played_is_not_used(played, tmp_path,
     with pytest.raises(UserError) as changed:
         counterfactual_study(played, "test-believer")
     assert str(leaks.value) == str(changed.value) == str(error.value)
+
+
+def test_agents_whose_data_has_changed_are_left_out_of_the_leak_tests_and_it_is_said(played, monkeypatch):
+    def changed(self, key):
+        raise RunError("data set 'tiny-us' has changed", hint="bring it back")
+
+    monkeypatch.setattr(Run, "snapshot", changed)
+    said: list[str] = []
+    label = played.episodes[0].label
+    assert leak_tests(played, agents=(label,), say=said.append) == {}
+    assert f"no leak test of {label}: data set 'tiny-us' has changed (bring it back)" in said
 
 
 @pytest.mark.parametrize("away", ["data", "rules"])

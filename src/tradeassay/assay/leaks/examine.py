@@ -371,9 +371,10 @@ def _test_of_episode(
     """
     run.manifest.refuse_other_venue(run.episode(key).benchmark)
     config = config or LeakTestConfig()
-    episode, snapshot = run.episode(key), run.snapshot(key)
+    episode = run.episode(key)
     agent = episode.agent
     try:
+        snapshot = run.snapshot(key)  # which may have changed
         cut, whole = _window(run.manifest.benchmark(episode), snapshot, None, config.sessions)
         if episode.by_model or converses(agent.name):
             answers = {(line.step, line.index): line.reply for line in run.dialogue(key)}
