@@ -35,6 +35,11 @@ SAMPLE = (
 )
 
 
+SORTS = {"look-ahead", "off-by-one bar", "added filter", "unseeded randomness"}
+SORTS |= {"incomplete audit", "false claim", "broken syntax"}
+"""Every strategy has mutants of these sorts."""
+
+
 def load_mutants(id: str) -> list[Mutant]:
     """A strategy's own faults, then those of every reference; ``gate`` is the first gate that has to fail."""
     files = [Path(__file__).parent / "mutants" / f"{name}.toml" for name in (id.replace("-", "_"), "all")]
@@ -56,7 +61,9 @@ def mutate(id: str, mutant: Mutant) -> Submission:
 def test_mutants_that_trade_wrongly_depart_on_a_scenario(id):
     spec = load_spec(id)
     tables = {one.name: market_columns(one.bars, spec.semantics.inputs.legs) for one in spec.scenarios}
-    for mutant in load_mutants(id):
+    mutants = load_mutants(id)
+    assert SORTS <= {one.kind for one in mutants} and len({one.name for one in mutants}) == len(mutants) >= 13
+    for mutant in mutants:
         made = mutate(id, mutant)
         assert parse_gate(made).passed == (mutant.gate != "parse")
         if mutant.gate != "parse":

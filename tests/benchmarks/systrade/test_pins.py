@@ -99,6 +99,7 @@ def test_sessions_turn_more_than_once(secret):
     "strategy", [pytest.param(one, marks=() if one == "double-ma" else pytest.mark.slow) for one in STRATEGIES]
 )
 def test_programs_written_from_the_docs(strategy):
+    assert len(right_ones()) >= 40 and len(wrong_ones()) >= 80
     rejected = [id for id, made in right_ones() if id == strategy and not _holds(id, made)]
     accepted = [new for id, new, made in wrong_ones() if id == strategy and _holds(id, made)]
     assert rejected == [] and accepted == []

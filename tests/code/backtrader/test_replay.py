@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from tradeassay.account.backtrader import BrokerTerms, replay
@@ -159,3 +160,64 @@ def test_malformed_results_are_bad_results(change):
     missing = columns({"turn": 1, "ref": 1}) | ACCOUNT
     del missing[next(iter(change))]
     assert isinstance(outcome(missing).failure, BadResult)
+
+
+small = st.integers(-2, ROWS + 1)
+sometimes = st.sampled_from([0, 0, 0, 1, 2, 3])
+prices = st.one_of(st.floats(50, 150), st.floats(allow_nan=True, allow_infinity=True))
+
+
+@st.composite
+def records(draw: st.DrawFn) -> dict[str, NDArray[Any]]:
+    """Records that are often well-formed in most places, so that the broker behind the checks is reached too."""
+    turns = sorted(draw(st.lists(st.integers(0, ROWS), max_size=25)))
+    wild = draw(st.booleans())
+    actions = []
+    for number, turn in enumerate(turns):
+        action: dict[str, float] = {
+            "turn": turn,
+            "row": turn - 1 if not wild else draw(small),
+            "ref": number + 1,
+            "asset": draw(st.integers(0, 1) if not wild else small),
+            "side": draw(st.sampled_from([-1, 1])),
+            "kind": draw(st.integers(0, 6)),
+            "given": draw(st.integers(0, 31)),
+            "transmit": draw(st.integers(0, 1)),
+            "tradeid": draw(st.integers(0, 1)),
+            "parent": min(draw(sometimes), number),
+            "oco": min(draw(sometimes), number),
+            "size": draw(st.floats(0.5, 300) if not wild else st.floats()),
+        }
+        for name in ("price", "pricelimit", "trailamount", "trailpercent", "valid"):
+            action[name] = draw(prices)
+        if number and draw(st.integers(0, 4)) == 0:
+            action = {"turn": turn, "row": turn - 1, "action": 1, "ref": draw(st.integers(1, number))}
+        actions.append(action)
+    return columns(*actions) | ACCOUNT
+
+
+@given(records())
+@settings(max_examples=60, deadline=None)
+def test_no_record_can_break_the_host(table):
+    done = outcome(table)
+    if done.failure is not None:
+        assert isinstance(done.failure, BadResult)
+        return
+    assert done.equity.shape == (ROWS,)
+    assert np.isfinite(done.equity).all()
+    assert len(done.statuses) == done.orders.orders
+    paid = sum(fill.commission for fill in done.fills)
+    bought = sum(fill.size * fill.price for fill in done.fills)
+    held = {name: sum(fill.size for fill in done.fills if fill.asset == name) for name in BARS.assets}
+    worth = sum(size * float(BARS.feeds[name]["close"][-1]) for name, size in held.items())
+    assert done.final_value == pytest.approx(TERMS.cash - bought - paid + worth, rel=1e-9, abs=1e-6)
+    assert all(fill.price > 0 for fill in done.fills)
+
+
+@given(
+    st.dictionaries(st.sampled_from([*INTEGERS, *FLOATS, "account", "notes"]), st.lists(st.floats(), max_size=4))
+)
+@settings(max_examples=60, deadline=None)
+def test_no_table_can_break_the_host(table):
+    done = outcome({name: np.array(values) for name, values in table.items()})
+    assert isinstance(done.failure, BadResult)
