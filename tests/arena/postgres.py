@@ -6,11 +6,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
 
 def _program(name: str) -> str | None:
@@ -39,13 +42,9 @@ class PostgresServer:
     def start(self) -> None:
         postgres = _program("postgres")
         assert postgres is not None
-        listen = [
-            "listen_addresses=",
-            f"unix_socket_directories={self._folder}",
-            "fsync=off",
-            "max_connections=20",
-        ]
-        options = [part for setting in listen for part in ("-c", setting)]
+        listen = f"unix_socket_directories={self._folder}"
+        settings = ("listen_addresses=", listen, "fsync=off", "max_connections=20")
+        options = [part for setting in settings for part in ("-c", setting)]
         self._process = self._run([postgres, "-D", str(self._folder / "data"), *options])
         _wait(self._folder, self._process)
 
@@ -82,9 +81,17 @@ def server() -> Iterator[str]:
         yield made.address
 
 
-def _wait(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    import time
+def fresh(address: str) -> str:
+    """Return the address of a new database on a server."""
+    name = f"d{uuid.uuid4().hex}"
+    engine = create_engine(address, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return address.replace("/postgres?", f"/{name}?")
 
+
+def _wait(folder: Path, process: subprocess.Popen[bytes]) -> None:
     import psycopg
 
     for _ in range(2400):

@@ -4,12 +4,10 @@ import os
 import random
 import signal
 import time
-import uuid
 
 import msgspec
 import pytest
-from sqlalchemy import create_engine, text
-from tests.arena.postgres import server
+from tests.arena.postgres import fresh, server
 
 
 def play_in_a_process(table) -> int:
@@ -74,11 +72,6 @@ def test_two_hundred_kills_over_a_season(table, tmp_path, kind):
         assert again.everything() == wanted
         return
     with server() as address:
-        name = f"d{uuid.uuid4().hex}"
-        engine = create_engine(address, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
-        engine.dispose()
-        again = type(table)(address.replace("/postgres?", f"/{name}?"), season, table.feed)
+        again = type(table)(fresh(address), season, table.feed)
         assert killed_so_often(again, 200, seed=3) >= 100
         assert again.everything() == wanted

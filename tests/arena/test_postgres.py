@@ -3,16 +3,15 @@
 import asyncio
 import threading
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from tests.arena.conftest import Killed, kill_after
-from tests.arena.postgres import restartable, server
+from tests.arena.postgres import fresh, restartable, server
 
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.clock import ReplayClock
@@ -32,13 +31,7 @@ def address():
 
 @pytest.fixture
 def database(address):
-    """A fresh database on the server."""
-    name = f"d{uuid.uuid4().hex}"
-    engine = create_engine(address, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return address.replace("/postgres?", f"/{name}?")
+    return fresh(address)
 
 
 @pytest.fixture
@@ -46,10 +39,16 @@ def short(table):
     return msgspec.structs.replace(table.season, last="2022-06-06", warmup=1)
 
 
-def test_killed_again_and_again_it_ends_as_on_sqlite(table, short, database, tmp_path):
-    whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
-    whole.play()
-    again = type(table)(database, short, table.feed)
+@pytest.fixture
+def whole(table, short, tmp_path):
+    """The same season on SQLite, played to its end at once."""
+    made = type(table)(str(tmp_path / "whole.db"), short, table.feed)
+    made.play()
+    return made
+
+
+def test_killed_again_and_again_it_ends_as_on_sqlite(short, database, whole):
+    again = type(whole)(database, short, whole.feed)
     deaths = 0
     while True:
         try:
@@ -62,10 +61,8 @@ def test_killed_again_and_again_it_ends_as_on_sqlite(table, short, database, tmp
     assert again.model.asked == whole.model.asked
 
 
-def test_two_workers_never_decide_twice(table, short, database, tmp_path):
-    whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
-    whole.play()
-    shared = type(table)(database, short, table.feed)
+def test_two_workers_never_decide_twice(short, database, whole):
+    shared = type(whole)(database, short, whole.feed)
     runners = [shared.runner(worker=name, at_once=1, poll_s=0.005) for name in ("one", "two")]
 
     async def both() -> None:
@@ -124,13 +121,17 @@ def test_no_question_is_lost_to_a_server_that_was_restarted():
         store.engine.dispose()
 
 
-def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path):
-    whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
-    whole.play()
+def test_a_restart_of_the_database_ends_nothing(short, whole, tmp_path):
+    gone = threading.Event()
+
+    async def until_gone(_: float) -> None:
+        while not gone.is_set():
+            await asyncio.sleep(0.02)
+
     with restartable() as postgres:
-        again = type(table)(postgres.address, short, table.feed)
+        again = type(whole)(postgres.address, short, whole.feed)
         said: list[str] = []
-        runner = again.runner(clock=ReplayClock(speed=86_400 / 0.4))
+        runner = again.runner(clock=ReplayClock(speed=1.0, sleep=until_gone))
         runner.health.say = said.append
         doors, site = Doors(runner.store), tmp_path / "site"
         app = create_app(Arena(doors=doors, folder=site, own=lambda: runner.health))
@@ -143,6 +144,7 @@ def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path):
             while not runner.health.rounds or not (site / "seasons" / short.id / "now.json").exists():
                 time.sleep(0.02)
             postgres.stop()
+            gone.set()
             while not said:
                 time.sleep(0.02)
             assert client.get(f"/seasons/{short.id}/").status_code == 200  # pages are files
