@@ -59,11 +59,16 @@ def test_a_sparse_file_is_not_read_into_memory(copy, home, name):
 
 
 @pytest.mark.parametrize("name", ["manifest.json", f"{MODEL}/outcome.json"])
-def test_a_number_without_end_in_a_name_that_no_record_knows(copy, home, name):
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(b"1" * 100_000, "it holds a value that cannot be read"), (b"null", "'zzz' has no place in it")],
+    ids=["endless", "null"],
+)
+def test_a_name_that_no_record_knows_is_told_whatever_stands_behind_it(copy, home, name, value, said):
     content = (copy / name).read_bytes().lstrip()
-    (copy / name).write_bytes(b'{"zzz":' + b"1" * 100_000 + b"," + content[1:])
+    (copy / name).write_bytes(b'{"zzz":' + value + b"," + content[1:])
     found = verify(copy, home=home, workers=1)
-    assert "it holds a value that cannot be read" in str(found.violations)
+    assert said in str(found.violations)
 
 
 def test_a_folder_where_the_manifest_belongs(copy):

@@ -191,14 +191,17 @@ def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
     return changed
 
 
-def differences(then: Any, now: Any, where: str = "") -> Iterator[tuple[str, object, object]]:
-    """Yield every place at which two plain values differ, with both."""
+def differences(
+    then: Any, now: Any, where: str = "", *, absent: object = None
+) -> Iterator[tuple[str, object, object]]:
+    """Yield every place at which two plain values differ, with both; a key that is not there counts as ``absent``."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in sorted({*then, *now}):
-            yield from differences(then.get(key), now.get(key), f"{where}.{key}" if where else str(key))
+            place = f"{where}.{key}" if where else str(key)
+            yield from differences(then.get(key, absent), now.get(key, absent), place, absent=absent)
     elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
         for number, (one, other) in enumerate(zip(then, now, strict=True)):
-            yield from differences(one, other, f"{where}[{number}]")
+            yield from differences(one, other, f"{where}[{number}]", absent=absent)
     elif then != now:
         yield where, then, now
 
@@ -206,8 +209,11 @@ def differences(then: Any, now: Any, where: str = "") -> Iterator[tuple[str, obj
 def not_as_written(content: bytes, again: bytes) -> str:
     """Say in what a file differs from the form in which what was read from it is written."""
     try:
-        changed = differences(msgspec.json.decode(content), msgspec.json.decode(again))
-        extra = next((where for where, old, _ in changed if old is not None), "")
+        then, now = msgspec.json.decode(content), msgspec.json.decode(again)
+        changed = differences(then, now, absent=msgspec.UNSET)
+        # A name that no record knows counts with null behind it, too.
+        told = ((where, old) for where, old, new in changed if old is not None or new is msgspec.UNSET)
+        extra = next((where for where, old in told if old is not msgspec.UNSET), "")
     except UNDECODABLE:  # in a name that no record knows, which is skipped otherwise
         return "it holds a value that cannot be read"
     return f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
