@@ -187,7 +187,7 @@ def state_of(store: Store, season: Season) -> SeasonState:
     return SeasonState(status="stopped", since=max(one.since for one in heard))
 
 
-def facts_of(store: Store, season: Season) -> SeasonFacts:
+def facts_of(store: Store, season: Season, badges: SeasonBadges) -> SeasonFacts:
     return SeasonFacts(
         id=season.id,
         title=season.title or season.id,
@@ -196,7 +196,7 @@ def facts_of(store: Store, season: Season) -> SeasonFacts:
         last=season.last,
         assets=tuple(asset.symbol for asset in season.assets),
         entries=sum(entry.id != BASELINE for entry in season.everyone),
-        badges=badges_of(season),
+        badges=badges,
         progress=progress_of(store, season),
     )
 

@@ -106,7 +106,7 @@ class SeasonSnapshot:
 
     @cached_property
     def facts(self) -> SeasonFacts:
-        return facts_of(self.store, self.season)
+        return facts_of(self.store, self.season, self.badges)
 
     @cached_property
     def prices(self) -> tuple[PriceNow, ...]:

@@ -136,7 +136,7 @@ def render(
 def render_front(store: Store) -> Files:
     """Return the files outside all seasons: the list of them, the way in, the page for a wrong address, ours."""
     found = [season for id in season_ids(store) if (season := read_season(store, id)) is not None]
-    facts = tuple(facts_of(store, season) for season in found)
+    facts = tuple(facts_of(store, season, badges_of(season)) for season in found)
     for language in LANGUAGES:
         leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
         for page in (

@@ -194,7 +194,7 @@ def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
 def differences(
     then: Any, now: Any, where: str = "", *, absent: object = None
 ) -> Iterator[tuple[str, object, object]]:
-    """Yield every place at which two plain values differ, with both; a key that is not there counts as ``absent``."""
+    """Yield every place at which two plain values differ, with both; a key that is not there is ``absent``."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in sorted({*then, *now}):
             place = f"{where}.{key}" if where else str(key)
