@@ -13,7 +13,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import tee
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -167,8 +167,7 @@ class StrategySpec:
         return tuple(rule.signal for rule in self.semantics.rules)
 
     def frozen_decisions(self, bars: TaskBars) -> DecisionList:
-        feeds = dict(zip(self.semantics.inputs.legs, bars.feeds.values(), strict=False))
-        return interpret(self.semantics, feeds, bars.times)
+        return _frozen(self, bars)
 
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
         """Return synthetic bars: daily, or quarter hours in place of minutes, to span enough sessions."""
@@ -176,6 +175,12 @@ class StrategySpec:
         count = len(self.semantics.inputs.legs)
         market = "us" if count == 1 else "pairs" if count == 2 else "trend"
         return make_bars(market, timeframe, count, rows, seed)
+
+
+@lru_cache(maxsize=64)  # an examination asks four times about one year, which may be one of minutes
+def _frozen(spec: StrategySpec, bars: TaskBars) -> DecisionList:
+    feeds = dict(zip(spec.semantics.inputs.legs, bars.feeds.values(), strict=False))
+    return interpret(spec.semantics, feeds, bars.times)
 
 
 Texts = NDArray[np.object_]
