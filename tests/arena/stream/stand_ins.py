@@ -65,12 +65,18 @@ FILINGS = {
     "name": "AHAVA INC",
     "filings": {
         "recent": {
-            "accessionNumber": ["0001-22-000009", "0001-22-000008", None, "0001-22-000007"],
-            "acceptanceDateTime": ["2022-06-01T10:00:00.000Z", "2022-06-01T09:00:00.000Z", None, "sometime"],
-            "reportDate": ["2022-03-31", None, None, ""],
-            "form": ["10-Q", "8-K", None, "10-K"],
-            "primaryDocument": ["q.htm", "k.htm", None, "x.htm"],
-            "primaryDocDescription": ["Quarterly report", None, None, ""],
+            "accessionNumber": ["0001-22-000009", "0001-22-000008", None, "0001-22-000007", "0001-22-000006"],
+            "acceptanceDateTime": [
+                "2022-06-01T10:00:00.000Z",
+                "2022-06-01T09:00:00.000Z",
+                None,
+                "sometime",
+                "2022-06-01T08:00:00.000Z",
+            ],
+            "reportDate": ["2022-03-31", None, None, "", ""],
+            "form": ["10-Q", "8-K", None, "10-K", "4"],
+            "primaryDocument": ["q.htm", "k.htm", None, "x.htm", "x.xml"],
+            "primaryDocDescription": ["Quarterly report", None, None, "", ""],
         }
     },
 }

@@ -19,7 +19,7 @@ from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import FutureDataError
 from tradeassay.core.time import HOUR, SECOND, iso, parse_iso
-from tradeassay.llm import QuestionPlace
+from tradeassay.llm import QuestionPlace, open_model
 
 SEASON = Season(
     id="s",
@@ -134,6 +134,17 @@ def test_a_model_that_is_away_is_replaced_and_answers_are_kept(store):
         publish(Store(store.engine, dies), told, "2025-04-03", model=good)
     assert publish(store, told, "2025-04-03", model=good)
     assert good.asked == 1
+
+
+def test_the_scripted_model_summarises(store):
+    async def go() -> tuple[NewsShown, ...]:
+        due = Due(at=parse_iso("2025-04-02T20:00:00Z"), place=0, asset="ACME", session="2025-04-02")
+        async with open_model("scripted/sensible") as model:
+            return await stream_publisher(store, model)(SEASON, due, facts(news("1", TEXT)))
+
+    (shown,) = asyncio.run(go())
+    assert shown.text == "Quarterly earnings of Acme came in 5.8% above forecasts."
+    assert items(store, "s")[0].summary_by == "scripted/sensible"
 
 
 def test_another_model_may_object_to_what_would_be_shown(store):
