@@ -1,5 +1,8 @@
 """Candle tables: a few bars, orders in, expected events out, as text that can be checked by hand.
 
+``candles.txt`` holds them by topic (``#``) and name (``##``). A line in braces says how a table is played (TOML:
+``venue`` by id, or the policies in which it differs from a venue without rules or from the one it is ``like``;
+``instruments`` by their names in :data:`INSTRUMENTS`); below a topic it holds for all of its tables. Words follow.
 A session is one line, ``day | bars | orders | events`` with entries separated by ``;``. These events must follow
 and no others; those for which the line has no room stand below it.
 
@@ -7,37 +10,23 @@ and no others; those for which the line has no room stand below it.
 - what happens before the open stands among the bars: ``split A 2``, ``dividend A 0.5``, ``delist A``;
 - orders: ``a BUY 100 A``, ``a SELL $500 A``, ``a A to 10%``, ``a A to $500``, ``a A to 30sh``, with ``limit 9.5``,
   ``stop 11``, ``gtc`` behind; ``a BUY A to 10%`` gives a target order a side;
-- events: as :func:`render` writes them; the mark is left out unless the line asks for it with ``nav 1000.00``, and
+- events: as :data:`RENDER` writes them; the mark is left out unless the line asks for it with ``nav 1000.00``, and
   so are fees of 0.00.
 """
 
-from collections.abc import Callable
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from tradeassay.account import Exchange, Ledger, Venue
+from tradeassay.account import Exchange, Ledger, Venue, venues
 from tradeassay.account.audit import AuditDay, Auditor
-from tradeassay.core.events import (
-    BorrowCharged,
-    Delisted,
-    DividendPaid,
-    Event,
-    Expired,
-    Filled,
-    InterestCharged,
-    MarginCalled,
-    Marked,
-    Rejected,
-    Rested,
-    Rolled,
-    Settled,
-    SplitApplied,
-    StepRecord,
-    Trimmed,
-)
+from tradeassay.core.events import Event, Filled, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
 
@@ -50,31 +39,32 @@ def _fill(event: Filled) -> str:
     return f"{what}{fee}{tax} cash {event.cash:+.2f}{forced}"
 
 
-def _mark(event: Marked) -> str:
-    return f"nav {event.nav:.2f}" + (f" stale {','.join(event.stale)}" if event.stale else "")
-
-
-_RENDER = {
-    Filled: _fill,
-    Marked: _mark,
-    Rejected: lambda e: f"reject {e.order_id} {e.symbol} {e.reason}",
-    Trimmed: lambda e: f"trim {e.order_id} {e.symbol} {e.asked:+g} to {e.filled:+g} {e.reason}",
-    Rested: lambda e: f"rest {e.order_id} {e.symbol} {e.quantity:+g}",
-    Expired: lambda e: f"expire {e.order_id} {e.symbol}",
-    DividendPaid: lambda e: f"dividend {e.symbol} {e.cash:+.2f}",
-    SplitApplied: lambda e: f"split {e.symbol} to {e.quantity:+g} cash {e.cash:+.2f}",
-    Delisted: lambda e: f"delist {e.symbol} {e.quantity:+g} @{e.price:g} cash {e.cash:+.2f}",
-    BorrowCharged: lambda e: f"borrow {e.symbol} {e.cash:+.2f}",
-    InterestCharged: lambda e: f"interest {e.cash:+.2f}",
-    Settled: lambda e: f"settle {e.symbol} {e.quantity:+g} @{e.price:.8g} cash {e.cash:+.2f}",
-    Rolled: lambda e: f"roll {e.symbol} into {e.into} {e.quantity:+g}",
-    MarginCalled: lambda e: f"call equity {e.equity:.2f} required {e.required:.2f}",
+RENDER = {
+    "Filled": _fill,
+    "Marked": lambda e: f"nav {e.nav:.2f}" + (f" stale {','.join(e.stale)}" if e.stale else ""),
+    "Rejected": lambda e: f"reject {e.order_id} {e.symbol} {e.reason}",
+    "Trimmed": lambda e: f"trim {e.order_id} {e.symbol} {e.asked:+g} to {e.filled:+g} {e.reason}",
+    "Rested": lambda e: f"rest {e.order_id} {e.symbol} {e.quantity:+g}",
+    "Expired": lambda e: f"expire {e.order_id} {e.symbol}",
+    "DividendPaid": lambda e: f"dividend {e.symbol} {e.cash:+.2f}",
+    "SplitApplied": lambda e: f"split {e.symbol} to {e.quantity:+g} cash {e.cash:+.2f}",
+    "Delisted": lambda e: f"delist {e.symbol} {e.quantity:+g} @{e.price:g} cash {e.cash:+.2f}",
+    "BorrowCharged": lambda e: f"borrow {e.symbol} {e.cash:+.2f}",
+    "InterestCharged": lambda e: f"interest {e.cash:+.2f}",
+    "Settled": lambda e: f"settle {e.symbol} {e.quantity:+g} @{e.price:.8g} cash {e.cash:+.2f}",
+    "Rolled": lambda e: f"roll {e.symbol} into {e.into} {e.quantity:+g}",
+    "MarginCalled": lambda e: f"call equity {e.equity:.2f} required {e.required:.2f}",
 }
-
-
-def render(event: Event) -> str:
-    """Write an event as the tables do."""
-    return _RENDER[type(event)](event)
+_FUTURE = {"kind": "future", "root": "F"}
+INSTRUMENTS = {
+    **{name: Instrument(symbol=name) for name in "AB"},
+    "A fund": Instrument(symbol="A", kind="index"),
+    "A main": Instrument(symbol="A", board=Board.MAIN, lot=100.0),
+    **{f"A {board}": Instrument(symbol="A", board=board) for board in (Board.CHINEXT, Board.STAR, Board.BSE)},
+    "F1": Instrument(symbol="F1", multiplier=10.0, expiry="2024-01-12", **_FUTURE),
+    "F2": Instrument(symbol="F2", multiplier=10.0, expiry="2024-02-09", **_FUTURE),
+    "F2 half": Instrument(symbol="F2", multiplier=5.0, expiry="2024-02-09", **_FUTURE),
+}
 
 
 def parse_order(text: str) -> tuple[str, Order]:
@@ -102,15 +92,14 @@ def parse_order(text: str) -> tuple[str, Order]:
 
 @dataclass
 class Tape:
-    """The sessions of a table, with an exchange and an account that go through them."""
+    """The sessions of a table, with an exchange, an account and an auditor that go through them."""
 
     venue: Venue
     instruments: tuple[Instrument, ...]
     cash: float
     fill: str = "open"
-    mark: str = "close"
     decide: str = "pre_open"
-    universe: frozenset[str] | None = None
+    universe: Collection[str] | None = None
     records: list[StepRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -120,8 +109,8 @@ class Tape:
         self.symbols = tuple(instrument.symbol for instrument in self.instruments)
         self.last = {symbol: np.nan for symbol in self.symbols}
 
-    def session(self, day: str, bars: list[str], orders: list[str]) -> list[Event]:
-        """Play one line of a table and return its events, the mark included."""
+    def session(self, day: str, bars: Sequence[str], orders: Sequence[str] = ()) -> list[Event]:
+        """Play one line of a table and return its events, the mark included; audited, and replayed so far."""
         rows = {symbol: [np.nan] * 5 for symbol in self.symbols}
         actions: list[CorporateAction] = []
         gone: list[str] = []
@@ -135,8 +124,7 @@ class Tape:
                 gone.append(rest[0])
             elif rest != ["-"]:
                 rows[word] = [float(number) for number in rest]
-        table = np.array([rows[symbol] for symbol in self.symbols])
-        o, h, low, c, v = table.T
+        o, h, low, c, v = np.array([rows[symbol] for symbol in self.symbols]).T
         previous = np.array([self.last[symbol] for symbol in self.symbols])
         session = SessionBars(
             day, len(self.records), self.symbols, self.instruments, o, h, low, c, v, v * c, previous, ~np.isnan(c)
@@ -147,105 +135,82 @@ class Tape:
         if self.decide != "pre_open":
             events += self.exchange.work_waiting(session, self.account, until=self.decide)
         events += self.exchange.execute(placed, session, self.account, fill=self.fill, universe=self.universe)
-        events += self.exchange.close_session(session, self.account, mark=self.mark)
+        events += self.exchange.close_session(session, self.account)
         for symbol, close in zip(self.symbols, c, strict=True):
             self.last[symbol] = self.last[symbol] if np.isnan(close) else close
-        self._journal(day, opening, placed, events)
-        self._audit(session, actions, gone, opening, dict(placed), events)
-        return opening + events
-
-    def _audit(
-        self,
-        session: SessionBars,
-        actions: list[CorporateAction],
-        gone: list[str],
-        opening: list[Event],
-        placed: dict[str, Order],
-        events: list[Event],
-    ) -> None:
-        own = self.venue.concentration
-        day = AuditDay(
-            self.venue,
-            session,
-            actions,
-            gone,
-            members=self.universe,
-            fill=self.fill,
-            mark=self.mark,
-            max_weight=own.max_weight,
-            max_positions=own.max_positions,
-        )
-        found = [*self.auditor.opening(day, opening), *self.auditor.session(day, placed, events)]
-        assert [finding.what for finding in found] == []
-
-    def _journal(
-        self, day: str, opening: list[Event], placed: list[tuple[str, Order]], events: list[Event]
-    ) -> None:
         first = () if self.records else (self.account.deposit,)
+        decision = Decision(orders=tuple(order for _, order in placed))
         record = StepRecord(
             step=len(self.records),
             session=day,
             decided_at=0,
             opening=(*first, *opening),
-            decision=Decision(orders=tuple(order for _, order in placed)),
+            decision=decision,
             events=tuple(events),
         )
         self.records.append(record)
         assert Ledger.replay(self.records).state() == self.account.state()
+        known = AuditDay(self.venue, session, actions, gone, members=self.universe, fill=self.fill)
+        found = [*self.auditor.opening(known, opening), *self.auditor.session(known, dict(placed), events)]
+        assert [finding.what for finding in found] == []
+        return opening + events
 
 
-def entries(cell: str) -> list[str]:
-    """Return the entries of a table's cell."""
-    return [entry.strip() for entry in cell.split(";") if entry.strip()]
-
-
-def sessions(table: str) -> list[tuple[str, list[str], list[str], list[str]]]:
-    """Read a table into (day, bars, orders, events) per session; words may stand above it."""
-    result: list[tuple[str, list[str], list[str], list[str]]] = []
-    lines = table.strip().splitlines()
-    while "|" not in lines[0]:
-        lines.pop(0)
-    for line in lines:
-        day, *cells = line.split("|")
-        if cells:
-            bars, orders, events = (*map(entries, cells), [], [])[:3]
-            result.append((day.strip(), bars, orders, events))
-        else:
-            result[-1][3].extend(entries(line))
-    return result
-
-
-PAIR = (Instrument(symbol="A"), Instrument(symbol="B"))
-MAINBOARD = (Instrument(symbol="A", board=Board.MAIN, lot=100.0),)
+PLAIN = Venue(id="plain", title="no rules", currency="USD")
 
 
 def plain(**policies: object) -> Venue:
     """Return a venue without costs or limits; tests add the one policy they are about."""
-    return msgspec.structs.replace(Venue(id="plain", title="no rules", currency="USD"), **policies)
+    return msgspec.structs.replace(PLAIN, **policies)
 
 
 def play(
-    venue: Venue,
     table: str,
     *,
-    instruments: tuple[Instrument, ...] = (Instrument(symbol="A"),),
+    venue: Venue | str | dict[str, Any] = PLAIN,
+    instruments: Sequence[str] = ("A",),
     cash: float = 10_000.0,
-    **options: object,
+    **options: Any,
 ) -> Tape:
     """Play a candle table and compare the events of every session with the expected ones."""
-    tape = Tape(venue, instruments, cash, **options)
-    for day, bars, orders, wanted in sessions(table):
-        shown = [render(event) for event in tape.session(day, bars, orders)]
+    if isinstance(venue, str):
+        venue = venues.get(venue)
+    elif isinstance(venue, dict):
+        like = venues.get(venue["like"]) if "like" in venue else PLAIN
+        venue = msgspec.convert(msgspec.to_builtins(like) | venue, Venue)
+    tape = Tape(venue, tuple(INSTRUMENTS[name] for name in instruments), cash, **options)
+    sessions: list[list[str]] = []
+    for line in table.strip().splitlines():
+        if line.startswith(" "):
+            sessions[-1][3] += f";{line}"
+        else:
+            sessions.append([*line.split("|"), "", "", ""][:4])
+    for day, *cells in sessions:
+        bars, orders, wanted = [[one.strip() for one in cell.split(";") if one.strip()] for cell in cells]
+        day = day.strip()
+        shown = [RENDER[type(event).__name__](event) for event in tape.session(day, bars, orders)]
         if not any(entry.startswith("nav") for entry in wanted):
             shown = [entry for entry in shown if not entry.startswith("nav")]
         assert shown == wanted, f"on {day}"
     return tape
 
 
-def candles(venue: Venue | None = None, **options: object) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Make a test of a function whose docstring is a candle table, at a plain venue unless one is given."""
+def tables() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield every table of ``candles.txt``: its name, the table, and how it is played."""
 
-    def made(test: Callable[[], None]) -> Callable[[], None]:
-        return wraps(test)(lambda: play(venue or plain(), test.__doc__, **options) and None)
+    def settings(lines: list[str]) -> dict[str, Any]:
+        given = lines.pop(0) if lines and lines[0].startswith("{") else "{}"
+        return tomllib.loads(f"settings = {given}")["settings"]
 
-    return made
+    text = Path(__file__).with_name("candles.txt").read_text(encoding="utf-8")
+    for topic in re.split(r"(?m)^# ", text)[1:]:
+        head, *entries = topic.split("\n## ")
+        title, *rest = head.splitlines()
+        common = settings(rest)
+        for entry in entries:
+            name, *lines = entry.strip().splitlines()
+            how = {**common, **settings(lines)}
+            if isinstance(how.get("venue"), dict):
+                how["venue"] = {**common.get("venue", {}), **how["venue"]}
+            rows = [line for line in lines if re.match(r" |\d{4}-\d\d-\d\d \|", line)]
+            yield f"{title}: {name}", "\n".join(rows), how

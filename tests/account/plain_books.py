@@ -66,21 +66,43 @@ class PlainBooks:
     def follow(self, bars: Any, actions: Any, gone: Any, orders: dict[str, Any], events: list[Any]) -> None:
         """Go through one session's events, opening first, and compare every sum."""
         place = {symbol: column for column, symbol in enumerate(bars.symbols)}
-        self.due = {(one.kind, one.symbol): one.value for one in actions if self.held.get(one.symbol)}
-        self.leaving = {symbol for symbol in self.held if symbol in gone}
-        self.lent: set[str] = set()
-        self.charged = False
+        due = {(one.kind, one.symbol): one.value for one in actions if self.held.get(one.symbol)}
+        leaving = {symbol for symbol in self.held if symbol in gone}
         for event in events:
-            kind = type(event).__name__
-            if kind in ("Rejected", "Trimmed", "Rested", "Expired", "Rolled", "MarginCalled"):
-                continue
-            if kind == "Marked":
-                self._marked(bars, place, event)
-            else:
-                column = place.get(getattr(event, "symbol", ""), -1)
-                getattr(self, f"_{kind.lower()}")(bars, column, event, orders)
-        if self.due or self.leaving:
-            raise Differs(f"never happened: {self.due} {self.leaving}")
+            kind, symbol = type(event).__name__, getattr(event, "symbol", "")
+            instrument = bars.instruments[place.get(symbol, -1)]
+            held, mark, size = self.held.get(symbol, 0.0), self.mark.get(symbol, 0.0), instrument.multiplier
+            match kind:
+                case "Filled":
+                    self._filled(instrument, event, orders.get(event.order_id))
+                case "DividendPaid":
+                    each = due.pop(("dividend", symbol))
+                    self._move("dividend", event.cash, each * held, self.moved)
+                    self.mark[symbol] = max(mark - each, 0.0)
+                case "SplitApplied":
+                    self._split(event, due.pop(("split", symbol)), held, mark)
+                case "Delisted":
+                    leaving.discard(symbol)
+                    own = 0.0 if instrument.kind == "future" else held * mark * size
+                    self._move("payout", event.cash, own, self.moved)
+                    self._change(symbol, -held)
+                case "Settled":
+                    own = held * size * event.price - held * size * mark
+                    self._move("settlement", event.cash, own, held * size * event.price)
+                    self.mark[symbol] = event.price
+                case "BorrowCharged":
+                    short = min(held, 0.0) * self._worth(bars, place[symbol], symbol)
+                    own = short * size * self.terms.borrow / self.terms.sessions
+                    self._move("borrow fee", event.cash, own, self.moved)
+                case "InterestCharged":
+                    own = min(self.cash, 0.0) * self.terms.interest / self.terms.sessions
+                    self._move("interest", event.cash, own, self.moved)
+                case "Marked":
+                    self._marked(bars, place, event)
+                case _:
+                    assert kind in ("Rejected", "Trimmed", "Rested", "Expired", "Rolled", "MarginCalled")
+        if due or leaving:
+            raise Differs(f"never happened: {due} {leaving}")
 
     def _move(self, what: str, stated: float, own: float, scale: float) -> None:
         same(what, stated, own, scale)
@@ -96,28 +118,19 @@ class PlainBooks:
         else:
             self.held[symbol] = after
 
-    def _price(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> float:
-        slip = event.reference * self.terms.slip / 10_000
-        price = event.reference + (slip if event.quantity > 0 else -slip)
-        order = orders.get(event.order_id)
+    def _filled(self, instrument: Any, event: Any, order: Any) -> None:
+        terms, buying, size = self.terms, event.quantity > 0, abs(event.quantity)
+        slip = event.reference * terms.slip / 10_000
+        price = event.reference + (slip if buying else -slip)
         limit = None if order is None or event.forced else order.limit_price
         if limit is not None:
-            price = min(price, limit) if event.quantity > 0 else max(price, limit)
-        return price
-
-    def _filled(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> None:
-        terms, instrument = self.terms, bars.instruments[column]
-        price = self._price(bars, column, event, orders)
+            price = min(price, limit) if buying else max(price, limit)
         same("price", event.price, price, price)
-        size, multiplier = abs(event.quantity), instrument.multiplier
-        value = size * price * multiplier
-        buying = event.quantity > 0
+        value = size * price * instrument.multiplier
         tax = 0.0 if buying else value * terms.tax / 10_000
         fee = value * (terms.buy if buying else terms.sell) / 10_000
-        if self.name in COVERS_TAX:
-            fee = max(fee + tax, terms.minimum) - tax
-        else:
-            fee = max(fee, terms.minimum)
+        covers = self.name in COVERS_TAX
+        fee = max(fee + tax, terms.minimum) - tax if covers else max(fee, terms.minimum)
         same("fee", event.fee, fee, value)
         same("tax", event.tax, tax, value)
         if instrument.kind == "future":
@@ -126,30 +139,17 @@ class PlainBooks:
                 self.mark[event.symbol] = event.price
         else:
             own = (-value if buying else value) - fee - tax
-            left = self.cash + own
-            if not terms.margin and -1e-9 * value <= left < 0:
+            if not terms.margin and -1e-9 * value <= self.cash + own < 0:
                 own = -self.cash  # spent to the last cent
             self.mark.setdefault(event.symbol, event.reference)
         self._move(f"fill of {event.symbol}", event.cash, own, value + abs(self.cash))
         self._change(event.symbol, event.quantity)
-        if event.symbol not in self.held:
-            self.mark.pop(event.symbol, None)
 
-    def _dividendpaid(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> None:
-        each = self.due.pop(("dividend", event.symbol))
-        self._move("dividend", event.cash, each * self.held[event.symbol], self.moved)
-        self.mark[event.symbol] = max(self.mark[event.symbol] - each, 0.0)
-
-    def _splitapplied(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> None:
-        ratio, held, mark = self.due.pop(("split", event.symbol)), self.held[event.symbol], self.mark[event.symbol]
-        step = self.terms.step
-        wished = abs(held) * ratio
-        per = round(1 / step)
+    def _split(self, event: Any, ratio: float, held: float, mark: float) -> None:
+        wished, per = abs(held) * ratio, round(1 / self.terms.step)
         whole = floor(wished * per * (1 + 1e-12)) / per
         signed = whole if held > 0 else -whole
-        paid = held * mark - signed * mark / ratio
-        if abs(wished - whole) <= 2e-12 * wished:
-            paid = 0.0
+        paid = 0.0 if abs(wished - whole) <= 2e-12 * wished else held * mark - signed * mark / ratio
         self._move("split", event.cash, paid, held * mark)
         same("shares after a split", event.quantity, signed, signed)
         self.mark[event.symbol] = mark / ratio
@@ -157,34 +157,9 @@ class PlainBooks:
         if event.quantity:
             self.held[event.symbol] = event.quantity
 
-    def _delisted(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> None:
-        self.leaving.discard(event.symbol)
-        held, mark = self.held[event.symbol], self.mark[event.symbol]
-        future = bars.instruments[column].kind == "future"
-        own = 0.0 if future else held * mark * bars.instruments[column].multiplier
-        self._move("payout", event.cash, own, self.moved)
-        self._change(event.symbol, -held)
-
-    def _settled(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> None:
-        size = self.held[event.symbol] * bars.instruments[column].multiplier
-        own = size * event.price - size * self.mark[event.symbol]
-        self._move("settlement", event.cash, own, size * event.price)
-        self.mark[event.symbol] = event.price
-
     def _worth(self, bars: Any, column: int, symbol: str) -> float:
         close = float(bars.close[column])
         return close if bars.trading[column] and close > 0 else self.mark[symbol]
-
-    def _borrowcharged(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> None:
-        short = min(self.held[event.symbol], 0.0) * self._worth(bars, column, event.symbol)
-        own = short * bars.instruments[column].multiplier * self.terms.borrow / self.terms.sessions
-        self._move("borrow fee", event.cash, own, self.moved)
-        self.lent.add(event.symbol)
-
-    def _interestcharged(self, bars: Any, column: int, event: Any, orders: dict[str, Any]) -> None:
-        own = min(self.cash, 0.0) * self.terms.interest / self.terms.sessions
-        self._move("interest", event.cash, own, self.moved)
-        self.charged = True
 
     def _marked(self, bars: Any, place: dict[str, int], event: Any) -> None:
         positions = gross = 0.0

@@ -32,63 +32,37 @@ def asks_nothing(policy, ticket, session):
     return None
 
 
-@pytest.mark.parametrize(
-    ("venue", "target", "name", "broken", "complaint"),
-    [
-        (ASHARE, PriceLimits, "gate", asks_nothing, "at or beyond its limit"),
-        (ASHARE, Settlement, "gate", asks_nothing, "bought the same day|sellable"),
-        (ASHARE, Lots, "gate", asks_nothing, "not a multiple"),
-        (US, Participation, "gate", asks_nothing, "is allowed"),
-        (US, Shorting, "gate", asks_nothing, "held|sellable"),
-        (
-            US,
-            Slippage,
-            "price",
-            lambda policy, price, buying, limit=None: price * 0.9999,
-            "better than its reference",
-        ),
-        (US, Slippage, "price", lambda policy, price, *a, **b: price * 1.01, "of slippage, the venue takes"),
-        (US_MARGIN, end_of_day, "call_margin", lambda *a: None, "without a"),
-        (US_MARGIN, end_of_day, "_short", lambda *a: False, "without a"),
-    ],
-)
-def test_a_broken_rule_is_named(monkeypatch, venue, target, name, broken, complaint):
+def takes_nothing(policy, ticket, session):
+    ticket.fee, ticket.tax, ticket.cash = 0.0, 0.0, -ticket.signed(ticket.quantity) * ticket.price
+
+
+def says_nothing(self, ticket, refusal, session, events):
+    events.append(Rejected(ticket.id, ticket.symbol, refusal.reason, ""))
+
+
+BREAKS = {
+    "at or beyond its limit": (ASHARE, PriceLimits, "gate", asks_nothing),
+    "bought the same day|sellable": (ASHARE, Settlement, "gate", asks_nothing),
+    "not a multiple": (ASHARE, Lots, "gate", asks_nothing),
+    "is allowed": (US, Participation, "gate", asks_nothing),
+    "held|sellable": (US, Shorting, "gate", asks_nothing),
+    "better than its reference": (US, Slippage, "price", lambda policy, price, *rest: price * 0.9999),
+    "of slippage, the venue takes": (US, Slippage, "price", lambda policy, price, *rest: price * 1.01),
+    "without a": (US_MARGIN, end_of_day, "call_margin", lambda *rest: None),
+    "without a margin call": (US_MARGIN, end_of_day, "_short", lambda *rest: False),
+    "the venue takes": (US, Cash, "gate", takes_nothing),
+    "silently dropped": (US, exchange.Exchange, "_refuse", lambda *rest: None),
+    "without a word": (US, exchange.Exchange, "_refuse", says_nothing),
+    "NAV": (US, end_of_day, "Marked", lambda cash, worth, nav, *rest: Marked(cash, worth, nav + 1, *rest)),
+}
+
+
+@pytest.mark.parametrize("complaint", BREAKS)
+def test_a_broken_rule_is_named(monkeypatch, complaint):
+    venue, target, name, broken = BREAKS[complaint]
     monkeypatch.setattr(target, name, broken)
     with pytest.raises(CheckFailed, match=complaint):
         check_exchange(venue)
-
-
-def test_free_trades_are_found(monkeypatch):
-    def free(policy, ticket, session):
-        ticket.fee, ticket.tax, ticket.cash = 0.0, 0.0, -ticket.signed(ticket.quantity) * ticket.price
-        return None
-
-    monkeypatch.setattr(Cash, "gate", free)
-    with pytest.raises(CheckFailed, match="the venue takes"):
-        check_exchange(US)
-
-
-def test_a_silent_refusal_is_found(monkeypatch):
-    monkeypatch.setattr(exchange.Exchange, "_refuse", lambda *a: None)
-    with pytest.raises(CheckFailed, match="silently dropped"):
-        check_exchange(US)
-
-
-def test_a_refusal_without_words_is_found(monkeypatch):
-    def mute(self, ticket, refusal, session, events):
-        events.append(Rejected(ticket.id, ticket.symbol, refusal.reason, ""))
-
-    monkeypatch.setattr(exchange.Exchange, "_refuse", mute)
-    with pytest.raises(CheckFailed, match="without a word"):
-        check_exchange(US)
-
-
-def test_a_wrong_mark_is_found(monkeypatch):
-    monkeypatch.setattr(
-        end_of_day, "Marked", lambda cash, positions, nav, *rest: Marked(cash, positions, nav + 1, *rest)
-    )
-    with pytest.raises(CheckFailed, match="NAV"):
-        check_exchange(US)
 
 
 def test_a_venue_that_never_fills_is_found():

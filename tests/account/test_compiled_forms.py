@@ -93,7 +93,6 @@ def exposures(cost_bp: float) -> Both:
     rows = places // 3
     decisions = DecisionList(rows, places % 3, generator.uniform(-0.5, 0.5, 40), np.full(40, -1))
     priced = price_decisions(decisions, closes, (0.0, cost_bp), curve=True)
-    assert priced.curve is not None
     orders: dict[int, list[Order]] = {}
     for row, leg, share in zip(rows.tolist(), decisions.leg.tolist(), decisions.fraction.tolist(), strict=True):
         orders.setdefault(row, []).append(Order(symbol="ABC"[leg], amount=share, unit="target_weight"))

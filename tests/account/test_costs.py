@@ -1,36 +1,8 @@
 """Fees, taxes and slippage, worked out by hand."""
 
 import pytest
-from candles import MAINBOARD, candles
 
-from tradeassay.account import ASHARE, ASHARE_QLIB, CRYPTO, US, Fees, Slippage
-
-
-@candles(US)
-def test_us_costs():
-    """100 x 50.00: 2 bp slippage makes 50.01, 1 bp of 5,001.00 is 0.50; sale at 54.989 (2 bp off 55), fee 0.55.
-    2024-01-02 | A 50 51 49 50 1000000 | a BUY 100 A | fill a A +100 @50.01 fee 0.50 cash -5001.50; nav 9998.50
-    2024-01-03 | A 55 56 54 55 1000000 | b SELL 100 A | fill b A -100 @54.989 fee 0.55 cash +5498.35; nav 10496.85
-    """
-
-
-@candles(ASHARE, instruments=MAINBOARD, cash=100_000.0)
-def test_ashare_costs_with_their_minimum():
-    """5 bp of 1,000 is 0.50: the minimum of 5 applies. 5 bp of 50,000 is 25.
-    Sales: 15 bp of 1,000 is 1.50 (1.00 of it tax): 5 in all. 15 bp of 50,000 is 75, of it 50 tax.
-    2024-01-02 | A 10 10 10 10 1000000 | a BUY 100 A | fill a A +100 @10 fee 5.00 cash -1005.00
-    2024-01-03 | A 10 10 10 10 1000000 | b BUY 5000 A | fill b A +5000 @10 fee 25.00 cash -50025.00
-    2024-01-04 | A 10 10 10 10 1000000 | c SELL 100 A | fill c A -100 @10 fee 4.00 tax 1.00 cash +995.00
-    2024-01-05 | A 10 10 10 10 1000000 | d SELL 5000 A | fill d A -5000 @10 fee 25.00 tax 50.00 cash +49925.00
-    """
-
-
-@candles(CRYPTO)
-def test_crypto_costs():
-    """
-    2024-01-02 | A 40000 41000 39000 40000 10 | a BUY 0.125 A | fill a A +0.125 @40000 fee 2.50 cash -5002.50
-    2024-01-03 | A 42000 43000 41000 42000 10 | b A to 0% | fill b A -0.125 @42000 fee 2.62 cash +5247.38
-    """
+from tradeassay.account import ASHARE, ASHARE_QLIB, Fees, Slippage
 
 
 @pytest.mark.parametrize("value", [1.0, 1000.0, 3333.0, 3334.0, 5000.0, 9999.0, 10_000.0, 123_456.78])

@@ -7,7 +7,7 @@ import pytest
 from tradeassay.account import ASHARE, ASHARE_DATED, BUILTIN, Era, Exchange, Ledger, Margin, Venue, venues
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, Rejected
+from tradeassay.core.events import Event, Filled
 from tradeassay.core.orders import Order
 from tradeassay.core.view import Board, Instrument, SessionBars
 
@@ -20,12 +20,18 @@ def session(day: str, board: Board, change: float, *, special: bool = False, fir
     return SessionBars(day, 9, ("A",), names, *[price] * 4, many, many, *about)
 
 
-def buys(venue: Venue, bars: SessionBars) -> bool:
-    exchange, account = Exchange(venue), Ledger(1e6, terms=venue.terms)
+def traded(venue: Venue, account: Ledger, bars: SessionBars, amount: float, **how: str) -> Event:
+    """Send one order for A in a session of its own, and return what came of it first."""
+    exchange = Exchange(venue)
     exchange.open_session(bars, (), account)
-    (event,) = exchange.execute([("a", Order(symbol="A", amount=100.0, side="BUY"))], bars, account)
-    if isinstance(event, Rejected):
-        assert event.reason == "limit_up"
+    events = exchange.execute([("a", Order(symbol="A", amount=amount, **how))], bars, account)
+    exchange.close_session(bars, account)
+    return events[0]
+
+
+def buys(venue: Venue, bars: SessionBars) -> bool:
+    event = traded(venue, Ledger(1e6, terms=venue.terms), bars, 100.0, side="BUY")
+    assert isinstance(event, Filled) or event.reason == "limit_up"
     return isinstance(event, Filled)
 
 
@@ -91,13 +97,9 @@ def test_new_listings(day, board, first_row, bought):
     ],
 )
 def test_stamp_duty_of_the_day(day, bought, sold):
-    exchange, account = Exchange(ASHARE_DATED), Ledger(1e6, terms=ASHARE_DATED.terms)
-    first, second = session(day, Board.MAIN, 0.0), session(day + "x", Board.MAIN, 0.0)
-    exchange.open_session(first, (), account)
-    (buy,) = exchange.execute([("a", Order(symbol="A", amount=10_000.0, side="BUY"))], first, account)
-    exchange.close_session(first, account)
-    exchange.open_session(second, (), account)
-    (sale,) = exchange.execute([("b", Order(symbol="A", amount=10_000.0, side="SELL"))], second, account)
+    account = Ledger(1e6, terms=ASHARE_DATED.terms)
+    buy = traded(ASHARE_DATED, account, session(day, Board.MAIN, 0.0), 10_000.0, side="BUY")
+    sale = traded(ASHARE_DATED, account, session(day + "x", Board.MAIN, 0.0), 10_000.0, side="SELL")
     assert buy.tax == pytest.approx(100_000 * bought / 1e4)
     assert sale.tax == pytest.approx(100_000 * sold / 1e4)
     assert buy.fee == sale.fee == pytest.approx(50.0)
@@ -106,12 +108,10 @@ def test_stamp_duty_of_the_day(day, bought, sold):
 
 
 def test_cash_is_spent_with_the_tax_on_purchases():
-    exchange, account = Exchange(ASHARE_DATED), Ledger(100_000.0, terms=ASHARE_DATED.terms)
-    bars = session("2007-06-01", Board.MAIN, 0.0)
-    exchange.open_session(bars, (), account)
-    events = exchange.execute([("a", Order(symbol="A", amount=1.0, unit="target_weight"))], bars, account)
+    account = Ledger(100_000.0, terms=ASHARE_DATED.terms)
+    bought = traded(ASHARE_DATED, account, session("2007-06-01", Board.MAIN, 0.0), 1.0, unit="target_weight")
     # 35 bp on top of 9,900 shares at 10 is 99,346.50; on 10,000 it would be 100,350.
-    assert events[0].quantity == 9_900.0
+    assert bought.quantity == 9_900.0
     assert account.cash == pytest.approx(100_000 - 99_346.5)
 
 
@@ -147,13 +147,8 @@ def test_benchmarks_play_each_day_under_its_own_rules_and_the_paper_under_flat_o
 
 def sold_for(venue: Venue, day: str) -> float:
     """Return the money that 10,000 shares at 10 bring."""
-    account, exchange = Ledger(1e6, terms=venue.terms), Exchange(venue)
-    before = session("2019-01-02", Board.MAIN, 0.0)
-    exchange.open_session(before, (), account)
-    exchange.execute([("a", Order(symbol="A", amount=10_000.0, side="BUY"))], before, account)
-    exchange.close_session(before, account)
-    bars, cash = session(day, Board.MAIN, 0.0), account.cash
-    exchange.open_session(bars, (), account)
-    (event,) = exchange.execute([("b", Order(symbol="A", amount=10_000.0, side="SELL"))], bars, account)
-    assert isinstance(event, Filled)
+    account = Ledger(1e6, terms=venue.terms)
+    traded(venue, account, session("2019-01-02", Board.MAIN, 0.0), 10_000.0, side="BUY")
+    cash = account.cash
+    assert isinstance(traded(venue, account, session(day, Board.MAIN, 0.0), 10_000.0, side="SELL"), Filled)
     return round(account.cash - cash, 6)

@@ -24,29 +24,14 @@ from tradeassay.core.events import (
     Settled,
     SplitApplied,
 )
-from tradeassay.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
+from tradeassay.core.orders import LARGEST, LEAST_PRICE, Order
 from tradeassay.testing.exchange import rough_market
 
 CASH = 100_000.0
 SESSIONS = 4
-SPECIAL = [
-    nan,
-    inf,
-    -inf,
-    0.0,
-    -0.0,
-    5e-324,
-    -5e-324,
-    1e-308,
-    2.3e-308,
-    1e-300,
-    1e-12,
-    1e12,
-    1e15,
-    LARGEST,
-    -LARGEST,
-]
-SPECIAL += [2.0**53 + 2, 1e16, 1e155, 1.7e308, -1.7e308, 1.7976931348623157e308]
+_ODD = """nan inf -inf 0.0 -0.0 5e-324 -5e-324 1e-308 2.3e-308 1e-300 1e-12 1e12 1e15 1e16 1e155 1.7e308 -1.7e308
+    1.7976931348623157e308"""
+SPECIAL = [*map(float, _ODD.split()), LARGEST, -LARGEST, 2.0**53 + 2]
 numbers = st.one_of(st.sampled_from(SPECIAL), st.floats(), st.floats(min_value=-1e6, max_value=1e6))
 ids = pytest.mark.parametrize("venue", BUILTIN, ids=lambda venue: venue.id)
 
@@ -240,8 +225,3 @@ def test_a_journal_of_bookings_with_infinities_is_refused():
         follow([("A", msgspec.structs.replace(booking, nav=inf))])
     with pytest.raises(LedgerError, match="stated"):
         follow([("A", msgspec.structs.replace(booking, nav_before=inf, nav=inf))], inf)
-
-
-def test_the_bounds_are_wide_enough_for_any_market():
-    assert LEAST_PRICE < 1e-10 < 1e7 < LARGEST_PRICE
-    assert LARGEST > 1e15

@@ -36,7 +36,6 @@ def test_every_cost_level_is_an_account_of_its_own(seed, legs, bars):
         rows, generator.integers(0, legs, 12), generator.uniform(-0.4, 0.4, 12), np.full(12, -1)
     )
     priced = price_decisions(decisions, closes, curve=True)
-    assert priced.curve is not None
     for level, cost in enumerate(COSTS_BP):
         final, curve = naive(decisions, closes, cost / 10_000)
         assert priced.final[level] == pytest.approx(final, rel=1e-12)
@@ -53,14 +52,14 @@ def test_money_by_hand():
     assert priced.quantity[0].tolist() == [0.01, -0.01]
     assert priced.final[0] == pytest.approx(after - value * 110 * 0.001)
     assert priced.traded[0] == pytest.approx(1.0 + 1.1)
-    assert priced.curve is not None and priced.curve[0, 1] == pytest.approx(1 - 0.001 + value * 5)
+    assert priced.curve[0, 1] == pytest.approx(1 - 0.001 + value * 5)
 
 
 def test_ruin_ends_an_account():
     decisions = decision_list([(0, 0, -1.0, 0), (2, 0, 1.0, 0)])
     priced = price_decisions(decisions, np.array([[100.0, 250.0, 250.0, 500.0]]), (0.0,), curve=True)
     assert priced.final[0] == 0.0
-    assert priced.curve is not None and priced.curve[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert priced.curve[0].tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_bad_lists_are_refused():

@@ -5,8 +5,22 @@ from typing import get_args
 
 import msgspec
 import pytest
+from candles import PLAIN, plain
 
-from tradeassay.account import ASHARE, BUILTIN, FUTURES, US, US_MARGIN, Venue, venues
+from tradeassay.account import (
+    ASHARE,
+    ASHARE_DATED,
+    BUILTIN,
+    FUTURES,
+    US,
+    US_MARGIN,
+    Concentration,
+    Margin,
+    Settlement,
+    Shorting,
+    Venue,
+    venues,
+)
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import AccountTerms, RejectReason
 from tradeassay.core.hashing import sha256_of
@@ -24,6 +38,7 @@ def test_a_venue_survives_json():
     for venue in BUILTIN:
         assert msgspec.json.decode(msgspec.json.encode(venue), type=Venue) == venue
     assert len({sha256_of(venue) for venue in BUILTIN}) == len(BUILTIN)
+    assert [venue for venue in BUILTIN if venue.resting.held_to_side is True] == [ASHARE_DATED]
 
 
 def test_the_numbers_of_the_protocols():
@@ -38,9 +53,24 @@ def test_the_numbers_of_the_protocols():
     assert (rules.buy_cost, rules.sell_cost) == (pytest.approx(5e-4), pytest.approx(15e-4))
     assert (rules.lot, rules.t_plus_1, rules.currency, rules.benchmark_index) == (100.0, True, "CNY", "CSI300")
     limits = ASHARE.price_limits
-    assert limits is not None
     assert (limits.main, limits.chinext, limits.star, limits.bse, limits.buffer) == (0.10, 0.20, 0.20, 0.30, 0.005)
     assert venues.get("crypto-v1").rules().periods_per_year == 365
+
+
+def test_limits_are_added_the_stricter_wins_and_agents_are_told():
+    rules = PLAIN.limited(max_weight=0.1, max_positions=20).rules(benchmark_index="IDX")
+    assert (rules.max_weight, rules.max_positions, rules.benchmark_index) == (0.1, 20, "IDX")
+    own = plain(concentration=Concentration(max_weight=0.05, max_positions=8, on_excess="trim"))
+    assert PLAIN.limited() == PLAIN and own.limited() == own == own.limited(max_weight=0.10, max_positions=20)
+    stricter = own.limited(max_weight=0.02, max_positions=5).concentration
+    assert stricter == Concentration(max_weight=0.02, max_positions=5, on_excess="trim")
+
+
+def test_contradicting_rules_are_refused():
+    with pytest.raises(UserError, match="short sales without margin"):
+        plain(shorting=Shorting(allowed=True))
+    with pytest.raises(UserError, match="both T\\+1 and margin"):
+        plain(margin=Margin(), settlement=Settlement(t_plus=1))
 
 
 def test_terms_for_the_ledger():

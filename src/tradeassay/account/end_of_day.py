@@ -215,7 +215,11 @@ def apply_actions(
     if delisted:
         for symbol in account.held():
             if symbol in delisted:
-                emit(_payout(symbol, session), account, events)
+                instrument = session.bars.instruments[session.columns[symbol]]
+                quantity, price = account.quantity(symbol), account.mark(symbol)
+                # A future's gains are in cash already.
+                cash = 0.0 if instrument.kind == "future" else quantity * price * instrument.multiplier
+                emit(Delisted(symbol, quantity, price, cash), account, events)
 
 
 def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplied:
@@ -236,11 +240,3 @@ def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplie
         return SplitApplied(symbol, ratio, whole, 0.0)
     # Value before minus value after, as the ledger adds it up.
     return SplitApplied(symbol, ratio, whole, held * mark - whole * mark / ratio)
-
-
-def _payout(symbol: str, session: Session) -> Delisted:
-    instrument = session.bars.instruments[session.columns[symbol]]
-    quantity, price = session.account.quantity(symbol), session.account.mark(symbol)
-    # A future's gains are in cash already.
-    cash = 0.0 if instrument.kind == "future" else quantity * price * instrument.multiplier
-    return Delisted(symbol, quantity, price, cash)

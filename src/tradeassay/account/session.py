@@ -301,7 +301,5 @@ def touched(order: Order, buying: bool, high: float, low: float) -> float | None
     """Return the price at which a limit or stop order trades during the session, or None. Ask only after the open
     failed to satisfy the order."""
     own = trigger_price(order)
-    assert own is not None, "admission lets no limit or stop order pass without its price"
-    wants_low = buying == (order.kind == "limit")
-    reached = low <= own if wants_low else high >= own
-    return float(own) if reached else None
+    reached = satisfied(order, buying, low if buying == (order.kind == "limit") else high)
+    return float(own) if reached and own is not None else None

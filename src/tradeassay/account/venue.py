@@ -92,12 +92,8 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
         """Return the era an ISO day lies in; None for a venue whose rules have no dates."""
         if self.eras is msgspec.UNSET:
             return None
-        found = self.eras[0]
-        for era in self.eras:
-            if era.start > day:
-                break
-            found = era
-        return found
+        begun = [era for era in self.eras if era.start <= day]
+        return begun[-1] if begun else self.eras[0]
 
     @property
     def terms(self) -> AccountTerms:
@@ -237,14 +233,12 @@ _LIMITS = (
 
 def _eras() -> tuple[Era, ...]:
     """Return one era for every day on which a tax or a limit changed."""
-    days = sorted({day for day, *_ in _STAMP_DUTY} | {day for day, _ in _LIMITS})
     result = []
-    for day in days:
-        bought, sold = next((b, s) for start, b, s in reversed(_STAMP_DUTY) if start <= day)
+    for day in sorted({day for day, *_ in _STAMP_DUTY} | {day for day, _ in _LIMITS}):
+        bought, sold = [(b, s) for start, b, s in _STAMP_DUTY if start <= day][-1]
         fees = msgspec.structs.replace(ASHARE.fees, buy_tax_bps=bought, sell_tax_bps=sold)
-        result.append(
-            Era(start=day, fees=fees, price_limits=next(x for start, x in reversed(_LIMITS) if start <= day))
-        )
+        limits = [one for start, one in _LIMITS if start <= day][-1]
+        result.append(Era(start=day, fees=fees, price_limits=limits))
     return tuple(result)
 
 

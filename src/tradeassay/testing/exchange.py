@@ -46,50 +46,45 @@ def check_exchange(venue: Venue | str, *, seeds: Sequence[int] = (0, 1, 2, 3)) -
     _probe(rules)
 
 
-def play_journal(venue: Venue, seed: int, *, fill: Literal["open", "close"]) -> list[StepRecord]:
-    """Play random orders through a rough market under audit and return the journal."""
+def play_journal(
+    venue: Venue, seed: int, *, fill: Literal["open", "close"], batches: Sequence[Sequence[Order]] | None = None
+) -> list[StepRecord]:
+    """Play orders (random ones, or a batch for each session) through a rough market under audit, and return the
+    journal."""
     rng = np.random.default_rng(seed)
     exchange, ledger, auditor = Exchange(venue), Ledger(CASH, terms=venue.terms), Auditor(CASH)
-    label, own = f"venue '{venue.id}', seed {seed}, fills at the {fill}", venue.concentration
+    label = f"venue '{venue.id}', seed {seed}"
     records: list[StepRecord] = []
+    sessions = _SESSIONS if batches is None else len(batches)
     try:
-        for step, session in enumerate(rough_market(rng, _SESSIONS, futures=venue.margin is not None)):
+        for step, session in enumerate(rough_market(rng, sessions, futures=venue.margin is not None)):
             bars = session.bars
             opening = exchange.open_session(bars, session.actions, ledger, delisted=session.delisted)
-            day = AuditDay(
-                venue,
-                bars,
-                session.actions,
-                session.delisted,
-                fill=fill,
-                max_weight=own.max_weight,
-                max_positions=own.max_positions,
-            )
+            day = AuditDay(venue, bars, session.actions, session.delisted, fill=fill)
             found = list(auditor.opening(day, opening))
-            orders = rough_orders(rng, bars, ledger.state())
+            orders = rough_orders(rng, bars, ledger.state()) if batches is None else batches[step]
             placed = [(f"{step}.{number}", order) for number, order in enumerate(orders)]
             events = exchange.execute(placed, bars, ledger, fill=fill)
             events += exchange.close_session(bars, ledger)
             found += auditor.session(day, dict(placed), events)
             if found:
-                raise CheckFailed(f"{label}, {bars.session}: {found[0].what}")
+                raise CheckFailed(f"{label}, fills at the {fill}, {bars.session}: {found[0].what}")
             first = () if step else (ledger.deposit,)
             # The decision is left out: some amounts are NaN, which JSON does not know, and no replay needs it.
-            records.append(
-                StepRecord(
-                    step=step,
-                    session=bars.session,
-                    decided_at=0,
-                    opening=(*first, *opening),
-                    decision=Decision(),
-                    events=tuple(events),
-                )
+            record = StepRecord(
+                step=step,
+                session=bars.session,
+                decided_at=0,
+                opening=(*first, *opening),
+                decision=Decision(),
+                events=tuple(events),
             )
+            records.append(record)
     except LedgerError as error:
-        raise CheckFailed(f"venue '{venue.id}', seed {seed}: the ledger refuses an event: {error}") from error
+        raise CheckFailed(f"{label}: the ledger refuses an event: {error}") from error
     again = Ledger.replay(STEP_DECODER.decode(ENCODER.encode(record)) for record in records)
     if again.state() != ledger.state():
-        raise CheckFailed(f"venue '{venue.id}', seed {seed}: the replay of the journal is another account")
+        raise CheckFailed(f"{label}: the replay of the journal is another account")
     return records
 
 
@@ -147,8 +142,7 @@ def rough_market(rng: np.random.Generator, sessions: int, *, futures: bool) -> l
 
 class _Rough:
     def __init__(self, rng: np.random.Generator, instruments: tuple[Instrument, ...]) -> None:
-        self.rng = rng
-        self.instruments = instruments
+        self.rng, self.instruments = rng, instruments
         self.symbols = tuple(instrument.symbol for instrument in instruments)
         self.stock: Bools = np.array([instrument.kind == "stock" for instrument in instruments])
         self.close: Floats = np.round(rng.uniform(5.0, 60.0, len(instruments)), 2)

@@ -147,20 +147,23 @@ class _Running:
 class TradeBook:
     """Trades by asset and trade id; fed with fills, as the framework's strategies are."""
 
-    _running: dict[tuple[str, int], list[_Running]] = field(default_factory=dict)
+    _running: dict[tuple[str, int], _Running] = field(default_factory=dict)
     _started: list[tuple[str, int, _Running]] = field(default_factory=list)
 
     def add(self, fill: Fill, tradeid: int, closing: float, opening: float) -> None:
         """Count a fill; ``closing`` and ``opening`` are the commissions of its two parts."""
-        line = self._running.setdefault((fill.asset, tradeid), [])
-        if not line:
-            self._start(fill.asset, tradeid, line)
+        run = self._running.get((fill.asset, tradeid)) or self._start(fill.asset, tradeid)
         if fill.closed:
-            line[-1].update(fill.bar, fill.closed, fill.price, closing)
+            run.update(fill.bar, fill.closed, fill.price, closing)
         if fill.opened:
-            if line[-1].exit_bar is not None:
-                self._start(fill.asset, tradeid, line)
-            line[-1].update(fill.bar, fill.opened, fill.price, opening)
+            if run.exit_bar is not None:
+                run = self._start(fill.asset, tradeid)
+            run.update(fill.bar, fill.opened, fill.price, opening)
+
+    def _start(self, asset: str, tradeid: int) -> _Running:
+        run = self._running[asset, tradeid] = _Running()
+        self._started.append((asset, tradeid, run))
+        return run
 
     def trades(self) -> tuple[RoundTrip, ...]:
         return tuple(
@@ -179,11 +182,6 @@ class TradeBook:
             for asset, tradeid, run in self._started
             if run.sign
         )
-
-    def _start(self, asset: str, tradeid: int, line: list[_Running]) -> None:
-        run = _Running()
-        line.append(run)
-        self._started.append((asset, tradeid, run))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -273,9 +271,7 @@ class _Broker:
         self.commission = terms.commission
         self.cash = float(terms.cash)
         self.holdings = [BrokerPosition() for _ in self.labels]
-        self.states: list[tuple[int, float, list[BrokerPosition]]] = [
-            (0, self.cash, [BrokerPosition() for _ in self.labels])
-        ]
+        self.states = [(0, self.cash, [BrokerPosition() for _ in self.labels])]
         self.orders: list[OrderState] = []
         self.fills: list[Fill] = []
         self.book = TradeBook()
@@ -304,15 +300,10 @@ class _Broker:
     def buy_or_sell(self, ref: int, row: int, place: int, size: float) -> None:
         """Take a market order of signed ``size``, decided on the close of ``row``."""
         seen = self.bars[place][row]
+        close, end = seen.close, end_of_day(seen.time)
         self._submit(
             OrderState(
-                ref=ref,
-                asset=place,
-                left=size,
-                price=seen.close,
-                limit=seen.close,
-                created=seen.time,
-                session_end=end_of_day(seen.time),
+                ref=ref, asset=place, left=size, price=close, limit=close, created=seen.time, session_end=end
             )
         )
 
@@ -387,7 +378,13 @@ class _Broker:
             elif not order.active:
                 self._pending.append(order)
             else:
-                self._try(order)
+                seen, was_triggered = self.bars[order.asset][bar], order.triggered
+                price = price_of(order, seen)
+                if price is not None:
+                    self._fill(order, price)
+                follows = order.kind == "trailing" or (order.kind == "trailing-limit" and not was_triggered)
+                if follows and order.alive:
+                    order.trail(seen.close)
                 if order.alive:
                     self._pending.append(order)
                 elif order.status == "completed":
@@ -420,16 +417,6 @@ class _Broker:
             self._end_group(order)
             self._end_family(order, whole=True)
 
-    def _try(self, order: OrderState) -> None:
-        bar = self.bars[order.asset][self._bar]
-        was_triggered = order.triggered
-        price = price_of(order, bar)
-        if price is not None:
-            self._fill(order, price)
-        follows = order.kind == "trailing" or (order.kind == "trailing-limit" and not was_triggered)
-        if follows and order.alive:
-            order.trail(bar.close)
-
     def _fill(self, order: OrderState, price: float) -> None:
         holding = self.holdings[order.asset]
         paid = holding.price
@@ -448,37 +435,31 @@ class _Broker:
             else:
                 self.cash = cash
         if closed + opened:
-            self._book(order, price, (opened, opening), (closed, closing), pnl)
+            # Into positions, fills and trades
+            size = closed + opened
+            holding.size, holding.price, _, _ = holding.after(size, price)
+            order.left -= size
+            if not order.left:
+                order.status = "completed"
+            fill = Fill(
+                bar=self._bar,
+                ref=order.ref,
+                asset=self.labels[order.asset],
+                size=size,
+                price=price,
+                opened=opened,
+                closed=closed,
+                commission=closing + opening,
+                pnl=pnl,
+            )
+            self.fills.append(fill)
+            self.book.add(fill, order.tradeid, closing, opening)
+            self._changed = True
+            self._end_group(order)
         if wanted and not opened:
             order.status = "margin"
             self._end_group(order)
             self._end_family(order, whole=True)
-
-    def _book(
-        self, order: OrderState, price: float, opened: tuple[float, float], closed: tuple[float, float], pnl: float
-    ) -> None:
-        """Write an execution into positions, fills and trades; parts are (size, commission)."""
-        holding = self.holdings[order.asset]
-        size = closed[0] + opened[0]
-        holding.size, holding.price, _, _ = holding.after(size, price)
-        order.left -= size
-        if not order.left:
-            order.status = "completed"
-        fill = Fill(
-            bar=self._bar,
-            ref=order.ref,
-            asset=self.labels[order.asset],
-            size=size,
-            price=price,
-            opened=opened[0],
-            closed=closed[0],
-            commission=closed[1] + opened[1],
-            pnl=pnl,
-        )
-        self.fills.append(fill)
-        self.book.add(fill, order.tradeid, closed[1], opened[1])
-        self._changed = True
-        self._end_group(order)
 
     def _cancel(self, order: OrderState, *, with_family: bool = True) -> None:
         """Cancel a waiting order; one that the broker has not looked at yet, or that is done, stays."""
