@@ -21,7 +21,6 @@ WORDS, WIDTH, HEADS, DIM = 24, 32, 2, 16
 def grpo() -> Any:
     place = Path(__file__).parents[2] / "examples" / "training" / "grpo.py"
     spec = importlib.util.spec_from_file_location("grpo_example", place)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     before, threads = list(sys.path), torch.get_num_threads()
     spec.loader.exec_module(module)

@@ -8,26 +8,16 @@ from types import ModuleType
 
 import httpx
 import pytest
+from tests.frontends.test_http_agent import PACKET, served_at
 
 from tradeassay.agents.foreign.ama import HttpAgent, PythonAgent, SubprocessAgent, load_agent
-from tradeassay.core.arena import AgentChoice, Packet, PricePoint
+from tradeassay.core.arena import AgentChoice
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "agents"
-PACKET = Packet(
-    season="s",
-    date="2025-08-01",
-    decided_at="2025-08-01T20:00:00Z",
-    symbol="TSLA",
-    kind="stock",
-    price=300.0,
-    history=tuple(PricePoint(date=f"2025-07-{d}", price=200.0 + d) for d in range(20, 30)),
-    momentum=0.05,
-)
 
 
 def module(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     return made
@@ -42,13 +32,10 @@ def test_twenty_lines_are_enough(path):
 def test_the_http_agent():
     pytest.importorskip("fastapi")
 
-    async def public(host: str, port: int) -> list[str]:
-        return ["93.184.216.34"]
-
-    app = module("http_agent").app
-    agent = HttpAgent("http://agent.example", resolve=public, through=httpx.ASGITransport(app=app))
+    through = httpx.ASGITransport(app=module("http_agent").app)
+    agent = HttpAgent("http://agent.example", resolve=served_at("93.184.216.34"), through=through)
     choice = asyncio.run(agent.decide(PACKET))
-    assert (choice.status, choice.action) == ("decided", "BUY") and "average 224.50" in choice.reasoning
+    assert (choice.status, choice.action) == ("decided", "BUY") and "average 24.50" in choice.reasoning
 
 
 def test_the_python_agent(monkeypatch):

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -34,19 +36,16 @@ class Caller:
         return found.content[0].text, bool(found.is_error)
 
 
-def with_client(desk: EpisodeDesk, talk: Any) -> None:
-    async def run() -> None:
-        async with Client(server_for(desk)) as client:
-            await talk(Caller(client), client)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def client_of(desk: EpisodeDesk) -> AsyncIterator[Caller]:
+    async with Client(server_for(desk)) as client:
+        yield Caller(client)
 
 
-def test_a_client_plays_sessions_with_the_markets_own_tools():
+async def test_a_client_plays_sessions_with_the_markets_own_tools():
     desk = open_episode(sessions=2)
-
-    async def talk(call: Caller, client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
+    async with client_of(desk) as call:
+        assert {tool.name for tool in (await call.client.list_tools()).tools} == NAMES
         text, wrong = await call("observe")
         assert "before the market opens" in text and not wrong
         text, wrong = await call("screen_candidates", factors=["MOM_12_1"], top_k=3)
@@ -68,8 +67,6 @@ def test_a_client_plays_sessions_with_the_markets_own_tools():
         assert "The episode is over." in text and not wrong
         assert (await call("submit_action", **NO_TRADE))[1]
         assert "over" in (await call("observe"))[0]
-
-    with_client(desk, talk)
     assert desk.over
     first, second = (record.decision for record in desk.journal)
     assert (first.status, first.tool_calls, len(first.orders)) == ("ok", 1, 1)
@@ -79,10 +76,9 @@ def test_a_client_plays_sessions_with_the_markets_own_tools():
     assert not re.search(re.escape(first.orders[0].symbol), "".join(NAMES))
 
 
-def test_the_benchmarks_rules_count_for_clients_too():
+async def test_the_benchmarks_rules_count_for_clients_too():
     desk = open_episode(sessions=1, settings={"tool_calls": 2})
-
-    async def talk(call: Caller, client: Client) -> None:
+    async with client_of(desk) as call:
         text, _ = await call("get_stock_snapshot", nonsense=1)
         assert json.loads(text)["kind"] == "parse"
         text, _ = await call("portfolio_state")
@@ -96,30 +92,24 @@ def test_the_benchmarks_rules_count_for_clients_too():
         assert wrong
         text, wrong = await call("submit_action", **NO_TRADE)
         assert not wrong
-
-    with_client(desk, talk)
     (record,) = desk.journal
     assert [failure.kind for failure in record.decision.failures] == ["parse", "no_submit", "schema", "schema"]
 
 
-def test_after_the_last_attempt_nothing_is_traded():
+async def test_after_the_last_attempt_nothing_is_traded():
     desk = open_episode(sessions=1, settings={"mode": "memory-only", "retries": 0})
-
-    async def talk(call: Caller, client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"observe", "submit_action"}
+    async with client_of(desk) as call:
+        assert {tool.name for tool in (await call.client.list_tools()).tools} == {"observe", "submit_action"}
         assert "research" not in desk.instructions
         text, wrong = await call("submit_action", orders=1)
         assert wrong and text.startswith("Nothing is traded")
-
-    with_client(desk, talk)
     assert desk.journal[0].decision.status == "failed"
 
 
-def test_no_true_name_or_date_reaches_a_client():
+async def test_no_true_name_or_date_reaches_a_client():
     desk = open_episode(sessions=2)
     heard: list[str] = []
-
-    async def talk(call: Caller, client: Client) -> None:
+    async with client_of(desk) as call:
         for name, more in (
             ("observe", {}),
             ("get_market_context", {}),
@@ -129,20 +119,17 @@ def test_no_true_name_or_date_reaches_a_client():
             assert not wrong, text
             heard.append(text)
         heard.append((await call("submit_action", **NO_TRADE))[0])
-
-    with_client(desk, talk)
     told = "".join(heard)
     symbols = desk._play.market.snapshot.at(400, "close").symbols
     assert not [symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
     assert not re.search(r"\b20\d\d-\d\d-\d\d\b", told)
 
 
-def test_stockbench_is_played_by_answers():
+async def test_stockbench_is_played_by_answers():
     """Stages without tools are answered as JSON or as text; feedback and attempts are the protocol's."""
     desk = open_episode("stockbench-v1", sessions=2)
-
-    async def talk(call: Caller, client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"observe", "answer"}
+    async with client_of(desk) as call:
+        assert {tool.name for tool in (await call.client.list_tools()).tools} == {"observe", "answer"}
         text, wrong = await call("observe")
         assert '{"analyse": ["<symbol>"' in text and not wrong
         symbol = re.findall(r"^([A-Z]{4}) \|", text, re.MULTILINE)[0]
@@ -159,8 +146,6 @@ def test_stockbench_is_played_by_answers():
             text, wrong = await call("answer", text="I would rather not say.")
             assert wrong
         assert text.startswith("Nothing is traded today") and text.endswith("The episode is over.")
-
-    with_client(desk, talk)
     first, second = (record.decision for record in desk.journal)
     assert first.status == "ok" and [failure.kind for failure in first.failures] == ["schema"]
     assert second.status == "failed" and second.failures[-1].kind == "give_up"
@@ -223,14 +208,9 @@ def test_where_no_run_can_be_made_nobody_is_asked(tmp_path, tell):
     assert {one.name for one in tmp_path.iterdir()} == {"file", "notes", "broken", "begun.mcp", "theirs"}
 
 
-def test_who_knows_the_program_does_not_know_the_aliases():
-    def shown(secret: str | None) -> str:
-        heard: list[str] = []
+async def test_who_knows_the_program_does_not_know_the_aliases():
+    async def shown(secret: str | None) -> str:
+        async with client_of(open_episode(sessions=1, secret=secret)) as call:
+            return (await call("screen_candidates", factors=["MOM_12_1"], top_k=3))[0]
 
-        async def talk(call: Caller, client: Client) -> None:
-            heard.append((await call("screen_candidates", factors=["MOM_12_1"], top_k=3))[0])
-
-        with_client(open_episode(sessions=1, secret=secret), talk)
-        return heard[0]
-
-    assert shown("5e" * 16) == shown("5e" * 16) != shown(None)
+    assert await shown("5e" * 16) == await shown("5e" * 16) != await shown(None)

@@ -38,6 +38,20 @@ def place(index: int = 0, step: int = 0, sample: int = 0, episode: str = "episod
     return QuestionPlace(episode=episode, step=step, sample=sample, index=index)
 
 
+class Listed:
+    """A provider that answers from a list, and breaks at its end."""
+
+    name = "test/listed"
+
+    def __init__(self, *attempts: Attempt) -> None:
+        self.attempts = list(attempts)
+        self.asked: list[AskModel] = []
+
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
+        self.asked.append(request)
+        return self.attempts.pop(0)
+
+
 def ask_provider(
     name: str,
     says: Sequence[Said],

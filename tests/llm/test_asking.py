@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from hypothesis import given, strategies as st
-from llm_asking import PLAIN, SUBMIT, place
+from llm_asking import PLAIN, SUBMIT, Listed, place
 from llm_servers import StandIn, chat, openai_error
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
@@ -13,18 +13,6 @@ from tradeassay.llm import Access, Budget, ModelParams, QuestionPlace, RetryPoli
 from tradeassay.llm.model import AskingModel, Attempt, failed_reply
 
 NAME = "openai-api/standin/m"
-
-
-class Listed:
-    """A provider that answers from a list."""
-
-    name = "test/listed"
-
-    def __init__(self, *attempts: Attempt) -> None:
-        self.attempts = list(attempts)
-
-    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        return self.attempts.pop(0)
 
 
 class Slept:

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from llm_asking import PLAIN, SUBMIT, place
+from llm_asking import PLAIN, SUBMIT, Listed, place
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
@@ -16,16 +16,8 @@ from tradeassay.llm.model import Attempt
 PRICE = Price(input=1.0, output=2.0, source="a test", as_of=date(2025, 1, 1), cache_write=1.25)
 
 
-class Costly:
-    """Answers at given costs; without any it breaks."""
-
-    name = "test/costly"
-
-    def __init__(self, costs: list[float | None]) -> None:
-        self.costs = costs
-
-    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        return Attempt(reply=ModelReply(text="ok", usage=Usage(usd=self.costs.pop(0))))
+def costing(*usd: float | None) -> list[Attempt]:
+    return [Attempt(reply=ModelReply(text="ok", usage=Usage(usd=one))) for one in usd]
 
 
 async def test_reserve_settle_refuse():
@@ -46,7 +38,6 @@ async def test_reserve_settle_refuse():
     budget.settle(held, 0.0)  # the last one settles, and those who wait cannot be paid
     assert await asyncio.gather(*tasks) == [None, None, None] and budget.reserved_usd == 0.0
     small = await budget.reserve(0.3)
-    assert small is not None
     budget.settle(small, None)
     assert budget.spent_usd == pytest.approx(1.0) and budget.uncertain_usd == pytest.approx(0.3)
     with pytest.raises(ValueError, match="once"):
@@ -56,7 +47,6 @@ async def test_reserve_settle_refuse():
 async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace():
     budget = Budget(1.0)
     first = await budget.reserve(0.8)
-    assert first is not None
     big = asyncio.create_task(budget.reserve(0.9))
     small = asyncio.create_task(budget.reserve(0.1))
     await asyncio.sleep(0)
@@ -65,7 +55,6 @@ async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace():
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     held = await small
-    assert held is not None
     late = asyncio.create_task(budget.reserve(0.5))
     await asyncio.sleep(0)
     budget.settle(first, 0.1)  # grants the waiting call ...
@@ -119,7 +108,7 @@ async def test_a_provider_is_paid_by_what_it_used():
     assert worst == pytest.approx((most_request(SUBMIT) * 1.25 + 100 * 2.0) / 1e6)
 
     budget = Budget(worst * 2.5)
-    costly = Costly([worst / 2, None, worst / 4, 0.0])
+    costly = Listed(*costing(worst / 2, None, worst / 4, 0.0))
     paid = BudgetedProvider(costly, ModelParams(max_tokens=100), budget, PRICE)
     assert (await paid.attempt(SUBMIT, place())).reply.text == "ok"
     assert budget.spent_usd == pytest.approx(worst / 2)
@@ -128,20 +117,20 @@ async def test_a_provider_is_paid_by_what_it_used():
     await paid.attempt(SUBMIT, place())
     refused = (await paid.attempt(SUBMIT, place())).reply
     assert refused.error_kind == "over_budget" and refused.usage.usd == 0.0 and "dollars" in (refused.error or "")
-    assert costly.costs == [0.0]
+    assert len(costly.attempts) == 1
 
 
 async def test_many_concurrent_calls_stay_under_the_cap():
     worst = PRICE.worst_usd(most_request(PLAIN), 100)
 
-    class Slow(Costly):
+    class Slow(Listed):
         async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
             for _ in range(3):
                 await asyncio.sleep(0)
             return await super().attempt(request, place)
 
     budget = Budget(worst * 5)
-    paid = BudgetedProvider(Slow([worst * 0.9] * 100), ModelParams(max_tokens=100), budget, PRICE)
+    paid = BudgetedProvider(Slow(*costing(*[worst * 0.9] * 100)), ModelParams(max_tokens=100), budget, PRICE)
     attempts = await asyncio.gather(*(paid.attempt(PLAIN, place(at)) for at in range(50)))
     # 0.9 each: after four answers 1.4 are left, which pays for one more; then 0.5 are too little.
     assert sum(attempt.reply.error is None for attempt in attempts) == 5
@@ -151,14 +140,14 @@ async def test_many_concurrent_calls_stay_under_the_cap():
 async def test_a_bug_settles_too():
     budget = Budget(1.0)
     with pytest.raises(IndexError):
-        await BudgetedProvider(Costly([]), ModelParams(), budget, PRICE).attempt(PLAIN, place())
+        await BudgetedProvider(Listed(), ModelParams(), budget, PRICE).attempt(PLAIN, place())
     assert budget.reserved_usd == 0.0 and budget.uncertain_usd > 0
 
 
 def test_an_unknown_price_cannot_be_capped_but_can_be_counted():
-    with pytest.raises(UserError, match="price of test/costly is unknown"):
-        BudgetedProvider(Costly([]), ModelParams(), Budget(1.0), None)
+    with pytest.raises(UserError, match="price of test/listed is unknown"):
+        BudgetedProvider(Listed(), ModelParams(), Budget(1.0), None)
 
     budget = Budget()
-    asyncio.run(BudgetedProvider(Costly([None]), ModelParams(), budget, None).attempt(PLAIN, place()))
+    asyncio.run(BudgetedProvider(Listed(*costing(None)), ModelParams(), budget, None).attempt(PLAIN, place()))
     assert budget.unpriced_calls == 1 and budget.spent_usd == 0.0 and budget.left_usd is None

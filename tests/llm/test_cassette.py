@@ -13,7 +13,7 @@ from llm_asking import OPENING, PLAIN, SUBMIT, TOOLS, place
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import CassetteMismatch, CassetteStore, ModelParams, QuestionPlace, answer_key
-from tradeassay.llm.cassette import RecordingModel, ReplayingModel, asked, key_of
+from tradeassay.llm.cassette import AnswerLine, RecordingModel, ReplayingModel, asked, key_of
 
 NAME = "test/model"
 PARAMS = ModelParams()
@@ -210,7 +210,8 @@ def test_threads_and_stores_may_write_at_once(tmp_path):
         for at in range(start, start + 50):
             request = AskModel(purpose="p", messages=(*OPENING, Message(role="user", text=f"{at} " * 200)))
             question = asked(NAME, PARAMS, request, place(at))
-            store.record("episode-1", key_of(question), question, request, ModelReply(text=str(at)))
+            answer = AnswerLine(key=key_of(question), asked=question, reply=ModelReply(text=str(at)))
+            store.record("episode-1", request, answer)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, (shared, shared, other, other), (0, 100, 200, 300)))
@@ -250,7 +251,7 @@ def test_the_key_is_stable_across_versions_of_this_code():
 def test_closing_and_going_on(tmp_path):
     store = CassetteStore(tmp_path)
     question = asked(NAME, PARAMS, PLAIN, place())
-    store.record("e", "k1", question, PLAIN, ModelReply(text="1"))
-    store.close()
-    store.record("e", "k2", question, PLAIN, ModelReply(text="2"))
+    for number in "12":
+        store.record("e", PLAIN, AnswerLine(key=number, asked=question, reply=ModelReply(text=number)))
+        store.close()
     assert [record.reply.text for record in store.recorded("e")] == ["1", "2"]

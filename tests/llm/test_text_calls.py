@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 from hypothesis import given, strategies as st
-from llm_asking import ACTION, BROKEN, GOOD, OPENING, PLAIN, RESEARCH, SCREEN, STATE, SUBMIT, TOOLS, place
+from llm_asking import ACTION, BROKEN, GOOD, OPENING, PLAIN, RESEARCH, SCREEN, STATE, SUBMIT, TOOLS, Listed, place
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall
-from tradeassay.llm import QuestionPlace
 from tradeassay.llm.model import Attempt
 from tradeassay.llm.prompting import fenced_blocks, outer_objects, parse_object
 from tradeassay.llm.text_tools import TextToolsProvider, find_calls, tools_into_text
@@ -116,22 +115,10 @@ def test_outer_objects():
     assert list(outer_objects("{ unclosed")) == []
 
 
-class Echo:
-    name = "test/echo"
-
-    def __init__(self, reply: ModelReply) -> None:
-        self.reply = reply
-        self.asked: list[AskModel] = []
-
-    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        self.asked.append(request)
-        return Attempt(reply=self.reply)
-
-
 def ask(request: AskModel, reply: ModelReply) -> tuple[ModelReply, AskModel]:
-    echo = Echo(reply)
-    attempt = asyncio.run(TextToolsProvider(echo).attempt(request, place()))
-    return attempt.reply, echo.asked[0]
+    listed = Listed(Attempt(reply=reply))
+    attempt = asyncio.run(TextToolsProvider(listed).attempt(request, place()))
+    return attempt.reply, listed.asked[0]
 
 
 def test_a_forced_call_becomes_an_answer_that_must_fit_its_schema():

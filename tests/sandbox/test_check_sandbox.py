@@ -20,9 +20,8 @@ from tradeassay.testing.sandbox import ATTACKS, LIGHT, check_sandbox
 def test_there_are_enough_attacks_and_each_is_a_program():
     assert len(ATTACKS) >= 40
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
-    for attack in ATTACKS:
-        syntax_tree(attack.source)
-        syntax_tree(attack.again)
+    for source in (source for attack in ATTACKS for source in attack.sources):
+        syntax_tree(source)
     families = {attack.family for attack in ATTACKS}
     assert {attack.family for attack in ATTACKS if attack.short} >= families - {"privileged"}
 

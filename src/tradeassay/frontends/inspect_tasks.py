@@ -31,12 +31,13 @@ from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
 from tradeassay.benchmarks.systrade.spec import StrategyOutcome, SystradeSpec
 from tradeassay.code.gates import PAPER_GATES
 from tradeassay.code.scores import DIMENSIONS, complexity
+from tradeassay.core.arguments import refuse_unknown
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.hashing import draw_secret, sha256_of
-from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_for
+from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_of, spec_for
 from tradeassay.llm import ModelParams, load_prices, parse_name, scripted_models
 from tradeassay.llm.model import QuestionPlace
 from tradeassay.llm.via_inspect.provider import InspectProvider
@@ -147,7 +148,6 @@ class Asker:
     async def answer(self, asked: Asked[AskModel]) -> ModelReply:
         """Answer one question; raises when the model cannot be asked any more, or at a limit of the evaluation."""
         reply = await self.reply(asked.request, asked.place)
-        self.spending = self.spending.plus(reply.usage)
         if reply.error_kind in NOBODY:
             raise NoAnswer(f"{reply.error_kind}: {reply.error}")
         return reply
@@ -157,7 +157,9 @@ class Asker:
         if request.messages[: len(self._asked)] != self._asked:  # another conversation begins
             self._talk += self._provider.said
         self._asked = request.messages
-        return (await self._provider.attempt(request, place)).reply
+        reply = (await self._provider.attempt(request, place)).reply
+        self.spending = self.spending.plus(reply.usage)
+        return reply
 
     def conversation(self) -> list[ChatMessage]:
         return [*self._talk, *self._provider.said]
@@ -166,47 +168,53 @@ class Asker:
 OUTCOME = "tradeassay:outcome"
 _STAGES = ("compile", "backtest", "trade", "lookahead")
 
+_SINGLE = ("tasks", "sample", "turns", "judge", "decides", "task_file", "secret")
+_LISTS = {"setting": "settings", "wording": "wordings", "framework": "frameworks"}
+_LISTS |= {"difficulty": "difficulties", "timeframe": "timeframes", "family": "families"}
+"""Settings of a run that a task has one of, by their names in the run's own spec."""
+
 
 @task
-def quantcode(
-    setting: str = "single-turn",
-    wording: str = "formal",
-    framework: str = "backtrader",
-    difficulty: str | None = None,
-    timeframe: str | None = None,
-    family: str | None = None,
-    tasks: str | None = None,
-    sample: int | None = None,
-    turns: int = 10,
-    judge: str | None = None,
-    decides: str = "reference-first",
-    task_file: str | None = None,
-    secret: str | None = None,
-    workers: int = 2,
-) -> Task:
+def quantcode(workers: int = 2, **kwargs: Any) -> Task:
     """QuantCode: a model writes a trading strategy that was described in words.
 
     Args:
-        setting: single-turn, or agentic with feedback.
-        wording: formal or conversational.
-        framework: backtrader, or frame for plain vectorised signals.
-        difficulty: Only easy, medium or hard tasks.
-        timeframe: Only tasks on 1d, 1h, 15m, 5m or 1m bars.
-        family: Only tasks of one family, e.g. breakout.
-        tasks: Ids of single tasks, joined by commas.
-        sample: So many tasks, evenly spread.
-        turns: Answers that an agentic task gets.
-        judge: A model that reads the programs, besides the behavioural judge.
-        decides: Which judge the judge stage goes by.
-        task_file: A copy of the public 400-task file, instead of our tasks.
-        secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
         workers: Programs that are examined at the same time.
+        **kwargs: setting: single-turn, or agentic with feedback.
+            wording: formal or conversational.
+            framework: backtrader, or frame for plain vectorised signals.
+            difficulty: Only easy, medium or hard tasks.
+            timeframe: Only tasks on 1d, 1h, 15m, 5m or 1m bars.
+            family: Only tasks of one family, e.g. breakout.
+            tasks: Ids of single tasks, joined by commas.
+            sample: So many tasks, evenly spread.
+            turns: Answers that an agentic task gets.
+            judge: A model that reads the programs, besides the behavioural judge.
+            decides: Which judge the judge stage goes by.
+            task_file: A copy of the public 400-task file, instead of our tasks.
+            secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
     """
-    protocol = QuantCodeProtocol(_spec(locals()))
-    items = protocol.episodes()
+    refuse_unknown(kwargs, (*_LISTS, *_SINGLE), "quantcode", "setting")
+    given = {name: value for name, value in kwargs.items() if value not in (None, "")}
+    values = {_LISTS.get(name, name): [one] if name in _LISTS else one for name, one in given.items()}
+    values |= {"models": ["inspect/model"], "tasks": _names(given.get("tasks"))}
+    if "decides" in given:
+        values["evaluate"] = {"decides": values.pop("decides")}
+    try:
+        protocol = QuantCodeProtocol(msgspec.convert(values, QuantCodeSpec))
+    except msgspec.ValidationError as error:
+        hint = "see docs/reference/quantcode.md"
+        raise UserError(f"the task cannot be set up so: {error}", hint=hint) from error
+    items, samples = protocol.episodes(), []
+    for item in items:
+        found, settings = protocol.tasks[item.task], protocol.settings(item)
+        facts = ("difficulty", "timeframe", "family")
+        about = {"task": found.id} | {name: getattr(found, name) for name in facts}
+        text = found.text(settings.wording, settings.framework) or found.formal
+        samples.append(Sample(id=found.id, input=text, metadata=about))
     if not items:
         raise UserError("no task is left", hint="drop a filter")
-    return _code_task(protocol, items, [_code_sample(protocol, item) for item in items], stage_scorer(), workers)
+    return _code_task(protocol, items, samples, stage_scorer(), workers)
 
 
 @task
@@ -366,53 +374,19 @@ def stage_scorer() -> Scorer:
     return score
 
 
-def _spec(given: dict[str, Any]) -> QuantCodeSpec:
-    lists = {"difficulty": "difficulties", "timeframe": "timeframes", "family": "families", "wording": "wordings"}
-    lists |= {"framework": "frameworks", "setting": "settings"}
-    values = {
-        "models": ["inspect/model"],
-        "tasks": _names(given["tasks"]),
-        **{many: [given[one]] if given[one] is not None else [] for one, many in lists.items()},
-        **{name: given[name] for name in ("sample", "task_file", "turns", "judge")},
-        "evaluate": {"decides": given["decides"]},
-        **({"secret": given["secret"]} if given["secret"] else {}),
-    }
-    try:
-        return msgspec.convert(values, QuantCodeSpec)
-    except msgspec.ValidationError as error:
-        hint = "see docs/reference/quantcode.md"
-        raise UserError(f"the task cannot be set up so: {error}", hint=hint) from error
-
-
-def _code_sample(protocol: QuantCodeProtocol, item: CodeItem) -> Sample:
-    found, settings = protocol.tasks[item.task], protocol.settings(item)
-    about = {
-        "task": found.id,
-        "difficulty": found.difficulty,
-        "timeframe": found.timeframe,
-        "family": found.family,
-    }
-    return Sample(
-        id=found.id, input=found.text(settings.wording, settings.framework) or found.formal, metadata=about
-    )
-
-
 async def _carry(
     protocol: _Protocol, item: CodeItem, writer: Asker, workers: int
 ) -> TaskOutcome | StrategyOutcome:
     roles = protocol.roles(item)
-    others = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
+    askers = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
+    askers["writer"] = writer.reply
     examine: Callable[[CodeItem, Any, JobExecutor], msgspec.Struct] = protocol.examine
 
     async def answer(ask: CodeAsk) -> Any:
         if not isinstance(ask, AskRole):
-            executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
+            executor = await anyio.to_thread.run_sync(_sandbox, protocol, workers)
             return await anyio.to_thread.run_sync(examine, item, ask.request, executor)
-        if ask.role != "writer":
-            return await others[ask.role](ask.request)
-        reply = await writer.reply(ask.request)
-        writer.spending = writer.spending.plus(reply.usage)
-        return reply
+        return await askers[ask.role](ask.request)
 
     outcome: TaskOutcome | StrategyOutcome = await adrive(protocol.dialogue(item), answer)
     return outcome
@@ -430,31 +404,26 @@ def _judge(name: str) -> Any:
     return Asker(get_model(name)).reply
 
 
-class _Sandbox:
-    """One sandbox a benchmark for all samples of a process: opening one costs more than an examination."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._opened: dict[str, JobExecutor] = {}
-
-    def open(self, protocol: _Protocol, workers: int) -> JobExecutor:
-        """Return it, opening it on first use; raises what opening a sandbox raises."""
-        with self._lock:
-            if not self._opened:
-                atexit.register(self.close)
-            name = protocol.spec.benchmark
-            if name not in self._opened:
-                self._opened[name] = protocol.open_executor(workers)
-            return self._opened[name]
-
-    def close(self) -> None:
-        with self._lock:
-            for executor in self._opened.values():
-                executor.close()
-            self._opened.clear()
+_LOCK = threading.Lock()
+_OPENED: dict[str, JobExecutor] = {}
 
 
-_SANDBOX = _Sandbox()
+def _sandbox(protocol: _Protocol, workers: int) -> JobExecutor:
+    """Return the one sandbox that a benchmark has for all samples of a process: opening one costs more than an
+    examination. Raises what opening a sandbox raises."""
+    with _LOCK:
+        if not _OPENED:
+            atexit.register(close_sandboxes)
+        name = protocol.spec.benchmark
+        if name not in _OPENED:
+            _OPENED[name] = protocol.open_executor(workers)
+        return _OPENED[name]
+
+
+def close_sandboxes() -> None:
+    with _LOCK:
+        while _OPENED:
+            _OPENED.popitem()[1].close()
 
 
 __all__ = ["ktdfin", "quantcode", "stockbench", "systrade"]
@@ -484,7 +453,7 @@ def ktdfin(
         settings: Anything else of the conversation.
     """
     changed: dict[str, ParamValue] = {"mask": mask, "mode": mode, **(settings or {})}
-    return _task(benchmark, changed, window=window, dataset=dataset, seeds=seeds, days=days)
+    return _task(days, seeds, benchmark, changed, window=window, dataset=dataset)
 
 
 @task
@@ -504,22 +473,22 @@ def stockbench(
         days: Stop after this many sessions.
         settings: Inputs, prompt and whatever else the conversation takes.
     """
-    return _task(benchmark, settings or {}, window=None, dataset=dataset, seeds=seeds, days=days)
+    return _task(days, seeds, benchmark, settings or {}, dataset=dataset)
 
 
 def _task(
+    days: int | None,
+    seeds: int,
     benchmark: str,
     settings: Mapping[str, ParamValue],
     *,
-    window: str | None,
     dataset: str | None,
-    seeds: int,
-    days: int | None,
+    window: str | None = None,
 ) -> Task:
     if seeds < 1 or (days is not None and days < 1):
         raise UserError("seeds and days count from 1", hint="give a positive number")
     secret = draw_secret()
-    plots = plots_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret)
+    plots = plots_of(spec_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret))
     first = plots[0]
     params = params_for(first.episode, first.benchmark)
     masked = getattr(protocol_config(first.benchmark), "mask", "bright") != "bright"
@@ -528,10 +497,14 @@ def _task(
     if masked:  # an id names the market and its years, and who knows the secret knows what hides behind an alias
         kept = Path("runs", f"inspect-{sha256_of(secret)[:12]}")
         about = {"benchmark": first.benchmark.protocol, "kept": kept.name}
+    played, samples = f"the first {days} sessions" if days is not None else "all sessions", []
+    for name, plot in named.items():
+        market = plot.benchmark.market
+        title = f"{plot.benchmark.title}: {played} from {market.first} to {market.last}."
+        shown = f"{plot.benchmark.protocol}: {played}." if masked else title
+        samples.append(Sample(id=name, input=shown, metadata={"episode": name, "seed": plot.episode.seed}))
     return Task(
-        dataset=MemoryDataset(
-            [_sample(name, plot, days, masked=masked) for name, plot in named.items()], name=about["benchmark"]
-        ),
+        dataset=MemoryDataset(samples, name=about["benchmark"]),
         solver=play_episodes(named, days, kept),
         scorer=outcome_scorer(),
         # Defaults of the benchmark; the command line takes precedence.
@@ -539,15 +512,4 @@ def _task(
         metadata={**about, "settings": dict(first.benchmark.protocol_params)},
         # One episode that breaks must not end the others; whether all were played is what the scorer counts.
         fail_on_error=False,
-    )
-
-
-def _sample(name: str, plot: PreparedEpisode, days: int | None, *, masked: bool) -> Sample:
-    market = plot.benchmark.market
-    sessions = f"the first {days} sessions" if days is not None else "all sessions"
-    title = f"{plot.benchmark.title}: {sessions} from {market.first} to {market.last}."
-    return Sample(
-        id=name,
-        input=f"{plot.benchmark.protocol}: {sessions}." if masked else title,
-        metadata={"episode": name, "seed": plot.episode.seed},
     )

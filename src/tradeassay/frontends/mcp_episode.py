@@ -22,9 +22,9 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
-from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_for, plots_of, spec_for
-from tradeassay.llm import CassetteStore, ModelParams, QuestionPlace
-from tradeassay.llm.cassette import asked, key_of
+from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_of, spec_for
+from tradeassay.llm import CassetteStore, ModelParams
+from tradeassay.llm.cassette import AnswerLine, asked, key_of
 from tradeassay.play import Asked
 from tradeassay.runs import AgentSpec, Asking, run
 from tradeassay.runs.play.episodes import conversation
@@ -137,9 +137,8 @@ class EpisodeDesk:
         self._sessions = len(self._play.market) if sessions is None else sessions
         self._turn = asyncio.Lock()
         self._ids = itertools.count(1)
-        self._step: Generator[Asked[AskModel], ModelReply, StepRecord] | None = None
-        self._asked: AskModel | None = None
-        self._place = QuestionPlace(episode="", step=0, sample=0, index=0)
+        self._step: Generator[Asked[AskModel], ModelReply, StepRecord]
+        self._now: Asked[AskModel] | None = None
         self._play.open()
         self._open()
 
@@ -149,7 +148,7 @@ class EpisodeDesk:
 
     @property
     def over(self) -> bool:
-        return self._asked is None
+        return self._now is None
 
     @property
     def earned(self) -> float | None:
@@ -162,42 +161,37 @@ class EpisodeDesk:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         async with self._turn:
-            if self._asked is None:
-                return ToolReply(
-                    f"The episode is over after {len(self.journal)} sessions.", wrong=name != OBSERVE.name
-                )
+            if self._now is None:
+                over = f"The episode is over after {len(self.journal)} sessions."
+                return ToolReply(over, wrong=name != OBSERVE.name)
             if name == OBSERVE.name:
-                return ToolReply(_joined(self._asked.messages))
+                return ToolReply(_joined(self._now.request.messages))
             if not self._stages and name == ANSWER.name:
                 said = arguments.get("answer", arguments.get("text"))
                 text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
-                return self._pass_on(ModelReply(text=text))
+                return self._pass_on(self._now, ModelReply(text=text))
             text = msgspec.json.encode(arguments).decode()
             call = ToolCall(id=f"mcp-{next(self._ids)}", name=name, arguments=text)
-            return self._pass_on(ModelReply(calls=(call,), stop="tool_calls"), call)
+            return self._pass_on(self._now, ModelReply(calls=(call,), stop="tool_calls"), call)
 
-    def _pass_on(self, reply: ModelReply, call: ToolCall | None = None) -> ToolReply:
-        before = self._asked
-        assert before is not None
-        if (
-            call is not None
-            and before.must_call is None
-            and call.name in ({tool.name for tool in self._stages} - {tool.name for tool in before.tools})
-        ):
-            self._send(ModelReply())  # done with this stage: the tool that was called belongs to a later one
-            before = self._asked
-            assert before is not None
-        record = self._send(reply)
+    def _pass_on(self, at: Asked[AskModel], reply: ModelReply, call: ToolCall | None = None) -> ToolReply:
+        later = {tool.name for tool in self._stages} - {tool.name for tool in at.request.tools}
+        if call is not None and at.request.must_call is None and call.name in later:
+            # Done with this stage: the tool that was called belongs to a later one.
+            self._send(at, ModelReply())
+            assert self._now is not None
+            at = self._now
+        record, before = self._send(at, reply), at.request
         if record is not None:
             # Keep a session's record, go on to the next session, and say so
             self.journal.append(record)
             self._open()
             taken = record.decision.status == "ok"
             first = "Accepted." if taken else "Nothing is traded today: the attempts are used up."
-            following = "The episode is over." if self._asked is None else _joined(self._asked.messages)
+            following = "The episode is over." if self._now is None else _joined(self._now.request.messages)
             return ToolReply(f"{first}\n\n{following}", wrong=not taken)
-        now = self._asked
-        assert now is not None
+        assert self._now is not None
+        now = self._now.request
         # A retry may drop the last attempt: what is new is what follows the messages that both begin with.
         pairs = enumerate(zip(before.messages, now.messages, strict=False))
         shorter = min(len(before.messages), len(now.messages))
@@ -210,38 +204,37 @@ class EpisodeDesk:
         answer = _joined(mine or new)
         return ToolReply(answer, wrong=answer.startswith('{"error":'))
 
-    def _send(self, reply: ModelReply | None) -> StepRecord | None:
-        if reply is not None and self._answers is not None:
-            request, place = self._asked, self._place
-            assert request is not None
-            question = asked(CLIENT, ModelParams(), request, place)
-            self._answers.record(place.episode, key_of(question), question, request, reply)
+    def _send(self, at: Asked[AskModel], reply: ModelReply) -> StepRecord | None:
+        if self._answers is not None:
+            question = asked(CLIENT, ModelParams(), at.request, at.place)
+            answer = AnswerLine(key=key_of(question), asked=question, reply=reply)
+            self._answers.record(at.place.episode, at.request, answer)
         return self._advance(reply)
 
-    def _advance(self, reply: ModelReply | None) -> StepRecord | None:
-        assert self._step is not None
-        now = advance(self._step) if reply is None else advance(self._step, reply)
+    def _advance(self, reply: ModelReply | None = None) -> StepRecord | None:
+        """Go on to the next question, or return the record of the session that is over."""
+        now = advance(self._step, reply)
         if isinstance(now, Ended):
             record: StepRecord = now.result
             return record
-        self._asked, self._place = now
+        self._now = now
         return None
 
     def _open(self) -> None:
         """Go on to the next session that is not answered yet."""
         while self._play.observation is not None and len(self.journal) < self._sessions:
             self._step = self._play.step()
-            record = self._advance(None)
+            record = self._advance()
             while record is None:
                 known = None
-                if self._answers is not None and self._asked is not None:  # what was answered before a restart
-                    key = key_of(asked(CLIENT, ModelParams(), self._asked, self._place))
-                    known = self._answers.find(self._place.episode, key)
+                if self._answers is not None and self._now is not None:  # what was answered before a restart
+                    request, place = self._now
+                    known = self._answers.find(place.episode, key_of(asked(CLIENT, ModelParams(), request, place)))
                 if known is None:
                     return
                 record = self._advance(known)
             self.journal.append(record)
-        self._step = self._asked = None
+        self._now = None
         if self._ended is not None:
             self._ended()
 
@@ -259,8 +252,8 @@ def open_episode(
     aliases are drawn from; one is drawn where none is given, so that nobody who knows this program knows what
     hides behind them."""
     drawn = secret or draw_secret()
-    plot = plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)[0]
-    return EpisodeDesk(plot, sessions=sessions)
+    spec = spec_for(benchmark, settings or {}, window=window, dataset=dataset, secret=drawn)
+    return EpisodeDesk(plots_of(spec)[0], sessions=sessions)
 
 
 def serve_episode(
@@ -287,7 +280,7 @@ def serve_episode(
     secret_file, work_file = kept.path / "secret", kept.path / "work"
     secret = secret_file.read_bytes().decode("ascii", "replace").strip() if secret_file.exists() else draw_secret()
     refuse_bad_secret(secret)
-    spec = spec_for(benchmark, settings, window=window, dataset=dataset, seeds=1, secret=secret, agent=agent)
+    spec = spec_for(benchmark, settings, window=window, dataset=dataset, secret=secret, agent=agent)
     if sessions is not None:
         # A mask is drawn for the days that a run has, so that they are settled before anything is shown.
         plot = plots_of(spec)[0]

@@ -24,27 +24,14 @@ class PreparedEpisode:
     secret: str | None = None
 
 
-def plots_for(
-    benchmark: str,
-    settings: Mapping[str, ParamValue],
-    *,
-    window: str | None,
-    dataset: str | None,
-    seeds: int,
-    secret: str | None,
-) -> list[PreparedEpisode]:
-    """Return the episodes of a task, as :func:`spec_for` describes it, that are played in its conversation."""
-    return plots_of(spec_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret))
-
-
 def spec_for(
     benchmark: str,
     settings: Mapping[str, ParamValue],
     *,
-    window: str | None,
-    dataset: str | None,
-    seeds: int,
-    secret: str | None,
+    window: str | None = None,
+    dataset: str | None = None,
+    seeds: int = 1,
+    secret: str | None = None,
     agent: AgentSpec | None = None,
 ) -> RunSpec:
     """Return the run of a task, which ``agent`` plays; raises :class:`UserError` for whatever a run would refuse.

@@ -103,8 +103,7 @@ class Budget:
             raise UserError(
                 f"a budget of {max_usd} dollars buys nothing", hint="give a positive amount, or none at all"
             )
-        self.max_usd = max_usd
-        self.spent_usd = spent_usd
+        self.max_usd, self.spent_usd = max_usd, spent_usd
         self.reserved_usd = 0.0
         self.uncertain_usd = 0.0
         self.unpriced_calls = 0
@@ -182,8 +181,7 @@ class BudgetedProvider:
                 hint="give its price in a file of prices, or run without a cap",
             )
         self._inner, self.name = inner, inner.name
-        self._budget = budget
-        self._price = price
+        self._budget, self._price = budget, price
         # A provider that takes a separate budget for reasoning bills it on top of the answer.
         self._most_output = params.max_tokens + (params.reasoning_tokens or 0)
         self._lost: dict[QuestionPlace, float] = {}

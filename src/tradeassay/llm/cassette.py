@@ -268,8 +268,7 @@ class CassetteStore:
     ``durable`` makes every answer survive a power cut, not only a killed process."""
 
     def __init__(self, folder: Path, *, durable: bool = False) -> None:
-        self.folder = folder
-        self._durable = durable
+        self.folder, self._durable = folder, durable
         self._lock = threading.Lock()
         self._tapes: dict[str, _Tape] = {}
 
@@ -278,29 +277,10 @@ class CassetteStore:
         with self._lock:
             return self._tape(episode).replies.get(key)
 
-    def record(
-        self,
-        episode: str,
-        key: str,
-        question: RecordedQuestion,
-        request: AskModel,
-        reply: ModelReply,
-        *,
-        elsewhere: bool = False,
-        seconds: float | msgspec.UnsetType = msgspec.UNSET,
-        lost_usd: float = 0.0,
-    ) -> None:
+    def record(self, episode: str, request: AskModel, answer: AnswerLine) -> None:
         """Append an answer; a durable store must then :meth:`settle` before anything depends on it."""
         with self._lock:
-            answer = AnswerLine(
-                key=key,
-                asked=question,
-                reply=reply,
-                elsewhere=elsewhere or msgspec.UNSET,
-                seconds=seconds,
-                lost_usd=lost_usd or msgspec.UNSET,
-            )
-            self._tape(episode).write(question, request, answer)
+            self._tape(episode).write(request, answer)
 
     async def settle(self, episode: str) -> None:
         """Wait until a durable store's answers would survive a power cut; other tasks go on meanwhile."""
@@ -365,8 +345,9 @@ class _Tape:
         self._written = {*contents.messages, *contents.tools}
         self.replies = {line.key: line.reply for line in contents.answers}
 
-    def write(self, question: RecordedQuestion, request: AskModel, answer: AnswerLine) -> None:
+    def write(self, request: AskModel, answer: AnswerLine) -> None:
         """Append an answer, and before it whatever part of its question is not in the file yet, in one write."""
+        question = answer.asked
         fresh: dict[str, Line] = {}
         for name, message in zip(question.messages, request.messages, strict=True):
             if name not in self._written:
@@ -425,7 +406,7 @@ def _whole_end(file: int, size: int) -> int:
 _SETTINGS = ("model", "params", "must_call", "answer_schema", "purpose", "attempt", "step", "sample", "index")
 
 
-def first_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
+def _difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
     """Return in words where a question first differs from a recorded one; hashes may be all there is."""
     before = recorded.asked
     for number, (mine, theirs) in enumerate(zip(question.messages, before.messages, strict=False)):
@@ -460,25 +441,21 @@ def first_difference(question: RecordedQuestion, request: AskModel, recorded: Re
 def _message_difference(now: Message, then: Message) -> str:
     if now.role != then.role:
         return f"recorded was a {then.role} message"
-    if now.text != then.text:
-        return _text_difference("", now.text, then.text)
+    texts = [("", now.text, then.text)]
+    names, before = ([call.name for call in one.calls] for one in (now, then))
+    if now.text == then.text and names != before:
+        return f"it calls {', '.join(names) or 'none'}, recorded was {', '.join(before) or 'none'}"
+    for mine, theirs in zip(now.calls, then.calls, strict=False):
+        texts.append((f"in the arguments of {mine.name}, ", mine.arguments, theirs.arguments))
+    for where, one, other in texts:
+        if one != other:
+            differ = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+            at = next(differ, min(len(one), len(other)))
+            has = f"{where}at character {at}{',' if where else ''} it has"
+            return f"{has} {_excerpt(one, at)}, recorded was {_excerpt(other, at)}"
     if now.calls != then.calls:
-        names = ", ".join(call.name for call in now.calls) or "none"
-        before = ", ".join(call.name for call in then.calls) or "none"
-        if names != before:
-            return f"it calls {names}, recorded was {before}"
-        for mine, theirs in zip(now.calls, then.calls, strict=True):
-            if mine.arguments != theirs.arguments:
-                return _text_difference(f"in the arguments of {mine.name}, ", mine.arguments, theirs.arguments)
         return "the ids of its calls differ, or where they were found"
     return f"it answers call {now.call_id!r}, recorded was {then.call_id!r}"
-
-
-def _text_difference(where: str, now: str, then: str) -> str:
-    differ = (at for at, (a, b) in enumerate(zip(now, then, strict=False)) if a != b)
-    at = next(differ, min(len(now), len(then)))
-    has = f"{where}at character {at}{',' if where else ''} it has"
-    return f"{has} {_excerpt(now, at)}, recorded was {_excerpt(then, at)}"
 
 
 def _excerpt(text: str, at: int) -> str:
@@ -517,17 +494,15 @@ class RecordingModel:
                 self._found(place, known)
             return known
         reply = await self._inner.ask(request, place)
-        seconds = msgspec.UNSET if self._took is None else round(self._took(place), 4)
-        self._store.record(
-            place.episode,
-            key,
-            question,
-            request,
-            reply,
-            elsewhere=self._elsewhere,
-            seconds=seconds,
-            lost_usd=0.0 if self._lost is None else self._lost(place),
+        answer = AnswerLine(
+            key=key,
+            asked=question,
+            reply=reply,
+            elsewhere=self._elsewhere or msgspec.UNSET,
+            seconds=msgspec.UNSET if self._took is None else round(self._took(place), 4),
+            lost_usd=(0.0 if self._lost is None else self._lost(place)) or msgspec.UNSET,
         )
+        self._store.record(place.episode, request, answer)
         await self._store.settle(place.episode)
         return reply
 
@@ -540,9 +515,7 @@ class ReplayingModel:
     """Answers from the cassette alone; raises :class:`CassetteMismatch` for a question that is not in it."""
 
     def __init__(self, name: str, params: ModelParams, store: CassetteStore) -> None:
-        self.name = name
-        self._params = params
-        self._store = store
+        self.name, self._params, self._store = name, params, store
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         question = asked(self.name, self._params, request, place)
@@ -558,7 +531,7 @@ class ReplayingModel:
                 hint="run it without replay first, or replay with the settings it was recorded with",
             )
         same_model = [record for record in there if record.asked.model == self.name] or there
-        difference = first_difference(question, request, same_model[-1])
+        difference = _difference(question, request, same_model[-1])
         raise CassetteMismatch(
             f"the recording for {where} answers another question: {difference}",
             hint="replay with the settings and the code it was recorded with, or record anew",

@@ -160,9 +160,7 @@ class AskingModel:
         if connections < 1:
             raise UserError(f"{connections} connections cannot carry a question", hint="give 1 or more")
         self.name = provider.name
-        self._provider = provider
-        self._retry = retry
-        self._sleep = sleep
+        self._provider, self._retry, self._sleep = provider, retry, sleep
         self._slots = asyncio.Semaphore(connections)
         self._silent: dict[str, int] = {}
         self._seconds: dict[QuestionPlace, float] = {}

@@ -28,9 +28,7 @@ class PromptFolder:
     word is a new version of the files and of the benchmark."""
 
     def __init__(self, package: str, version: str, names: tuple[str, ...]) -> None:
-        self.package = package
-        self.version = version
-        self.names = names
+        self.package, self.version, self.names = package, version, names
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ HISTORY = 258
 DECISIONS = 26
 CUT = 23
 """The decision after which the other future differs: late enough for a second monthly rebalancing."""
-_SEED = 11
+_SEED = 5
 _SIZE = {"names": 18, "sessions": HISTORY + DECISIONS + 16, "new_listings": 1, "delistings": 1}
 
 
@@ -264,7 +264,6 @@ def _read_only(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 _MAX_ORDERS = DayConfig().max_orders
-_SEED = 5
 _LOOK_EVERY = 6
 """Hashing all that an agent can see is slow; a few sessions of each episode are enough to catch tampering."""
 
@@ -297,24 +296,18 @@ class _Trial:
     """One agent under examination."""
 
     def __init__(self, agent: str | type[AgentClass], params: Mapping[str, Value]) -> None:
-        self.agent = agent
-        self.params = params
+        self.agent, self.params, self.where = agent, params, ""
+        self.cls = agents.get(agent) if isinstance(agent, str) else agent
         self.name = agent if isinstance(agent, str) else agent.__name__
-        self.where = ""
+        self.converses = getattr(self.cls, "asked", "observation") == "conversation"
 
-    @property
-    def converses(self) -> bool:
-        cls = agents.get(self.agent) if isinstance(self.agent, str) else self.agent
-        return getattr(cls, "asked", "observation") == "conversation"
-
-    def fail(self, what: str) -> None:
-        raise CheckFailed(f"agent '{self.name}' {what} {self.where}".rstrip())
+    def fail(self, what: str, error: Exception | None = None) -> None:
+        raise CheckFailed(f"agent '{self.name}' {what} {self.where}".rstrip()) from error
 
     def check_class(self) -> None:
-        cls = agents.get(self.agent) if isinstance(self.agent, str) else self.agent
-        if not isinstance(getattr(cls, "summary", None), str) or not cls.summary.strip():
+        if not isinstance(getattr(self.cls, "summary", None), str) or not self.cls.summary.strip():
             self.fail("has no summary: one line that says what it does")
-        config = getattr(cls, "Config", None)
+        config = getattr(self.cls, "Config", None)
         if not (isinstance(config, type) and issubclass(config, AgentConfig)):
             self.fail("has no Config derived from AgentConfig")
             return
@@ -324,30 +317,30 @@ class _Trial:
             if field.required:
                 self.fail(f"has a parameter '{field.name}' without a default")
         for method in ("open",) if self.converses else ("begin", "answer"):
-            if not callable(getattr(cls, method, None)):
+            if not callable(getattr(self.cls, method, None)):
                 self.fail(f"has no method '{method}'")
 
-    def make(self, market: Market) -> Agent:
+    @contextmanager
+    def blamed(self, when: str) -> Iterator[None]:
+        """Make an exception of the agent the finding."""
         try:
+            yield
+        except CheckFailed:
+            raise
+        except Exception as error:
+            self.fail(f"raised {type(error).__name__}: {error} {when}", error)
+
+    def make(self, market: Market) -> Agent:
+        with self.blamed("when it is made"):
             agent = (
                 make_agent(self.agent, self.params)
                 if isinstance(self.agent, str)
                 else self.agent(make_config(self.name, self.agent.Config, self.params))
             )
+            info = EpisodeInfo(episode="check", seed=_SEED, rules=market.rules)
             with watched(self.fail):
-                agent.begin(
-                    EpisodeInfo(episode="check", seed=_SEED, rules=market.rules), np.random.default_rng(_SEED)
-                )
-        except CheckFailed:
-            raise
-        except Exception as error:
-            raise self.raised(error, "when it is made") from error
+                agent.begin(info, np.random.default_rng(_SEED))
         return agent
-
-    def raised(self, error: Exception, when: str) -> CheckFailed:
-        return CheckFailed(
-            f"agent '{self.name}' raised {type(error).__name__}: {error} {when} {self.where}".rstrip()
-        )
 
     def play(
         self, snapshot: Snapshot, config: MarketConfig, *, look: bool = False, stop_after: int | None = None
@@ -369,13 +362,8 @@ class _Trial:
     def ask(self, agent: Agent, request: AskDecision) -> Decision:
         """Ask once, watching; fail on an exception, a wrong answer, a clock or foreign randomness."""
         when = f"on {request.observation.session}"
-        try:
-            with watched(self.fail):
-                reply: Any = agent.answer(request)
-        except CheckFailed:
-            raise
-        except Exception as error:
-            raise self.raised(error, when) from error
+        with self.blamed(when), watched(self.fail):
+            reply: Any = agent.answer(request)
         wrong = complaint(reply, request.observation, _MAX_ORDERS)
         if wrong is not None:
             self.fail(f"gave an invalid answer ({wrong.detail}) {when}")

@@ -20,7 +20,7 @@ from tradeassay.benchmarks.benchmark import AFTER
 from tradeassay.core.dialogue import AskModel, Given, ModelReply
 from tradeassay.core.errors import CheckFailed, DataError, UserError
 from tradeassay.data import Snapshot
-from tradeassay.frontends.prepared import plots_for
+from tradeassay.frontends.prepared import plots_of, spec_for
 from tradeassay.llm import scripted_models
 from tradeassay.play import Asked
 from tradeassay.runs.play.episodes import conversation
@@ -118,7 +118,7 @@ def capture_masked(cell: MaskCell, days: int, players: Iterable[str]) -> MaskCap
     said: dict[str, set[str]] = {}
     try:
         window = None if cell.dataset is None else WITH_HISTORY
-        plots = plots_for(cell.benchmark, settings, window=window, dataset=cell.dataset, seeds=1, secret=secret)
+        plots = plots_of(spec_for(cell.benchmark, settings, window=window, dataset=cell.dataset, secret=secret))
         for player in players:
             model, shown = scripted_models.get(player)(), said.setdefault(player, set())
 

@@ -29,9 +29,10 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
+from itertools import repeat
 from pathlib import Path
 from typing import Final, Literal
 
@@ -39,7 +40,7 @@ import msgspec
 
 from tradeassay.core.errors import CheckFailed, UserError
 from tradeassay.core.measure import plain_sum
-from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult, SandboxConfig, SandboxPool, Tier
+from tradeassay.sandbox import Job, JobExecutor, JobLimits, SandboxConfig, SandboxPool, Tier
 
 FORGED_PNL: Final = 1e9
 VISIBLE: Final = 64
@@ -48,34 +49,18 @@ _VARIABLE: Final = "TRADEASSAY_ESCAPE_SECRET"
 _VICTIM: Final = "import sys, time; sys.stdout.write('up'); sys.stdout.flush(); time.sleep(120)"
 
 
-@contextlib.contextmanager
-def secret_in_environment() -> Iterator[str]:
-    """Put a fresh secret into this process's environment, where careless harnesses keep their keys."""
-    secret = "s3cret-" + secrets.token_hex(8)
-    os.environ[_VARIABLE] = secret
-    try:
-        yield secret
-    finally:
-        del os.environ[_VARIABLE]
-
-
-class Arena:
+class Arena(contextlib.ExitStack):
     """Owns the targets of one run of one attack; use as a context manager. It never touches the user's files."""
 
     def __init__(self, secret: str, *, victim: bool) -> None:
+        super().__init__()
         self.secret = secret
-        self._wants_victim = victim
-        self._victim: subprocess.Popen[bytes] | None = None
         self._abstract_name = "escape-" + secrets.token_hex(8)
-        self._stack = contextlib.ExitStack()
         # One odd price per run, far away from the visible ones, marks the future.
         self.future_price = 5000.0 + secrets.randbelow(10**6) / 1000
-        self.prices = [100.0 + 0.25 * (row % 8) for row in range(VISIBLE)] + [self.future_price] * (
-            _ROWS - VISIBLE
-        )
-
-    def __enter__(self) -> Arena:
-        self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="escape-")))
+        self.visible = [100.0 + 0.25 * (row % 8) for row in range(VISIBLE)]
+        self.prices = self.visible + [self.future_price] * (_ROWS - VISIBLE)
+        self.folder = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="escape-")))
         self.folder.chmod(0o777)
         (self.folder / "secret.txt").write_text(self.secret)
         (self.folder / "helper.py").write_text("CLEAN = True\n")
@@ -90,19 +75,14 @@ class Arena:
         self._abstract = self._listen(socket.AF_UNIX, socket.SOCK_DGRAM, "\0" + self._abstract_name)
         (self.folder / "unix.sock").chmod(0o777)
         self._kept = ctypes.create_string_buffer(self.secret.encode())
-        if self._wants_victim:
-            victim = self._stack.enter_context(
-                subprocess.Popen([sys.executable, "-I", "-S", "-c", _VICTIM], stdout=subprocess.PIPE)
-            )
-            self._stack.callback(victim.kill)
-            assert victim.stdout is not None
-            victim.stdout.read(2)
-            self._victim = victim
+        self._victim: subprocess.Popen[bytes] | None = None
+        if victim:
+            command = [sys.executable, "-I", "-S", "-c", _VICTIM]
+            self._victim = self.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+            self.callback(self._victim.kill)
+            assert self._victim.stdout is not None
+            self._victim.stdout.read(2)
         self._before = self._state()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def targets(self) -> dict[str, str | int]:
         """Return what an attack is given: where to knock, never the secret itself."""
@@ -149,7 +129,7 @@ class Arena:
         return True
 
     def _listen(self, family: int, kind: int, address: tuple[str, int] | str) -> socket.socket:
-        listener = self._stack.enter_context(socket.socket(family, kind))
+        listener = self.enter_context(socket.socket(family, kind))
         listener.bind(address)
         if kind == socket.SOCK_STREAM:
             listener.listen()
@@ -211,30 +191,19 @@ PROOFS: Final[dict[str, Callable[[Arena, AttackOutcome], bool]]] = {
 
 
 class Attack(msgspec.Struct, frozen=True, kw_only=True):
-    """One attack; ``again`` is the source of a second job, empty where there is none."""
+    """One attack; ``sources`` are its jobs, of which a second one looks for what the first one left."""
 
     name: str
     family: str
-    source: str
+    sources: tuple[str, ...]
     proof: str
-    again: str = ""
     numpy: bool = False
     short: bool = False
     wait_s: float = 0.0
 
-
-def _wrap(body: str) -> str:
-    inner = textwrap.indent(body.strip("\n"), " " * 8)
-    return (
-        "def run(columns, **p):\n"
-        "    found = []\n"
-        "    decisions = [0.0] * len(columns['close'])\n"
-        "    try:\n"
-        f"{inner}\n"
-        "    except BaseException as error:\n"
-        "        found.append('swallowed ' + type(error).__name__)\n"
-        "    return {'evidence': found or ['nothing'], 'decisions': decisions}\n"
-    )
+    @property
+    def victim(self) -> bool:
+        return "p['victim']" in self.sources[0] or 'p["victim"]' in self.sources[0]
 
 
 def _read_attacks() -> tuple[Attack, ...]:
@@ -242,12 +211,23 @@ def _read_attacks() -> tuple[Attack, ...]:
     text = (files("tradeassay.testing") / "attacks.txt").read_text(encoding="utf-8")
     for section in text.removeprefix("## ").split("\n## "):
         head, _, body = section.partition("\n")
+        inner = textwrap.indent(body.strip("\n"), " " * 8)
+        source = (
+            "def run(columns, **p):\n"
+            "    found = []\n"
+            "    decisions = [0.0] * len(columns['close'])\n"
+            "    try:\n"
+            f"{inner}\n"
+            "    except BaseException as error:\n"
+            "        found.append('swallowed ' + type(error).__name__)\n"
+            "    return {'evidence': found or ['nothing'], 'decisions': decisions}\n"
+        )
         if head == "again":
-            made[-1] = msgspec.structs.replace(made[-1], again=_wrap(body))
+            made[-1] = msgspec.structs.replace(made[-1], sources=(*made[-1].sources, source))
             continue
         name, family, proof, *marks = head.split()
         wait = next((float(mark.removeprefix("wait=")) for mark in marks if mark.startswith("wait=")), 0.0)
-        attack = Attack(name=name, family=family, source=_wrap(body), proof=proof, wait_s=wait)
+        attack = Attack(name=name, family=family, sources=(source,), proof=proof, wait_s=wait)
         made.append(msgspec.structs.replace(attack, numpy="numpy" in marks, short="short" in marks))
     return tuple(made)
 
@@ -268,21 +248,10 @@ _BOUNDS: Final = [
 _HARNESS: Final = (files("tradeassay.testing") / "control.txt").read_text(encoding="utf-8")
 
 
-def run_control(attack: Attack, arena: Arena) -> AttackOutcome:
-    """Run an attack without walls and return what it brought home."""
-    outcome = _run(attack.source, attack, arena)
-    return _run(attack.again, attack, arena) if attack.again else outcome
-
-
-def _run(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
-    spec = {
-        "source": source,
-        "targets": arena.targets(),
-        "visible": VISIBLE,
-        "numpy": attack.numpy,
-        "bounds": _BOUNDS,
-    }
-    (arena.home / "spec.json").write_text(json.dumps(spec))
+def _unwalled(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
+    """Run a source of an attack without walls and return what it brought home."""
+    spec = {"source": source, "targets": arena.targets(), "visible": VISIBLE, "numpy": attack.numpy}
+    (arena.home / "spec.json").write_text(json.dumps({**spec, "bounds": _BOUNDS}))
     (arena.home / "prices.bin").write_bytes(struct.pack(f"<{len(arena.prices)}d", *arena.prices))
     options = [] if attack.numpy else ["-S"]
     process = subprocess.Popen(
@@ -387,80 +356,60 @@ def check_sandbox(
     :class:`CheckFailed` naming every attack that got through, and SandboxRefused where untrusted code cannot be
     contained at all. ``short`` tries one or two attacks of each kind, in a few seconds; ``only`` names single
     ones."""
-    attacks = _chosen(short, only)
-    with secret_in_environment() as secret:
-        if executor is not None:
-            report = _attack_all(executor, attacks, secret)
-        else:
-            with SandboxPool(config or LIGHT, workers=_AT_ONCE) as pool:
-                report = _attack_all(pool, attacks, secret)
+    unknown = set(only) - {attack.name for attack in ATTACKS}
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise UserError(f"no attack {names}", hint="names stand in the table of check_sandbox()")
+    attacks = [attack for attack in ATTACKS if (attack.name in only if only else attack.short or not short)]
+    # A fresh secret in this process's environment, where careless harnesses keep their keys.
+    secret = os.environ[_VARIABLE] = "s3cret-" + secrets.token_hex(8)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.environ.pop, _VARIABLE)
+        if executor is None:
+            executor = stack.enter_context(SandboxPool(config or LIGHT, workers=_AT_ONCE))
+        threads = stack.enter_context(ThreadPoolExecutor(_AT_ONCE))
+        results = tuple(threads.map(_attack, repeat(executor), attacks, repeat(secret)))
+        report = SandboxReport(tier=executor.tier, results=results)
     if report.escaped:
         names = "; ".join(f"{result.name} ({result.record})" for result in report.escaped)
         raise CheckFailed(f"{len(report.escaped)} attacks got out of the sandbox: {names}")
     return report
 
 
-def _chosen(short: bool, only: Sequence[str]) -> list[Attack]:
-    unknown = set(only) - {attack.name for attack in ATTACKS}
-    if unknown:
-        names = ", ".join(sorted(unknown))
-        raise UserError(f"no attack {names}", hint="names stand in the table of check_sandbox()")
-    return [attack for attack in ATTACKS if (attack.name in only if only else attack.short or not short)]
-
-
-def _attack_all(executor: JobExecutor, attacks: Sequence[Attack], secret: str) -> SandboxReport:
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        results = tuple(threads.map(lambda attack: _attack(executor, attack, secret), attacks))
-    return SandboxReport(tier=executor.tier, results=results)
-
-
 def _attack(executor: JobExecutor, attack: Attack, secret: str) -> AttackResult:
-    victim = "p['victim']" in attack.source or 'p["victim"]' in attack.source
-    with Arena(secret, victim=victim) as arena:
-        control = PROOFS[attack.proof](arena, run_control(attack, arena))
-    with Arena(secret, victim=victim) as arena:
-        result = executor.run(_job(attack.source, arena))
-        if attack.again:
-            result = executor.run(_job(attack.again, arena))
+    succeeds = PROOFS[attack.proof]
+    with Arena(secret, victim=attack.victim) as arena:
+        for source in attack.sources:
+            outcome = _unwalled(source, attack, arena)
+        control = succeeds(arena, outcome)
+    with Arena(secret, victim=attack.victim) as arena:
+        for source in attack.sources:
+            # Imports are unguarded and refused calls forgiven, so that only the walls hold it.
+            job = Job(
+                source=source,
+                columns={"close": arena.visible},
+                params=arena.targets(),
+                limits=TIGHT,
+                pass_as="columns",
+                guard_imports=False,
+                fail_on=frozenset(),
+            )
+            result = executor.run(job)
         if attack.wait_s:
             arena.wait_for_change(attack.wait_s)
         columns = result.columns or {}
-        decisions = columns.get("decisions", ())
-        prices = arena.prices[:VISIBLE]
-        pnl = plain_sum(float(d) * (b - a) for d, a, b in zip(decisions, prices, prices[1:], strict=False))
+        moves = zip(columns.get("decisions", ()), arena.visible, arena.visible[1:], strict=False)
         outcome = AttackOutcome(
             evidence=tuple(str(item) for item in columns.get("evidence", ())),
-            pnl=pnl,
+            pnl=plain_sum(float(decision) * (after - before) for decision, before, after in moves),
             accepted=len(result.log) + sum(column.nbytes for column in columns.values()),
         )
-        escaped = PROOFS[attack.proof](arena, outcome)
-    return AttackResult(
-        name=attack.name,
-        family=attack.family,
-        control=control,
-        sandbox="escaped" if escaped else "held",
-        record=_record(result),
-    )
-
-
-def _job(source: str, arena: Arena) -> Job:
-    """Return the attack as a job: imports unguarded and refused calls forgiven, so that only the walls hold it."""
-    return Job(
-        source=source,
-        columns={"close": arena.prices[:VISIBLE]},
-        params=arena.targets(),
-        limits=TIGHT,
-        pass_as="columns",
-        guard_imports=False,
-        fail_on=frozenset(),
-    )
-
-
-def _record(result: JobResult) -> str:
+        sandbox: Literal["held", "escaped"] = "escaped" if succeeds(arena, outcome) else "held"
     if result.failure is not None:
-        return result.failure.text
-    if result.attempts:
+        record = result.failure.text
+    elif result.attempts:
         grave = [attempt for attempt in result.attempts if attempt.family != "file"]
-        return "refused " + (grave or result.attempts)[0].text
-    assert result.columns is not None
-    return "ran, and found: " + ", ".join(str(item) for item in result.columns.get("evidence", ()))[:80]
+        record = "refused " + (grave or result.attempts)[0].text
+    else:
+        record = "ran, and found: " + ", ".join(outcome.evidence)[:80]
+    return AttackResult(name=attack.name, family=attack.family, control=control, sandbox=sandbox, record=record)

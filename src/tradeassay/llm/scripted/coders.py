@@ -224,43 +224,26 @@ def _logic(names: set[str], direction: str, framework: object) -> tuple[bool, st
     return False, "it has the calls that the direction asks for"
 
 
-CODERS: Final[Mapping[str, tuple[str, Mapping[str, Way]]]] = {
-    "coder-sma": (
-        "answers every coding task with one and the same moving-average cross",
-        {CODE_TASK: same_program},
-    ),
-    "coder-gold": (
-        "hands in the benchmark's own references: what a perfect coder would get",
-        {CODE_TASK: right_program},
-    ),
-    "coder-mends": (
-        "gets a coding task wrong in three ways before it hands in the right program",
-        {CODE_TASK: mended_program},
-    ),
-    "coder-silent": ("reasons about coding tasks without end and hands in no program", {CODE_TASK: no_program}),
+# What each is about, and what it does when asked for a program; anything else is answered sensibly.
+_CODERS: Final[Mapping[str, tuple[Way, str]]] = {
+    "coder-sma": (same_program, "answers every coding task with one and the same moving-average cross"),
+    "coder-gold": (right_program, "hands in the benchmark's own references: what a perfect coder would get"),
+    "coder-mends": (mended_program, "gets a coding task wrong in three ways before it hands in the right program"),
+    "coder-silent": (no_program, "reasons about coding tasks without end and hands in no program"),
     "coder-cheat": (
+        cheating_program,
         "cheats at coding tasks, in another way for each: forges, patches, peeks, spies",
-        {CODE_TASK: cheating_program},
-    ),
-    "builder-gold": (
-        "hands in the benchmark's own strategies: what a perfect builder would get",
-        {BUILD: right_strategy, REVIEW: crude_review},
-    ),
-    "builder-mends": (
-        "forgets a file, then hands in a crash, then the right strategy",
-        {BUILD: mended_strategy, REVIEW: crude_review},
-    ),
-    "builder-peeps": (
-        "hands in strategies that read tomorrow's close",
-        {BUILD: peeping_strategy, REVIEW: crude_review},
-    ),
-    "code-judge": (
-        "judges programs crudely, by names, calls and numbers in their syntax tree",
-        {CODE_JUDGE: judgement},
     ),
 }
-"""What each is about, and what it does when asked for a program; anything else is answered sensibly."""
-add_models(CODERS)
+_BUILDERS: Final[Mapping[str, tuple[Way, str]]] = {
+    "builder-gold": (right_strategy, "hands in the benchmark's own strategies: what a perfect builder would get"),
+    "builder-mends": (mended_strategy, "forgets a file, then hands in a crash, then the right strategy"),
+    "builder-peeps": (peeping_strategy, "hands in strategies that read tomorrow's close"),
+}
+add_models({name: (about, {CODE_TASK: way}) for name, (way, about) in _CODERS.items()})
+add_models({name: (about, {BUILD: way, REVIEW: crude_review}) for name, (way, about) in _BUILDERS.items()})
+_JUDGE = "judges programs crudely, by names, calls and numbers in their syntax tree"
+add_models({"code-judge": (_JUDGE, {CODE_JUDGE: judgement})})
 
 
 @scripted_models.register("away")

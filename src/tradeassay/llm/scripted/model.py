@@ -45,9 +45,7 @@ class ScriptedProvider:
         self.name = full_name
         self._model = scripted_models.get(name)()
         self._seconds: Callable[[AskModel], float] = getattr(self._model, "seconds", lambda request: 0.0)
-        self._params = params
-        self._price = price
-        self._sleep = sleep
+        self._params, self._price, self._sleep = params, price, sleep
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         seconds = self._seconds(request)

@@ -248,10 +248,7 @@ class InspectProvider:
     Without ``params`` Inspect is the host: its settings, retries, time limits and transcript apply."""
 
     def __init__(self, name: str, model: InspectModel, params: ModelParams | None, price: Price | None) -> None:
-        self.name = name
-        self._model = model
-        self._params = params
-        self._price = price
+        self.name, self._model, self._params, self._price = name, model, params, price
         self._memory: Memory = OrderedDict()
         self._unwritten = _Unwritten()
         self._can_force = True
@@ -335,8 +332,7 @@ class KeylessProvider:
     """A provider whose key is not in the environment. It answers every request by saying so."""
 
     def __init__(self, name: str, reason: str) -> None:
-        self.name = name
-        self.reason = reason
+        self.name, self.reason = name, reason
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         return Attempt(reply=failed_reply("rejected", self.reason))
