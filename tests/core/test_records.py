@@ -32,17 +32,6 @@ def test_a_step_survives_the_journal_to_the_bit(amount, price, text):
     assert ENCODER.encode(STEP_DECODER.decode(line)) == line
 
 
-def test_every_event_has_a_tag_of_its_own():
-    tags = [kind.__struct_config__.tag for kind in Event.__args__]
-    assert len(set(tags)) == len(tags)
-    assert all(kind.__struct_config__.frozen for kind in Event.__args__)
-
-
-def test_records_cannot_be_changed():
-    with pytest.raises(AttributeError):
-        Decision().reason = "later"  # type: ignore[misc]
-
-
 def test_a_measure_has_a_value_or_a_reason_never_both_or_neither():
     assert not_scored("no index").value is None
     with pytest.raises(ValueError, match="either a value or a reason"):

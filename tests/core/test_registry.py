@@ -35,23 +35,24 @@ def test_an_unknown_name_gets_near_ones(fruits):
         fruits.get("zzzzz")
 
 
+def install(folder, monkeypatch, name, point):
+    """Put an installed package with one entry point on the path."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[tradeassay.fruits]\n{point}\n")
+    monkeypatch.syspath_prepend(str(folder))
+
+
 def test_entry_points_of_other_packages_are_found(tmp_path, monkeypatch, fruits):
     (tmp_path / "orchard.py").write_text("QUINCE = 4\n")
-    info = tmp_path / "orchard-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: orchard\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tradeassay.fruits]\nquince = orchard:QUINCE\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install(tmp_path, monkeypatch, "orchard", "quince = orchard:QUINCE")
     assert fruits.get("quince") == 4
     assert "quince" in fruits.names()
 
 
 def test_one_broken_package_does_not_take_the_others_down(tmp_path, monkeypatch, fruits):
-    info = tmp_path / "rotten-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rotten\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tradeassay.fruits]\nmedlar = no_such_module_at_all:X\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install(tmp_path, monkeypatch, "rotten", "medlar = no_such_module_at_all:X")
     assert fruits.names() == ("apple", "pear")
     assert "no_such_module_at_all" in fruits.broken()["medlar"]
     with pytest.raises(UserError, match="cannot be loaded: ModuleNotFoundError"):

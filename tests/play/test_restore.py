@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.account import Ledger
 from tradeassay.agents import make_agent
 from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import Agent, EpisodeInfo, Observation
@@ -73,12 +72,6 @@ def test_orders_that_wait_survive(panel, store):
     again.step(Decision())
     filled = [event for event in again.step(Decision()).record.events if isinstance(event, Filled)]
     assert [(event.order_id, event.quantity, event.reference) for event in filled] == [("0.0", 7.0, 90.0)]
-
-
-def test_the_ledger_alone_can_be_rebuilt_from_the_records(panel, store):
-    market = Market(store(wild(panel)), CONFIG)
-    lines = play(market, begin(market, "random", {"k": 3}), market.reset())
-    assert Ledger.replay(map(STEP_DECODER.decode, lines)).state() == market.ledger.state()
 
 
 def test_a_journal_that_comes_out_differently_is_refused(panel, store):

@@ -68,7 +68,6 @@ def test_a_delisted_name_leaves_the_universe_and_is_paid_out(panel, store):
     market.reset()
     market.step(Decision(orders=(order("A"),)))
     seen = market.step(Decision()).observation
-    assert seen is not None
     assert seen.universe == ("B",) and seen.account.positions == {}
     (paid,) = [event for event in seen.since_last if type(event).__name__ == "Delisted"]
     assert (paid.price, paid.cash) == (12.0, 120.0)
@@ -80,6 +79,19 @@ def test_a_new_listing_is_appended(panel, store):
     prices = [[10.0, nan], [10.0, 10.0], [10.0, 10.0], [10.0, 10.0]]
     snapshot = store(panel(prices, prices, listed={"S1": 1}))
     assert [day[0] for day in play(snapshot, (), (), universe="all")] == [("S0",), ("S0", "S1")]
+
+
+def test_symbols_are_one_and_the_same_tuple_until_a_name_is_listed(panel, store):
+    """The exchange, the universe and the desk of KTD-Fin tell by the tuple's identity that no name was added."""
+    nan = float("nan")
+    prices = [[10.0, nan], [10.0, 10.0], [10.0, 10.0]]
+    snapshot = store(panel(prices, prices, listed={"S1": 1}))
+    before, *later = [
+        snapshot.at(row, phase) for row, phase in ((0, "close"), (1, "pre_open"), (1, "close"), (2, "close"))
+    ]
+    assert before.symbols == ("S0",)
+    assert all(view.symbols is later[0].symbols for view in later)
+    assert later[-1].session_bars().symbols is later[0].symbols
 
 
 def test_a_failed_decision_trades_nothing_even_when_it_carries_orders(panel, store):

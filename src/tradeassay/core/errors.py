@@ -34,8 +34,7 @@ class TradeassayError(Exception):
     it."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message = message
-        self.hint = hint
+        self.message, self.hint = message, hint
         super().__init__(f"{message} ({hint})" if hint else message)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:

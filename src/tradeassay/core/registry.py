@@ -27,8 +27,7 @@ class Registry(Generic[T]):
     comes in, not found by whoever lists all of them."""
 
     def __init__(self, kind: str, wrong: Callable[[str, Any], str | None] | None = None) -> None:
-        self.kind = kind
-        self._wrong = wrong
+        self.kind, self._wrong = kind, wrong
         self._items: dict[str, T] = {}
         self._plugins_loaded = False
         self._broken: dict[str, str] = {}

@@ -168,9 +168,6 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
     def escaped(sign: str) -> str:
         return json.dumps(sign)[1:-1]
 
-    def inside_json(write: Callable[[str], str]) -> Callable[[str], str]:
-        return lambda sign: escaped(write(sign))
-
     in_json: tuple[Callable[[str], str], ...] = (
         escaped,
         lambda sign: "\\/" if sign == "/" else escaped(sign),
@@ -179,22 +176,21 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
         # .NET's writer escapes these, and all beyond ASCII, in capitals.
         lambda sign: f"\\u{ord(sign):04X}" if sign in "<>&'+`\"" or sign > "~" else escaped(sign),
     )
-    writers: tuple[Callable[[str], str], ...] = (
-        str,
-        percent,
-        *in_json,
+    in_addresses: tuple[Callable[[str], str], ...] = (
         lambda sign: sign if percent(sign) == sign else percent(sign).lower(),
         lambda sign: sign if sign == "/" else percent(sign),
         lambda sign: "+" if sign == " " else percent(sign),
-        *map(inside_json, in_json),
     )
+    writers: tuple[Callable[[str], str], ...] = (str, percent, *in_json, *in_addresses)
+    once = [[write(sign) for sign in value] for write in writers]
+    twice = [list(map(escaped, signs)) for signs in once[2 : 2 + len(in_json)]]  # JSON inside JSON
     # Of a passphrase a part is an ordinary word, of a key every considerable piece is the key's.
     enough = len(value) if re.fullmatch(_WORDS, value) else max(SHORTEST, min(PIECE, math.ceil(len(value) / 2)))
     texts: dict[bytes, int] = {}
-    for write in writers:
-        signs = [write(sign).encode("utf-8", "surrogatepass") for sign in value]
-        places = range(len(value) - enough + 1)
-        texts[b"".join(signs)] = min(len(b"".join(signs[at : at + enough])) for at in places)
+    for spelled in (*once, *twice):
+        signs = [sign.encode("utf-8", "surrogatepass") for sign in spelled]
+        pieces = (signs[at : at + enough] for at in range(len(value) - enough + 1))
+        texts[b"".join(signs)] = min(len(b"".join(piece)) for piece in pieces)
     found = {text: (size, True) for text, size in texts.items()}
     raw = value.encode("utf-8", "surrogatepass")
     found |= dict.fromkeys((raw.hex().encode(), raw.hex().upper().encode()), (2 * texts[raw], False))
@@ -279,10 +275,8 @@ def clean_foreign(words: Words) -> Words:
 
 def lookalikes() -> str | None:
     """Return one line saying that foreign answers held what looks like a key, or None when they did not."""
-    said = (
-        f"warning: what came back holds {KNOWN.lookalikes} text(s) that look like a key but match none configured"
-    )
-    return f"{said} here; they are kept as they are" if KNOWN.lookalikes else None
+    said = f"what came back holds {KNOWN.lookalikes} text(s) that look like a key but match none configured here"
+    return f"warning: {said}; they are kept as they are" if KNOWN.lookalikes else None
 
 
 def scrub(error: BaseException) -> None:

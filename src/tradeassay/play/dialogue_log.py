@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -96,8 +95,7 @@ class DialogueLog:
 
     def __init__(self, path: Path, steps: int) -> None:
         self.spending = Spending()
-        self._path = path
-        self._steps = steps
+        self._path, self._steps = path, steps
         self._descriptor = -1
 
     def __enter__(self) -> DialogueLog:
@@ -130,15 +128,6 @@ class DialogueLog:
         os.close(self._descriptor)
 
 
-class Lines(Protocol):
-    """Where the questions and answers of an episode go; ``spending`` sums up all answers."""
-
-    @property
-    def spending(self) -> Spending: ...
-
-    def append(self, lines: Sequence[DialogueLine]) -> None: ...
-
-
 class KeptDialogue:
     """A dialogue log in memory, for an episode that is played again only to be compared."""
 
@@ -150,6 +139,10 @@ class KeptDialogue:
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
             self.content += _ENCODER.encode(line) + b"\n"
+
+
+Lines = DialogueLog | KeptDialogue
+"""Where the questions and answers of an episode go; ``spending`` sums up all answers."""
 
 
 def read_dialogue(path: Path) -> Iterator[DialogueLine]:
@@ -173,8 +166,7 @@ class Scribe:
 
     def __init__(self, step: int, session: str) -> None:
         self.lines: list[DialogueLine] = []
-        self._step = step
-        self._session = session
+        self._step, self._session = step, session
         self._before: tuple[Message, ...] = ()
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -103,10 +103,7 @@ class JournalOf(Generic[R]):
 
     def __init__(self, path: Path, decoder: msgspec.json.Decoder[R], *, patience: float = 15.0) -> None:
         self.lines: tuple[JournalLine[R], ...] = ()
-        self.batch = EVERY_LINE
-        self._path = path
-        self._decoder = decoder
-        self._patience = patience
+        self.batch, self._path, self._decoder, self._patience = EVERY_LINE, path, decoder, patience
         self._waiting: list[bytes] = []
         self._descriptor = -1
 
@@ -147,15 +144,6 @@ class JournalOf(Generic[R]):
             os.close(self._descriptor)
 
 
-class LinesOf(Protocol[R]):
-    """Where the lines of an episode go, and which it has already."""
-
-    lines: tuple[JournalLine[R], ...]
-    batch: int
-
-    def append(self, raw: bytes) -> None: ...
-
-
 class KeptLines(Generic[R]):
     """A journal in memory, for an episode that is played again only to be compared."""
 
@@ -166,6 +154,10 @@ class KeptLines(Generic[R]):
 
     def append(self, raw: bytes) -> None:
         self.content += without_secrets(raw) + b"\n"
+
+
+LinesOf = JournalOf[R] | KeptLines[R]
+"""Where the lines of an episode go, and which it has already."""
 
 
 class Journal(JournalOf[StepRecord]):

@@ -202,8 +202,7 @@ class Market:
 
     def __init__(self, snapshot: Snapshot, config: MarketConfig) -> None:
         """Raise :class:`UserError` for a window, venue or universe that the data does not have."""
-        self.snapshot = snapshot
-        self.config = config
+        self.snapshot, self.config = snapshot, config
         venue = venues.get(config.venue)
         self.venue = venue.limited(max_weight=config.max_weight, max_positions=config.max_positions)
         self.rows: range = snapshot.rows(config.first, config.last)

@@ -29,8 +29,7 @@ class RayExecutor:
     def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._ray: Any = require("ray", "ray")
-        self._entry = entry
-        self._workers = workers
+        self._entry, self._workers = entry, workers
         self._modules = tuple(modules)
         self._started = False
         self.lost = 0
