@@ -11,7 +11,6 @@ import pytest
 from tests.frontends.test_http_agent import PACKET, served_at
 
 from tradeassay.agents.foreign.ama import HttpAgent, PythonAgent, SubprocessAgent, load_agent
-from tradeassay.core.arena import AgentChoice
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "agents"
 
@@ -47,13 +46,8 @@ def test_the_python_agent(monkeypatch):
     assert (choice.status, choice.action) == ("decided", "SELL")
 
 
-def test_the_agent_that_speaks_json_lines():
-    async def run() -> AgentChoice:
-        agent = SubprocessAgent([sys.executable, "-I", str(FOLDER / "jsonlines_agent.py")])
-        try:
-            return await agent.decide(PACKET)
-        finally:
-            await agent.close()
-
-    choice = asyncio.run(run())
+async def test_the_agent_that_speaks_json_lines():
+    agent = SubprocessAgent([sys.executable, "-I", str(FOLDER / "jsonlines_agent.py")])
+    choice = await agent.decide(PACKET)
+    await agent.close()
     assert (choice.status, choice.action, choice.reasoning) == ("decided", "BUY", "month +5.0%")

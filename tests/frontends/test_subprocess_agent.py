@@ -1,6 +1,7 @@
 """Agents in a process of their own, and objects in this one."""
 
 import asyncio
+import json
 import os
 import sys
 import threading
@@ -41,18 +42,15 @@ time.sleep(60)
 """
 
 
-def play(code: str, *args: str, times: int = 1, **changed: Any) -> list[AgentChoice]:
-    async def run() -> list[AgentChoice]:
-        agent = SubprocessAgent([sys.executable, "-Iu", "-c", code, *args], **changed)
-        found = [await agent.decide(PACKET) for _ in range(times)]
-        await agent.close()
-        return found
-
-    return asyncio.run(run())
+async def play(code: str, *args: str, times: int = 1, **changed: Any) -> list[AgentChoice]:
+    agent = SubprocessAgent([sys.executable, "-Iu", "-c", code, *args], **changed)
+    found = [await agent.decide(PACKET) for _ in range(times)]
+    await agent.close()
+    return found
 
 
-def test_a_process_is_asked_line_by_line_and_remembers():
-    found = play(COUNTS, times=3)
+async def test_a_process_is_asked_line_by_line_and_remembers():
+    found = await play(COUNTS, times=3)
     assert [choice.reasoning for choice in found] == ["0 TSLA 1", "1 TSLA 1", "2 TSLA 1"]
     assert {choice.action for choice in found} == {"BUY"}
 
@@ -60,28 +58,24 @@ def test_a_process_is_asked_line_by_line_and_remembers():
 TWICE = COUNTS.replace("    print", "    for _ in range(2 if n == 0 else 1): print")
 
 
-def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day():
+async def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day():
     """The second packet gets the first one's surplus line; the process then starts afresh."""
 
-    async def run() -> list[AgentChoice]:
-        agent = SubprocessAgent([sys.executable, "-Iu", "-c", TWICE])
-        days = [msgspec.structs.replace(PACKET, date=f"2025-08-0{day}") for day in (1, 2, 3)]
-        found = [await agent.decide(day) for day in days]
-        await agent.close()
-        return found
-
-    first, second, third = asyncio.run(run())
+    agent = SubprocessAgent([sys.executable, "-Iu", "-c", TWICE])
+    days = [msgspec.structs.replace(PACKET, date=f"2025-08-0{day}") for day in (1, 2, 3)]
+    first, second, third = [await agent.decide(day) for day in days]
+    await agent.close()
     assert (first.status, third.status, third.reasoning) == ("decided", "decided", "0 TSLA 1")
     assert second.action == "HOLD" and second.failures[0].kind == "stray"
-    (nameless,) = play(COUNTS.replace('"id": seen["id"], ', ""))
+    (nameless,) = await play(COUNTS.replace('"id": seen["id"], ', ""))
     assert nameless.failures[0].kind == "schema" and "repeat the request's" in nameless.failures[0].text
 
 
 @pytest.mark.parametrize(
     ("code", "kind"), [(FLOODS, "too_large"), (ENDS, "exit"), ("input(); print('BUY')", "parse")]
 )
-def test_failures_hold_are_counted_and_the_process_is_started_afresh(code, kind):
-    found = play(code, times=2, max_answer=20_000)
+async def test_failures_hold_are_counted_and_the_process_is_started_afresh(code, kind):
+    found = await play(code, times=2, max_answer=20_000)
     assert [(c.action, c.status, c.failures[0].kind) for c in found] == [("HOLD", "failed", kind)] * 2
 
 
@@ -94,10 +88,10 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
-def test_a_process_that_hangs_is_killed_with_its_children(tmp_path):
+async def test_a_process_that_hangs_is_killed_with_its_children(tmp_path):
     told = tmp_path / "pids"
     for timeout_s in (1.5, 15.0, 60.0):  # on a loaded machine it may not have begun to hang by then
-        (choice,) = play(HANGS, str(told), timeout_s=timeout_s)
+        (choice,) = await play(HANGS, str(told), timeout_s=timeout_s)
         assert choice.failures[0].kind == "timeout"
         if told.exists() and len(told.read_text().split()) == 2:
             break
@@ -108,20 +102,18 @@ def test_a_process_that_hangs_is_killed_with_its_children(tmp_path):
     assert all(gone(pid) for pid in pids)
 
 
-def test_nothing_of_ours_is_in_its_environment(monkeypatch):
-    import json
-
+async def test_nothing_of_ours_is_in_its_environment(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "secret")
-    (choice,) = play(TELLS, env={"MINE": "1"})
+    (choice,) = await play(TELLS, env={"MINE": "1"})
     environment, folder = json.loads(choice.reasoning)
     assert "SOME_API_KEY" not in environment and environment["MINE"] == "1"
     assert set(environment) <= set("PATH HOME TMPDIR PYTHONUNBUFFERED LANG LC_ALL LC_CTYPE TZ MINE".split())
     assert folder != os.getcwd() and not Path(folder).exists()
 
 
-def test_a_command_that_cannot_be_run():
+async def test_a_command_that_cannot_be_run():
     agent = SubprocessAgent(["/no/such/program"])
-    assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "start"
+    assert (await agent.decide(PACKET)).failures[0].kind == "start"
     with pytest.raises(UserError):
         SubprocessAgent([])
 
@@ -152,14 +144,14 @@ class Later:
         (ValueError("x"), "HOLD", ["agent"]),
     ],
 )
-def test_an_object_may_answer_in_three_ways_and_holds_with_any_other(said, action, kinds):
-    choice = asyncio.run(PythonAgent(Says(said)).decide(PACKET))
+async def test_an_object_may_answer_in_three_ways_and_holds_with_any_other(said, action, kinds):
+    choice = await PythonAgent(Says(said)).decide(PACKET)
     assert (choice.action, [failure.kind for failure in choice.failures]) == (action, kinds)
     assert choice.status == ("failed" if kinds else "decided")
 
 
-def test_an_async_object_and_one_that_hangs():
-    assert asyncio.run(PythonAgent(Later()).decide(PACKET)).action == "SELL"
+async def test_an_async_object_and_one_that_hangs():
+    assert (await PythonAgent(Later()).decide(PACKET)).action == "SELL"
 
     released = threading.Event()
 
@@ -168,18 +160,14 @@ def test_an_async_object_and_one_that_hangs():
             released.wait(60)
             return "BUY"
 
-    async def run() -> list[AgentChoice]:
-        agent = PythonAgent(Sleeps(), timeout_s=0.05)
-        found = [await agent.decide(PACKET), await agent.decide(PACKET)]
-        released.set()
-        return found
-
-    first, second = asyncio.run(run())
+    agent = PythonAgent(Sleeps(), timeout_s=0.05)
+    first, second = await agent.decide(PACKET), await agent.decide(PACKET)
+    released.set()
     assert first.failures[0].kind == second.failures[0].kind == "timeout"
     assert "still hangs" in second.failures[0].text
 
 
-def test_one_late_answer_does_not_cost_the_decisions_after_it():
+async def test_one_late_answer_does_not_cost_the_decisions_after_it():
     class Late:
         asked = 0
 
@@ -188,11 +176,8 @@ def test_one_late_answer_does_not_cost_the_decisions_after_it():
             time.sleep(0.6 if self.asked == 1 else 0)
             return "BUY"
 
-    async def run() -> list[AgentChoice]:
-        agent = PythonAgent(Late(), timeout_s=0.5)
-        return [await agent.decide(PACKET), await agent.decide(PACKET)]
-
-    late, after = asyncio.run(run())
+    agent = PythonAgent(Late(), timeout_s=0.5)
+    late, after = await agent.decide(PACKET), await agent.decide(PACKET)
     assert late.failures[0].kind == "timeout"
     assert (after.action, after.failures) == ("BUY", ())
 

@@ -30,26 +30,23 @@ BUSY = Attempt(reply=failed_reply("rate_limited", "slow down"), again=True)
 GOOD = Attempt(reply=ModelReply(text="ok", usage=Usage(usd=0.0)))
 
 
-def ask(attempts: list[Attempt], policy: RetryPolicy) -> tuple[ModelReply, list[float]]:
-    async def main() -> tuple[ModelReply, list[float]]:
-        slept = Slept()
-        model = AskingModel(Listed(*attempts), connections=1, retry=policy, sleep=slept)
-        return await model.ask(PLAIN, place()), slept.seconds
-
-    return asyncio.run(main())
+async def ask(attempts: list[Attempt], policy: RetryPolicy) -> tuple[ModelReply, list[float]]:
+    slept = Slept()
+    model = AskingModel(Listed(*attempts), connections=1, retry=policy, sleep=slept)
+    return await model.ask(PLAIN, place()), slept.seconds
 
 
-def test_waits_double_and_end():
+async def test_waits_double_and_end():
     policy = RetryPolicy(attempts=5, first_s=1.0, longest_s=4.0)
-    reply, slept = ask([BUSY] * 5, policy)
+    reply, slept = await ask([BUSY] * 5, policy)
     assert reply.error_kind == "rate_limited" and len(slept) == 4
     for wait, full in zip(slept, (1.0, 2.0, 4.0, 4.0), strict=True):
         assert full / 2 <= wait <= full
-    reply, slept = ask([BUSY, BUSY, GOOD], policy)
+    reply, slept = await ask([BUSY, BUSY, GOOD], policy)
     assert reply.text == "ok" and len(slept) == 2
 
 
-def test_latency_is_that_of_the_attempt_that_was_answered():
+async def test_latency_is_that_of_the_attempt_that_was_answered():
     timed = Attempt(reply=GOOD.reply, seconds=0.25)  # counted by the provider, from the first byte that it sent
     slow = Attempt(reply=BUSY.reply, again=True, seconds=9.0)
 
@@ -60,18 +57,18 @@ def test_latency_is_that_of_the_attempt_that_was_answered():
         assert model.took(place()) == 0.0  # it is asked for once
         return seconds
 
-    assert asyncio.run(took(slow, slow, timed)) == 0.25
-    assert 0.0 < asyncio.run(took(GOOD)) < 5.0  # a provider that does not count is timed from outside
+    assert await took(slow, slow, timed) == 0.25
+    assert 0.0 < await took(GOOD) < 5.0  # a provider that does not count is timed from outside
 
 
-def test_a_providers_wish_is_honoured_within_reason():
+async def test_a_providers_wish_is_honoured_within_reason():
     policy = RetryPolicy(first_s=1.0, patience_s=60.0)
     wish = Attempt(reply=BUSY.reply, again=True, wait_s=30.0)
-    reply, slept = ask([wish, GOOD], policy)
+    reply, slept = await ask([wish, GOOD], policy)
     assert slept == [30.0] and reply.text == "ok"
-    reply, slept = ask([Attempt(reply=BUSY.reply, again=True, wait_s=61.0), GOOD], policy)
+    reply, slept = await ask([Attempt(reply=BUSY.reply, again=True, wait_s=61.0), GOOD], policy)
     assert slept == [] and reply.error_kind == "rate_limited"
-    _, slept = ask([Attempt(reply=BUSY.reply, again=True, wait_s=0.0), GOOD], policy)
+    _, slept = await ask([Attempt(reply=BUSY.reply, again=True, wait_s=0.0), GOOD], policy)
     assert 0.5 <= slept[0] <= 1.0  # "at once" is no reason to hurry
 
 
@@ -84,7 +81,7 @@ def test_waits_depend_on_the_place_alone(failed, step, index):
     assert wait is not None and 0.0 < wait <= policy.longest_s
 
 
-def test_connections_are_shared():
+async def test_connections_are_shared():
     under_way, most = [], []
 
     class Slow(Listed):
@@ -95,11 +92,8 @@ def test_connections_are_shared():
             under_way.remove(place)
             return await super().attempt(request, place)
 
-    async def main() -> None:
-        model = AskingModel(Slow(*[GOOD] * 40), connections=3, retry=RetryPolicy())
-        await asyncio.gather(*(model.ask(PLAIN, place(at)) for at in range(40)))
-
-    asyncio.run(main())
+    model = AskingModel(Slow(*[GOOD] * 40), connections=3, retry=RetryPolicy())
+    await asyncio.gather(*(model.ask(PLAIN, place(at)) for at in range(40)))
     assert max(most) == 3
 
 

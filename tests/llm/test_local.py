@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from llm_asking import ACTION, place
+from llm_servers import StandIn, as_json, chat
 
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import ModelError, UserError
@@ -98,14 +98,10 @@ def test_a_file_of_ones_own(tmp_path):
     assert find_local_model(parse_name(f"local/{path}")) == path
 
 
-def test_settings_leave_room():
-    assert LocalSettings().threads <= max(1, (os.cpu_count() or 1) // 2)
-
-
 @pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.timeout(900)
-def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
+async def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
     """SmolLM2 on this machine: a forced action, feedback, and another; then the same again from the cassette."""
     if not os.environ.get("TRADEASSAY_NETWORK"):
         pytest.skip("opt in with TRADEASSAY_NETWORK=1")
@@ -140,7 +136,7 @@ def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
             )
         return [first, second]
 
-    live = asyncio.run(talk(replay=False))
+    live = await talk(replay=False)
     for reply in live:
         assert reply.error is None, reply  # type: ignore[attr-defined]
         assert reply.usage.input_tokens > 50 and reply.usage.usd == 0.0  # type: ignore[attr-defined]
@@ -148,17 +144,14 @@ def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
         assert call.found_in == "json"
         if reply.stop == "stop":  # type: ignore[attr-defined]
             assert set(json.loads(call.arguments)) >= {"orders", "overall_reason"}
-    assert asyncio.run(talk(replay=True)) == live
+    assert await talk(replay=True) == live
 
-    async def by_path() -> str:
-        access = Access(home=tmp_path, local=LocalSettings(context=512))
-        async with open_model(f"local/{path}", ModelParams(max_tokens=4, timeout_s=600), access=access) as model:
-            greeting = AskModel(purpose="greeting", messages=(Message(role="user", text="Say hello."),))
-            long = AskModel(purpose="long", messages=(Message(role="user", text="hello " * 2000),))
-            assert (await model.ask(long, place(1))).error_kind == "context"
-            return (await model.ask(greeting, place(2))).text
-
-    assert asyncio.run(by_path())
+    access = Access(home=tmp_path, local=LocalSettings(context=512))
+    async with open_model(f"local/{path}", ModelParams(max_tokens=4, timeout_s=600), access=access) as model:
+        greeting = AskModel(purpose="greeting", messages=(Message(role="user", text="Say hello."),))
+        long = AskModel(purpose="long", messages=(Message(role="user", text="hello " * 2000),))
+        assert (await model.ask(long, place(1))).error_kind == "context"
+        assert (await model.ask(greeting, place(2))).text
 
 
 def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(tmp_path, monkeypatch):
@@ -188,10 +181,8 @@ def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(tmp_path, m
     assert not list(path.parent.glob("*.parts"))
 
 
-def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch):
+async def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch):
     """Neither the engine nor the file is needed then; tools go into the text when the template has no place."""
-    from llm_servers import StandIn, as_json, chat
-
     request = AskModel(purpose="submit", messages=(Message(role="user", text="Decide."),), tools=(ACTION,))
 
     async def ask(template: str | None) -> object:
@@ -203,8 +194,6 @@ def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch):
         assert reply.calls[0].name == "submit_action" and reply.calls[0].found_in == "fenced"
         return server.heard[-1].body
 
-    with_tools = asyncio.run(ask("{% if tools %}"))
-    without = asyncio.run(ask("{{ messages }}"))
-    assert isinstance(with_tools, dict) and isinstance(without, dict)
+    with_tools, without = await ask("{% if tools %}"), await ask("{{ messages }}")
     assert "tools" in with_tools and "tools" not in without
     assert "submit_action" in without["messages"][0]["content"]

@@ -1,11 +1,11 @@
 """From a name to a model, and what is said when that cannot be."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from llm_asking import PLAIN, SUBMIT, place
 from llm_servers import StandIn, chat
@@ -18,13 +18,10 @@ from tradeassay.llm.model import RetryPolicy
 from tradeassay.llm.tables import load_prices
 
 
-def open_and_ask(name: str, **named: Any) -> ModelReply:
-    async def main() -> ModelReply:
-        async with open_model(name, **named) as model:
-            assert model.name == name
-            return await model.ask(PLAIN, place())
-
-    return asyncio.run(main())
+async def open_and_ask(name: str, **named: Any) -> ModelReply:
+    async with open_model(name, **named) as model:
+        assert model.name == name
+        return await model.ask(PLAIN, place())
 
 
 @pytest.mark.parametrize("name", ["", "gpt-5", "openai/", "/x", " openai/gpt-5"])
@@ -49,14 +46,14 @@ def test_names_taken_apart():
         ("openai/gpt-99", {"budget": Budget(1.0)}, "price of openai/gpt-99 is unknown"),
     ],
 )
-def test_unknown_things_are_named(name, how, said):
+async def test_unknown_things_are_named(name, how, said):
     with pytest.raises(UserError, match=said):
-        open_and_ask(name, **how)
+        await open_and_ask(name, **how)
 
 
-def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch):
+async def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    reply = open_and_ask("anthropic/claude-sonnet-4-5")
+    reply = await open_and_ask("anthropic/claude-sonnet-4-5")
     assert reply.error_kind == "rejected" and "ANTHROPIC_API_KEY" in (reply.error or "")
     assert "[" not in (reply.error or "")
     with pytest.raises(UserError, match="ANTHROPIC_API_KEY"):
@@ -65,16 +62,11 @@ def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch):
     check_model("openai/gpt-4o")
 
 
-def test_recorded_through_the_wire_then_replayed_without_it(tmp_path):
-    async def live() -> list[ModelReply]:
-        async with StandIn(chat("one"), chat(None, [("c1", "submit_action", "{broken")])) as server:
-            access = Access(base_url=f"{server.url}/v1")
-            async with open_model(
-                "openai-api/standin/m", cassette=CassetteStore(tmp_path), access=access
-            ) as model:
-                return [await model.ask(PLAIN, place(0)), await model.ask(SUBMIT, place(1))]
-
-    recorded = asyncio.run(live())
+async def test_recorded_through_the_wire_then_replayed_without_it(tmp_path):
+    async with StandIn(chat("one"), chat(None, [("c1", "submit_action", "{broken")])) as server:
+        access = Access(base_url=f"{server.url}/v1")
+        async with open_model("openai-api/standin/m", cassette=CassetteStore(tmp_path), access=access) as model:
+            recorded = [await model.ask(PLAIN, place(0)), await model.ask(SUBMIT, place(1))]
     code = f"""
 import asyncio, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -92,14 +84,12 @@ async def main():
 asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    import msgspec
-
     lines = done.stdout.splitlines()
     assert lines[0] == msgspec.json.encode(recorded).decode()
     assert lines[1:] in ([], [""])
 
 
-def test_a_lost_call_is_spent_after_a_resume_too(tmp_path):
+async def test_a_lost_call_is_spent_after_a_resume_too(tmp_path):
     """Both attempts may have been billed, and no bill came: the next part of the run has that much less."""
     name = "openai/gpt-4o"
 
@@ -113,11 +103,11 @@ def test_a_lost_call_is_spent_after_a_resume_too(tmp_path):
             async with open_model(name, cassette=store, budget=budget, access=access) as model:
                 return await model.ask(PLAIN, place(0)), budget.spent_usd
 
-    first, spent = asyncio.run(live(1.0))
+    first, spent = await live(1.0)
     worst = load_prices().of(name).worst_usd(most_request(PLAIN), ModelParams().max_tokens)
     assert first.error_kind == "unreachable" and spent == pytest.approx(2 * worst)
     assert CassetteStore(tmp_path).spent_usd() == pytest.approx(spent)
-    assert asyncio.run(live(2.5 * worst))[0].error_kind == "over_budget"
+    assert (await live(2.5 * worst))[0].error_kind == "over_budget"
 
 
 async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch):
@@ -137,8 +127,6 @@ async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch):
 
 
 def test_params_are_checked():
-    import msgspec
-
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"temperature": 3.0}, ModelParams)
     with pytest.raises(msgspec.ValidationError):

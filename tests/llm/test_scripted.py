@@ -1,6 +1,5 @@
 """Scripted models as models: their names, what they read, what they cost. The benchmarks' tests let them play."""
 
-import asyncio
 import json
 from typing import Any, ClassVar
 
@@ -137,18 +136,15 @@ async def test_opened_by_name_they_count_tokens_and_cost_nothing():
     assert reply.usage.input_tokens == 100 and reply.usage.output_tokens > 0 and reply.usage.usd == 0.0
 
 
-def test_the_slow_one_waits_and_sometimes_never_comes():
+async def test_the_slow_one_waits_and_sometimes_never_comes():
     requests = [AskModel(purpose="p", messages=(Message(role="user", text=f"day {at}"),)) for at in range(70)]
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    async def main() -> list[ModelReply]:
-        async with open_model("scripted/slow", ModelParams(timeout_s=60), access=Access(sleep=sleep)) as model:
-            return [await model.ask(request, place(at)) for at, request in enumerate(requests)]
-
-    replies = asyncio.run(main())
+    async with open_model("scripted/slow", ModelParams(timeout_s=60), access=Access(sleep=sleep)) as model:
+        replies = [await model.ask(request, place(at)) for at, request in enumerate(requests)]
     late = [reply for reply in replies if reply.error_kind == "timeout"]
     assert 3 <= len(late) <= 20 and len(slept) == 70 - len(late) and set(slept) == {0.02}
     assert [Slow().seconds(request) > 60 for request in requests] == [bool(reply.error) for reply in replies]

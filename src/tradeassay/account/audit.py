@@ -475,8 +475,9 @@ def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
         yield "nav", f"marked and held names differ: {', '.join(odd[:3])}"
         return
     worth, required, margin, stale = 0.0, 0.0, day.venue.margin, frozenset(event.stale)
+    marks, columns, instruments = day.marks, day.columns, day.bars.instruments
     for symbol, quantity in books.shares.items():
-        price, stated, instrument = day.marks.get(symbol), event.marks[symbol], day.instrument(symbol)
+        price, stated, instrument = marks.get(symbol), event.marks[symbol], instruments[columns[symbol]]
         expected = books.marks.get(symbol) if price is None else price
         if stated != expected:
             yield "nav", f"{symbol} is marked at {stated:g}, should be {expected}"
