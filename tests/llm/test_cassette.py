@@ -39,53 +39,47 @@ class Counting:
         return ModelReply(text=f"answer {number}", calls=calls, usage=Usage(input_tokens=3, usd=0.25))
 
 
-def record(folder: Path, model: Counting, *requests: tuple[AskModel, QuestionPlace]) -> list[ModelReply]:
-    async def main() -> list[ModelReply]:
-        recording = RecordingModel(model, PARAMS, CassetteStore(folder))
-        return [await recording.ask(request, where) for request, where in requests]
-
-    return asyncio.run(main())
+async def record(folder: Path, model: Counting, *requests: tuple[AskModel, QuestionPlace]) -> list[ModelReply]:
+    recording = RecordingModel(model, PARAMS, CassetteStore(folder))
+    return [await recording.ask(request, where) for request, where in requests]
 
 
-def replay(
+async def replay(
     folder: Path, *requests: tuple[AskModel, QuestionPlace], params: ModelParams = PARAMS, name: str = NAME
 ) -> list[ModelReply]:
-    async def main() -> list[ModelReply]:
-        model = ReplayingModel(name, params, CassetteStore(folder))
-        return [await model.ask(request, where) for request, where in requests]
-
-    return asyncio.run(main())
+    model = ReplayingModel(name, params, CassetteStore(folder))
+    return [await model.ask(request, where) for request, where in requests]
 
 
-def test_record_resume_replay(tmp_path):
+async def test_record_resume_replay(tmp_path):
     model = Counting()
     questions = [(PLAIN, place(0)), (SUBMIT, place(1)), (PLAIN, place(0, step=1)), (PLAIN, place(0, sample=1))]
-    first = record(tmp_path, model, *questions[:2])
+    first = await record(tmp_path, model, *questions[:2])
     assert model.asked == 2
-    again = record(tmp_path, model, *questions)  # a new store: what a resumed run sees
+    again = await record(tmp_path, model, *questions)  # a new store: what a resumed run sees
     assert model.asked == 4 and again[:2] == first
-    assert replay(tmp_path, *questions) == again
+    assert await replay(tmp_path, *questions) == again
     before = (tmp_path / "episode-1.jsonl").read_bytes()
-    record(tmp_path, model, *questions)
+    await record(tmp_path, model, *questions)
     assert (tmp_path / "episode-1.jsonl").read_bytes() == before and model.asked == 4
 
 
-def test_equal_questions_of_two_samples_steps_or_episodes_are_two_questions(tmp_path):
+async def test_equal_questions_of_two_samples_steps_or_episodes_are_two_questions(tmp_path):
     model = Counting()
     places = [place(), place(sample=1), place(step=1), place(index=1), place(episode="episode-2")]
-    texts = [reply.text for reply in record(tmp_path, model, *((PLAIN, where) for where in places))]
+    texts = [reply.text for reply in await record(tmp_path, model, *((PLAIN, where) for where in places))]
     assert len(set(texts)) == 5
     assert CassetteStore(tmp_path).episodes() == ("episode-1", "episode-2")
 
 
-def test_messages_and_tools_are_written_once(tmp_path):
+async def test_messages_and_tools_are_written_once(tmp_path):
     long = Message(role="user", text="x" * 10_000)
     questions = []
     messages: tuple[Message, ...] = (*OPENING, long)
     for at in range(10):
         questions.append((AskModel(purpose="research", messages=messages, tools=TOOLS), place(at)))
         messages = (*messages, Message(role="assistant", text=f"said {at}"))
-    record(tmp_path, Counting(), *questions)
+    await record(tmp_path, Counting(), *questions)
     path = tmp_path / "episode-1.jsonl"
     assert path.stat().st_size < 30_000
     kinds = [json.loads(line)["type"] for line in path.read_text().splitlines()]
@@ -94,16 +88,16 @@ def test_messages_and_tools_are_written_once(tmp_path):
     assert stored[-1].messages == questions[-1][0].messages and stored[-1].tools == TOOLS
 
 
-def test_failures_are_replayed_but_asked_again_on_resume(tmp_path):
+async def test_failures_are_replayed_but_asked_again_on_resume(tmp_path):
     poor = ModelReply(stop="error", error="no money", error_kind="over_budget")
     no = ModelReply(stop="filtered", error="no", error_kind="refused")
     model = Counting(poor, no)
     questions = [(PLAIN, place(0)), (PLAIN, place(1))]
-    assert record(tmp_path, model, *questions) == [poor, no]
-    assert replay(tmp_path, *questions) == [poor, no]
-    again = record(tmp_path, model, *questions)
+    assert await record(tmp_path, model, *questions) == [poor, no]
+    assert await replay(tmp_path, *questions) == [poor, no]
+    again = await record(tmp_path, model, *questions)
     assert again[0].text == "answer 3" and again[1] == no and model.asked == 3
-    assert replay(tmp_path, *questions) == again
+    assert await replay(tmp_path, *questions) == again
 
 
 @pytest.mark.parametrize(
@@ -134,39 +128,40 @@ def test_failures_are_replayed_but_asked_again_on_resume(tmp_path):
         ({"purpose": "research"}, "purpose is 'research', recorded was 'submit'"),
     ],
 )
-def test_a_changed_question_fails_closed_and_says_where(tmp_path, change, complaint):
-    record(tmp_path, Counting(), (SUBMIT, place(3, step=7)))
+async def test_a_changed_question_fails_closed_and_says_where(tmp_path, change, complaint):
+    await record(tmp_path, Counting(), (SUBMIT, place(3, step=7)))
     with pytest.raises(CassetteMismatch) as caught:
-        replay(tmp_path, (msgspec.structs.replace(SUBMIT, **change), place(3, step=7)))
+        await replay(tmp_path, (msgspec.structs.replace(SUBMIT, **change), place(3, step=7)))
     assert complaint in str(caught.value)
     assert "episode episode-1, step 7, sample 0, question 3" in str(caught.value)
 
 
-def test_other_parameters_another_model_and_nothing_at_all(tmp_path):
-    record(tmp_path, Counting(), (PLAIN, place()))
+async def test_other_parameters_another_model_and_nothing_at_all(tmp_path):
+    await record(tmp_path, Counting(), (PLAIN, place()))
     with pytest.raises(CassetteMismatch, match="params is"):
-        replay(tmp_path, (PLAIN, place()), params=ModelParams(temperature=1.0))
+        await replay(tmp_path, (PLAIN, place()), params=ModelParams(temperature=1.0))
     with pytest.raises(CassetteMismatch, match="model is 'a/b', recorded was 'test/model'"):
-        replay(tmp_path, (PLAIN, place()), name="a/b")
+        await replay(tmp_path, (PLAIN, place()), name="a/b")
     with pytest.raises(CassetteMismatch, match="nothing was recorded for episode episode-1, step 1"):
-        replay(tmp_path, (PLAIN, place(step=1)))
+        await replay(tmp_path, (PLAIN, place(step=1)))
     with pytest.raises(CassetteMismatch, match="nothing was recorded"):
-        replay(tmp_path / "absent", (PLAIN, place()))
-    assert replay(tmp_path, (PLAIN, place()), params=ModelParams(timeout_s=1.0))  # a time limit changes no answer
+        await replay(tmp_path / "absent", (PLAIN, place()))
+    patient = ModelParams(timeout_s=1.0)  # a time limit changes no answer
+    assert await replay(tmp_path, (PLAIN, place()), params=patient)
 
 
-def test_calls_that_differ_are_told_apart(tmp_path):
+async def test_calls_that_differ_are_told_apart(tmp_path):
     def conversation(arguments: str, call_id: str = "1") -> AskModel:
         call = ToolCall(id=call_id, name="t", arguments=arguments)
         said = Message(role="assistant", text="", calls=(call,))
         return AskModel(purpose="x", messages=(*OPENING, said, Message(role="tool", text="{}", call_id=call_id)))
 
-    record(tmp_path, Counting(), (conversation('{"a": 1}'), place()))
+    await record(tmp_path, Counting(), (conversation('{"a": 1}'), place()))
     where = r"message 2 .assistant. differs: in the arguments of t, at character 6"
     with pytest.raises(CassetteMismatch, match=where):
-        replay(tmp_path, (conversation('{"a": 2}'), place()))
+        await replay(tmp_path, (conversation('{"a": 2}'), place()))
     with pytest.raises(CassetteMismatch, match="ids of its calls"):
-        replay(tmp_path, (conversation('{"a": 1}', "2"), place()))
+        await replay(tmp_path, (conversation('{"a": 1}', "2"), place()))
 
 
 @settings(max_examples=40, deadline=None)
@@ -175,31 +170,31 @@ def test_a_torn_end_loses_at_most_what_it_tore(tmp_path_factory, cut):
     folder = tmp_path_factory.mktemp("torn")
     model = Counting()
     questions = [(PLAIN, place(0)), (SUBMIT, place(1)), (PLAIN, place(2))]
-    whole = record(folder, model, *questions)
+    whole = asyncio.run(record(folder, model, *questions))
     path = folder / "episode-1.jsonl"
     raw = path.read_bytes()
     path.write_bytes(raw[:-cut])
-    assert replay(folder, questions[0]) == whole[:1]
+    assert asyncio.run(replay(folder, questions[0])) == whole[:1]
     kept = len(CassetteStore(folder).recorded("episode-1"))
-    resumed = record(folder, model, *questions)
+    resumed = asyncio.run(record(folder, model, *questions))
     assert resumed[:kept] == whole[:kept] and model.asked == 3 + (3 - kept)
-    assert replay(folder, *questions) == resumed
+    assert asyncio.run(replay(folder, *questions)) == resumed
     assert path.read_bytes().endswith(b"\n")
 
 
-def test_damage_in_the_middle_is_refused(tmp_path):
-    record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
+async def test_damage_in_the_middle_is_refused(tmp_path):
+    await record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
     path = tmp_path / "episode-1.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], b"{}\n", *lines[2:]]))
     with pytest.raises(RunError, match=r"line 3 of .* is damaged"):
-        replay(tmp_path, (PLAIN, place(0)))
+        await replay(tmp_path, (PLAIN, place(0)))
     path.write_bytes(b"".join([lines[0], *lines[3:]]))
     with pytest.raises(RunError, match="not in the file"):
-        replay(tmp_path, (PLAIN, place(0)))
+        await replay(tmp_path, (PLAIN, place(0)))
     path.write_bytes(b'{"type":"cassette","format":99}\n')
     with pytest.raises(RunError, match="not a cassette of format 1"):
-        replay(tmp_path, (PLAIN, place(0)))
+        await replay(tmp_path, (PLAIN, place(0)))
 
 
 def test_threads_and_stores_may_write_at_once(tmp_path):
@@ -220,20 +215,20 @@ def test_threads_and_stores_may_write_at_once(tmp_path):
     assert all(record.reply.text == str(at) and str(at) in record.messages[2].text for at, record in found.items())
 
 
-def test_concurrent_tasks_share_a_store(tmp_path):
+async def test_concurrent_tasks_share_a_store(tmp_path):
     async def main() -> list[ModelReply]:
         recording = RecordingModel(Counting(), PARAMS, CassetteStore(tmp_path, durable=True))
         asks = [recording.ask(PLAIN, place(at, episode=f"e{at % 4}")) for at in range(40)]
         return list(await asyncio.gather(*asks))
 
-    first = asyncio.run(main())
+    first = await main()
     assert len({reply.text for reply in first}) == 40
-    assert asyncio.run(main()) == first
+    assert await main() == first
 
 
-def test_what_was_spent_is_known(tmp_path):
+async def test_what_was_spent_is_known(tmp_path):
     assert CassetteStore(tmp_path).spent_usd() == 0.0
-    record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
+    await record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
     assert CassetteStore(tmp_path).spent_usd() == 0.5
 
 

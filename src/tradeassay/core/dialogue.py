@@ -136,5 +136,10 @@ def schema_of_type(kind: Any, **options: Any) -> dict[str, Any]:
     return found
 
 
+def as_text(value: object) -> str:
+    """Return a text as it is and anything else as JSON: what a tool's arguments are kept as."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def schema_text(kind: Any) -> str:
     return msgspec.json.encode(schema_of_type(kind)).decode()

@@ -16,7 +16,7 @@ import msgspec
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec, as_text
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
@@ -167,11 +167,9 @@ class EpisodeDesk:
             if name == OBSERVE.name:
                 return ToolReply(_joined(self._now.request.messages))
             if not self._stages and name == ANSWER.name:
-                said = arguments.get("answer", arguments.get("text"))
-                text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+                text = as_text(arguments.get("answer", arguments.get("text")))
                 return self._pass_on(self._now, ModelReply(text=text))
-            text = msgspec.json.encode(arguments).decode()
-            call = ToolCall(id=f"mcp-{next(self._ids)}", name=name, arguments=text)
+            call = ToolCall(id=f"mcp-{next(self._ids)}", name=name, arguments=as_text(arguments))
             return self._pass_on(self._now, ModelReply(calls=(call,), stop="tool_calls"), call)
 
     def _pass_on(self, at: Asked[AskModel], reply: ModelReply, call: ToolCall | None = None) -> ToolReply:

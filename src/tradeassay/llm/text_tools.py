@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
+from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec, as_text
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.llm.model import Attempt, Provider, QuestionPlace
 from tradeassay.llm.prompting import fenced_blocks, outer_objects, parse_object
@@ -127,7 +127,7 @@ def _calls_in(block: str, offered: dict[str, ToolSpec], only: ToolSpec | None) -
             yield named
         elif only is not None and needed <= body.keys() and (not known or known & body.keys()):
             # Every field that the tool requires is there, and at least one of its fields.
-            yield only.name, block.strip() if body == whole else _text(body)
+            yield only.name, block.strip() if body == whole else as_text(body)
 
 
 def _named_call(body: dict[str, object], offered: dict[str, ToolSpec]) -> tuple[str, str] | None:
@@ -138,19 +138,15 @@ def _named_call(body: dict[str, object], offered: dict[str, ToolSpec]) -> tuple[
     if isinstance(name, str) and name in offered:
         for key in _ARGUMENT_KEYS:
             if key in body:
-                return name, _text(body[key])
+                return name, as_text(body[key])
         if len(body) == 1:
             return name, "{}"
         return None
     if len(body) == 1:
         (key, value) = next(iter(body.items()))
         if key in offered and isinstance(value, dict):
-            return key, _text(value)
+            return key, as_text(value)
     return None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 _CALL = 'To call a tool, answer with one block like this:\n```json\n{"name": "<tool>", "arguments": {...}}\n```'

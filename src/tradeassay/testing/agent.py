@@ -28,6 +28,7 @@ from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
 from tradeassay.core.arguments import shown
 from tradeassay.core.errors import CheckFailed, DataError, UserError
 from tradeassay.core.events import ENCODER
+from tradeassay.core.hashing import canonical_json
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import FIELDS, AccountState, Adjustment, Bools, Field, Floats, MarketView
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
@@ -197,19 +198,16 @@ def random_states() -> tuple[object, bytes]:
     return random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
 
 
-_ENCODER = msgspec.json.Encoder(order="sorted")
-
-
 def fingerprint(observation: Observation, index: str | None = None) -> str:
     """Return a hash over the observation and everything its view gives out."""
     digest = hashlib.sha256()
     seen = observation
     facts = (seen.step, seen.session, seen.time, seen.universe, seen.account, seen.rules, seen.since_last)
-    digest.update(_ENCODER.encode((*facts, seen.sessions_left)))
+    digest.update(canonical_json((*facts, seen.sessions_left)))
     _add(digest, seen.columns)
     view = seen.view
     symbols = view.symbols
-    digest.update(_ENCODER.encode((view.clock, symbols, [view.instrument(symbol) for symbol in symbols])))
+    digest.update(canonical_json((view.clock, symbols, [view.instrument(symbol) for symbol in symbols])))
     _add(digest, view.sessions())
     for field in FIELDS:
         for adjust in get_args(Adjustment):
@@ -217,16 +215,16 @@ def fingerprint(observation: Observation, index: str | None = None) -> str:
     opens = view.opens()
     _add(digest, np.empty(0) if opens is None else opens)
     _add(digest, view.tradable())
-    digest.update(_ENCODER.encode([view.news(0), view.actions(0)]))
+    digest.update(canonical_json([view.news(0), view.actions(0)]))
     figures: list[object] = []
     for symbol in symbols:
         try:
             figures.append(view.fundamentals(symbol))
         except DataError as error:
             figures.append(str(error))
-    digest.update(_ENCODER.encode(figures))
+    digest.update(canonical_json(figures))
     if index is not None:
-        digest.update(_ENCODER.encode(view.members(index)))
+        digest.update(canonical_json(view.members(index)))
         _add(digest, view.index_levels(index))
     return digest.hexdigest()
 

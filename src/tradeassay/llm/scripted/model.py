@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
+from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage, as_text
 from tradeassay.core.registry import Registry
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, Sleep, failed_reply, request_texts
 from tradeassay.llm.prompting import parse_object
@@ -116,10 +116,6 @@ def call(request: AskModel, calls: Calls, text: str = "") -> ModelReply:
         ToolCall(id=f"s{here}-{at}", name=name, arguments=as_text(given)) for at, (name, given) in enumerate(calls)
     ]
     return ModelReply(text=text, calls=tuple(made), stop="tool_calls")
-
-
-def as_text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def number_of(text: str) -> int:

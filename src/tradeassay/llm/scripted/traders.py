@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.dialogue import AskModel, ModelReply, as_text
 from tradeassay.core.measure import plain_sum
 from tradeassay.llm.prompting import parse_object
-from tradeassay.llm.scripted.model import Calls, Json, Question, as_text, call, number_of, say, scripted_models
+from tradeassay.llm.scripted.model import Calls, Json, Question, call, number_of, say, scripted_models
 
 Way = Callable[[Question], object]
 """Answers one kind of question: by arguments for the tool that must be called, else by what is said; or by a whole

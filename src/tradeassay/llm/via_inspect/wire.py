@@ -26,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from tradeassay.core.dialogue import as_text
 from tradeassay.core.secrets import clean_foreign, refresh, remember, scrub, without_secrets
 from tradeassay.core.time import Clock, retry_after_seconds
 from tradeassay.llm.prompting import parse_object
@@ -260,7 +261,7 @@ def _read_object_arguments(completions: Any) -> None:
                     call.id = ""  # a name is found for it where its result is
                 function = getattr(call, "function", None)
                 if function is not None and not isinstance(function.arguments, str | None):
-                    function.arguments = msgspec.json.encode(function.arguments).decode()
+                    function.arguments = as_text(function.arguments)
         return completion
 
     completions.create = create
@@ -413,5 +414,4 @@ def raw_calls(node: Any) -> Iterator[RawCall]:
         arguments = arguments[UNPARSED]
     if arguments is None:
         arguments = ""
-    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-    yield RawCall(str(call_id or ""), str(name or ""), text)
+    yield RawCall(str(call_id or ""), str(name or ""), as_text(arguments))
