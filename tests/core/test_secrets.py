@@ -26,12 +26,18 @@ from tradeassay.core.secrets import REMOVED, Secrets
 KEY = "sk-proj-Qz7_wR4tYk2Lm9Xc5Vb8Nh3Jg6+Fd1/Sa0PoIu"
 
 
+def knowing(*keys: str, **settings: str) -> Secrets:
+    made = Secrets()
+    for key in keys:
+        made.add(key)
+    made.add_settings(settings)
+    return made
+
+
 @pytest.fixture
 def known(monkeypatch):
-    made = Secrets()
-    made.add(KEY)
-    monkeypatch.setattr(secrets, "KNOWN", made)
-    return made
+    monkeypatch.setattr(secrets, "KNOWN", knowing(KEY))
+    return secrets.KNOWN
 
 
 def spellings(key: str) -> list[str]:
@@ -64,8 +70,7 @@ def test_every_spelling_goes(known, spelled):
 
 @given(st.integers(8, 34), st.integers(12, 40), st.text(max_size=20), st.text(max_size=20))
 def test_any_piece_of_twelve_goes(start, size, before, after):
-    known = Secrets()
-    known.add(KEY)
+    known = knowing(KEY)
     piece = KEY[start : start + size]
     if len(piece) < 12:
         return
@@ -81,8 +86,7 @@ def test_both_sides_of_a_changed_sign_go(known, at):
 
 
 def test_half_of_a_shorter_key_goes():
-    known = Secrets()
-    known.add("a7Bq2Zx9Kd4Wm1Pv")
+    known = knowing("a7Bq2Zx9Kd4Wm1Pv")
     assert known.clean(b"it begins a7Bq2Zx9 and so on") == f"it begins {REMOVED} and so on".encode()
     assert known.clean(b"it begins a7Bq") == b"it begins a7Bq"
 
@@ -119,25 +123,16 @@ def test_what_is_outside_the_threat_is_known_to_stay(known):
 
 
 def test_json_stays_json():
-    known = Secrets()
-    known.add('pa"ss\\wo\trd-1234-xyz')
+    known = knowing('pa"ss\\wo\trd-1234-xyz')
     for text in ('pa"ss\\wo\trd-1234-xyz', 'before "pa"ss\\wo\trd-1234-xyz" after\\'):
         line = msgspec.json.encode({"a": text, "b": json.dumps(text)})
         assert "1234" not in json.loads(known.clean(line))["a"]
 
 
 def test_words_short_values_paths_and_public_beginnings_stay():
-    known = Secrets()
-    settings = {
-        "A_API_KEY": "none",
-        "B_TOKEN": "",
-        "C_SECRET": "password",
-        "D_SECRET_FILE": "/run/secrets/some/file",
-        "MAX_TOKENS": "32768-abc-1234567",
-        "E_TOKEN": "123456789012345",
-        "F_KEYBOARD": "qwertz-1234567890",
-    }
-    known.add_settings(settings)
+    settings = {"A_API_KEY": "none", "B_TOKEN": "", "C_SECRET": "password", "E_TOKEN": "123456789012345"}
+    settings |= {"D_SECRET_FILE": "/run/secrets/some/file", "MAX_TOKENS": "32768-abc-1234567"}
+    known = knowing(**settings, F_KEYBOARD="qwertz-1234567890")
     assert not known.values
     known.add(KEY)
     plain = b"keys begin with sk-proj- here, the password is none, and 32768-abc-1234567 is not one"
@@ -149,16 +144,14 @@ def test_words_short_values_paths_and_public_beginnings_stay():
 
 @pytest.mark.parametrize("key", ["eyJhbGciOiJIUzI1NiJ9.ab1", "-----BEGIN KEY-----\nMII1", "sk-ant-api03-x1"])
 def test_a_key_that_hardly_goes_on_after_a_common_beginning_goes(key):
-    known = Secrets()
-    known.add(key)
+    known = knowing(key)
     assert known.clean(f"<{key}>".encode()).decode() == f"<{REMOVED}>"
 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(("", "Ty6Ug", "Ty6UgRe3Ho8Nc5Xs"))])
 def test_keys_that_begin_alike_hide_nothing_of_each_other(order):
-    known, begins = Secrets(), "a7Bq2Zx9Kd4Wm1Pv"
-    for end in order:
-        known.add(begins + end)
+    begins = "a7Bq2Zx9Kd4Wm1Pv"
+    known = knowing(*(begins + end for end in order))
     longest = begins + max(order, key=len)
     for start, end in itertools.combinations(range(len(longest) + 1), 2):
         if end - start >= 12:
@@ -166,8 +159,7 @@ def test_keys_that_begin_alike_hide_nothing_of_each_other(order):
 
 
 def test_passwords_inside_addresses_are_secrets():
-    known = Secrets()
-    known.add_settings({"HTTPS_PROXY": "http://me:pr0xy%2Fpa55@proxy:80"})
+    known = knowing(HTTPS_PROXY="http://me:pr0xy%2Fpa55@proxy:80")
     known.add_address("postgresql://arena:hunter22@db/x")
     for password in (b"pr0xy/pa55", b"pr0xy%2Fpa55", b"hunter22"):
         assert known.clean(b"at " + password + b"!") == f"at {REMOVED}!".encode()
@@ -267,8 +259,7 @@ def written(key: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("way", written(SPECIAL))
 def test_signs_that_need_an_escape_go_however_they_are_escaped(way):
-    known = Secrets()
-    known.add(SPECIAL)
+    known = knowing(SPECIAL)
     text = written(SPECIAL)[way]
     cleaned = known.clean(f"<<{text}>>".encode()).decode()
     rest = "" if "base64" not in way else text[:40]  # what stands before the key
@@ -288,8 +279,7 @@ def test_signs_that_need_an_escape_go_however_they_are_escaped(way):
     ],
 )
 def test_a_word_a_number_or_a_common_beginning_is_nobodys_piece(key, honest):
-    known = Secrets()
-    known.add(key)
+    known = knowing(key)
     assert known.clean(honest.encode()).decode() == honest
     assert known.clean(f"<{key}>".encode()).decode() == f"<{REMOVED}>"
 
@@ -302,26 +292,14 @@ def test_a_word_a_number_or_a_common_beginning_is_nobodys_piece(key, honest):
     ),
 )
 def test_variables_that_hold_a_key_are_known_by_their_names(name):
-    known = Secrets()
-    known.add_settings({name: "a7Bq2Zx9Kd4Wm1Pv"})
-    assert known.values
+    assert knowing(**{name: "a7Bq2Zx9Kd4Wm1Pv"}).values
 
 
 def test_public_keys_and_folders_are_no_secrets():
-    known = Secrets()
-    known.add_settings(
-        {
-            "OPERATOR_KEY": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8m",
-            "MY_PUBLIC_KEY": "a7Bq2Zx9Kd4Wm1Pv",
-            "PWD": "C:work-folder-1234",
-            "KEYBOARD": "a7Bq2Zx9Kd4Wm1Pv",
-            "BYPASS": "a7Bq2Zx9Kd4Wm1Pv",
-            "PARTITION_KEY": "2024-01-31",
-        }
-    )
-    assert not known.values
-    known.add_settings({"MYSQL_PWD": "2024-01-31"})
-    assert known.values
+    settings = dict.fromkeys(("MY_PUBLIC_KEY", "KEYBOARD", "BYPASS"), "a7Bq2Zx9Kd4Wm1Pv")
+    settings |= {"OPERATOR_KEY": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8m", "PWD": "C:work-folder-1234"}
+    assert not knowing(**settings, PARTITION_KEY="2024-01-31").values
+    assert knowing(MYSQL_PWD="2024-01-31").values
 
 
 @pytest.mark.parametrize(
