@@ -70,16 +70,16 @@ def test_a_journal_adds_up_and_a_changed_one_does_not(plan):
 def test_settled_twice_or_never_executed_is_found():
     executed = POLICY.execute("BUY", 0, 1.0)
     settled = POLICY.settle(executed, 0.1)
-    with pytest.raises(LedgerError, match="not executed"):
-        follow([("A", settled)])
-    with pytest.raises(LedgerError, match="not executed"):
-        follow([("A", executed), ("A", settled), ("A", settled)])
-    with pytest.raises(LedgerError, match="before the last one is settled"):
-        follow([("A", executed), ("A", executed)])
-    with pytest.raises(LedgerError, match="another position"):
-        follow([("A", POLICY.execute("BUY", 1, 1.0))])
-    with pytest.raises(LedgerError, match="changes its fee"):
-        follow([("A", executed), ("A", msgspec.structs.replace(settled, fee=0.0))])
+    unpaid = msgspec.structs.replace(settled, fee=0.0)
+    for bookings, complaint in (
+        ([settled], "not executed"),
+        ([executed, settled, settled], "not executed"),
+        ([executed, executed], "before the last one is settled"),
+        ([POLICY.execute("BUY", 1, 1.0)], "another position"),
+        ([executed, unpaid], "changes its fee"),
+    ):
+        with pytest.raises(LedgerError, match=complaint):
+            follow([("A", booking) for booking in bookings])
 
 
 def test_a_shared_account_that_lost_everything_holds_nothing():

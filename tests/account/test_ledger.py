@@ -16,6 +16,7 @@ from tradeassay.core.events import (
     Delisted,
     Deposited,
     DividendPaid,
+    Event,
     Expired,
     Filled,
     InterestCharged,
@@ -48,10 +49,21 @@ def mark(ledger: Ledger, **prices: float) -> Marked:
     return Marked(ledger.cash, positions, ledger.cash + positions, (), prices)
 
 
+def after(*events: Event, cash: float = 1_000.0, terms: AccountTerms | None = None) -> Ledger:
+    ledger = Ledger(cash, terms=terms)
+    for event in events:
+        ledger.apply(event)
+    return ledger
+
+
+def refuses(ledger: Ledger, event: Event, complaint: str) -> None:
+    with pytest.raises(LedgerError, match=complaint):
+        ledger.apply(event)
+
+
 def test_a_small_life():
     # 1,000: buy 10 at 20 (fee 1), buy 10 at 30 (fee 1), sell 5 at 40 (fee 1); mark at 50.
-    ledger = Ledger(1_000.0)
-    ledger.apply(trade("A", 10.0, 20.0, 1.0))
+    ledger = after(trade("A", 10.0, 20.0, 1.0))
     assert (ledger.cash, ledger.quantity("A"), ledger.nav()) == (799.0, 10.0, 999.0)
     ledger.apply(mark(ledger, A=25.0))
     assert ledger.nav() == 1_049.0
@@ -68,23 +80,16 @@ def test_a_small_life():
 
 
 def test_positions_are_in_the_order_they_were_opened():
-    ledger = Ledger(1_000.0)
-    for symbol in ("C", "A", "B"):
-        ledger.apply(trade(symbol, 1.0, 10.0))
-    ledger.apply(trade("C", -1.0, 10.0))
-    ledger.apply(trade("A", 1.0, 10.0))
-    ledger.apply(trade("C", 1.0, 10.0))
-    assert ledger.held() == ("A", "B", "C")
-    assert tuple(ledger.state().positions) == ("A", "B", "C")
+    steps = (("C", 1.0), ("A", 1.0), ("B", 1.0), ("C", -1.0), ("A", 1.0), ("C", 1.0))
+    ledger = after(*(trade(symbol, quantity, 10.0) for symbol, quantity in steps))
+    assert ledger.held() == tuple(ledger.state().positions) == ("A", "B", "C")
 
 
 def test_t_plus_1_locks_until_the_mark():
-    ledger = Ledger(1_000.0, terms=AccountTerms(t_plus_1=True))
-    ledger.apply(trade("A", 10.0, 10.0))
+    ledger = after(trade("A", 10.0, 10.0), terms=AccountTerms(t_plus_1=True))
     assert (ledger.quantity("A"), ledger.sellable("A")) == (10.0, 0.0)
     assert ledger.state().positions["A"].sellable == 0.0
-    with pytest.raises(LedgerError, match="sellable"):
-        ledger.apply(trade("A", -1.0, 10.0))
+    refuses(ledger, trade("A", -1.0, 10.0), "sellable")
     ledger.apply(mark(ledger, A=10.0))
     ledger.apply(trade("A", 5.0, 10.0))
     assert ledger.sellable("A") == 10.0
@@ -93,9 +98,7 @@ def test_t_plus_1_locks_until_the_mark():
 
 
 def test_going_ex_changes_where_the_money_is_not_how_much():
-    ledger = Ledger(1_000.0)
-    ledger.apply(trade("A", 10.0, 20.0))
-    ledger.apply(DividendPaid("A", 2.0, 10.0, 20.0))
+    ledger = after(trade("A", 10.0, 20.0), DividendPaid("A", 2.0, 10.0, 20.0))
     assert (ledger.cash, ledger.mark("A"), ledger.nav()) == (820.0, 18.0, 1_000.0)
     ledger.apply(SplitApplied("A", 3.0, 30.0, 0.0))
     assert (ledger.quantity("A"), ledger.mark("A"), ledger.nav()) == (30.0, 6.0, 1_000.0)
@@ -104,8 +107,7 @@ def test_going_ex_changes_where_the_money_is_not_how_much():
 
 
 def test_short_positions():
-    ledger = Ledger(1_000.0, terms=MARGIN)
-    ledger.apply(trade("A", -10.0, 20.0))
+    ledger = after(trade("A", -10.0, 20.0), terms=MARGIN)
     assert (ledger.cash, ledger.quantity("A"), ledger.sellable("A"), ledger.nav()) == (1200.0, -10.0, 0.0, 1000.0)
     ledger.apply(BorrowCharged("A", -1.0))
     ledger.apply(mark(ledger, A=30.0))
@@ -117,30 +119,24 @@ def test_short_positions():
 
 
 def test_futures_live_by_settlement():
-    ledger = Ledger(10_000.0, terms=MARGIN)
-    ledger.apply(contract(2.0, 100.0))
-    ledger.apply(Settled("F", 2.0, 103.0, 60.0))
-    ledger.apply(Marked(10_060.0, 0.0, 10_060.0, (), {"F": 103.0}))
+    marked = Marked(10_060.0, 0.0, 10_060.0, (), {"F": 103.0})
+    ledger = after(contract(2.0, 100.0), Settled("F", 2.0, 103.0, 60.0), marked, cash=10_000.0, terms=MARGIN)
     assert (ledger.nav(), ledger.state().positions["F"].value) == (10_060.0, 2_060.0)
-    with pytest.raises(LedgerError, match="settled at 103"):
-        ledger.apply(contract(1.0, 104.0))
+    refuses(ledger, contract(1.0, 104.0), "settled at 103")
     ledger.apply(Settled("F", 2.0, 104.0, 20.0))
     ledger.apply(contract(-2.0, 104.0))
     assert (ledger.cash, ledger.held()) == (10_080.0, ())
 
 
 def test_events_without_money_change_nothing():
-    ledger = Ledger(1_000.0)
-    before = ledger.state()
-    for event in (
+    events = (
         Rejected("a", "A", "lot", "why"),
         Trimmed("a", "A", 2.0, 1.0, "lot"),
         Rested("a", "A", 1.0),
         Expired("a", "A"),
         Rolled("A", "B", 1.0),
-    ):
-        ledger.apply(event)
-    assert ledger.state() == before
+    )
+    assert after(*events).state() == after().state()
 
 
 @pytest.mark.parametrize(
@@ -176,34 +172,24 @@ def test_events_without_money_change_nothing():
     ],
 )
 def test_every_broken_identity_is_refused(event, complaint):
-    ledger = Ledger(1_000.0)
-    ledger.apply(trade("A", 10.0, 10.0))
-    with pytest.raises(LedgerError, match=complaint):
-        ledger.apply(event)
+    refuses(after(trade("A", 10.0, 10.0)), event, complaint)
 
 
 def test_contract_terms_must_not_change():
-    ledger = Ledger(10_000.0, terms=MARGIN)
-    ledger.apply(contract(2.0, 100.0))
-    with pytest.raises(LedgerError, match="other contract terms"):
-        ledger.apply(msgspec.structs.replace(contract(1.0, 100.0), multiplier=5.0))
-    with pytest.raises(LedgerError, match="cash"):
-        ledger.apply(Settled("F", 2.0, 103.0, 59.0))
-    with pytest.raises(LedgerError, match="contracts"):
-        ledger.apply(Settled("F", 3.0, 103.0, 90.0))
+    ledger = after(contract(2.0, 100.0), cash=10_000.0, terms=MARGIN)
+    refuses(ledger, msgspec.structs.replace(contract(1.0, 100.0), multiplier=5.0), "other contract terms")
+    refuses(ledger, Settled("F", 2.0, 103.0, 59.0), "cash")
+    refuses(ledger, Settled("F", 3.0, 103.0, 90.0), "contracts")
 
 
 def test_the_margin_identity():
-    ledger = Ledger(1_000.0, terms=MARGIN)
-    ledger.apply(trade("A", 200.0, 10.0))
+    ledger = after(trade("A", 200.0, 10.0), terms=MARGIN)
     below = mark(ledger, A=6.0)  # equity 200, required 300
-    with pytest.raises(LedgerError, match="without a margin call"):
-        ledger.apply(below)
+    refuses(ledger, below, "without a margin call")
     ledger.apply(MarginCalled(200.0, 300.0))
     ledger.apply(below)
     # The call counts for its own session only.
-    with pytest.raises(LedgerError, match="without a margin call"):
-        ledger.apply(below)
+    refuses(ledger, below, "without a margin call")
 
 
 def record(step: int, *events: object, opening: tuple[object, ...] = ()) -> StepRecord:

@@ -23,12 +23,12 @@ def test_a_dialogue_is_answered_to_its_result_and_closed():
     assert log == ["closed"]
 
 
-def test_waiting_gives_the_same_result():
+async def test_waiting_gives_the_same_result():
     async def answer(ask: str) -> int:
         await asyncio.sleep(0)
         return {"one?": 1, "two?": 2}[ask]
 
-    assert asyncio.run(adrive(adding([]), answer)) == 3
+    assert await adrive(adding([]), answer) == 3
 
 
 def test_what_the_answerer_raises_ends_the_dialogue():
