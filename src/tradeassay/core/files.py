@@ -102,9 +102,8 @@ def take_lock(descriptor: int, what: str, *, patience: float = 0.0, holder: str 
             return
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise RunError(
-                    f"{what} is being written by {holder}", hint="wait until it ends, stop it, or use another slug"
-                ) from None
+                hint = "wait until it ends, stop it, or use another slug"
+                raise RunError(f"{what} is being written by {holder}", hint=hint) from None
         time.sleep(0.02)
 
 

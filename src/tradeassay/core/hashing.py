@@ -67,9 +67,8 @@ class Beacon(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if not self.source.strip() or not self.round.strip():
             raise UserError("a beacon has a source and a round", hint='beacon = {source = "...", round = "..."}')
         if self.value and not _VALUE.fullmatch(self.value):
-            raise UserError(
-                f"'{self.value[:40]}' is not a beacon's value", hint="give its randomness as hexadecimal digits"
-            )
+            hint = "give its randomness as hexadecimal digits"
+            raise UserError(f"'{self.value[:40]}' is not a beacon's value", hint=hint)
 
     @property
     def secret(self) -> str:
@@ -93,7 +92,5 @@ def seed_from(secret: str, *names: str | int) -> int:
 def refuse_bad_secret(secret: str) -> None:
     """Raise :class:`UserError` for a text that is not a secret."""
     if not (isinstance(secret, str) and _SECRET.fullmatch(secret)):
-        raise UserError(
-            f"the secret '{secret!s:.40}' is not 16 to 128 lower-case hexadecimal digits",
-            hint="take it from the manifest of the run to be repeated, or leave it out: one is drawn",
-        )
+        hint = "take it from the manifest of the run to be repeated, or leave it out: one is drawn"
+        raise UserError(f"the secret '{secret!s:.40}' is not 16 to 128 lower-case hexadecimal digits", hint=hint)

@@ -187,9 +187,8 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             form, fits = "numbers of 0 (sell), 1 (keep) and 2 (buy)", {SELL, HOLD, BUY}.issuperset(said)
         if not (said and fits):
             shown = " ".join(repr(action).split())
-            raise UserError(
-                f"{shown:.80} is no action here", hint=f"give {self._assets} {form}, one for each asset"
-            )
+            hint = f"give {self._assets} {form}, one for each asset"
+            raise UserError(f"{shown:.80} is no action here", hint=hint)
         return said
 
     def _observe(self) -> Array:

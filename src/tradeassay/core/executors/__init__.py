@@ -89,10 +89,8 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
                 if done is not None:
                     done(place, made[place])
         if lost:
-            raise RunError(
-                f"{len(pieces) - len(made)} of {len(pieces)} pieces were lost: {lost}",
-                hint="free some memory, or use the executor inline to see the error",
-            )
+            hint = "free some memory, or use the executor inline to see the error"
+            raise RunError(f"{len(pieces) - len(made)} of {len(pieces)} pieces were lost: {lost}", hint=hint)
         return [made[place] for place in range(len(pieces))]
 
 

@@ -40,9 +40,8 @@ def read_table(kind: type[T], section: str, packaged: str, override: Path | None
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UserError(
-                f"{path} is not a TOML file: {error}", hint="see the reference of model prices"
-            ) from error
+            hint = "see the reference of model prices"
+            raise UserError(f"{path} is not a TOML file: {error}", hint=hint) from error
     found: dict[str, T] = {}
     for source, content in contents:
         table = content.get(section, {})
@@ -52,9 +51,8 @@ def read_table(kind: type[T], section: str, packaged: str, override: Path | None
             try:
                 found[name] = msgspec.convert(entry, kind)
             except msgspec.ValidationError as error:
-                raise UserError(
-                    f'{source}, {section}."{name}": {error}', hint="see the reference of model prices"
-                ) from None
+                hint = "see the reference of model prices"
+                raise UserError(f'{source}, {section}."{name}": {error}', hint=hint) from None
     return found
 
 

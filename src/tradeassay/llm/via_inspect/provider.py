@@ -365,9 +365,8 @@ def open_provider(
             return KeylessProvider(name, reason)
         raise UserError(f"{name} cannot be opened: {reason}", hint="install what it names") from error
     except (ValueError, ImportError) as error:
-        raise UserError(
-            f"{name} cannot be opened: {clean_foreign(str(error))}", hint="see the providers in Inspect's handbook"
-        ) from error
+        hint = "see the providers in Inspect's handbook"
+        raise UserError(f"{name} cannot be opened: {clean_foreign(str(error))}", hint=hint) from error
     keep_raw_responses(model.api)
     client = getattr(model.api, "client", None)
     repair_wires(client)
