@@ -1,6 +1,7 @@
 """The market as a Gymnasium environment."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -14,13 +15,13 @@ from tradeassay.data.synthetic import generate, preset
 from tradeassay.frontends.gym_env import COLUMNS, INVESTED, DailyMarket
 
 ACTIONS = ("weights", "discrete")
+WORLD = preset("us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False)
 
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder = tmp_path_factory.mktemp("gym") / "world"
-    config = preset("us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False)
-    write_snapshot(generate(config).panel, folder)
+    write_snapshot(generate(WORLD).panel, folder)
     return open_snapshot(folder)
 
 
@@ -89,10 +90,7 @@ def test_doing_nothing_earns_nothing(snapshot):
 
 def test_observations_do_not_know_the_future(tmp_path, snapshot):
     """Another future after row 60 changes nothing that is observed up to it."""
-    config = preset("us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False)
-    from dataclasses import replace
-
-    panel = generate(config).panel
+    panel = generate(WORLD).panel
     bars = {field: values.copy() for field, values in panel.bars.items()}
     for field in ("open", "high", "low", "close"):
         bars[field][61:] *= 1.5
