@@ -14,7 +14,7 @@ from tradeassay.core.view import Board
 from tradeassay.data.datasets import FilesSource, diagnose, fetch_dataset, import_files, make_source
 from tradeassay.data.snapshot import open_snapshot
 from tradeassay.data.tables.columns import FilesConfig
-from tradeassay.data.tables.folder import read_files
+from tradeassay.data.tables.folder import Imported, read_files
 from tradeassay.data.tables.layouts import unpacked
 
 US_DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08"]
@@ -39,13 +39,22 @@ LONG = "symbol,date,open,high,low,close,volume,amount\n"
 def write(folder: Path, **files: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        (folder / (name.replace("__", ".") + ("" if "__" in name else ".csv"))).write_text(content)
+        (folder / f"{name}.csv").write_text(content)
     return folder
 
 
-def test_one_file_per_symbol(tmp_path):
-    folder = write(tmp_path / "us", AAA=HEAD + bars(US_DAYS), BBB=HEAD + bars(US_DAYS[2:], 20))
-    imported = read_files(FilesConfig(path=str(folder)))
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that reads the folder ``x`` as an import does, after writing files into it."""
+
+    def imported(files: dict[str, str] | None = None, **options: object) -> Imported:
+        return read_files(FilesConfig(path=str(write(tmp_path / "x", **(files or {}))), **options))  # type: ignore[arg-type]
+
+    return imported
+
+
+def test_one_file_per_symbol(read):
+    imported = read({"AAA": HEAD + bars(US_DAYS), "BBB": HEAD + bars(US_DAYS[2:], 20)})
     panel = imported.panel
     assert imported.diagnose() == ()
     assert panel.symbols == ("AAA", "BBB") and panel.sessions.astype(str).tolist() == US_DAYS
@@ -61,14 +70,13 @@ def test_one_file_per_symbol(tmp_path):
     assert "AAA.csv and 1 more: date=date, open=open" in text and "2024-01-02 to 2024-01-08" in text
 
 
-def test_an_ashare_panel_imports_as_it_is(tmp_path):
+def test_an_ashare_panel_imports_as_it_is(read):
     rows = LONG
     rows += bars(CN_DAYS, 10, "600000.SH", amount=True)
     rows += bars([CN_DAYS[0], CN_DAYS[1], CN_DAYS[4]], 30, "SH688981", amount=True)
     rows += bars(CN_DAYS, 20, "sz.300750", amount=True)
     rows = rows.replace("sz.300750,20240103,20.5,22,20,21,1000,21000", "sz.300750,20240103,0,0,0,20,0,0")
-    folder = write(tmp_path / "cn", panel=rows)
-    imported = read_files(FilesConfig(path=str(folder / "panel.csv")))
+    imported = read({"panel": rows})
     panel = imported.panel
     assert imported.diagnose() == () and panel.facts.calendar == "XSHG" and panel.facts.currency == "CNY"
     boards = {entry.instrument.symbol: entry.instrument.board for entry in panel.listings}
@@ -82,22 +90,20 @@ def test_an_ashare_panel_imports_as_it_is(tmp_path):
     assert panel.bars["amount"][0, 0] == 10_000
 
 
-def test_a_status_column_suspends_on_any_calendar(tmp_path):
+def test_a_status_column_suspends_on_any_calendar(read):
     rows = "date,open,high,low,close,volume,tradestatus\n"
     rows += "2024-01-02,9,9,9,9,100,1\n2024-01-03,9,9,9,9,0,0\n2024-01-04,9,9,9,9,100,1\n"
-    panel = read_files(FilesConfig(path=str(write(tmp_path / "us", AAA=rows)), calendar="XNYS")).panel
+    panel = read({"AAA": rows}, calendar="XNYS").panel
     assert panel.suspended[:, 0].tolist() == [False, True, False]
     assert all(np.isnan(values[:, 0]).tolist() == [False, True, False] for values in panel.bars.values())
 
 
-def test_headerless_files_with_given_columns(tmp_path):
+def test_headerless_files_with_given_columns(read):
     rows = "20240102,0,1.0,2.0,0.5,1.5,100\n20240103,0,1.5,2.5,1.0,2.0,100\n"
     header = ("date", "ignore", "open", "high", "low", "close", "volume")
-    config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)), header=header)
-    panel = read_files(config).panel
-    assert panel.bars["close"][:, 0].tolist() == [1.5, 2.0]
+    assert read({"AAA": rows}, header=header).panel.bars["close"][:, 0].tolist() == [1.5, 2.0]
     with pytest.raises(UserError, match="no column for close among date, column 2"):
-        read_files(FilesConfig(path=config.path))
+        read()
 
 
 def test_parquet_files(tmp_path):
@@ -114,14 +120,13 @@ def test_parquet_files(tmp_path):
     assert panel.symbols == ("000001",) and panel.facts.calendar == "XSHG"
 
 
-def test_adjusted_closes_are_used_when_asked(tmp_path):
+def test_adjusted_closes_are_used_when_asked(read):
     rows = "Date,Open,High,Low,Close,Adj Close,Volume\n"
     rows += "2024-01-02,100,110,90,100,50,10\n2024-01-03,50,55,45,50,50,10\n"
-    folder = write(tmp_path / "x", AAA=rows)
-    plain = read_files(FilesConfig(path=str(folder)))
+    plain = read({"AAA": rows})
     assert [fault.check for fault in plain.diagnose()] == ["gap without corporate action"]
     assert "-o prices=adjusted" in str(plain.report)
-    adjusted = read_files(FilesConfig(path=str(folder), prices="adjusted"))
+    adjusted = read(prices="adjusted")
     assert adjusted.panel.bars["close"][:, 0].tolist() == [50, 50] and adjusted.diagnose() == ()
     assert adjusted.panel.bars["high"][:, 0].tolist() == [55, 55] and adjusted.panel.facts.adjusted == "total"
 
@@ -205,23 +210,20 @@ def test_what_was_not_accepted_by_name_is_refused(tmp_path, rows, accepted, said
         import_files(config, home=tmp_path, allow_faults=(*accepted, "duplicate"))
 
 
-def test_crypto_days_are_guessed_from_their_weekends(tmp_path):
+def test_crypto_days_are_guessed_from_their_weekends(read):
     days = [f"2024-01-{day:02d}" for day in range(1, 15)]
-    panel = read_files(FilesConfig(path=str(write(tmp_path / "x", BTC=HEAD + bars(days))))).panel
+    panel = read({"BTC": HEAD + bars(days)}).panel
     assert panel.facts.calendar == "24/7" and panel.listings[0].instrument.kind == "crypto"
     assert panel.listings[0].instrument.step == 1e-8
 
 
-def test_a_name_that_stops_counts_as_delisted(tmp_path):
-    days = (
-        np.busday_offset("2024-01-02", np.arange(40), holidays=["2024-01-15", "2024-02-19"]).astype(str).tolist()
-    )
-    folder = write(tmp_path / "x", AAA=HEAD + bars(days), BBB=HEAD + bars(days[:10]))
-    panel = read_files(FilesConfig(path=str(folder))).panel
+def test_a_name_that_stops_counts_as_delisted(read):
+    found = np.busday_offset("2024-01-02", np.arange(40), holidays=["2024-01-15", "2024-02-19"])
+    days = found.astype(str).tolist()
+    panel = read({"AAA": HEAD + bars(days), "BBB": HEAD + bars(days[:10])}).panel
     assert [entry.delisted for entry in panel.listings] == [None, days[9]]
     assert "1 delistings are inferred from a name's last bar" in panel.facts.biases
-    kept = read_files(FilesConfig(path=str(folder), delist_after=None)).panel
-    assert [entry.delisted for entry in kept.listings] == [None, None]
+    assert [entry.delisted for entry in read(delist_after=None).panel.listings] == [None, None]
 
 
 def minutes(day: str, first: str, count: int, zone: str = "") -> str:
@@ -229,13 +231,12 @@ def minutes(day: str, first: str, count: int, zone: str = "") -> str:
     return "".join(f"{start + i}:00{zone},10,11,9,{10 + i / 10:g},5\n" for i in range(count))
 
 
-def test_minute_files(tmp_path):
+def test_minute_files(read, tmp_path):
     rows = HEAD + minutes("2024-01-02", "09:31", 3) + minutes("2024-01-03", "09:31", 2)
     rows += "2024-01-03T16:00:00,10,12,8,10,5\n"
-    folder = write(tmp_path / "x", AAA=rows)
-    naive = [fault for fault in read_files(FilesConfig(path=str(folder))).diagnose() if fault.severity == "error"]
+    naive = [fault for fault in read({"AAA": rows}).diagnose() if fault.severity == "error"]
     assert [(f.check, f.file, f.row) for f in naive] == [("time stamp without zone", "AAA.csv", 2)]
-    imported = read_files(FilesConfig(path=str(folder), timezone="America/New_York"))
+    imported = read(timezone="America/New_York")
     assert imported.diagnose() == () and "stamped at the end of the bar" in str(imported.report)
     panel = imported.panel
     assert panel.minutes is not None and panel.minutes.close_time.size == 6
@@ -243,31 +244,25 @@ def test_minute_files(tmp_path):
     prices = {"open": [10, 10], "high": [11, 12], "low": [9, 8], "close": [10.2, 10]}
     daily = {name: values[:, 0].tolist() for name, values in panel.bars.items()}
     assert daily == {**prices, "volume": [15, 15], "amount": [15 * 10.2, 150]}
-    import_files(FilesConfig(path=str(folder), timezone="America/New_York"), home=tmp_path)
+    import_files(FilesConfig(path=str(tmp_path / "x"), timezone="America/New_York"), home=tmp_path)
     view = open_snapshot(tmp_path / "store" / "x").at(1, "close")
     assert view.minutes("AAA", 2)[1]["close"].tolist() == [10.1, 10]
 
 
-def test_minute_stamps_at_the_start_of_the_bar(tmp_path):
+def test_minute_stamps_at_the_start_of_the_bar(read):
     rows = HEAD + minutes("2024-01-02", "09:30", 3, "-05:00") + minutes("2024-01-03", "09:30", 2, "-05:00")
-    panel = read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))).panel
-    assert panel.minutes is not None
-    assert np.datetime64(int(panel.minutes.close_time[0]), "ns") == np.datetime64("2024-01-02T14:31")
+    found = read({"AAA": rows}).panel.minutes
+    assert found is not None and np.datetime64(int(found.close_time[0]), "ns") == np.datetime64("2024-01-02T14:31")
     with pytest.raises(UserError, match="no time zone 'Mars'"):
-        read_files(FilesConfig(path=str(tmp_path / "x"), timezone="Mars"))
+        read(timezone="Mars")
+    faults = read({"AAA": rows + "2024-01-03T09:32:00-05:00,10,9,11,10,5\n"}).diagnose()
+    assert ("high below low", "AAA.csv", 7) in {(f.check, f.file, f.row) for f in faults}
 
 
-def test_a_fault_in_a_minute_names_its_line(tmp_path):
-    rows = HEAD + minutes("2024-01-02", "09:30", 3, "-05:00") + "2024-01-02T09:33:00-05:00,10,9,11,10,5\n"
-    faults = read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))).diagnose()
-    assert ("high below low", "AAA.csv", 5) in {(f.check, f.file, f.row) for f in faults}
-
-
-def test_volume_in_lots_is_noticed(tmp_path):
+def test_volume_in_lots_is_noticed(read):
     rows = LONG + "".join(f"600000,{day},10,11,9,10,50,50000\n" for day in CN_DAYS)
-    folder = write(tmp_path / "x", panel=rows)
-    assert [f.check for f in diagnose(folder)] == ["volume unit"]
-    assert diagnose(FilesConfig(path=str(folder), volume_unit=100.0)) == ()
+    assert [f.check for f in read({"panel": rows}).diagnose()] == ["volume unit"]
+    assert read(volume_unit=100.0).diagnose() == ()
 
 
 LISTS = pa.table({"date": ["2024-01-02"], "close": [[1.0, 2.0]]})
@@ -284,11 +279,7 @@ LISTED_DAYS = pa.table({"date": [[1]], "close": [1.0]})
         ("a.csv", "\0\1", "its first line holds no title of a column"),
         *(
             (f"{day}.csv", "date,close\n2024-01-02,1\n", "its name is a date")
-            for day in ("20240102", "2024_01_02")
-        ),
-        *(
-            (f"{day}.csv", "date,close\n2024-01-02,1\n", "its name is a date")
-            for day in ("2024-01-02", "01-02-2024")
+            for day in ("20240102", "2024_01_02", "2024-01-02", "01-02-2024")
         ),
         ("a.csv", "code,day,close\n2024-01-02,2024-01-02,1\n", "holds the date '2024-01-02'"),
         ("a.csv", "symbol,date,close\n,2024-01-02,1\n", "a.csv:2: the row has no symbol"),
@@ -350,18 +341,15 @@ def test_sources_take_options_by_name(tmp_path):
         make_source("cvs", {})
 
 
-@pytest.mark.parametrize(("row", "lost"), [(1, 4), (4, 1)])
-def test_every_line_that_a_quote_swallows_is_counted(tmp_path, row, lost):
+@pytest.mark.parametrize(("row", "lost", "closed"), [(1, 4, False), (1, 4, True), (4, 1, False)])
+def test_every_line_that_a_quote_swallows_is_counted(read, row, lost, closed):
     lines = bars(US_DAYS).splitlines()
     lines[row] = lines[row].replace("2024", '"2024', 1)
-    write(tmp_path / "d", AAA=HEAD + "\n".join(lines) + "\n", BBB=HEAD + bars(US_DAYS))
-    broken = [fault for fault in diagnose(tmp_path / "d") if fault.check == "broken line"]
+    if closed:  # a second stray quote makes one row with the right number of columns of all these
+        lines[-1] = lines[-1].replace(",", '",', 1)
+    faults = read({"AAA": HEAD + "\n".join(lines) + "\n", "BBB": HEAD + bars(US_DAYS)}).diagnose()
+    broken = [fault for fault in faults if fault.check == "broken line"]
     assert [fault.row for fault in broken] == list(range(row + 2, row + 2 + lost))
-    closed = "\n".join([*lines[:row], lines[row], *lines[row + 1 : -1], lines[-1].replace(",", '",', 1)])
-    if lost > 1:  # a second stray quote makes one row with the right number of columns of all these
-        write(tmp_path / "e", AAA=HEAD + closed + "\n", BBB=HEAD + bars(US_DAYS))
-        broken = [fault for fault in diagnose(tmp_path / "e") if fault.check == "broken line"]
-        assert [fault.row for fault in broken] == list(range(row + 2, row + 2 + lost))
 
 
 def test_what_is_named_like_a_table_and_is_no_file_is_said_and_never_waited_for(tmp_path):

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from msgspec.structs import replace as replaced
 
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.time import DAY, HOUR
@@ -105,107 +106,65 @@ def test_no_public_name_of_a_view_is_forgotten(snapshot):
 def after(panel: Panel, row: int, phase: str, clock: int, rng: np.random.Generator) -> Panel:
     """The same past, another future."""
     done = row + 1 if phase == "close" else row
-    total = int(rng.integers(row + 1, panel.sessions.size + 6))
-    sessions = np.busday_offset(panel.sessions[0], np.arange(total))
-    if panel.facts.calendar == "24/7":
-        sessions = panel.sessions[0] + np.arange(total)
-    opens = sessions.astype(np.int64) * DAY + int(panel.open_time[0] % DAY)
+    count = np.arange(int(rng.integers(row + 1, panel.sessions.size + 6)))
+    around_the_clock = panel.facts.calendar == "24/7"
+    days = panel.sessions[0] + count if around_the_clock else np.busday_offset(panel.sessions[0], count)
+    opens = days.astype(np.int64) * DAY + int(panel.open_time[0] % DAY)
     closes = opens + int(panel.close_time[0] - panel.open_time[0])
-    today = str(sessions[row])
+    today = str(days[row])
+    later = [str(day) for day in (*days[row + 1 :], days[-1] + 1, days[-1] + 30)]
 
-    later = [str(day) for day in (*sessions[row + 1 :], sessions[-1] + 1, sessions[-1] + 30)]
-    listings = [_other_end(entry, today, later, rng) for entry in panel.listings if entry.listed <= today]
+    def future() -> int:
+        return clock + 1 + int(rng.integers(0, 20 * DAY))
+
+    def end(known: str | None) -> str | None:
+        if known is not None and known < today:
+            return known
+        return None if rng.random() < 0.5 else str(rng.choice([today, *later]))
+
+    listings = [replaced(one, delisted=end(one.delisted)) for one in panel.listings if one.listed <= today]
     known = len(listings)
     fresh = [Listing(instrument=Instrument(symbol=s), listed=str(rng.choice(later))) for s in ("NEW0", "NEW1")]
     fresh += [entry for entry in panel.listings if entry.listed > today and rng.random() < 0.5]
     listings += sorted(fresh[: int(rng.integers(0, 4))], key=lambda e: (e.listed, e.instrument.symbol))
+    symbols = [entry.instrument.symbol for entry in listings]
 
-    width = len(listings)
+    shape = (count.size, len(listings))
     bars = {}
     for name in FIELDS:
-        values = rng.uniform(1, 100, (total, width))
-        values[rng.random(values.shape) < 0.2] = np.nan
+        bars[name] = np.where(rng.random(shape) < 0.2, np.nan, rng.uniform(1, 100, shape))
         keep = row + 1 if phase == "open" and name == "open" else done
-        values[:keep, :known] = panel.bars[name][:keep, :known]
-        values[:keep, known:] = np.nan
-        bars[name] = values
-    suspended = rng.random((total, width)) < 0.3
+        bars[name][:keep, :known] = panel.bars[name][:keep, :known]
+        bars[name][:keep, known:] = np.nan
+    suspended = rng.random(shape) < 0.3
     suspended[:done, :known] = panel.suspended[:done, :known]
     if phase == "open":
         # Whether a name without an opening price is suspended is known at the open.
         told = np.isnan(bars["open"][row, :known])
         suspended[row, :known][told] = panel.suspended[row, :known][told]
-    levels = rng.uniform(1, 1000, total)
+    levels = rng.uniform(1, 1000, count.size)
     levels[:done] = panel.indices["IDX"][:done]
-    symbols = [entry.instrument.symbol for entry in listings]
-    return replace(
-        panel,
-        listings=tuple(listings),
-        sessions=sessions,
-        open_time=opens,
-        close_time=closes,
-        bars=bars,
-        suspended=suspended,
-        indices={"IDX": levels},
-        minutes=_other_minutes(panel, clock, symbols, rng),
-        **_other_records(panel, clock, today, later, symbols, opens, rng),
-    )
 
-
-def _other_end(entry: Listing, today: str, later: list[str], rng: np.random.Generator) -> Listing:
-    if entry.delisted is not None and entry.delisted < today:
-        return entry
-    end = None if rng.random() < 0.5 else str(rng.choice([today, *later]))
-    return msgspec.structs.replace(entry, delisted=end)
-
-
-def _other_minutes(panel: Panel, clock: int, symbols: list[str], rng: np.random.Generator) -> MinutePanel:
     assert panel.minutes is not None
-    past = panel.minutes.close_time <= clock
-    extra = int(rng.integers(0, 9))
+    past, extra = panel.minutes.close_time <= clock, int(rng.integers(0, 9))
     times = np.concatenate([panel.minutes.close_time[past], clock + 1 + np.arange(extra) * HOUR])
-    bars = {
+    minutes = {
         name: np.concatenate([values[past], rng.uniform(1, 2, (extra, values.shape[1]))])
         for name, values in panel.minutes.bars.items()
     }
-    return MinutePanel(panel.minutes.symbols, times, bars)
-
-
-def _other_records(
-    panel: Panel,
-    clock: int,
-    today: str,
-    later: list[str],
-    symbols: list[str],
-    opens: Any,
-    rng: np.random.Generator,
-) -> dict[str, Any]:
-    def future() -> int:
-        return clock + 1 + int(rng.integers(0, 20 * DAY))
-
-    actions = [a for a in panel.actions if a.known_at <= clock]
-    rows = np.busday_offset(panel.sessions[0], np.arange(opens.size)) if panel.facts.calendar != "24/7" else None
-    days = panel.sessions[0] + np.arange(opens.size) if rows is None else rows
-    for _ in range(int(rng.integers(0, 6))):
-        candidates = [(str(d), action_known_at(int(o))) for d, o in zip(days, opens, strict=True)]
-        candidates = [(day, known) for day, known in candidates if known > clock]
-        if candidates:
-            day, known = candidates[int(rng.integers(len(candidates)))]
-            kind = str(rng.choice(["split", "dividend"]))
-            symbol = str(rng.choice(symbols))
-            if not any((a.symbol, a.kind, a.ex_date) == (symbol, kind, day) for a in actions):
-                actions.append(CorporateAction(symbol=symbol, kind=kind, ex_date=day, known_at=known, value=0.3))
-    spells = []
-    for spell in panel.memberships:
-        if spell.start <= today:
-            over = spell.end is not None and spell.end < today
-            end = spell.end if over else (None if rng.random() < 0.5 else str(rng.choice([today, *later])))
-            spells.append(msgspec.structs.replace(spell, end=end))
+    actions = {(a.symbol, a.kind, a.ex_date): a for a in panel.actions if a.known_at <= clock}
+    ahead = [(str(day), action_known_at(int(at))) for day, at in zip(days, opens, strict=True)]
+    ahead = [(day, told_at) for day, told_at in ahead if told_at > clock]
+    for _ in range(int(rng.integers(0, 6)) if ahead else 0):
+        day, told_at = ahead[int(rng.integers(len(ahead)))]
+        kind, symbol = str(rng.choice(["split", "dividend"])), str(rng.choice(symbols))
+        one = CorporateAction(symbol=symbol, kind=kind, ex_date=day, known_at=told_at, value=0.3)  # type: ignore[arg-type]
+        actions.setdefault((symbol, kind, day), one)
+    spells = {(m.index, m.symbol): replaced(m, end=end(m.end)) for m in panel.memberships if m.start <= today}
     for _ in range(int(rng.integers(0, 4))):
         index = str(rng.choice(["IDX", "LATER"]))
         symbol = str(rng.choice([s for s in symbols if s not in ("S0", "S2", "S3")]))
-        if not any((m.index, m.symbol) == (index, symbol) for m in spells):
-            spells.append(Membership(index=index, symbol=symbol, start=str(rng.choice(later))))
+        spells.setdefault((index, symbol), Membership(index=index, symbol=symbol, start=str(rng.choice(later))))
     figures = [f for f in panel.fundamentals if f.known_at <= clock]
     for i in range(int(rng.integers(0, 5))):
         whose = {"symbol": str(rng.choice(symbols)), "field": "x", "period_end": "2023-01-01"}
@@ -214,27 +173,34 @@ def _other_records(
     for i in range(int(rng.integers(0, 9))):
         about = tuple(rng.choice(symbols, 2))
         news.append(NewsItem(id=f"later{i}", published_at=future(), symbols=about, title="what will be"))
-    order = rng.permutation(len(news))
-    return {
-        "actions": tuple(actions),
-        "memberships": tuple(spells),
-        "fundamentals": tuple(figures),
-        "news": tuple(news[i] for i in order),
-    }
+    return replace(
+        panel,
+        listings=tuple(listings),
+        sessions=days,
+        open_time=opens,
+        close_time=closes,
+        bars=bars,
+        suspended=suspended,
+        indices={"IDX": levels},
+        minutes=MinutePanel(panel.minutes.symbols, times, minutes),
+        actions=tuple(actions.values()),
+        memberships=tuple(spells.values()),
+        fundamentals=tuple(figures),
+        news=tuple(news[i] for i in rng.permutation(len(news))),
+    )
 
 
-def stored(panel: Panel, folder: Path) -> Snapshot:
-    write_snapshot(panel, folder, allow_faults=True)
-    return open_snapshot(folder)
-
-
-def compare(panel: Panel, seed: int, row: int, phase: str) -> None:
-    rng = np.random.default_rng(seed)
+def compare(panel: Panel, seed: int, row: int, phase: Any) -> None:
     with tempfile.TemporaryDirectory() as temporary:
-        true = stored(panel, Path(temporary) / "true")
-        view = true.at(row, phase)  # type: ignore[arg-type]
-        other = stored(after(panel, row, phase, view.clock, rng), Path(temporary) / "other")
-        told, retold = everything(view), everything(other.at(row, phase))  # type: ignore[arg-type]
+
+        def stored(panel: Panel, name: str) -> Snapshot:
+            write_snapshot(panel, Path(temporary) / name, allow_faults=True)
+            return open_snapshot(Path(temporary) / name)
+
+        true = stored(panel, "true")
+        view = true.at(row, phase)
+        other = stored(after(panel, row, phase, view.clock, np.random.default_rng(seed)), "other")
+        told, retold = everything(view), everything(other.at(row, phase))
         for name in told:
             assert told[name] == retold[name], name
         if true.facts.calendar != "24/7":
@@ -252,15 +218,14 @@ def test_nothing_leaks_where_sessions_touch(make_panel, phase):
     panel = make_panel(5)
     days = panel.sessions[0] + np.arange(panel.sessions.size)
     opens = days.astype(np.int64) * DAY
-    facts = msgspec.structs.replace(panel.facts, calendar="24/7")
-    known = [msgspec.structs.replace(a, known_at=int(opens[1])) for a in panel.actions]
+    actions = [replaced(a, known_at=int(opens[1]), ex_date=str(days[5 + i])) for i, a in enumerate(panel.actions)]
     touching = replace(
         panel,
-        facts=facts,
+        facts=replaced(panel.facts, calendar="24/7"),
         sessions=days,
         open_time=opens,
         close_time=opens + DAY,
-        actions=tuple(msgspec.structs.replace(a, ex_date=str(days[5 + i])) for i, a in enumerate(known)),
+        actions=tuple(actions),
         minutes=replace(panel.minutes, close_time=(opens[:, None] + np.arange(1, 4) * HOUR).ravel()),
     )
     for row in (0, 4, 6, 15):

@@ -193,9 +193,8 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
         try:
             days.append(parse(cell).date().isoformat())
         except UNREADABLE:
-            raise UserError(
-                f"{name}: row {row + 1}: '{cell}' is not a day", hint="write all days as 2024-01-31"
-            ) from None
+            problem = f"{name}: row {row + 1}: '{cell}' is not a day"
+            raise UserError(problem, hint="write all days as 2024-01-31") from None
     return days
 
 

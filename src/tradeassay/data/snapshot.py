@@ -233,25 +233,19 @@ class AsOfView:
     def session_bars(self) -> SessionBars:
         history, row, visible = self._history, self._row, self._visible
         if self._moment != "close" or row < 0:
-            raise FutureDataError(
-                f"the session's bars are not known at {iso(self._clock)}", hint="ask after the session has closed"
-            )
-        fields = history.fields
+            problem = f"the session's bars are not known at {iso(self._clock)}"
+            raise FutureDataError(problem, hint="ask after the session has closed")
+        bars: dict[str, Any] = {name: values[row, :visible] for name, values in history.fields.items()}
         return SessionBars(
             session=str(history.sessions[row]),
             row=row,
             symbols=history.symbols(visible),
             instruments=history.instruments(visible),
-            open=fields["open"][row, :visible],
-            high=fields["high"][row, :visible],
-            low=fields["low"][row, :visible],
-            close=fields["close"][row, :visible],
-            volume=fields["volume"][row, :visible],
-            amount=fields["amount"][row, :visible],
             prev_close=history.prev_close[row, :visible],
             trading=history.trading[row, :visible],
             first_row=history.listed_rows[:visible],
             special=history.special_at(row, visible),
+            **bars,
         )
 
     # -- indices -------------------------------------------------------------------------------------------------
@@ -314,9 +308,8 @@ class AsOfView:
     def _not_later(self, at: Instant) -> None:
         instance_of("since", at, SupportsIndex, "give an instant: parse_iso() of tradeassay.core.time reads one")
         if at > self._clock:
-            raise FutureDataError(
-                f"{iso(at)} lies after the view's clock {iso(self._clock)}", hint="ask for what is known by then"
-            )
+            problem = f"{iso(at)} lies after the view's clock {iso(self._clock)}"
+            raise FutureDataError(problem, hint="ask for what is known by then")
 
 
 def locate(history: History, clock: Instant) -> tuple[int, Moment]:

@@ -139,10 +139,8 @@ class AliasMap:
         """Return the symbol behind an alias; raises :class:`UnknownAlias`."""
         if alias not in self._symbol_of:
             named = f"'{alias}'" if _ALIAS.fullmatch(alias) else "of that name"
-            raise UnknownAlias(
-                f"no asset {named} in this episode",
-                hint="use an asset id exactly as it was shown, e.g. asset_0007",
-            )
+            problem = f"no asset {named} in this episode"
+            raise UnknownAlias(problem, hint="use an asset id exactly as it was shown, e.g. asset_0007")
         return self._symbol_of[alias]
 
     def find(self, alias: str) -> str | None:

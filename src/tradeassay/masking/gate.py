@@ -18,84 +18,36 @@ import numpy as np
 from tradeassay.core.agent import Observation
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.events import (
-    Delisted,
-    DividendPaid,
-    Event,
-    Filled,
-    Marked,
-    Rejected,
-    Rested,
-    Rolled,
-    Settled,
-    SplitApplied,
-    Trimmed,
-)
+from tradeassay.core.events import Event, Marked, Rejected, Rolled
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
 from tradeassay.data.dates import DateHit
 from tradeassay.masking.aliases import AliasMap, DayMap, MaskConfig, UnknownAlias
-from tradeassay.masking.lexicon import Depth, Lexicon, Scrubber, Words, is_ordinary
+from tradeassay.masking.lexicon import LISTS, Depth, Lexicon, Scrubber, Words, is_ordinary
 from tradeassay.masking.scales import Scales
 
 Value = TypeVar("Value", str, "Json")
 Json: TypeAlias = "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
 """What JSON can hold. Tuples count as arrays."""
 
-NAMED_FIELDS = frozenset(
-    """
-symbol symbols stock_id stock_ids ticker tickers asset assets alias aliases asset_id asset_ids
-instrument instruments
-""".split()
-)
+NAMED_FIELDS = frozenset(LISTS["named_fields"])
 """Fields that hold nothing but symbols: what comes in under them must be an asset. Compared in lower case."""
-ASSET_FIELDS = NAMED_FIELDS | frozenset(
-    "stock stocks universe members constituents held candidates into stale analyse analyze picks".split()
-)
+ASSET_FIELDS = NAMED_FIELDS | frozenset(LISTS["asset_fields"])
 """Fields whose texts may be symbols."""
-KEYED_FIELDS = ASSET_FIELDS | frozenset(
-    """
-marks positions holdings grid target_weights weights decisions notes sellable locked prices names
-by_symbol by_asset
-""".split()
-)
+KEYED_FIELDS = ASSET_FIELDS | frozenset(LISTS["keyed_fields"])
 """Fields that hold an object whose keys may be symbols."""
-DAY_FIELDS = frozenset(
-    """
-date day days dates session sessions as_of as_of_date data_cutoff cutoff since until start end first last from to
-ex_date period_end expiry listed delisted time times timestamp datetime clock now published_at known_at decided_at
-fetched_at current_date trade_date calendar report_date start_date end_date
-""".split()
-)
+DAY_FIELDS = frozenset(LISTS["day_fields"])
 """Fields whose texts are days or instants, and whose whole numbers above 10^17 are instants in nanoseconds."""
-
 _FIELD_NAMES = KEYED_FIELDS | DAY_FIELDS
-
-
 ANY_STEP = 1e-6
 """Lot, step and tick shown when shares are another unit: the real ones would give the factor away."""
 
 
 _replace = msgspec.structs.replace
-_PRICES: dict[type, tuple[str, ...]] = {
-    Filled: ("price", "reference"),
-    DividendPaid: ("per_share",),
-    Delisted: ("price",),
-    Settled: ("price",),
-}
-_QUANTITIES: dict[type, tuple[str, ...]] = {
-    Filled: ("quantity",),
-    Rejected: ("quantity",),
-    Trimmed: ("asked", "filled"),
-    Rested: ("quantity",),
-    DividendPaid: ("quantity",),
-    SplitApplied: ("quantity",),
-    Delisted: ("quantity",),
-    Settled: ("quantity",),
-    Rolled: ("quantity",),
-}
-
+_PRICES = frozenset(("price", "reference", "per_share"))
+_QUANTITIES = frozenset(("quantity", "asked", "filled"))
+"""Fields of events that are prices and numbers of shares."""
 
 NO_NAME = "[name]"
 """Written in place of a real name that an agent used although names are hidden."""
@@ -234,12 +186,12 @@ class Gate:
         if isinstance(event, Rolled):
             changes["into"] = self.alias(event.into)
         factor = self._factor(symbol)
-        if factor != 1.0:
-            values = {name: getattr(event, name) * factor for name in _PRICES.get(type(event), ())}
-            for name in _QUANTITIES.get(type(event), ()):
-                if getattr(event, name) is not None:
-                    values[name] = getattr(event, name) / factor
-            changes |= values
+        for name in event.__struct_fields__ if factor != 1.0 else ():
+            value = getattr(event, name)
+            if name in _PRICES:
+                changes[name] = value * factor
+            elif name in _QUANTITIES and value is not None:
+                changes[name] = value / factor
         return _replace(event, **changes)
 
     def order(self, order: Order) -> Order:
@@ -343,9 +295,8 @@ class Gate:
         if value is None or isinstance(value, bool):
             return value
         if field in NAMED_FIELDS and not outgoing and self.config.hides_stocks:
-            raise UnknownAlias(
-                "an asset is named by a text", hint="use an asset id exactly as shown, e.g. asset_0007"
-            )
+            problem = "an asset is named by a text"
+            raise UnknownAlias(problem, hint="use an asset id exactly as shown, e.g. asset_0007")
         instant = outgoing and self.config.hides_dates and field in DAY_FIELDS
         return self.instant(value) if instant and isinstance(value, int) and value > 10**17 else value
 

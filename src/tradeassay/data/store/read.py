@@ -84,9 +84,8 @@ def check_hash(path: Path, entry: FileEntry) -> None:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}", hint=AGAIN) from error
     if found != entry.sha256:
-        raise DataError(
-            f"{path} was altered: sha256 {found[:12]}, its manifest says {entry.sha256[:12]}", hint=AGAIN
-        )
+        problem = f"{path} was altered: sha256 {found[:12]}, its manifest says {entry.sha256[:12]}"
+        raise DataError(problem, hint=AGAIN)
     _HASHED[key] = found
 
 

@@ -95,9 +95,8 @@ class AnswerKey:
         """Write the key to one file, never into a snapshot's folder, where a view might find it."""
         for folder in path.absolute().parents:
             if (folder / _MANIFEST).exists():
-                raise UserError(
-                    f"an answer key must not lie inside the snapshot {folder}", hint="choose a folder outside it"
-                )
+                problem = f"an answer key must not lie inside the snapshot {folder}"
+                raise UserError(problem, hint="choose a folder outside it")
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "facts"}
         arrays["sessions"] = self.sessions.astype(np.int64)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -224,9 +224,8 @@ def preset(name: str, *, seed: int = 0, **changes: Any) -> SyntheticConfig:
     base = PRESETS[name]
     unknown = sorted(set(changes) - set(base.__struct_fields__))
     if unknown:
-        raise UserError(
-            f"a synthetic world has no setting '{unknown[0]}'", hint=f"one of {', '.join(base.__struct_fields__)}"
-        )
+        problem = f"a synthetic world has no setting '{unknown[0]}'"
+        raise UserError(problem, hint=f"one of {', '.join(base.__struct_fields__)}")
     if "names" in changes and "index_members" not in changes:
         changes["index_members"] = max(1, changes["names"] * base.index_members // base.names)
     return msgspec.structs.replace(base, seed=seed, **changes)

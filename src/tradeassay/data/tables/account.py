@@ -21,29 +21,13 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data.dates import DayOrder, month_of, read_days
-from tradeassay.data.tables.cells import NOTHING, RULES, decimal_comma, read_number, read_numbers, read_table
-from tradeassay.data.tables.columns import DATE_TITLES, bare_title, plain_title
+from tradeassay.data.tables.cells import NOTHING, RULES, read_number, read_numbers, read_table
+from tradeassay.data.tables.columns import DATE_TITLES, TITLES, bare_title, plain_title
 from tradeassay.data.tables.flows import Flows, of_one_share, paid_titles, read_flows
 
 DATE, SYMBOL = "date", "symbol"
 Unit = Literal["fraction", "percent", "basis points"]
-RETURNS = (
-    "return|returns|ret|r|daily return|daily returns|net return|strategy|portfolio|pnl %|performance|"
-    "change|change %|rendite|tagesrendite|monatsrendite|wertentwicklung|rendimento|rendimento giornaliero|"
-    "rendimento mensile|variazione|rendement|rentabilidad|доходность|total return|收益率|日收益率|收益|回报率|"
-    "涨跌幅"
-).split("|")
-VALUES = (
-    "nav|equity|value|price|adj close|adjusted close|close|close/last|nav per share|balance|account value|"
-    "portfolio value|level|net asset value|net liquidation|kurs|schlusskurs|anteilswert|rücknahmepreis|"
-    "depotwert|wert|valore|valore quota|quota|prezzo|patrimonio|valeur liquidative|valor liquidativo|"
-    "стоимость|цена|стоимость пая|"
-    "total|净值|单位净值|累计净值|总资产|收盘价|基準価額"
-).split("|")
-AGAINST = (
-    "benchmark|market|index return|bench|benchmark return|benchmark value|spy|index|基准|基准收益率|沪深300"
-).split("|")
-PAID = ("dividend", "dividends", "distribution", "distributions", "ausschüttung", "distribuzione", "分红")
+_, RETURNS, VALUES, AGAINST, PAID = TITLES["account"].values()
 _TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
     (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
     (r"\b(bps|bp|basis points)\b", "basis points"),
@@ -245,19 +229,13 @@ def read_long(
             near = did_you_mean(name, table.columns, f"it has {', '.join(table.columns) or 'none'}")
             raise UserError(f"{path} has no column '{name}'", hint=near)
     table.dates()
-
-    def complete(name: str, held: Sequence[bool], days: Sequence[str] = ()) -> None:
-        if not all(held):
-            at = list(held).index(False)
-            where = f"row {at + 1}{f' of {days[at]}' if days else ''}"
-            told = "give one (0 for nothing), or leave the row out"
-            raise UserError(f"{path}: {where} has no '{name}' that can be used", hint=told)
-
-    given = table.columns[title_of[DATE]]
-    complete(DATE, [str(day or "").strip() != "" for day in given])
-    dates = read_days(str(path), given, None)
+    dates = read_days(str(path), table.columns[title_of[DATE]], None)
     symbols = [str(name or "").strip() for name in table.columns[title_of[SYMBOL]]]
-    complete(SYMBOL, [name != "" for name in symbols], dates)
+    if "" in symbols:
+        at = symbols.index("")
+        raise UserError(
+            f"{path}: row {at + 1} of {dates[at]} has no '{SYMBOL}'", hint="give one, or leave the row out"
+        )
     twice = [key for key, count in Counter(zip(dates, symbols, strict=True)).items() if count > 1]
     if twice:
         raise UserError(f"{path}: {twice[0]} is given twice", hint="keep one row of each")
@@ -266,11 +244,9 @@ def read_long(
     columns = {}
     for name in (*wanted, *optional):
         if name in title_of:
-            texts = ["" if cell is None else str(cell) for cell in table.columns[title_of[name]]]
-            comma = decimal_comma(texts)
-            numbers = np.array([read_number(text, comma=comma) for text in texts])
-            if name in wanted and not gaps:
-                complete(name, np.isfinite(numbers).tolist(), dates)
+            given = table.columns[title_of[name]]
+            may_lack = gaps or name in optional
+            numbers, _ = read_numbers(str(path), name, given, dates, gaps=may_lack)
             columns[name] = np.full((len(days), len(names)), np.nan)
             columns[name][rows, places] = numbers
     return LongTable(tuple(days), tuple(names), columns)

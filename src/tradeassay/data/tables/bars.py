@@ -127,16 +127,14 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
     try:
         text = pc.utf8_trim_whitespace(raw.cast(pa.string()))
     except pa.ArrowException as error:
-        raise UserError(
-            f"{table.file}: column {column} holds {raw.type}, not symbols", hint="name another with columns="
-        ) from error
+        problem = f"{table.file}: column {column} holds {raw.type}, not symbols"
+        raise UserError(problem, hint="name another with columns=") from error
     if pa.types.is_integer(raw.type):
         text = pc.utf8_lpad(text, 6, "0")  # an integer code has lost its leading zeros
     empty = np.flatnonzero(pc.fill_null(pc.equal(text, ""), True).to_numpy())
     if empty.size:
-        raise UserError(
-            f"{table.file}:{table.rows[empty[0]]}: the row has no {column}", hint="fill it or remove the row"
-        )
+        problem = f"{table.file}:{table.rows[empty[0]]}: the row has no {column}"
+        raise UserError(problem, hint="fill it or remove the row")
     encoded = text.combine_chunks().dictionary_encode()
     names: list[str] = encoded.dictionary.to_pylist()
     dated = next((name for name in names if is_day(name)), None)

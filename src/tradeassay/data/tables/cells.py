@@ -227,9 +227,8 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
     if not shown:
         raise UserError(f"{label} is empty", hint="remove it, or fill it")
     if markup := _MARKUP.match(shown[0]):
-        raise UserError(
-            f"{label} is {'a web page' if markup['page'] else 'JSON'}, not a table", hint="save it as CSV"
-        )
+        problem = f"{label} is {'a web page' if markup['page'] else 'JSON'}, not a table"
+        raise UserError(problem, hint="save it as CSV")
     delimiter = _delimiter(shown)
     if delimiter == " ":
         text, delimiter = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", text)), "\t"
@@ -374,9 +373,8 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
         try:
             values = np.array(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
         except (pa.ArrowException, ValueError, TypeError) as error:
-            raise UserError(
-                f"{table.file}: column {name} holds {kind}, not numbers", hint="name another with columns="
-            ) from error
+            problem = f"{table.file}: column {name} holds {kind}, not numbers"
+            raise UserError(problem, hint="name another with columns=") from error
     for row in np.flatnonzero(np.isinf(values)).tolist():
         faults.append(table.fault(row, "no number", f"{name} {values[row]} is infinite"))
         values[row] = np.nan
@@ -398,10 +396,16 @@ def _grouped_number(cell: str) -> float | None:
 
 
 def read_numbers(
-    name: str, title: str, values: Sequence[Any], days: Sequence[str], *, like: Sequence[Any] = ()
+    name: str,
+    title: str,
+    values: Sequence[Any],
+    days: Sequence[str],
+    *,
+    like: Sequence[Any] = (),
+    gaps: bool = False,
 ) -> tuple[Floats, bool]:
-    """Return an account's column as numbers, and whether it has per cent signs; UserError for any other cell.
-    ``like`` are cells of a column beside it, whose commas mean the same."""
+    """Return an account's column as numbers, and whether it has per cent signs; UserError for any other cell,
+    or NaN with ``gaps``. ``like`` are cells of a column beside it, whose commas mean the same."""
     percent = False
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values):
         numbers = np.array(values, dtype=np.float64)
@@ -410,7 +414,7 @@ def read_numbers(
         percent, comma = any("%" in text for text in texts), decimal_comma([*map(str, like), *texts])
         numbers = np.array([read_number(text, comma=comma) for text in texts])
     bad = np.flatnonzero(~np.isfinite(numbers))
-    if bad.size:
+    if bad.size and not gaps:
         problem = f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used"
         raise UserError(problem, hint="give a number (0 for nothing), or leave the row out")
     return numbers, percent
@@ -493,9 +497,8 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
     try:
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException as error:
-        raise UserError(
-            f"{table.file}: column {date} holds {column.type}, not dates", hint="name another with columns="
-        ) from error
+        problem = f"{table.file}: column {date} holds {column.type}, not dates"
+        raise UserError(problem, hint="name another with columns=") from error
     if time is not None:
         clock = pc.utf8_trim_whitespace(table.columns[time].cast(pa.string()))
         # 93000, 930 and 9:30 mean 09:30:00, 09:30 and 09:30.

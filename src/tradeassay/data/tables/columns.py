@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Literal
 
 import msgspec
@@ -19,31 +20,12 @@ from tradeassay.data.source import CalendarName, SourceConfig
 ROLES = tuple("date time symbol open high low close adj_close volume amount status ignore".split())
 """``time`` is a time of day beside ``date``; ``status`` is 1 (trading) or 0 (suspended)."""
 
-_NAMES = {
-    role: tuple(names.split("|"))
-    for role, names in {
-        "date": "date|datetime|timestamp|trade_date|tradedate|trading_date|day|time_key|open_time|opentime|ts|dt"
-        "|日期|交易日期|时间|日期时间|交易时间|time",
-        "time": "time|time_of_day|时刻",
-        "symbol": "symbol|ticker|code|ts_code|order_book_id|instrument|stock_code|stockcode|secid|sec_code|tic"
-        "|asset|wind_code|windcode|代码|股票代码|证券代码|合约",
-        "open": "open|o|open_price|openprice|px_open|price_open|1. open|开盘|开盘价",
-        "high": "high|h|high_price|highprice|px_high|max|2. high|最高|最高价",
-        "low": "low|l|low_price|lowprice|px_low|min|3. low|最低|最低价",
-        "close": "close|c|close_price|closeprice|px_last|last|price|close/last|4. close|收盘|收盘价",
-        "adj_close": "adj_close|adj close|adjclose|adjusted_close|adjusted close|5. adjusted close|复权收盘价",
-        "volume": "volume|v|vol|vol.|qty|shares|5. volume|6. volume|成交量|成交股数|总手",
-        "amount": "amount|turnover|amt|value|money|quote_volume|quote_asset_volume|total_turnover|turnover_value"
-        "|成交额|成交金额|金额",
-        "status": "tradestatus|trade_status|is_trading|交易状态",
-    }.items()
-}
-DATE_TITLES = tuple(
-    "date|day|session|datetime|time|timestamp|datum|fecha|as of|asof|as of date|trade date|month|quarter|period"
-    "|week|week ending|month ending|month end|quarter ending|period ending|week ended|month ended|period end"
-    "|日期|交易日期|净值日期|时间|日付|stichtag|tag|data|data valuta|giorno|jour|дата|index|".split("|")
+TITLES = msgspec.json.decode(
+    (files(__package__) / "titles.json").read_bytes(), type=dict[str, dict[str, tuple[str, ...]]]
 )
-"""Plain titles of an account's column of days, the surest first; also in other languages."""
+"""What columns of several kinds of table are called, also in other languages, the surest title first."""
+DATE_TITLES = TITLES["account"]["dates"]
+"""Plain titles of an account's column of days."""
 
 
 def plain_title(title: str) -> str:
@@ -79,7 +61,7 @@ def guess_columns(names: Sequence[str], file: str, given: Mapping[str, str] | No
             raise UserError(f"{file} has no column '{name}'", hint=f"it has {_listed(names)}")
         roles[role] = name
     by_plain = {_plain(name): name for name in reversed(names)}
-    for role, candidates in _NAMES.items():
+    for role, candidates in TITLES["bars"].items():
         if role in roles:
             continue
         for candidate in candidates:
@@ -109,14 +91,12 @@ def parse_columns(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     if pairs and len(pairs) == len(parts):
         return {role.strip(): name.strip() for role, name in pairs}, ()
     if pairs:
-        raise UserError(
-            f"--columns '{text}' mixes names and pairs", hint="write role=NAME for every part, or none"
-        )
+        problem = f"--columns '{text}' mixes names and pairs"
+        raise UserError(problem, hint="write role=NAME for every part, or none")
     unknown = [part for part in parts if part not in ROLES]
     if unknown or not parts:
-        raise UserError(
-            f"'{unknown[0] if unknown else text}' is not a column role", hint=f"one of {', '.join(ROLES)}"
-        )
+        problem = f"'{unknown[0] if unknown else text}' is not a column role"
+        raise UserError(problem, hint=f"one of {', '.join(ROLES)}")
     return {}, tuple(parts)
 
 

@@ -17,37 +17,11 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
 from tradeassay.data.tables.cells import NOTHING, read_numbers
-from tradeassay.data.tables.columns import bare_title, plain_title
+from tradeassay.data.tables.columns import TITLES, bare_title, plain_title
 
-_IN = frozenset(
-    (
-        "deposit|deposits|contribution|contributions|paid in|money in|cash in|inflow|inflows|top up|top ups|"
-        "subscription|subscriptions|einzahlung|einzahlungen|versamenti|apports|versements|depósitos|пополнения|入金|转入"
-    ).split("|")
-)
-_OUT = frozenset(
-    (
-        "withdrawal|withdrawals|paid out|money out|cash out|outflow|outflows|redemption|redemptions|auszahlung|"
-        "auszahlungen|entnahme|entnahmen|prelievi|retraits|retiros|снятия|出金|转出"
-    ).split("|")
-)
-_NET = frozenset(
-    (
-        "flow|flows|cash flow|cash flows|cashflow|cashflows|net flow|net flows|net cash flow|external flow|"
-        "external flows|net deposit|net deposits|net contribution|net contributions|transfer|transfers|"
-        "net transfers|deposit/withdrawal|deposits/withdrawals|deposits & withdrawals|deposits and withdrawals|"
-        "ein /auszahlungen|einzahlungen/auszahlungen|出入金"
-    ).split("|")
-)
 _SINCE = re.compile(r"\b(cum|cumul|cumulative|total)\b|\b(to date|since inception)\b|累计")
 """Words of titles over what was paid in since the beginning."""
-_PER_SHARE = frozenset(
-    (
-        "price|adj close|adjusted close|close|close/last|nav per share|level|kurs|schlusskurs|anteilswert|"
-        "rücknahmepreis|valore quota|quota|prezzo|valeur liquidative|valor liquidativo|цена|стоимость пая|"
-        "单位净值|累计净值|收盘价|基準価額"
-    ).split("|")
-)
+_PER_SHARE = frozenset(TITLES["flows"]["per share"])
 """Titles of values in which deposits do not show."""
 _CLEAR = 0.1
 """The error of a share of the flows up to which the value can tell whether it holds them."""
@@ -74,8 +48,8 @@ def _kind(title: str) -> tuple[str, bool] | None:
     column of something else."""
     for plain in (plain_title(title), bare_title(title)):
         rest = re.sub(r"\s+", " ", _SINCE.sub("", plain)).strip()
-        for kind, names in (("in", _IN), ("out", _OUT), ("net", _NET)):
-            if rest in names:
+        for kind in ("in", "out", "net"):
+            if rest in TITLES["flows"][kind]:
                 return kind, rest != plain and "total" not in plain
     return None
 
@@ -155,9 +129,8 @@ class Flows:
         lost, nothing = np.flatnonzero(after <= 0.0), np.flatnonzero(before <= 0.0)
         if (values < 0.0).any():
             day = days[int(np.argmax(values < 0.0))]
-            raise UserError(
-                f"{self.name}: '{title}' is negative on {day}", hint="an account's value must be positive"
-            )
+            problem = f"{self.name}: '{title}' is negative on {day}"
+            raise UserError(problem, hint="an account's value must be positive")
         if lost.size and before[lost[0]] > 0.0:
             raise UserError(
                 f"{self.name}: '{title}' is zero on {days[lost[0] + 1]}, and nothing is listed as paid out: "

@@ -51,7 +51,6 @@ from tradeassay.data.tables.bars import (
 )
 from tradeassay.data.tables.cells import (
     RawTable,
-    Stamps,
     is_table,
     other_than_file,
     read_stamps,
@@ -419,14 +418,6 @@ def read_files(config: FilesConfig) -> Imported:
     )
     faults += _volume_unit(panel, bars, root)
     report = _report(bars, when, panel, side_files, biases + told)
-    if when.close_time is None:
-        # Only where a bar came from is needed from here on; the rest would stay in memory during the writing.
-        none = np.empty(0, dtype=np.int64)
-        stamps = Stamps(none, none, none > 0, none > 0, bars.stamps.spelling)
-        bars = replace(
-            bars, stamps=stamps, symbol=none.astype(np.int32), halted=none > 0, values={}, adj_close=None
-        )
-        when = replace(when, day=none.astype("datetime64[D]"))
     return Imported(panel, tuple(faults), report, _locator(panel.name, bars, grid, when, root))
 
 
@@ -445,9 +436,8 @@ def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path]
             raise UserError(f"{folder} has no side file", hint=f"one of {', '.join(SIDE_TABLES)}")
     if root.is_file():
         if not is_table(root):
-            raise UserError(
-                f"{root.name} is not a CSV, .xlsx or Parquet file", hint="point to a folder or such a file"
-            )
+            problem = f"{root.name} is not a CSV, .xlsx or Parquet file"
+            raise UserError(problem, hint="point to a folder or such a file")
         return [root], sides, []
     if not root.is_dir():
         what = other_than_file(root)
@@ -521,19 +511,22 @@ def _locator(
 ) -> Callable[[DataFault], DataFault]:
     """Return a map from a fault of the panel to the same fault with the file and line of its bar, where known."""
     column = {symbol: index for index, symbol in enumerate(grid.symbols)}
-    origin, sessions = grid.origin, grid.sessions  # the rest of the grid need not stay in memory
+    # Only where a bar came from: the rest would stay in memory during the writing.
+    origin, sessions, files, file, line = grid.origin, grid.sessions, bars.files, bars.file, bars.row
+    intraday = None if when.close_time is None else (when.close_time, bars.stamps.good, bars.symbol)
 
     @cache  # most imports have no fault to look up
     def rows() -> dict[Any, int]:
-        if when.close_time is None:
+        if intraday is None:
             return {str(day): index for index, day in enumerate(sessions)}
-        times = np.unique(when.close_time[bars.stamps.good])
-        keys = zip(np.searchsorted(times, when.close_time).tolist(), bars.symbol.tolist(), strict=True)
+        close_time, good, symbol = intraday
+        times = np.unique(close_time[good])
+        keys = zip(np.searchsorted(times, close_time).tolist(), symbol.tolist(), strict=True)
         return {key: at for at, key in enumerate(keys)}
 
     def locate(fault: DataFault) -> DataFault:
         at = -1
-        if when.close_time is not None:
+        if intraday is not None:
             if fault.file.endswith("/minutes") and fault.row is not None and fault.symbol:
                 at = rows().get((fault.row - 1, column[fault.symbol]), -1)
         elif fault.file.endswith("/bars") and fault.session in rows():
@@ -544,6 +537,6 @@ def _locator(
             return msgspec.structs.replace(
                 fault, file=fault.file.replace(f"{name}/", f"{root.name}/", 1), row=None
             )
-        return msgspec.structs.replace(fault, file=bars.files[bars.file[at]], row=int(bars.row[at]))
+        return msgspec.structs.replace(fault, file=files[file[at]], row=int(line[at]))
 
     return locate

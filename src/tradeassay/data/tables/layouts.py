@@ -90,9 +90,8 @@ def _daily_files(root: Path) -> pl.DataFrame:
             read = [pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path) for path in files]
             frames.append(_bars(pl.concat(read, how="diagonal_relaxed"), folder.name, days))
     if not frames:
-        raise UserError(
-            f"{root} has no SYMBOL/day/DATE.parquet", hint="give the folder above the symbols' folders"
-        )
+        problem = f"{root} has no SYMBOL/day/DATE.parquet"
+        raise UserError(problem, hint="give the folder above the symbols' folders")
     return pl.concat(frames, how="diagonal_relaxed").unique(["symbol", "date"], keep="last").sort("symbol", "date")
 
 
@@ -202,9 +201,8 @@ def qlib(root: Path) -> Unpacked:
     factor becomes a split of that ratio (dividends are in it too), so that total returns are kept."""
     days = _lines(root / "calendars" / "day.txt")
     if not days:
-        raise UserError(
-            f"{root} has no calendars/day.txt", hint="give Qlib's data folder, e.g. ~/.qlib/qlib_data/cn_data"
-        )
+        problem = f"{root} has no calendars/day.txt"
+        raise UserError(problem, hint="give Qlib's data folder, e.g. ~/.qlib/qlib_data/cn_data")
     frames, actions = [], []
     for folder in sorted(path for path in (root / "features").iterdir() if path.is_dir()):
         frame = _qlib_symbol(folder, days)

@@ -24,42 +24,11 @@ from tradeassay.core.measure import plain_sum
 from tradeassay.data.dates import DayOrder, read_days
 from tradeassay.data.tables.account import table_columns
 from tradeassay.data.tables.cells import decimal_comma, read_number, read_table
-from tradeassay.data.tables.columns import plain_title
+from tradeassay.data.tables.columns import TITLES, plain_title
 
 Row = dict[str, str]
-_TITLES = {
-    role: tuple(titles.split("|"))
-    for role, titles in {
-        "day": "date/time|datetime|transaction time|filled at|execution time|trade time|time(utc)|date(utc)"
-        "|date (utc)|utc time|timestamp|date|trade date|tradedate|activity date|run date|session|day|time|datum"
-        "|日期|成交日期|updated at|canceled at|submitted at|created at",
-        "symbol": "symbol|ticker|pair|market|instrument|security|stock|asset|wertpapier|isin|wkn|证券代码|代码",
-        "side": "side|buy/sell|action|trans code|transaction type|order side|direction|type|decision|signal"
-        "|b/s|seite|art|买卖",
-        "quantity": "executed|filled|filled qty|filled quantity|quantity|qty|shares|units|size|amount|stück|anzahl"
-        "|menge|nominale|quantité|quantità|cantidad|成交数量",
-        "price": "filled avg price|average price|avg price|avgtrading price|avg trading price|t. price|tradeprice"
-        "|trade price|fill price|price|kurs|ausführungskurs|preis|prix|cours|prezzo|precio|成交价格",
-        "fee": "fee|fees|commission|comm/fee|ibcommission|fees & comm|commissions|gebühr|gebühren|provision"
-        "|frais|commissioni|comisión|手续费",
-        "tax": "tax|taxes|印花税",
-        "fee currency": "fee coin|fee currency|fee asset|ibcommissioncurrency|commission asset"
-        "|commission currency|commissioncurrency",
-        "currency": "currency|currencyprimary|ccy|währung|devise|valuta|divisa|币种",
-        "status": "status|order status|state",
-        "id": "trade id|tradeid|ibexecid|exec id|execid|execution id|transaction id|transactionid|fill id|id",
-        "kind": "activity type|asset category|assetclass|asset class",
-        "level": "datadiscriminator|levelofdetail",
-        "account": "clientaccountid|account|account id|episode",
-    }.items()
-}
-"""Plain titles by what is below them, the surest first."""
-_BUYS = (
-    "buy|b|bot|bought|long|buy to open|buy to close|buy to cover|cover|kauf|achat|acquisto|compra|买入|证券买入"
-)
-_SALES = "sell|s|sld|sold|short|sell short|sell to open|sell to close|short sell|verkauf|vente|vendita|venta|卖出"
-_SALES += "|证券卖出"
-_SIDES = dict.fromkeys(_BUYS.split("|"), 1) | dict.fromkeys(_SALES.split("|"), -1)
+_TITLES = TITLES["trades"]
+_SIDES = dict.fromkeys(TITLES["sides"]["buy"], 1) | dict.fromkeys(TITLES["sides"]["sell"], -1)
 _SIDES |= dict.fromkeys(("hold", "wait", "none", "no action"), 0)
 _MONEY = re.compile(
     r"deposit|withdraw|transfer|wire|ach|cash|csd|csw|jnl|journal|\bint|fee|credit|debit|forex", re.I
@@ -268,9 +237,8 @@ def _filled(name: str, rows: Sequence[Row], title: Mapping[str, str]) -> list[Fi
     pairs = [pair_of(row[title["symbol"]]) if coins else ("", "") for row in rows]
     money = sorted({quote for _, quote in pairs})
     if len(money) > 1:
-        raise UserError(
-            f"{name} holds trades in {len(money)} currencies: {', '.join(money)}", hint="keep the rows of one"
-        )
+        problem = f"{name} holds trades in {len(money)} currencies: {', '.join(money)}"
+        raise UserError(problem, hint="keep the rows of one")
     cells = {
         role: [_coined(row.get(title.get(role, ""), ""), pair) for row, pair in zip(rows, pairs, strict=True)]
         for role in ("quantity", "price", "fee", "tax")
