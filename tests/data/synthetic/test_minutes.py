@@ -59,6 +59,7 @@ def test_a_short_series_and_none():
 
 @pytest.mark.parametrize(("name", "per_day"), [("us", 390), ("ashare", 240), ("crypto", 1440)])
 def test_minutes_fit_into_their_days(world, name, per_day):
+    assert world(name, 1, names=20, sessions=90).panel.minutes is None, "unless asked for"
     panel = world(name, 1, names=20, sessions=90, minutes=2).panel
     minutes = panel.minutes
     assert len(minutes.symbols) == 2
@@ -81,7 +82,3 @@ def test_minutes_fit_into_their_days(world, name, per_day):
             assert np.array_equal(bars["open"][1:], bars["close"][:-1])
             assert np.all(bars["high"] >= np.maximum(bars["open"], bars["close"]))
             assert np.all(bars["low"] <= np.minimum(bars["open"], bars["close"]))
-
-
-def test_no_minutes_unless_asked_for(world):
-    assert world("us").panel.minutes is None

@@ -122,8 +122,8 @@ def test_names_come_and_go(world, name):
     panel = world(name).panel
     first = str(panel.sessions[0])
     assert any(entry.listed > first for entry in panel.listings)
-    gone = [entry for entry in panel.listings if entry.delisted is not None]
-    assert gone
+    assert any(entry.delisted is not None for entry in panel.listings)
+    assert name != "ashare" or panel.suspended.sum() > 100
     for column, entry in enumerate(panel.listings):
         days = panel.sessions.astype(str)
         listed = (days >= entry.listed) & (days <= (entry.delisted or "9999"))

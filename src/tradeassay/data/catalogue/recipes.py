@@ -42,7 +42,7 @@ from tradeassay.data.store.write import write_snapshot
 from tradeassay.data.tables.bars import BarGrid, days_of_minutes, listings_of, session_times, to_utc
 from tradeassay.data.tables.cells import read_csv, read_stamps, to_floats
 from tradeassay.data.tables.columns import FilesConfig
-from tradeassay.data.tables.folder import NO_MEMBERSHIP, read_files
+from tradeassay.data.tables.folder import NO_MEMBERSHIP, panel_of_grid, read_files
 
 
 def read_wheel(wheel: Path, patterns: Iterable[str]) -> dict[str, bytes]:
@@ -398,33 +398,21 @@ def panel_from_grid(
     currency: str = "USD",
     adjusted: Adjustment = "total",
 ) -> Panel:
-    """Return a panel of daily bars on a grid; columns are sorted by first bar, as a panel must be."""
+    """Return a panel of daily bars on a grid."""
     empty = np.zeros((sessions.size, len(symbols)), dtype=np.bool_)
-    origin = np.full(empty.shape, -1, dtype=np.int32)
-    grid = BarGrid(sessions, symbols, {field: bars[field] for field in FIELDS}, empty, origin)
-    config = FilesConfig(path="", currency=currency)
+    grid = BarGrid(sessions, symbols, dict(bars), empty, np.full(empty.shape, -1, dtype=np.int32))
     told = {symbol: Listing(instrument=item, listed="") for symbol, item in instruments.items()}
-    listings, notes = listings_of(grid, calendar, config, told)
-    opens, closes = session_times(calendar, sessions)
-    order = sorted(range(len(symbols)), key=lambda i: (listings[i].listed, symbols[i]))
-    return Panel(
-        name=entry.name,
-        facts=PanelFacts(
-            kind="real",
-            source="packaged",
-            query="",
-            currency=currency,
-            calendar=calendar,
-            adjusted=adjusted,
-            biases=(*entry.flaws, *notes, NO_MEMBERSHIP),
-        ),
-        listings=tuple(listings[i] for i in order),
-        sessions=sessions,
-        open_time=opens,
-        close_time=closes,
-        bars={field: grid.bars[field][:, order] for field in FIELDS},
-        suspended=empty,
+    listings, notes = listings_of(grid, calendar, FilesConfig(path="", currency=currency), told)
+    facts = PanelFacts(
+        kind="real",
+        source="packaged",
+        query="",
+        currency=currency,
+        calendar=calendar,
+        adjusted=adjusted,
+        biases=(*entry.flaws, *notes, NO_MEMBERSHIP),
     )
+    return panel_of_grid(entry.name, facts, grid, listings, session_times(calendar, sessions))
 
 
 def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Floats]:

@@ -51,13 +51,16 @@ def known_names(instrument: Instrument) -> tuple[str, ...]:
         return cn_names().get(instrument.symbol[:6], ())
     if not is_us(instrument):
         return ()
-    symbol = instrument.symbol.upper().replace("-", ".").replace("/", ".")
-    return us_names().get(symbol, ())
+    return us_names().get(us_ticker(instrument.symbol), ())
 
 
 def company_name(ticker: str) -> str:
-    names = us_names().get(ticker.upper().replace("-", ".").replace("/", "."), ())
-    return names[0] if names else ""
+    return us_names().get(us_ticker(ticker), ("",))[0]
+
+
+def us_ticker(symbol: str) -> str:
+    """Return a ticker as it is spelled here: ``BRK.B`` for ``brk-b``."""
+    return symbol.upper().replace("-", ".").replace("/", ".")
 
 
 _MARKETS = dict.fromkeys(("sh", "ss", "xshg", "sse"), "SH")
@@ -81,19 +84,20 @@ def ashare_code(symbol: str) -> str | None:
     return None if market is None else f"{digits}.{market}"
 
 
+_BOARDS: tuple[tuple[Board, str, tuple[str, ...]], ...] = (
+    (Board.BSE, ".BJ", ("",)),
+    (Board.STAR, ".SH", ("688", "689")),
+    (Board.MAIN, ".SH", ("60", "900")),
+    (Board.CHINEXT, ".SZ", ("300", "301", "302")),
+    (Board.MAIN, ".SZ", ("000", "001", "002", "003", "004", "200")),
+)
+
+
 def board_of(symbol: str) -> Board:
     """Return the board of an A-share code: 60, 00 main; 688, 689 STAR; 300, 301, 302 ChiNext; Beijing BSE; else
     none."""
-    code = ashare_code(symbol)
-    if code is None:
-        return Board.NONE
-    digits, market = code.split(".")
-    if market == "BJ":
-        return Board.BSE
-    if market == "SH":
-        if digits.startswith(("688", "689")):
-            return Board.STAR
-        return Board.MAIN if digits.startswith(("60", "900")) else Board.NONE
-    if digits.startswith(("300", "301", "302")):
-        return Board.CHINEXT
-    return Board.MAIN if digits.startswith(("000", "001", "002", "003", "004", "200")) else Board.NONE
+    code = ashare_code(symbol) or ""
+    for board, market, prefixes in _BOARDS:
+        if code.endswith(market) and code.startswith(prefixes):
+            return board
+    return Board.NONE

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -246,8 +247,7 @@ def split_ratio(market: str, price: float, pick: float) -> tuple[int, int] | Non
     return ((2, 1), (3, 1), (4, 1))[int(pick * 3)]
 
 
-_STEPS = 256
-_EXP_RANGE = 8
+_STEPS, _RANGE = 256, 8
 _FLOOR = 50.0
 """The smallest latent value in ticks: below it a tick would be a large move."""
 
@@ -316,8 +316,6 @@ class _Loop:
         self.base += drivers.planted.transpose(1, 0, 2)
         self.base[:, 1] += universe.alpha + drivers.decline
         self.mean_volume = universe.shares * 1000.0 * config.trading.turnover * exact.exp(0.5 * draws.normal(n))
-        steps = np.arange(-_EXP_RANGE * _STEPS, _EXP_RANGE * _STEPS + 1) / _STEPS
-        self.exp_table = exact.exp(steps)
 
     def session(self, row: int) -> None:
         for action in self.due.pop(row, ()):  # what goes ex today leaves the price
@@ -350,8 +348,7 @@ class _Loop:
         surprise = np.abs(final / self.last - 1.0) / sigma
         locked = (bottom == high) | (top == low)
         power = self.activity[row] + 0.32 * (np.minimum(surprise, 5.0) - 0.8) - 2.2 * locked
-        place = np.rint(np.minimum(np.maximum(power, -_EXP_RANGE), _EXP_RANGE) * _STEPS).astype(np.int64)
-        shares = self.mean_volume * self.rescale[0] * self.exp_table[place + _EXP_RANGE * _STEPS]
+        shares = self.mean_volume * self.rescale[0] * bounded_exp(power)
         volume: Floats = np.maximum(np.rint(shares / self.lot), 1.0) * self.lot
         paid = (first + top + bottom + final) * 0.25 / self.unit
         bars = np.stack((first, top, final, volume, np.rint(paid * volume * 100.0) / 100.0, bottom))
@@ -375,6 +372,19 @@ class _Loop:
         if row + 1 >= self.burn:
             exposure = standardise(np.where(active, self.stream.values(), np.nan))
             self.exposure = np.where(np.isnan(exposure), 0.0, exposure)
+
+
+@cache
+def _exponentials() -> Floats:
+    return exact.exp(np.arange(-_RANGE * _STEPS, _RANGE * _STEPS + 1) / _STEPS)
+
+
+def bounded_exp(power: Floats) -> Floats:
+    """Return exponentials of numbers cut to [-8, 8] and rounded to 1/256: one table look-up each."""
+    result: Floats = _exponentials()[
+        np.rint(np.clip(power, -_RANGE, _RANGE) * _STEPS).astype(np.int64) + _RANGE * _STEPS
+    ]
+    return result
 
 
 def limits(reference: Floats, percent: Floats | Ints) -> tuple[Floats, Floats]:

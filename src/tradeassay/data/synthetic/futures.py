@@ -18,7 +18,7 @@ from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.source import Listing, Panel
 from tradeassay.data.synthetic.engine import MarketPath, clustered, limits, make_market
 from tradeassay.data.synthetic.events import make_events, planted_returns, write_news
-from tradeassay.data.synthetic.key import AnswerKey, PlantedSkill, World, key_facts, panel_facts
+from tradeassay.data.synthetic.key import AnswerKey, PlantedSkill, World, key_facts, panel_frame
 from tradeassay.data.synthetic.universe import Draws, SyntheticConfig, WorldNames
 from tradeassay.factors import FACTOR_NAMES
 
@@ -230,12 +230,8 @@ def generate_futures(config: SyntheticConfig) -> World:
     multiplier = np.array([one.multiplier for one in instruments])
     bars["amount"] = np.rint(paid * bars["volume"] * multiplier * 100.0) / 100.0
     panel = Panel(
-        name=f"synthetic/{config.preset}:{config.seed}",
-        facts=panel_facts(config),
+        **panel_frame(config, sessions),
         listings=tuple(column.listing for column in columns),
-        sessions=sessions.days,
-        open_time=sessions.open_time,
-        close_time=sessions.close_time,
         bars=bars,
         suspended=np.zeros((config.sessions, len(columns)), dtype=np.bool_),
         indices={chain.index: spot.levels[:, 3].copy() for chain, spot in zip(CHAINS, spots, strict=True)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,6 +15,7 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Days, Floats, Ints, NewsItem
+from tradeassay.data.calendars import Sessions
 from tradeassay.data.source import Panel, PanelFacts
 from tradeassay.data.synthetic.engine import Drivers, WorldTape
 from tradeassay.data.synthetic.events import NewsEvent
@@ -137,8 +139,9 @@ class World:
     key: AnswerKey
 
 
-def panel_facts(config: SyntheticConfig) -> PanelFacts:
-    return PanelFacts(
+def panel_frame(config: SyntheticConfig, sessions: Sessions) -> dict[str, Any]:
+    """Return the name, facts and sessions of a world's panel."""
+    facts = PanelFacts(
         kind="synthetic",
         source=VERSION,
         query=msgspec.json.encode({"preset": config.preset, "seed": config.seed}).decode(),
@@ -146,6 +149,8 @@ def panel_facts(config: SyntheticConfig) -> PanelFacts:
         calendar=config.calendar,
         licence="generated; free to use",
     )
+    times = {"sessions": sessions.days, "open_time": sessions.open_time, "close_time": sessions.close_time}
+    return {"name": f"synthetic/{config.preset}:{config.seed}", "facts": facts, **times}
 
 
 def make_key(

@@ -12,19 +12,17 @@ import math
 import msgspec
 import numpy as np
 
-from tradeassay.core import reproducible_math as exact
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import MINUTE, midnight, parse_day
 from tradeassay.core.view import FIELDS, Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.source import CalendarName, MinutePanel
-from tradeassay.data.synthetic.engine import WorldTape, clustered
+from tradeassay.data.synthetic.engine import WorldTape, bounded_exp, clustered
 from tradeassay.data.synthetic.universe import Draws, SyntheticConfig, WorldNames
 
 DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13
 """Length of a burst in minutes, how much of it carries over to the next one, and the size of a new one."""
-_STEPS, _RANGE = 256, 8
 HOURS = tuple(
     float(hour)
     for hour in (
@@ -79,14 +77,6 @@ def generate_minutes(config: MinuteConfig) -> MinutePanel:
         close_time=start + MINUTE * np.arange(1, count + 1, dtype=np.int64),
         bars={name: values[:, None] for name, values in zip(FIELDS, fields, strict=True)},
     )
-
-
-def bounded_exp(power: Floats) -> Floats:
-    """Return exponentials of numbers cut to [-8, 8] and rounded to 1/256: one table look-up each."""
-    table = exact.exp(np.arange(-_RANGE * _STEPS, _RANGE * _STEPS + 1) / _STEPS)
-    place = np.rint(np.clip(power, -_RANGE, _RANGE) * _STEPS).astype(np.int64) + _RANGE * _STEPS
-    result: Floats = table[place]
-    return result
 
 
 def _hourly(count: int) -> Floats:

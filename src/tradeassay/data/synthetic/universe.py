@@ -9,8 +9,10 @@ keep the shape of a market's codes, in ranges no exchange assigns: four letters 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_uppercase
 from typing import Any, Literal
 
 import msgspec
@@ -247,7 +249,6 @@ _SECTORS: dict[Market, tuple[tuple[str, str], ...]] = {
 }
 """Sectors, and what the names of their companies end in."""
 _ENDINGS = ("QX", "ZQ", "XQ", "QZ", "JQ", "QJ", "QK", "VQ", "XJ", "JX")
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _PREFIXES: dict[Board, tuple[str, ...]] = {
     Board.MAIN: ("609", "009"),
     Board.CHINEXT: ("309",),
@@ -302,8 +303,7 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
         boards = [boards[i] for i in draws.order(n)]
     stems: dict[str, None] = {}
     while len(stems) < n:
-        parts = (words[int(draws.below(len(words), 1)[0])] for words in (_FIRST, _MIDDLE, _LAST))
-        stems["".join(parts)] = None
+        stems["".join(map(draws.pick, (_FIRST, _MIDDLE, _LAST)))] = None
     names = [f"{stem} {kinds[g][1]}" for stem, g in zip(stems, group.tolist(), strict=True)]
     symbols: dict[str, None] = {}
     for name, board in zip(names, boards, strict=True):
@@ -359,9 +359,8 @@ def _symbol(draws: Draws, name: str, board: Board) -> str:
     """Draw a code: six digits on a board, elsewhere four letters of which the first is the name's."""
     prefixes = _PREFIXES.get(board)
     if prefixes is None:
-        second = _LETTERS[int(draws.below(26, 1)[0])]
-        return name[0].upper() + second + _ENDINGS[int(draws.below(len(_ENDINGS), 1)[0])]
-    prefix = prefixes[int(draws.below(len(prefixes), 1)[0])]
+        return name[0].upper() + draws.pick(ascii_uppercase) + draws.pick(_ENDINGS)
+    prefix = draws.pick(prefixes)
     rest = 6 - len(prefix)
     return f"{prefix}{draws.integer(1, 10**rest - 1):0{rest}d}"
 
@@ -401,6 +400,9 @@ class Draws:
     def integer(self, low: int, high: int) -> int:
         """Return one whole number from ``low`` to ``high``, both included."""
         return low + int(self.below(high - low + 1, 1)[0])
+
+    def pick(self, options: Sequence[str]) -> str:
+        return options[self.integer(0, len(options) - 1)]
 
     def normal(self, shape: Shape) -> Floats:
         """Return standard normal variates (of 65,536 values, at most 4.33 in size)."""

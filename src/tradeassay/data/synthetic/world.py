@@ -31,7 +31,7 @@ from tradeassay.data.synthetic.events import (
     write_news,
 )
 from tradeassay.data.synthetic.futures import generate_futures
-from tradeassay.data.synthetic.key import World, make_key, panel_facts
+from tradeassay.data.synthetic.key import World, make_key, panel_frame
 from tradeassay.data.synthetic.minutes import make_minutes
 from tradeassay.data.synthetic.universe import Draws, Market, SyntheticConfig, WorldNames, make_universe, preset
 
@@ -196,12 +196,8 @@ def generate(config: SyntheticConfig) -> World:
     actions += [_action(sessions, FUND, one, 0, float(FUND_UNIT)) for one in payouts]
     items = write_news(config, universe.instruments, events)
     panel = Panel(
-        name=f"synthetic/{config.preset}:{config.seed}",
-        facts=panel_facts(config),
+        **panel_frame(config, sessions),
         listings=tuple(listings),
-        sessions=sessions.days,
-        open_time=sessions.open_time,
-        close_time=sessions.close_time,
         bars=_bars(universe, tape, prices, fund_volume, fund_place),
         suspended=np.insert(suspended, fund_place, False, axis=1),
         minutes=make_minutes(config, universe, tape, sessions, BURN),

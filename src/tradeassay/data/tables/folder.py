@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import isfinite
@@ -389,36 +389,44 @@ def read_files(config: FilesConfig) -> Imported:
     faults += found
     told = [note for reader in readers.values() for note in reader.notes] + told_once(found)
     biases += inferred
-    order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
-    prices: dict[Field, Floats] = {}
-    for field in FIELDS:  # one by one, as all fields twice would be most of a large import's memory
-        taken = grid.bars.pop(field)
-        prices[field] = taken if order == list(range(len(order))) else taken[:, order]
-    panel = Panel(
-        name=config.name or stem_of(root),
-        facts=PanelFacts(
-            kind="real",
-            source="files",
-            query=root.name,
-            currency=config.currency or CURRENCY[when.calendar],
-            calendar=when.calendar,
-            adjusted="total" if config.prices == "adjusted" else config.adjusted,
-            biases=(*config.biases, *biases, *(() if sides.get("memberships") else (NO_MEMBERSHIP,))),
-            licence=config.licence,
-            minutes_per_bar=when.minutes_per_bar,
-        ),
-        listings=tuple(listings[i] for i in order),
-        sessions=grid.sessions,
-        open_time=opens,
-        close_time=closes,
-        bars=prices,
-        suspended=grid.suspended[:, order],
-        minutes=minutes,
-        **sides,
+    facts = PanelFacts(
+        kind="real",
+        source="files",
+        query=root.name,
+        currency=config.currency or CURRENCY[when.calendar],
+        calendar=when.calendar,
+        adjusted="total" if config.prices == "adjusted" else config.adjusted,
+        biases=(*config.biases, *biases, *(() if sides.get("memberships") else (NO_MEMBERSHIP,))),
+        licence=config.licence,
+        minutes_per_bar=when.minutes_per_bar,
     )
+    name = config.name or stem_of(root)
+    panel = panel_of_grid(name, facts, grid, listings, (opens, closes), minutes=minutes, **sides)
     faults += _volume_unit(panel, bars, root)
     report = _report(bars, when, panel, side_files, biases + told)
     return Imported(panel, tuple(faults), report, _locator(panel.name, bars, grid, when, root))
+
+
+def panel_of_grid(
+    name: str, facts: PanelFacts, grid: BarGrid, listings: Sequence[Listing], times: tuple[Ints, Ints], **more: Any
+) -> Panel:
+    """Return a panel with columns sorted by first bar, as a panel must be. Takes the bars out of the grid."""
+    order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
+    bars: dict[Field, Floats] = {}
+    for field in FIELDS:  # one by one, as all fields twice would be most of a large import's memory
+        taken = grid.bars.pop(field)
+        bars[field] = taken if order == list(range(len(order))) else taken[:, order]
+    return Panel(
+        name=name,
+        facts=facts,
+        listings=tuple(listings[i] for i in order),
+        sessions=grid.sessions,
+        open_time=times[0],
+        close_time=times[1],
+        bars=bars,
+        suspended=grid.suspended[:, order],
+        **more,
+    )
 
 
 def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path], list[DataFault]]:

@@ -1,4 +1,4 @@
-"""A certificate of our own, made anew for every test session, for servers on the loopback: it vouches for itself."""
+"""A certificate of our own, made anew for every test session, for servers on the loopback; its own issuer."""
 
 import datetime
 import ssl
