@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.time import DAY, MINUTE, parse_iso
-from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.datasets import diagnose
 from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel, grouped
@@ -32,24 +32,17 @@ def real_panel() -> Panel:
     )
 
 
-def changed(panel: Panel, field: str, row: int, column: int, value: float) -> Panel:
-    values = panel.bars[field].copy()  # type: ignore[index]
-    values[row, column] = value
-    return replace(panel, bars={**panel.bars, field: values})
-
-
-def without(panel: Panel, rows: Any, column: int) -> Panel:
-    bars = {name: values.copy() for name, values in panel.bars.items()}
-    for values in bars.values():
-        values[rows, column] = np.nan
+def put(panel: Panel, rows: Any, column: int, **values: float) -> Panel:
+    """Return a panel with other numbers in some rows of one column."""
+    bars = {name: array.copy() for name, array in panel.bars.items()}
+    for name, value in values.items():
+        bars[name][rows, column] = value  # type: ignore[index]
     return replace(panel, bars=bars)
 
 
-def jump(panel: Panel, factor: float, first: int = 5) -> Panel:
-    bars = {name: values.copy() for name, values in panel.bars.items()}
-    for name in ("open", "high", "low", "close"):
-        bars[name][first:, 0] *= factor
-    return replace(panel, bars=bars)
+NOTHING = dict.fromkeys(FIELDS, np.nan)
+LATER = slice(5, None)
+HALF, DOUBLE = ({"open": 50 * k, "high": 51 * k, "low": 49 * k, "close": 50 * k} for k in (0.5, 2.0))
 
 
 def dropped(panel: Panel, row: int) -> Panel:
@@ -110,21 +103,26 @@ TWICE = tuple(Membership(index="I", symbol="A", start=day) for day in ("2024-01-
 EARLY, NO_NUMBER = (figure("2024-03-31", parse_iso(YEAR), 1.0),), (figure("2023-12-31", 2**61, float("nan")),)
 LEVELS = np.where(np.arange(13) == 2, 0.0, 9.0)
 CASES: list[tuple[str, str, str, Callable[[Panel], Panel]]] = [
-    ("price not positive", "error", "A on 2024-01-04: price 0 is", lambda p: changed(p, "low", 2, 0, 0.0)),
-    ("high below low", "error", "high 40 is below low 49", lambda p: changed(p, "high", 2, 0, 40.0)),
-    ("high below open or close", "error", "high 49.5 is below open 50", lambda p: changed(p, "high", 2, 0, 49.5)),
-    ("low above open or close", "error", "low 50.5 is above open 50", lambda p: changed(p, "low", 2, 0, 50.5)),
-    ("negative volume", "error", "volume -1 is negative", lambda p: changed(p, "volume", 2, 1, -1.0)),
-    ("negative amount", "error", "amount -1 is negative", lambda p: changed(p, "amount", 2, 1, -1.0)),
-    ("incomplete bar", "error", "the bar has no open", lambda p: changed(p, "open", 2, 0, np.nan)),
-    ("gap without corporate action", "error", "close moved -50%", lambda p: jump(p, 0.5)),
-    ("gap without corporate action", "error", "close moved +100%", lambda p: jump(p, 2.0)),
-    ("gap without corporate action", "warning", "before a pause", lambda p: jump(without(p, 4, 0), 0.5)),
+    ("price not positive", "error", "A on 2024-01-04: price 0 is", lambda p: put(p, 2, 0, low=0.0)),
+    ("high below low", "error", "high 40 is below low 49", lambda p: put(p, 2, 0, high=40.0)),
+    ("high below open or close", "error", "high 49.5 is below open 50", lambda p: put(p, 2, 0, high=49.5)),
+    ("low above open or close", "error", "low 50.5 is above open 50", lambda p: put(p, 2, 0, low=50.5)),
+    ("negative volume", "error", "volume -1 is negative", lambda p: put(p, 2, 1, volume=-1.0)),
+    ("negative amount", "error", "amount -1 is negative", lambda p: put(p, 2, 1, amount=-1.0)),
+    ("incomplete bar", "error", "the bar has no open", lambda p: put(p, 2, 0, open=np.nan)),
+    ("gap without corporate action", "error", "close moved -50%", lambda p: put(p, LATER, 0, **HALF)),
+    ("gap without corporate action", "error", "close moved +100%", lambda p: put(p, LATER, 0, **DOUBLE)),
+    (
+        "gap without corporate action",
+        "warning",
+        "before a pause",
+        lambda p: put(put(p, 4, 0, **NOTHING), LATER, 0, **HALF),
+    ),
     ("missing session", "error", "the session 2024-01-08", lambda p: dropped(p, 4)),
     ("bar on a holiday", "error", "2024-01-20 is not a session of XNYS", moved),
-    ("missing bars", "warning", "A has no bar in 1 of 13", lambda p: without(p, 3, 0)),
-    ("missing bars", "error", "A has no bar in 7 of 13", lambda p: without(p, slice(3, 10), 0)),
-    ("missing bars", "error", "A has no bar at all", lambda p: without(p, slice(None), 0)),
+    ("missing bars", "warning", "A has no bar in 1 of 13", lambda p: put(p, 3, 0, **NOTHING)),
+    ("missing bars", "error", "A has no bar in 7 of 13", lambda p: put(p, slice(3, 10), 0, **NOTHING)),
+    ("missing bars", "error", "A has no bar at all", lambda p: put(p, slice(None), 0, **NOTHING)),
     ("bar while unlisted", "error", "outside its listing dates", having(listings=ENDED)),
     ("bar while suspended", "error", "while marked as suspended", having(suspended=PAUSED)),
     ("duplicate action", "error", "a second split of A", having(actions=SPLITS)),
@@ -151,8 +149,10 @@ def test_a_healthy_panel_has_no_faults():
     assert diagnose_panel(real_panel()) == ()
     assert diagnose_panel(with_minutes(real_panel())) == ()
     split = action("split", "2024-01-09", 2.0)
-    assert diagnose_panel(replace(jump(real_panel(), 0.5), actions=(split,))) == (), "a split explains a gap"
-    crash = changed(changed(real_panel(), "low", 12, 0, 20.0), "close", 12, 0, 21.0)
+    assert diagnose_panel(replace(put(real_panel(), LATER, 0, **HALF), actions=(split,))) == (), (
+        "a split explains a gap"
+    )
+    crash = put(real_panel(), 12, 0, low=20.0, close=21.0)
     assert diagnose_panel(crash) == (), "a crash within the day is no gap"
 
 
@@ -168,7 +168,7 @@ def test_planted_faults_are_found():
 
 def test_synthetic_panels_have_their_own_calendar_and_mean_their_moves():
     facts = msgspec.structs.replace(real_panel().facts, kind="synthetic")
-    panel = replace(dropped(jump(real_panel(), 0.5), 3), facts=facts)
+    panel = replace(dropped(put(real_panel(), LATER, 0, **HALF), 3), facts=facts)
     assert [(f.check, f.severity) for f in diagnose_panel(panel)] == [("gap without corporate action", "warning")]
 
 

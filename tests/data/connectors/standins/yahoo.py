@@ -121,28 +121,21 @@ class Yahoo:
 
     @staticmethod
     def events(stock: Stock, begin: int, end: int) -> dict:
-        def inside(days):
-            return {day: days[day] for day in days if begin <= opening(day) < end}
-
-        dividends = {
-            str(opening(day)): {"amount": amount / split_factor(stock, day), "date": opening(day)}
-            for day, amount in inside(stock.dividends).items()
+        told = {
+            "dividends": {
+                day: {"amount": paid / split_factor(stock, day)} for day, paid in stock.dividends.items()
+            },
+            "splits": {
+                day: {"numerator": new, "denominator": old, "splitRatio": f"{new}:{old}"}
+                for day, (new, old) in stock.splits.items()
+            },
+            "capitalGains": {day: {"amount": amount} for day, amount in stock.capital_gains.items()},
         }
-        splits = {
-            str(opening(day)): {
-                "date": opening(day),
-                "numerator": new,
-                "denominator": old,
-                "splitRatio": f"{new}:{old}",
-            }
-            for day, (new, old) in inside(stock.splits).items()
-        }
-        gains = {
-            str(opening(day)): {"amount": amount, "date": opening(day)}
-            for day, amount in inside(stock.capital_gains).items()
-        }
-        named = {"dividends": dividends, "splits": splits, "capitalGains": gains}
-        return {name: events for name, events in named.items() if events}
+        found = {}
+        for name, days in told.items():
+            inside = {day: facts for day, facts in days.items() if begin <= opening(day) < end}
+            found[name] = {str(opening(day)): {**facts, "date": opening(day)} for day, facts in inside.items()}
+        return {name: events for name, events in found.items() if events}
 
     @staticmethod
     def meta(symbol: str, stock: Stock, rows: dict, minutes: bool) -> dict:
