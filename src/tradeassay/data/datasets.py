@@ -133,12 +133,7 @@ def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
     """Open a dataset of the store or a synthetic world, never a folder: for names that somebody else wrote down,
     who could send a folder along."""
     if match := _SYNTHETIC.fullmatch(name):
-        preset, seed = match["preset"], int(match["seed"])
-        folder = store_folder(home) / "synthetic" / _world_folder(preset, seed)
-        if not (folder / MANIFEST_FILE).exists():
-            world = synthetic.generate(synthetic.preset(preset, seed=seed))
-            write_snapshot(replace(world.panel, name=name), folder)
-        return open_snapshot(folder)
+        return _synthetic(name, match["preset"], int(match["seed"]), home)
     if name.startswith("synthetic/"):
         raise UserError(f"'{name}' is not a synthetic world", hint="write e.g. synthetic/us:7 (preset:seed)")
     if name.startswith(_PATHS):
@@ -170,6 +165,14 @@ def load_proven(name: str, home: Path | str | None = None) -> Snapshot:
 def seeded_sha256(name: str) -> str | None:
     """Return the hash of a synthetic world as its seed gives it; None for any other data."""
     return _made_again(name)[0] if _SYNTHETIC.fullmatch(name) else None
+
+
+def _synthetic(name: str, preset: str, seed: int, home: Path | str | None) -> Snapshot:
+    folder = store_folder(home) / "synthetic" / _world_folder(preset, seed)
+    if not (folder / MANIFEST_FILE).exists():
+        world = synthetic.generate(synthetic.preset(preset, seed=seed))
+        write_snapshot(replace(world.panel, name=name), folder)
+    return open_snapshot(folder)
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -49,26 +50,23 @@ class Truth:
     def of(cls, view: MarketView, config: MaskConfig, *, history: int = 60, ahead: int = 30) -> Truth:
         """Return what a mask has to hide at the moment of a true view. Days are all calendar days from ``history``
         sessions before the present to ``ahead`` days after it."""
-        symbols: tuple[str, ...] = ()
-        names: tuple[str, ...] = ()
-        chinese: tuple[str, ...] = ()
-        spellings: tuple[str, ...] = ()
+        found: dict[str, tuple[str, ...]] = {}
         if config.hides_stocks:
             instruments = [view.instrument(symbol) for symbol in view.symbols]
-            symbols = view.symbols
             # The name of a fund is that of its index, which may be shown.
             named = [item for item in instruments if item.kind != "index" and item.name not in ("", item.symbol)]
-            names = tuple(item.name for item in named if not CHINESE.search(item.name))
-            chinese = tuple(dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments)))
+            found["symbols"] = view.symbols
+            found["names"] = tuple(item.name for item in named if not CHINESE.search(item.name))
+            found["chinese"] = tuple(dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments)))
             # Names of its own: what the data set does not say can still be seen.
-            spellings = tuple(name for item in instruments for name in known_names(item))
-        days: tuple[str, ...] = ()
+            found["spellings"] = tuple(name for item in instruments for name in known_names(item))
         if config.hides_dates:
             sessions = view.sessions(history)
             today = view.clock // DAY
             first = int(sessions[0].astype("datetime64[D]").astype(int)) if sessions.size else today
-            days = tuple((_EPOCH + timedelta(days=day)).isoformat() for day in range(first, today + ahead))
-        return cls(symbols, names, chinese, days, spellings)
+            days = range(first, today + ahead)
+            found["days"] = tuple((_EPOCH + timedelta(days=day)).isoformat() for day in days)
+        return cls(**found)
 
 
 def find_leaks(value: Json, truth: Truth) -> list[Leak]:
@@ -161,10 +159,7 @@ def _symbol_forms(symbol: str) -> Iterator[str]:
 
 def _name_forms(names: Iterable[str]) -> Iterator[str]:
     names = list(names)
-    counts: dict[str, int] = {}
-    for name in names:
-        for word in set(core_of(name)):
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for name in names for word in set(core_of(name)))
     for name in names:
         if " " in name:
             yield name
