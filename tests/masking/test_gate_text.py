@@ -15,14 +15,12 @@ ROW = 60
 
 @pytest.fixture
 def gate(mask, market):
+    assert str(market.sessions[ROW]) == "2024-01-26"
+
     def make(level: str = "blinded", **options: bool) -> Gate:
         return mask(level, **options).gate(market.at(ROW, "open"))
 
     return make
-
-
-def test_where_we_are(market):
-    assert str(market.sessions[ROW]) == "2024-01-26"
 
 
 SPELLINGS = {
@@ -66,9 +64,12 @@ def test_every_spelling_of_a_name_becomes_its_alias(gate, text, symbol):
         "Moved by 1.600519 or 10.300750 points, ¥600519 in cash, 600519.5 in all, 000001% off",
         "The agile and the costly appleseed, ge and brk.",
         "银行和科技板块上涨",
+        "2024 shares, 2,024 lots, $2024, 2024.5, 12024 and ratio 3/5 or 10-12",
+        "you may 5 times march on; 3 of 12; version 1.2.3; 10:30; day_+12, day_-3 and asset_2024",
+        "近3个月 10年期 5日均线",
     ],
 )
-def test_ordinary_prose_stays(gate, prose):
+def test_ordinary_prose_and_numbers_stay(gate, prose):
     assert gate().outgoing(prose) == prose
 
 
@@ -101,18 +102,6 @@ def test_every_spelling_of_a_date_becomes_its_label(gate, form):
 )
 def test_lone_years_and_far_dates(gate, text, shown):
     assert gate().outgoing(text) == shown
-
-
-@pytest.mark.parametrize(
-    "prose",
-    [
-        "2024 shares, 2,024 lots, $2024, 2024.5, 12024 and ratio 3/5 or 10-12",
-        "you may 5 times march on; 3 of 12; version 1.2.3; 10:30; day_+12, day_-3 and asset_2024",
-        "近3个月 10年期 5日均线",
-    ],
-)
-def test_numbers_stay(gate, prose):
-    assert gate().outgoing(prose) == prose
 
 
 def test_lone_years_can_be_left(gate):

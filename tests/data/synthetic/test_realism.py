@@ -31,15 +31,10 @@ def kurtosis(x: np.ndarray) -> float:
 @other_seeds
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_doctor_finds_nothing(world, name, seed):
+def test_the_doctor_finds_nothing_and_sessions_are_the_calendars(world, name, seed):
     panel = world(name, seed).panel
     check_form(panel)
     assert diagnose_panel(panel) == ()
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_sessions_are_the_calendars(world, name):
-    panel = world(name).panel
     expected = sessions_between(panel.facts.calendar, str(panel.sessions[0]), str(panel.sessions[-1]))
     assert np.array_equal(panel.sessions, expected.days)
     assert np.array_equal(panel.open_time, expected.open_time)
