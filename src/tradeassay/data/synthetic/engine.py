@@ -161,13 +161,6 @@ class WorldTape:
     actions: tuple[CorporateMove, ...]
 
 
-def _carried(close: Floats) -> Floats:
-    """Return the last close present so far; 0 before the first."""
-    rows = np.arange(close.shape[0])[:, None]
-    at = np.maximum.accumulate(np.where(np.isnan(close), -1, rows), axis=0)
-    return np.where(at < 0, 0.0, np.take_along_axis(close, np.maximum(at, 0), axis=0))
-
-
 _NOTICE = {"dividend": 12, "split": 15}
 
 
@@ -260,6 +253,9 @@ def run_days(
         for row in range(burn + config.sessions):
             loop.session(row)
     opened, high, close, volume, amount, low = (np.ascontiguousarray(loop.bars[:, k]) for k in range(6))
+    rows = np.arange(close.shape[0])[:, None]
+    at = np.maximum.accumulate(np.where(np.isnan(close), -1, rows), axis=0)
+    last = np.where(at < 0, 0.0, np.take_along_axis(close, np.maximum(at, 0), axis=0))
     shares = np.broadcast_to(loop.universe.shares, close.shape).copy()
     scale = np.ones(close.shape)
     for action in loop.actions:
@@ -267,7 +263,7 @@ def run_days(
             scale[action.ex :, action.column] *= action.value
             shares[action.ex :, action.column] = int(shares[action.ex - 1, action.column] * action.value)
     drawn = (loop.trading, loop.exposures, loop.residual, tuple(loop.actions))
-    return WorldTape(opened, high, low, close, volume, amount, _carried(close), shares, scale, *drawn)
+    return WorldTape(opened, high, low, close, volume, amount, last, shares, scale, *drawn)
 
 
 class _Loop:

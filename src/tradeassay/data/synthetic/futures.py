@@ -16,9 +16,9 @@ from tradeassay.core.time import parse_day
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Instrument
 from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.source import Listing, Panel
-from tradeassay.data.synthetic.engine import MarketPath, clustered, limits, make_market
+from tradeassay.data.synthetic.engine import Drivers, MarketPath, clustered, limits, make_market
 from tradeassay.data.synthetic.events import make_events, planted_returns, write_news
-from tradeassay.data.synthetic.key import AnswerKey, PlantedSkill, World, key_facts, panel_frame
+from tradeassay.data.synthetic.key import PlantedSkill, World, make_key, panel_frame
 from tradeassay.data.synthetic.universe import Draws, SyntheticConfig, WorldNames
 from tradeassay.factors import FACTOR_NAMES
 
@@ -237,20 +237,14 @@ def generate_futures(config: SyntheticConfig) -> World:
         indices={chain.index: spot.levels[:, 3].copy() for chain, spot in zip(CHAINS, spots, strict=True)},
         news=items,
     )
-    symbols = tuple(chain.fund for chain in CHAINS)
     rows = config.sessions
-    key = AnswerKey(
-        facts=key_facts(config, symbols, market.regime, events, items, sessions.days, (_SPREAD,)),
-        sessions=sessions.days,
-        market=market.overnight + market.intraday,
-        styles=np.zeros((rows, len(FACTOR_NAMES))),
-        sectors=np.zeros((rows, 1)),
-        exposures=np.zeros((rows, len(FACTOR_NAMES), count)),
-        news=planted[0] + planted[1],
+    drivers = Drivers(
+        market=market,
+        styles=np.zeros((2, rows, len(FACTOR_NAMES))),
+        sectors=np.zeros((2, rows, 1)),
+        planted=planted,
         decline=np.zeros((rows, count)),
-        residual=np.stack([spot.residual for spot in spots], axis=1),
-        beta=funds.beta,
-        alpha=funds.alpha,
-        sector=whole,
     )
+    drawn = (np.zeros((rows, len(FACTOR_NAMES), count)), np.stack([spot.residual for spot in spots], axis=1))
+    key = make_key(config, funds, drivers, drawn, (events, items), sessions.days, (_SPREAD,))
     return World(panel, key)

@@ -17,7 +17,7 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Days, Floats, Ints, NewsItem
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.source import Panel, PanelFacts
-from tradeassay.data.synthetic.engine import Drivers, WorldTape
+from tradeassay.data.synthetic.engine import Drivers
 from tradeassay.data.synthetic.events import NewsEvent
 from tradeassay.data.synthetic.universe import VERSION, SyntheticConfig, WorldNames, sectors
 from tradeassay.factors import FACTOR_NAMES
@@ -157,54 +157,21 @@ def make_key(
     config: SyntheticConfig,
     universe: WorldNames,
     drivers: Drivers,
-    tape: WorldTape,
-    events: tuple[NewsEvent, ...],
-    items: tuple[NewsItem, ...],
-    days: Days,
-) -> AnswerKey:
-    """Return the key of a world whose shown sessions are ``days``; what lies before them is left out."""
-    burn = len(drivers.market.regime) - days.size
-    symbols = tuple(instrument.symbol for instrument in universe.instruments)
-    styles = tuple(
-        PlantedSkill(name=f"style-{name}", knows=f"that exposure to {name} is paid", edge=premium)
-        for name, premium in zip(FACTOR_NAMES, config.styles.premia, strict=True)
-    )
-    own = PlantedSkill(name="alpha", knows="each name's own drift (spread per year)", edge=config.noise.alpha)
-    skills = (*styles, own)
-    facts = key_facts(config, symbols, drivers.market.regime[burn:], events, items, days, skills)
-    market = drivers.market
-    return AnswerKey(
-        facts=facts,
-        sessions=days,
-        market=(market.overnight + market.intraday)[burn:],
-        styles=(drivers.styles[0] + drivers.styles[1])[burn:],
-        sectors=(drivers.sectors[0] + drivers.sectors[1])[burn:],
-        exposures=tape.exposures[burn:],
-        news=(drivers.planted[0] + drivers.planted[1])[burn:],
-        decline=drivers.decline[burn:],
-        residual=tape.residual[burn:],
-        beta=universe.beta,
-        alpha=universe.alpha,
-        sector=universe.sector,
-    )
-
-
-def key_facts(
-    config: SyntheticConfig,
-    symbols: tuple[str, ...],
-    regimes: tuple[str, ...],
-    events: tuple[NewsEvent, ...],
-    items: tuple[NewsItem, ...],
+    drawn: tuple[Floats, Floats],
+    news: tuple[tuple[NewsEvent, ...], tuple[NewsItem, ...]],
     days: Days,
     skills: tuple[PlantedSkill, ...],
-) -> KeyFacts:
-    shown = [str(day) for day in days]
+) -> AnswerKey:
+    """Return the key of a world whose shown sessions are ``days``; what lies before them is left out. In ``drawn``
+    are exposures and residual returns, in ``news`` the events and the items about them."""
+    burn = len(drivers.market.regime) - days.size
+    events, items = news
     told = ("kind", "theme", "tone", "size", "gap", "drift")
     truths = tuple(
         NewsTruth(
             id=item.id,
             symbol=item.symbols[0],
-            session=shown[event.row],
+            session=str(days[event.row]),
             horizon=config.news.horizon,
             repeats=None if event.origin is None else items[event.origin].id,
             **{name: getattr(event, name) for name in told},
@@ -221,14 +188,28 @@ def key_facts(
         if worth.size:
             edge = float(exact.mean(worth))
             reading.append(PlantedSkill(name=f"news-{kind}", knows=knows, edge=edge, items=worth.size))
-    return KeyFacts(
+    facts = KeyFacts(
         version=VERSION,
         preset=config.preset,
         seed=config.seed,
-        symbols=symbols,
+        symbols=tuple(instrument.symbol for instrument in universe.instruments),
         factors=FACTOR_NAMES,
         sectors=sectors(config.preset),
-        regimes=regimes,
+        regimes=drivers.market.regime[burn:],
         news=truths,
         skills=(*reading, *skills),
+    )
+    return AnswerKey(
+        facts=facts,
+        sessions=days,
+        market=(drivers.market.overnight + drivers.market.intraday)[burn:],
+        styles=(drivers.styles[0] + drivers.styles[1])[burn:],
+        sectors=(drivers.sectors[0] + drivers.sectors[1])[burn:],
+        exposures=drawn[0][burn:],
+        news=(drivers.planted[0] + drivers.planted[1])[burn:],
+        decline=drivers.decline[burn:],
+        residual=drawn[1][burn:],
+        beta=universe.beta,
+        alpha=universe.alpha,
+        sector=universe.sector,
     )

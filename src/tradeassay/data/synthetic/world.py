@@ -31,9 +31,10 @@ from tradeassay.data.synthetic.events import (
     write_news,
 )
 from tradeassay.data.synthetic.futures import generate_futures
-from tradeassay.data.synthetic.key import World, make_key, panel_frame
+from tradeassay.data.synthetic.key import PlantedSkill, World, make_key, panel_frame
 from tradeassay.data.synthetic.minutes import make_minutes
 from tradeassay.data.synthetic.universe import Draws, Market, SyntheticConfig, WorldNames, make_universe, preset
+from tradeassay.factors import FACTOR_NAMES
 
 INDEX = "IDX"
 FUND = "IDXF"
@@ -207,7 +208,14 @@ def generate(config: SyntheticConfig) -> World:
         fundamentals=make_fundamentals(config, universe, tape, reports, BURN),
         news=items,
     )
-    return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days))
+    skills = [
+        PlantedSkill(name=f"style-{name}", knows=f"that exposure to {name} is paid", edge=premium)
+        for name, premium in zip(FACTOR_NAMES, config.styles.premia, strict=True)
+    ]
+    knows = "each name's own drift (spread per year)"
+    skills.append(PlantedSkill(name="alpha", knows=knows, edge=config.noise.alpha))
+    drawn = (tape.exposures, tape.residual)
+    return World(panel, make_key(config, universe, drivers, drawn, (events, items), sessions.days, tuple(skills)))
 
 
 def _bars(
