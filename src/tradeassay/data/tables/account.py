@@ -229,13 +229,12 @@ def read_long(
             near = did_you_mean(name, table.columns, f"it has {', '.join(table.columns) or 'none'}")
             raise UserError(f"{path} has no column '{name}'", hint=near)
     table.dates()
-    dates = read_days(str(path), table.columns[title_of[DATE]], None)
-    symbols = [str(name or "").strip() for name in table.columns[title_of[SYMBOL]]]
-    if "" in symbols:
-        at = symbols.index("")
-        raise UserError(
-            f"{path}: row {at + 1} of {dates[at]} has no '{SYMBOL}'", hint="give one, or leave the row out"
-        )
+    cells = {name: [str(cell or "").strip() for cell in table.columns[title_of[name]]] for name in (DATE, SYMBOL)}
+    for name, held in cells.items():
+        if "" in held:
+            problem = f"{path}: row {held.index('') + 1} has no '{name}'"
+            raise UserError(problem, hint="give one, or leave the row out")
+    dates, symbols = read_days(str(path), table.columns[title_of[DATE]], None), cells[SYMBOL]
     twice = [key for key, count in Counter(zip(dates, symbols, strict=True)).items() if count > 1]
     if twice:
         raise UserError(f"{path}: {twice[0]} is given twice", hint="keep one row of each")
