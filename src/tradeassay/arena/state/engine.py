@@ -33,8 +33,7 @@ def open_engine(url: str, *, durable: bool = True, called: str | None = None) ->
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
     a power cut may lose the last commits. Raises :class:`UserError` for an address that makes no sense or cannot
-    be reached, and :class:`DataError` for a database of another version.
-    """
+    be reached, and :class:`DataError` for a database of another version."""
     address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
     try:
         engine = _engine(address, durable)

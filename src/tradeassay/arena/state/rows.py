@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeVar
 
@@ -50,8 +51,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     """One entry's place in a round, what it decided there at which cost, and what became of it.
 
     ``earned`` is None until the next price is known. ``nav`` is the value of 1 put into this entry and asset at
-    the start of its stage.
-    """
+    the start of its stage."""
 
     id: int
     round: int
@@ -140,19 +140,21 @@ def read_slot(row: Any) -> Slot:
     return Slot(**found)
 
 
-# What questions have in common; never changed, because what was packed with it needs it.
-_COMMON = resources.files(__package__).joinpath("questions.v1.txt").read_bytes()
+@cache
+def _common() -> bytes:
+    """Return what questions have in common; never changed, because what was packed with it needs it."""
+    return resources.files(__package__).joinpath("questions.v1.txt").read_bytes()
 
 
 def packed(body: bytes) -> bytes:
     """Return bytes compressed: most of a question is in every other question too."""
-    writer = zlib.compressobj(1, zdict=_COMMON)
+    writer = zlib.compressobj(1, zdict=_common())
     return writer.compress(body) + writer.flush()
 
 
 def unpacked(body: bytes) -> bytes:
     """Return what was compressed; raises :class:`DataError` for damage, and for more than anybody writes."""
-    reader = zlib.decompressobj(zdict=_COMMON)
+    reader = zlib.decompressobj(zdict=_common())
     try:
         found = reader.decompress(body, 1 << 26)
     except zlib.error as error:

@@ -4,8 +4,7 @@ A process may die between any two of them. What makes that safe: a round, a slot
 keys; a slot is decided by whoever holds its lease and only while it is open; a round's status only moves
 forward, and each move does all of its work in its own transaction.
 
-Statements that every slot or round needs are made once, because building them takes longer than running them.
-"""
+Statements that every slot or round needs are made once, because building them takes longer than running them."""
 
 from __future__ import annotations
 
@@ -85,8 +84,7 @@ class Store:
         """Return a connection inside one transaction.
 
         SQLite has one writer at a time and lets the others look again and again; threads of one process wait
-        here, where the next is let in at once.
-        """
+        here, where the next is let in at once."""
         with self._turn, self.engine.begin() as connection:
             yield connection
 
@@ -133,8 +131,7 @@ class Store:
         """Open a round with a slot for every entry, or return the one that is there.
 
         ``missed`` says why its time to decide is over, so that all its slots are missed. ``shared`` is what
-        accounts over all assets are worth now, as JSON.
-        """
+        accounts over all assets are worth now, as JSON."""
         body, asset, session = canonical_json(packet), packet.symbol, packet.date
         place = {"season": season.id, "asset": asset, "session": session, "stage": packet.phase}
         row: dict[str, Any] = {**place, "phase": "opened", "opened_at": now, "shared": shared}
@@ -179,8 +176,7 @@ class Store:
     def claim(self, round: int, worker: str, now: float, until: float, most: int) -> tuple[Slot, ...]:
         """Lease up to ``most`` open slots of a round to a worker; ``now``/``until`` are real seconds.
 
-        A worker gets its own leases back at once: it can only ask again after it has died.
-        """
+        A worker gets its own leases back at once: it can only ask again after it has died."""
         query = CLAIM.with_for_update(skip_locked=True) if self._locks else CLAIM
         asked = {"round": round, "worker": worker, "now": now, "most": most}
         with self.write("claim") as db:
@@ -216,8 +212,7 @@ class Store:
     def decide(self, made: Sequence[ClosedSlot], worker: str) -> int:
         """Close slots, each with its choice, its memory and the calls not yet written.
 
-        Returns how many were closed: a slot that is no longer this worker's is left alone.
-        """
+        Returns how many were closed: a slot that is no longer this worker's is left alone."""
         ours = {"ids": [decided.slot.id for decided in made], "worker": worker}
         with self.write("decide") as db:
             held = set(db.execute(_OURS.with_for_update() if self._locks else _OURS, ours).scalars())
@@ -233,8 +228,7 @@ class Store:
     def miss(self, round: Round, now: str, cause: str) -> None:
         """Record the slots of a round that are still open as missed, and why.
 
-        An answer that was received and acknowledged counts, whatever became of the worker that was to take it.
-        """
+        An answer that was received and acknowledged counts, whatever became of the worker that was to take it."""
         unanswered = (t.decisions.c.round == round.id, t.decisions.c.status == "open")
         query = select(*_CLAIMED, t.door_offers.c.body).where(*unanswered).order_by(t.decisions.c.id)
         query = query.join(t.door_offers, t.door_offers.c.slot == t.decisions.c.id)
@@ -277,13 +271,8 @@ class Store:
             newest = select(t.rounds.c.asset, func.max(t.rounds.c.session)).where(t.rounds.c.season == season.id)
             opened = {asset: session for asset, session in db.execute(newest.group_by(t.rounds.c.asset))}
             there = db.execute(_AMENDMENTS, {"season": season.id}).all()
-            for one in made:
-                own = one.change in ("retire", "reopen", "add")
-                played = opened.get(one.what, "") if own else max(opened.values(), default="")
-                begins = one.change in ("join", "rule", "reopen")
-                late = one.change != "rename" and (played >= one.day if begins else played > one.day)
-                if late or len(there) != len(season.amendments):
-                    raise UserError("the season went on meanwhile", hint="give the command again")
+            if len(there) != len(season.amendments) or any(one.late(opened) for one in made):
+                raise UserError("the season went on meanwhile", hint="give the command again")
             for one in made:
                 row = msgspec.structs.asdict(one)
                 db.execute(insert(t.amendments).values(season=season.id, **row))

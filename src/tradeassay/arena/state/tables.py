@@ -6,87 +6,66 @@ every page asks for decisions by them.
 
 Money is a journal: ``bookings`` is only ever appended to. The view ``slots`` reads every decision with what was
 booked for it, and with what it earned on the newest prices: a vendor's revision is booked as a correction.
-Prices are kept with the time at which they were known (``price_vintages``), so that both can be read again.
-"""
+Prices are kept with the time at which they were known (``price_vintages``), so that both can be read again."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ForeignKey, Index, Table, Text, UniqueConstraint, event
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import Column, ForeignKey, Index, Table, UniqueConstraint, event
 
 metadata = sa.MetaData()
 SCHEMA = 1
 """Raised whenever a table changes its form."""
 
-NAME, DAY, MOMENT, WORD, HASH = sa.String(64), sa.String(10), sa.String(40), sa.String(10), sa.String(64)
+_TYPES: dict[str, Any] = {
+    **{"serial": sa.Integer, "int": sa.Integer, "long": sa.BigInteger, "float": sa.Float, "text": sa.Text},
+    **{"bytes": sa.LargeBinary, "name": sa.String(64), "hash": sa.String(64), "day": sa.String(10)},
+    **{"moment": sa.String(40), "word": sa.String(10)},
+}
 
 
-def _id() -> Column[int]:
-    return Column("id", sa.Integer, primary_key=True, autoincrement=True)
+def _table(name: str, columns: str, *rules: UniqueConstraint | Index) -> Table:
+    """Make a table of columns that are written ``name type``, with a comma between them.
+
+    A star behind the type makes a key, a question mark lets it be missing; ``str20`` is a text of up to 20
+    characters, and ``> table.column`` where a column points."""
+    made = []
+    for written in columns.split(","):
+        column, kind, *points = written.replace(">", " ").split()
+        plain = kind.rstrip("*?")
+        type_ = sa.String(int(plain[3:])) if plain.startswith("str") else _TYPES[plain]
+        key = kind.endswith("*") or plain == "serial"
+        counts: bool | Literal["auto"] = plain == "serial" if key and not points else "auto"
+        to, missing = map(ForeignKey, points), kind.endswith("?")
+        made.append(Column(column, type_, *to, primary_key=key, nullable=missing, autoincrement=counts))
+    return Table(name, metadata, *made, *rules)
 
 
-def _key(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    return [Column(name, kind, primary_key=True, autoincrement=False) for name in names]
+schema = _table("arena_schema", "version int*")
 
-
-def _given(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    return [Column(name, kind, nullable=False) for name in names]
-
-
-def _maybe(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    return [Column(name, kind) for name in names]
-
-
-def _table(name: str, *parts: Any) -> Table:
-    return Table(name, metadata, *parts)
-
-
-schema = _table("arena_schema", *_key(sa.Integer(), "version"))
-
-seasons = _table(
-    "seasons",
-    *_key(NAME, "id"),
-    *_given(Text(), "spec"),
-    *_given(HASH, "sha256"),
-    *_given(MOMENT, "created_at"),
-)
+seasons = _table("seasons", "id name*, spec text, sha256 hash, created_at moment")
 
 rounds = _table(
     "rounds",
-    _id(),
-    Column("season", NAME, ForeignKey("seasons.id"), nullable=False),
-    *_given(NAME, "asset"),
-    *_given(DAY, "session"),
-    *_given(MOMENT, "decision_time", "opened_at"),
+    "id serial, season name > seasons.id, asset name, session day, decision_time moment, opened_at moment, "
     # The stage is warm-up or live, the phase opened, executed or settled.
-    *_given(WORD, "stage", "phase"),
-    *_given(sa.Float(), "price"),
+    "stage word, phase word, price float, "
     # The price again, in terms of a share at the time of the next session's price.
-    *_maybe(sa.Float(), "base_price", "next_price", "momentum"),
-    *_maybe(DAY, "next_session"),
-    *_given(Text(), "packet"),
-    *_given(HASH, "packet_sha256"),
-    *_maybe(Text(), "shared"),  # what each account over all assets was worth when the round was opened
+    "base_price float?, next_price float?, momentum float?, next_session day?, packet text, packet_sha256 hash, "
+    "shared text?",  # what each account over all assets was worth when the round was opened
     UniqueConstraint("season", "asset", "session"),
     Index("rounds_by_state", "season", "asset", "phase", "session"),
 )
 
 decisions = _table(
     "decisions",
-    _id(),
-    Column("round", sa.Integer, ForeignKey("rounds.id"), nullable=False),
-    *_given(NAME, "season", "asset", "entry"),
-    *_given(DAY, "session"),
-    *_given(WORD, "stage", "status"),  # the status is open, decided, failed or missed
-    *_maybe(sa.String(4), "action"),
-    *_maybe(sa.Float(), "confidence", "allocation", "usd", "lease_until"),
-    *_maybe(Text(), "reasoning", "message", "talk", "failures"),
-    *_maybe(MOMENT, "decided_at"),
-    *_maybe(sa.Integer(), "calls", "input_tokens", "output_tokens"),
-    *_maybe(NAME, "lease_owner"),
+    "id serial, round int > rounds.id, season name, asset name, entry name, session day, stage word, "
+    "status word, "  # open, decided, failed or missed
+    "action str4?, confidence float?, allocation float?, usd float?, lease_until float?, reasoning text?, "
+    "message text?, talk text?, failures text?, decided_at moment?, calls int?, input_tokens int?, "
+    "output_tokens int?, lease_owner name?",
     UniqueConstraint("round", "entry"),
     Index("slots_by_entry", "season", "entry", "asset", "session"),
     Index("slots_by_session", "season", "session"),
@@ -97,17 +76,13 @@ decisions = _table(
 
 bookings = _table(
     "bookings",
-    _id(),
-    Column("slot", sa.Integer, ForeignKey("decisions.id"), nullable=False),
+    "id serial, slot int > decisions.id, "
     # 0 for the execution, 1 for the settlement, then corrections; the kind says the same in a word.
-    *_given(sa.Integer(), "number"),
-    *_given(NAME, "season", "entry", "asset"),
-    *_given(WORD, "stage", "kind"),
-    *_given(sa.Integer(), "position_before", "position"),
-    *_given(sa.Float(), "nav_before", "fee", "nav"),
+    "number int, season name, entry name, asset name, stage word, kind word, "
+    "position_before int, position int, nav_before float, fee float, nav float, "
     # The exposures are the signed money behind the asset, where one account spans all assets; ``restated_before``
     # is the account before a corrected decision, on the new prices.
-    *_maybe(sa.Float(), "earned", "exposure_before", "exposure", "restated_before"),
+    "earned float?, exposure_before float?, exposure float?, restated_before float?",
     UniqueConstraint("slot", "number"),
     Index("bookings_by_account", "season", "stage", "entry", "asset", "id"),
 )
@@ -125,8 +100,7 @@ slots = Table(
 )
 """Every slot with its decision and, once it is executed, the account as it was booked then.
 
-``earned`` is on the newest prices: the last correction's where there is one.
-"""
+``earned`` is on the newest prices: the last correction's where there is one."""
 
 CREATE_SLOTS = f"""
     CREATE VIEW slots AS SELECT {", ".join(f"d.{column.name}" for column in decisions.c)},
@@ -146,176 +120,103 @@ def create_view(table: Table, connection: sa.Connection, **_: object) -> None:
 
 price_vintages = _table(
     "price_vintages",  # what a vendor said a session's close was, and when it was known; never changed
-    *_key(NAME, "season", "asset"),
-    *_key(DAY, "session"),
-    *_key(sa.Integer(), "number"),
-    *_given(sa.Float(), "close"),
-    *_given(MOMENT, "known_at"),
-    *_given(sa.Integer(), "used"),  # 1: rounds were decided or settled on it; 0: it was only looked at
+    "season name*, asset name*, session day*, number int*, close float, known_at moment, "
+    "used int",  # 1: rounds were decided or settled on it; 0: it was only looked at
 )
 
 corrections = _table(
     "corrections",  # a revision that all accounts have booked
-    _id(),
-    *_given(NAME, "season", "asset"),
-    *_given(DAY, "session"),
-    *_given(sa.Float(), "old", "new"),
-    *_given(MOMENT, "known_at"),
-    *_given(sa.Integer(), "restated"),  # how many decisions earned something else than was booked
+    "id serial, season name, asset name, session day, old float, new float, known_at moment, "
+    "restated int",  # how many decisions earned something else than was booked
     Index("corrections_by_asset", "season", "asset", "session"),
 )
 
 held_bars = _table(
     "held_bars",  # a bar that looks wrong holds its round until somebody or a second look says more
-    *_key(NAME, "season", "asset"),
-    *_key(DAY, "session"),
-    *_given(sa.Float(), "price"),
-    *_given(Text(), "reason"),
-    *_given(MOMENT, "since"),
-    *_maybe(WORD, "word"),  # accept or refuse
-    *_maybe(NAME, "word_by"),
-    *_maybe(MOMENT, "word_at"),
+    "season name*, asset name*, session day*, price float, reason text, since moment, "
+    "word word?, word_by name?, word_at moment?",  # accept or refuse
 )
 
 skipped = _table(
     "skipped_sessions",  # sessions without a round: everybody missed them, and why
-    *_key(NAME, "season", "asset"),
-    *_key(DAY, "session"),
-    *_given(WORD, "stage"),
-    *_given(Text(), "cause"),
-    *_given(MOMENT, "at"),
+    "season name*, asset name*, session day*, stage word, cause text, at moment",
 )
 
 amendments = _table(
     "amendments",  # what the operator changed while the season ran; never changed itself
-    *_key(NAME, "season"),
-    *_key(sa.Integer(), "number"),
-    *_given(MOMENT, "at"),
-    *_given(NAME, "by", "what"),
-    *_given(WORD, "change"),
-    *_given(DAY, "day"),
-    *_given(Text(), "value", "signature"),
-    *_given(HASH, "sha256"),
+    "season name*, number int*, at moment, by name, what name, change word, day day, value text, signature text, "
+    "sha256 hash",
 )
 
 workers = _table(
-    "workers",  # who plays a season, when it was last heard of, what troubles it
-    *_key(NAME, "season", "worker"),
-    *_given(WORD, "state"),  # live, replay, stalled, finished or stopped
-    *_given(MOMENT, "since"),
-    *_given(sa.Float(), "beat"),  # real seconds
-    *_given(sa.Integer(), "rounds"),
-    *_maybe(MOMENT, "next_at"),
-    *_given(Text(), "troubles"),
+    "workers",  # who plays a season, when it was last heard of (in real seconds), what troubles it
+    "season name*, worker name*, "
+    "state word, "  # live, replay, stalled, finished or stopped
+    "since moment, beat float, rounds int, next_at moment?, troubles text",
 )
 
 calls = _table(
-    "calls",
-    Column("slot", sa.Integer, ForeignKey("decisions.id"), primary_key=True),
-    *_key(sa.Integer(), "number"),
-    *_given(NAME, "purpose"),
-    *_given(HASH, "request_sha256"),
-    *_given(sa.LargeBinary(), "request", "reply"),
+    "calls", "slot int* > decisions.id, number int*, purpose name, request_sha256 hash, request bytes, reply bytes"
 )
 
-memories = _table(
-    "memories",
-    *_key(NAME, "season", "entry", "asset"),
-    *_given(sa.Integer(), "slot"),
-    *_given(sa.LargeBinary(), "body"),
-)
+memories = _table("memories", "season name*, entry name*, asset name*, slot int, body bytes")
 
 rewards = _table(
-    "rewards",
-    Column("slot", sa.Integer, ForeignKey("decisions.id"), primary_key=True),
-    *_given(NAME, "season", "entry", "asset"),
-    *_given(DAY, "session"),
-    *_given(sa.Float(), "reward"),
+    "rewards", "slot int* > decisions.id, season name, entry name, asset name, session day, reward float"
 )
 
 events = _table(
     "events",
-    Column("seq", sa.Integer, primary_key=True, autoincrement=True),
-    *_given(NAME, "season"),
-    *_given(sa.String(16), "kind"),
-    *_given(MOMENT, "at"),
-    *_given(Text(), "body"),
+    "seq serial, season name, kind str16, at moment, body text",
     Index("events_by_season", "season", "seq"),
 )
 
 door_agents = _table(
     "door_agents",  # who is registered; of a token only a salted hash is kept
-    *_key(sa.String(16), "id"),
-    *_given(NAME, "season", "entry"),
-    *_maybe(Text(), "address"),
-    *_given(sa.LargeBinary(), "salt", "digest"),
-    *_given(MOMENT, "created_at"),
-    *_maybe(MOMENT, "revoked_at"),
+    "id str16*, season name, entry name, address text?, salt bytes, digest bytes, created_at moment, "
+    "revoked_at moment?",
     UniqueConstraint("season", "entry"),
 )
 
 door_applicants = _table(
     "door_applicants",  # who asks to be let in; the token counts once an operator has approved
-    *_key(sa.String(16), "id"),
-    *_given(NAME, "season", "entry"),
-    *_given(Text(), "label", "contact"),
-    *_maybe(Text(), "address"),
-    *_given(sa.LargeBinary(), "salt", "digest"),
-    *_given(MOMENT, "at"),
-    *_given(WORD, "status"),  # waiting, approved or declined
+    "id str16*, season name, entry name, label text, contact text, address text?, salt bytes, digest bytes, "
+    "at moment, status word",  # waiting, approved or declined
     UniqueConstraint("season", "entry"),
 )
 
 door_keys = _table(
     "door_keys",  # those of the operator and of experts; they survive a restart and can be revoked
-    *_key(sa.String(16), "id"),
-    *_given(WORD, "kind"),  # operator or expert
-    *_given(NAME, "name"),
-    *_given(sa.LargeBinary(), "salt", "digest"),
-    *_given(MOMENT, "created_at"),
-    *_maybe(MOMENT, "revoked_at"),
+    "id str16*, kind word, name name, salt bytes, digest bytes, created_at moment, revoked_at moment?",
 )
 
 door_offers = _table(
     "door_offers",  # agents' answers, until the worker that plays the round takes them; received in real seconds
-    *_key(sa.Integer(), "slot"),
-    *_given(sa.String(16), "agent"),
-    *_given(Text(), "body"),
-    *_given(sa.Float(), "received"),
+    "slot int*, agent str16, body text, received float",
 )
 
-door_nonces = _table(
-    "door_nonces", *_key(sa.String(16), "agent"), *_key(sa.String(128), "nonce"), *_given(sa.Float(), "received")
-)
+door_nonces = _table("door_nonces", "agent str16*, nonce str128*, received float")
 
 door_counts = _table(
     "door_counts",  # how often somebody knocked in a minute, over all processes
-    *_key(sa.String(80), "key"),
-    *_key(sa.Integer(), "minute"),
-    *_given(sa.Integer(), "count"),
+    "key str80*, minute int*, count int",
 )
 
 stream_inbox = _table(
     "stream_inbox",  # what live connectors fetched, as it came, before any round
-    *_key(NAME, "season", "asset"),
-    *_key(HASH, "key"),  # of source, id and content
-    *_given(Text(), "body"),
-    *_given(sa.BigInteger(), "known_at"),  # nanoseconds: the later of published and fetched
+    "season name*, asset name*, "
+    "key hash*, "  # of source, id and content
+    "body text, known_at long",  # nanoseconds: the later of published and fetched
     Index("stream_inbox_known", "season", "asset", "known_at"),
 )
 
 stream_items = _table(
     "stream_items",
-    *_key(sa.String(20), "id"),
-    Column("season", NAME, ForeignKey("seasons.id"), nullable=False),
-    *_given(NAME, "asset"),
-    *_given(DAY, "session"),
-    *_given(WORD, "kind", "language", "status"),  # the status is published, merged or rejected
-    *_given(Text(), "raw_id", "source", "url", "title", "text", "reason", "shown_title", "shown_text"),
-    *_given(Text(), "summary_by", "checks", "contradicts"),
-    *_given(MOMENT, "published_at", "fetched_at"),
-    *_given(HASH, "content_sha256"),
-    *_maybe(sa.String(20), "merged_into"),
+    "id str20*, season name > seasons.id, asset name, session day, kind word, language word, "
+    "status word, "  # published, merged or rejected
+    "raw_id text, source text, url text, title text, text text, reason text, shown_title text, shown_text text, "
+    "summary_by text, checks text, contradicts text, published_at moment, fetched_at moment, content_sha256 hash, "
+    "merged_into str20?",
     Index("stream_items_by_session", "season", "asset", "session"),
     Index("stream_items_by_status", "season", "status", "published_at"),
     Index("stream_items_merged", "merged_into"),
@@ -323,27 +224,15 @@ stream_items = _table(
 
 stream_rounds = _table(
     "stream_rounds",  # what a round was given, once and for all
-    *_key(NAME, "season", "asset"),
-    *_key(DAY, "session"),
-    *_given(MOMENT, "decision_time"),
-    *_given(Text(), "news"),
-    *_given(HASH, "sha256"),
+    "season name*, asset name*, session day*, decision_time moment, news text, sha256 hash",
 )
 
 stream_calls = _table(
     "stream_calls",  # a model's answers, kept before they are used
-    *_key(sa.String(20), "item"),
-    *_key(sa.Integer(), "number"),
-    *_given(Text(), "model"),
-    *_given(HASH, "request_sha256"),
-    *_given(sa.LargeBinary(), "reply"),
+    "item str20*, number int*, model text, request_sha256 hash, reply bytes",
 )
 
 stream_reviews = _table(
     "stream_reviews",
-    Column("item", sa.String(20), ForeignKey("stream_items.id"), primary_key=True),
-    *_key(NAME, "expert"),
-    *_given(WORD, "verdict"),  # confirm or reject
-    *_given(Text(), "note"),
-    *_given(MOMENT, "at"),
+    "item str20* > stream_items.id, expert name*, verdict word, note text, at moment",  # confirm or reject
 )
