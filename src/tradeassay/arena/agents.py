@@ -24,8 +24,7 @@ ModelOpener = Callable[[str, ModelParams], AbstractAsyncContextManager[Model]]
 
 class InsideAgent(Protocol):
     """An agent that thinks with a model: a generator of questions, driven and recorded by the arena. The dialogue
-    of a decision depends on its arguments and the answers alone.
-    """
+    of a decision depends on its arguments and the answers alone."""
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation: ...
 
@@ -33,8 +32,7 @@ class InsideAgent(Protocol):
 @runtime_checkable
 class OutsideAgent(Protocol):
     """An agent that decides by itself, over HTTP, a pipe or in Python; nothing it says is believed. Every failure
-    is a choice with status ``failed``, never an exception.
-    """
+    is a choice with status ``failed``, never an exception."""
 
     async def decide(self, packet: Packet) -> AgentChoice: ...
 
@@ -44,8 +42,7 @@ class EntryAgent:
     """The agent of an entry, ready to be asked, and the model it asks (None for rules and outsiders).
 
     ``each_call``: answers are written one by one, because asking again would cost money or give another answer.
-    ``recorded``: answers are at hand, so that nobody is waited for and time is no matter.
-    """
+    ``recorded``: answers are at hand, so that nobody is waited for and time is no matter."""
 
     agent: InsideAgent | OutsideAgent
     model: Model | None = None
@@ -88,8 +85,7 @@ async def entry_agents(
 
     ``opener`` opens recorded models: asking them again is free.
     Raises :class:`UserError` for an unknown architecture or rule, an architecture without a model, or an outside
-    entry without an agent.
-    """
+    entry without an agent."""
     params, models = season_params(season), dict[str, Model]()
     async with AsyncExitStack() as stack:
         found, recorded = {}, opener is not None

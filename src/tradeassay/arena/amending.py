@@ -1,8 +1,7 @@
 """What an operator may change while a season runs, and who may come in.
 
 An amendment is dated, hashed behind the season's spec and those before it, told in the journal and shown on the
-page of rules. Where the spec names the operator's public key, it is signed. What was played stays as it was.
-"""
+page of rules. Where the spec names the operator's public key, it is signed. What was played stays as it was."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ NAMESPACE = "tradeassay-arena"
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator asks for: what is changed, from which day on or up to which (None: as soon as may be), to
-    which values, by whom, when, and with which private key it is signed.
-    """
+    which values, by whom, when, and with which private key it is signed."""
 
     change: Change
     what: str
@@ -54,8 +52,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
     """Amend a season as it has become; returns what was written down.
 
-    Raises :class:`UserError` for what is not there, was done before, or would change what has been played.
-    """
+    Raises :class:`UserError` for what is not there, was done before, or would change what has been played."""
     check_text("name of who amends", asked.by, 64)
     if season.amendments and asked.now < season.amendments[-1].at:
         raise UserError(f"the newest amendment is of {season.amendments[-1].at}", hint="set this machine's clock")
@@ -102,8 +99,7 @@ def _skipped(store: Store, season: Season, session: str, played: dict[str, str])
 def _day(season: Season, asked: Asked, reached: str, *, begins: bool) -> str:
     """Return the day of an amendment, by default the first one that is free (or the last that was played).
 
-    Raises :class:`UserError` for one that has been played, and where the season has no such day any more.
-    """
+    Raises :class:`UserError` for one that has been played, and where the season has no such day any more."""
     if asked.day is not None:
         day = str(parse_day(asked.day))
     elif begins:

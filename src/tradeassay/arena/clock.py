@@ -28,8 +28,7 @@ class LiveClock:
 
     When the two part by more than two seconds, time goes on as before until the new time has stood for
     ``BELIEVE_S``: a clock that is wrong for a minute loses nothing. After a start nothing is certain for as long.
-    Waits in short steps, so that a machine that slept wakes up in time.
-    """
+    Waits in short steps, so that a machine that slept wakes up in time."""
 
     live = True
     """Time passes by itself, so that a session can be missed."""
@@ -89,8 +88,7 @@ class ReplayClock:
     """A clock that jumps from event to event. It stands still while nobody waits, so nothing can be missed.
 
     ``speed`` is replayed time per real time (None: as fast as the machine can). It starts at the first instant
-    somebody waits for; after a restart that is where the stored rounds end, so its position need not be stored.
-    """
+    somebody waits for; after a restart that is where the stored rounds end, so its position need not be stored."""
 
     live = False
     certain = True
@@ -122,8 +120,7 @@ _UNITS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND}
 def parse_speed(text: str) -> float | None:
     """Read a replay's speed: ``1d/2s`` is a day every two seconds, ``max`` as fast as possible (None).
 
-    Raises :class:`UserError`.
-    """
+    Raises :class:`UserError`."""
     if text == "max":
         return None
     found = _SPEED.fullmatch(text.strip())

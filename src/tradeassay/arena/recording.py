@@ -1,8 +1,7 @@
 """A season's answers as a recording, and a season played again from one: the same decisions, the same standings.
 
 A recorded season holds ``season.json`` (its frozen spec), ``decisions.jsonl``, ``standings.json`` and a cassette
-for every entry and asset with a model. Texts that models were asked are not in it, nor what others wrote.
-"""
+for every entry and asset with a model. Texts that models were asked are not in it, nor what others wrote."""
 
 from __future__ import annotations
 
@@ -86,8 +85,7 @@ def pack_season(
     """Pack the answers of a season (None: the newest) into ``file``.
 
     Raises :class:`UserError` for a season that could not be played again: one that is not finished, whose prices
-    came live, whose news a model sums up, or in which somebody decides outside.
-    """
+    came live, whose news a model sums up, or in which somebody decides outside."""
     with _copied(db, season) as (store, spec):
         outside = [entry.id for entry in spec.entries if entry.architecture in OUTSIDE]
         if state_of(store, spec).status != "finished":
@@ -199,8 +197,7 @@ def season_differences(opened: OpenRecording, db: Path) -> list[str]:
 def replayed_differences(opened: OpenRecording) -> list[str]:
     """Play a recorded season again from its answers alone; returns where that is another season.
 
-    Raises :class:`CassetteMismatch` for a question that was not recorded.
-    """
+    Raises :class:`CassetteMismatch` for a question that was not recorded."""
     with tempfile.TemporaryDirectory() as place:
         db = Path(place) / "arena.db"
         store = Store(open_engine(str(db), durable=False))

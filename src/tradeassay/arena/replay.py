@@ -1,8 +1,7 @@
 """What is on record of a season's decisions, and the journal of a season that is played again from it.
 
 Rules decide again; a desk asks its questions again and is given the replies on record. Only what nobody could make
-again is taken as recorded, and counted: what agents outside decided, and that no reply came.
-"""
+again is taken as recorded, and counted: what agents outside decided, and that no reply came."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ Place = tuple[str, str, str]
 class Evidence:
     """The decisions and replies in a season's database. ``faults`` are what contradicts them, (where, what);
     ``taken`` counts what had to be taken as recorded, ``live`` the replies of models that cannot be asked again,
-    ``odd`` those whose tokens are hard to believe.
-    """
+    ``odd`` those whose tokens are hard to believe."""
 
     def __init__(self, db: Connection, season: Season) -> None:
         self._db, self.season = db, season
@@ -87,8 +85,7 @@ class Evidence:
     def check(self, closed: ClosedSlot) -> ClosedSlot:
         """Compare what was asked and replied in a slot played again with the record, and return its decision.
 
-        A decision that has no reply on record fails as it is recorded to have failed.
-        """
+        A decision that has no reply on record fails as it is recorded to have failed."""
         slot = closed.slot
         place = slot.asset, slot.session, slot.entry
         row = self.rows.get(place)
@@ -131,8 +128,7 @@ class _Remembered:
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Reply anew; raises :class:`RunError` where the decision is recorded to have ended without this reply.
 
-        Even a scripted model runs out of time on a busy machine, and is not asked over the budget.
-        """
+        Even a scripted model runs out of time on a busy machine, and is not asked over the budget."""
         where = slot_of(place)
         row = self._evidence.rows.get(where)
         failure = None if row is None else _no_reply_because(row)
@@ -212,8 +208,7 @@ def _read_failures(row: Any) -> tuple[ChoiceFailure, ...]:
 class ReplayStore(Store):
     """The journal of a replay. Replies are compared with those on record instead of being written again.
 
-    Nobody else reads it, and nothing of it is kept: all of it is one transaction.
-    """
+    Nobody else reads it, and nothing of it is kept: all of it is one transaction."""
 
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
         super().__init__(engine)

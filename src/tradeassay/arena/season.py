@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -32,8 +32,7 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     A stock follows its exchange's sessions and early closes, crypto trades every day. ``calendar`` names the
     exchange of a live asset where its symbol and source do not say it. ``second`` is another live source that its
     bars are compared with. ``first``, ``last`` and ``live_from`` are days of its own, where they differ from the
-    season's. ``names`` are other names it goes by in the news, ``cik`` its number at the SEC.
-    """
+    season's. ``names`` are other names it goes by in the news, ``cik`` its number at the SEC."""
 
     symbol: str
     kind: Kind
@@ -75,8 +74,7 @@ class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     ``cross_asset``: one account per entry over all assets, sized by the allocation it gives with each decision.
     ``messages``: entries may say something in public, which the others read from the next session on.
-    ``feedback``: every settled decision is written to a reward log that an agent may learn from.
-    """
+    ``feedback``: every settled decision is written to a reward log that an agent may learn from."""
 
     cross_asset: bool = False
     messages: bool = False
@@ -87,8 +85,7 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """When a live bar is doubted: it holds its round until an operator or a second look says more.
 
     ``stock_jump``/``crypto_jump`` are the largest moves from the previous close, ``apart`` the largest distance
-    from the second source, ``look_again_s`` the seconds after which the vendor is asked once more.
-    """
+    from the second source, ``look_again_s`` the seconds after which the vendor is asked once more."""
 
     stock_jump: float = 0.4
     crypto_jump: float = 0.5
@@ -109,8 +106,7 @@ class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Live news: addresses of RSS or Atom feeds, asked every ``every_s`` seconds. ``zone`` is for stamps without
     one.
 
-    An item counts for the assets whose symbol or one of whose names it holds.
-    """
+    An item counts for the assets whose symbol or one of whose names it holds."""
 
     rss: tuple[str, ...] = ()
     every_s: int = 300
@@ -119,8 +115,7 @@ class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Live filings. ``edgar`` asks the SEC about every asset with a ``cik``; it wants a ``contact`` (a mail
-    address). ``address`` is where the lists of filings are, at a mirror of yours, say.
-    """
+    address). ``address`` is where the lists of filings are, at a mirror of yours, say."""
 
     edgar: bool = False
     contact: str = ""
@@ -129,8 +124,7 @@ class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class SummaryRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who summarises the news (empty: they are shown in their own words), in which language, and which other model
-    checks what would be shown (empty: only the rules do).
-    """
+    checks what would be shown (empty: only the rules do)."""
 
     model: str = ""
     checker: str = ""
@@ -142,8 +136,7 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     What is spent is read from the database, so a restart changes nothing. An entry that is over a limit fails with
     the kind ``over_budget`` and holds; a decision under way is not cut off. Where a model's price is not known a
-    limit in dollars ends after its first decision: nobody could keep it. Summaries of the news are not counted.
-    """
+    limit in dollars ends after its first decision: nobody could keep it. Summaries of the news are not counted."""
 
     usd: float | None = None
     usd_per_entry: float | None = None
@@ -192,8 +185,7 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     ``rename``: an entry has the label ``value``. ``add``: the asset in ``value`` is traded. ``retire``: an asset
     has no session after ``day``. ``reopen``: the session ``day`` of an asset, which was skipped, is played after
     all. ``extend``: the season's last day is ``day``. ``rule``: the rule ``what`` is ``value``. ``sha256`` holds
-    this one and all before it, ``signature`` is the operator's (ssh-keygen -Y) under it.
-    """
+    this one and all before it, ``signature`` is the operator's (ssh-keygen -Y) under it."""
 
     number: int
     at: str
@@ -204,6 +196,13 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     value: str = ""
     sha256: str = ""
     signature: str = ""
+
+    def late(self, opened: Mapping[str, str]) -> bool:
+        """Return whether a session that this changes was opened; ``opened`` has the newest one of every asset."""
+        own = self.change in ("retire", "reopen", "add")
+        newest = opened.get(self.what, "") if own else max(opened.values(), default="")
+        begins = self.change in ("join", "rule", "reopen")
+        return self.change != "rename" and (newest >= self.day if begins else newest > self.day)
 
     def after(self, before: str) -> str:
         """Return the hash of this amendment behind the one with the hash ``before``."""
@@ -222,8 +221,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     the convention's. ``operator`` is a public SSH key: amendments must be signed with its other half.
 
     ``amendments`` and ``founded`` (the hash of the spec) are not part of a spec: :func:`amended` sets them in the
-    season as it has become, with everybody who ever joined.
-    """
+    season as it has become, with everybody who ever joined."""
 
     id: str
     title: str = ""
@@ -320,9 +318,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.on(session).money.fee_bp
 
     def closes(self, asset: str, session: str, at: Instant) -> Instant:
-        """Return until when a session that is decided at ``at`` may be decided: one that was reopened has its time
-        again.
-        """
+        """Return until when a session that is due ``at`` may be decided; a reopened one has its time again."""
         place = ("reopen", asset, session)
         again = [parse_iso(one.at) for one in self.amendments if (one.change, one.what, one.day) == place]
         return max((at, *again)) + self.on(session).window_s * SECOND
@@ -334,8 +330,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def frozen(self) -> bytes:
         """The spec as it is stored and hashed. A setting that seasons did not always have is written only where it
-        differs from its default, so that an older season keeps its hash.
-        """
+        differs from its default, so that an older season keeps its hash."""
         return canonical_json(_frozen(self))
 
     @property
@@ -365,8 +360,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def amended(season: Season, made: Iterable[Amendment]) -> Season:
     """Return what a founded season has become: everybody who ever joined, every asset with its days, the names and
-    the last day of now. Rules that changed are those of a day (:meth:`Season.on`).
-    """
+    the last day of now. Rules that changed are those of a day (:meth:`Season.on`)."""
     made, replace = tuple(made), msgspec.structs.replace
     if not made:
         return season

@@ -1,8 +1,7 @@
 """Verifying a season in its database: it is played again from its data and the replies on record, and compared.
 
 Where the data cannot be had again (prices came live, or the data set is not here) rounds are taken as recorded;
-decisions are still made again from what was shown, and every account from the decisions and the prices.
-"""
+decisions are still made again from what was shown, and every account from the decisions and the prices."""
 
 from __future__ import annotations
 
@@ -60,6 +59,8 @@ _OF_SEASONS = (
     *(t.stream_items, t.stream_rounds, t.skipped, t.amendments),
 )
 _UNPLAYED = (".json", ".html", ".css", ".js", ".svg", ".xml", ".txt")
+_OF_ROUND = "season date decided_at symbol price momentum phase kind position outcomes others".split()
+"""What a round's packet says of it; the last three are told to each entry by itself."""
 _NOT_PAGES = ("now.json", ".written.json")
 """Files of a site that no journal decides: what workers do now, and how far the writer is."""
 
@@ -71,8 +72,7 @@ Rows = dict[Place, Place]
 def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None) -> VerifyReport:
     """Return what becomes of the claims of all seasons in a database, and of the ``pages`` written from it.
 
-    Raises :class:`RunError` for a file that is not an arena's database.
-    """
+    Raises :class:`RunError` for a file that is not an arena's database."""
     with tempfile.TemporaryDirectory() as place:
         try:
             copy = copied_database(db, Path(place))
@@ -116,8 +116,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
 def copied_database(db: str, place: Path) -> str:
     """Return a copy of an SQLite file, as whoever opens it next would find it; the file itself is left as it is.
 
-    Raises :class:`RunError` for a database that computes.
-    """
+    Raises :class:`RunError` for a database that computes."""
     if "://" in db:
         return db
     source, copy = Path(db).resolve(), place / "arena.db"
@@ -259,8 +258,7 @@ class _Season:
 
     def _amended(self, season: Season) -> Season:
         """Return what the season has become. What the operator changed is hashed, one behind the other, told in
-        the journal before the first session that it changes, and signed where the spec names a key.
-        """
+        the journal before the first session that it changes, and signed where the spec names a key."""
         made, before = self._store.amendments(season.id), season.sha256
         query = select(t.events.c.kind, t.events.c.body).filter_by(season=season.id).order_by(t.events.c.seq)
         told: list[tuple[str, dict[str, str]]] = []  # with the newest session of every asset by then
@@ -288,10 +286,9 @@ class _Season:
                 except TradeassayError:
                     self._broken("amendments", f"amendment {one.number} is not signed with the operator's key")
         for one, (_, then) in zip(made, told, strict=False):
-            newest = then.get(one.what, "") if one.change == "retire" else max(then.values(), default="")
-            begins = one.change in ("join", "rule")
-            if (newest >= one.day) if begins else (one.change in ("retire", "withdraw") and newest > one.day):
-                self._broken("amendments", f"amendment {one.number} changes {one.day}; {newest} had been opened")
+            if one.late(then):
+                what = f"amendment {one.number} changes {one.day}, and a session from then on had been opened"
+                self._broken("amendments", what)
         if made and not any(violation.check == "amendments" for violation in self.violations):
             why = "" if season.operator else f"{len(made)} of an operator whose key the spec does not name"
             self._say("amendments", "cannot be checked" if why else "re-derived", why)
@@ -389,20 +386,17 @@ class _Season:
                 continue
             if canonical_json(packet) != row.packet.encode():
                 yield _where(row), "what entries were shown is not written as tradeassay writes it"
-            is_ = {
-                "season": season.id,
-                "date": row.session,
-                "decided_at": row.decision_time,
-                "symbol": row.asset,
-                "price": row.price,
-                "momentum": row.momentum,
-                "phase": row.stage,
-                "kind": kind,
-                "position": 0,
-                "outcomes": (),
-                "others": (),
-            }
-            if any(getattr(packet, name) != value for name, value in is_.items()):
+            of_it = (
+                season.id,
+                row.session,
+                row.decision_time,
+                row.asset,
+                row.price,
+                row.momentum,
+                row.stage,
+                kind,
+            )
+            if (*of_it, 0, (), ()) != tuple(getattr(packet, name) for name in _OF_ROUND):
                 yield _where(row), "what entries were shown speaks of another round, price or stage"
             given = {"season": season.id, "asset": row.asset, "session": row.session}
             edited = self._db.execute(select(t.stream_rounds.c.news).filter_by(**given)).scalar()
@@ -410,9 +404,7 @@ class _Season:
                 yield _where(row), "the news that entries were shown are not those of the round's edition"
 
     def _rounds(self, season: Season, evidence: Evidence, played: Iterable[Row[Any]]) -> Found:
-        """Everybody has a slot in every round; every round but an asset's last is settled, to the next one; stages
-        follow the season's rules.
-        """
+        """Everybody is in every round, all but an asset's last are settled, to the next, and stages are right."""
         everyone = cache(lambda session: {entry.id for entry in season.on(session).everyone})
         seats = Counter(place[:2] for place in evidence.rows)
         for asset, session, entry in evidence.rows:
@@ -451,8 +443,7 @@ class _Season:
         """Play every account again from its decisions on the newest prices, in the order in which it was booked.
 
         An account that no revision touched has exactly these lines; of any other the newest line of a decision
-        says what the newest prices say.
-        """
+        says what the newest prices say."""
         slots = {row.id: row for row in evidence.rows.values()}
         for slot in slots.values():
             round, where = played.get(slot.round), f"{_where(slot)}, {slot.entry}"

@@ -32,20 +32,9 @@ from tradeassay.arena.queries.seasons import opened_store, read_season
 from tradeassay.arena.rounds.deciding import Together, packets
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.state import tables as t
 from tradeassay.arena.state.rows import Stage, Status, read_row, read_slot
 from tradeassay.arena.state.store import Store, insert_unless
-from tradeassay.arena.state.tables import (
-    decisions,
-    door_agents as agents,
-    door_applicants as applicants,
-    door_counts as counts,
-    door_keys as keys,
-    door_nonces as nonces,
-    door_offers as offers,
-    rewards,
-    rounds,
-    slots,
-)
 from tradeassay.core.arena import Action, AgentChoice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
@@ -154,26 +143,28 @@ MOST = 500
 _TOKEN = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
 # Made once, because building a statement takes longer than running it.
 _SOME: BindParameter[Any] = bindparam("some", expanding=True)
-_WHO = select(agents).where(agents.c.id.in_(_SOME), agents.c.revoked_at.is_(None))
-_PLACE = decisions.c["id", "season", "entry", "asset", "session"]
-_SLOTS = select(*_PLACE, rounds.c.decision_time).join(rounds, rounds.c.id == decisions.c.round)
-_PLACES = _SLOTS.where(decisions.c.id.in_(_SOME))
-_OPEN = (decisions.c.status == "open", rounds.c.phase == "opened")
-_SEATS = _SLOTS.outerjoin(offers, offers.c.slot == decisions.c.id).where(*_OPEN, offers.c.slot.is_(None))
-_WAITING = _SEATS.where(decisions.c.season == bindparam("season"), decisions.c.entry.in_(_SOME))
-_WAITING = _WAITING.order_by(rounds.c.decision_time, decisions.c.id)
+_WHO = select(t.door_agents).where(t.door_agents.c.id.in_(_SOME), t.door_agents.c.revoked_at.is_(None))
+_PLACE = t.decisions.c["id", "season", "entry", "asset", "session"]
+_SLOTS = select(*_PLACE, t.rounds.c.decision_time).join(t.rounds, t.rounds.c.id == t.decisions.c.round)
+_PLACES = _SLOTS.where(t.decisions.c.id.in_(_SOME))
+_OPEN = (t.decisions.c.status == "open", t.rounds.c.phase == "opened")
+_SEATS = _SLOTS.outerjoin(t.door_offers, t.door_offers.c.slot == t.decisions.c.id).where(
+    *_OPEN, t.door_offers.c.slot.is_(None)
+)
+_WAITING = _SEATS.where(t.decisions.c.season == bindparam("season"), t.decisions.c.entry.in_(_SOME))
+_WAITING = _WAITING.order_by(t.rounds.c.decision_time, t.decisions.c.id)
 # The table, not the view of slots: PostgreSQL locks no row behind an outer join.
-_OPEN_OF = select(*_PLACE).where(decisions.c.id.in_(_SOME), decisions.c.status == "open")
-_OPEN_OF = _OPEN_OF.order_by(decisions.c.id)
-_ANSWERED = select(offers.c.slot).where(offers.c.slot.in_(_SOME))
-_SEEN = select(nonces.c.agent, nonces.c.nonce).where(
-    nonces.c.agent.in_(_SOME), nonces.c.nonce.in_(bindparam("given", expanding=True))
+_OPEN_OF = select(*_PLACE).where(t.decisions.c.id.in_(_SOME), t.decisions.c.status == "open")
+_OPEN_OF = _OPEN_OF.order_by(t.decisions.c.id)
+_ANSWERED = select(t.door_offers.c.slot).where(t.door_offers.c.slot.in_(_SOME))
+_SEEN = select(t.door_nonces.c.agent, t.door_nonces.c.nonce).where(
+    t.door_nonces.c.agent.in_(_SOME), t.door_nonces.c.nonce.in_(bindparam("given", expanding=True))
 )
 _OPEN_OFFERS = (
-    select(*decisions.c["entry", "asset", "session"], offers.c.body)
-    .join(decisions, decisions.c.id == offers.c.slot)
-    .join(rounds, rounds.c.id == decisions.c.round)
-    .where(rounds.c.season == bindparam("season"), *_OPEN)
+    select(*t.decisions.c["entry", "asset", "session"], t.door_offers.c.body)
+    .join(t.decisions, t.decisions.c.id == t.door_offers.c.slot)
+    .join(t.rounds, t.rounds.c.id == t.decisions.c.round)
+    .where(t.rounds.c.season == bindparam("season"), *_OPEN)
 )
 _CHOICE = msgspec.json.Decoder(AgentChoice)
 
@@ -196,8 +187,7 @@ def _fits(token: re.Match[str], row: Any) -> bool:
 class Doors:
     """Registration and everything behind it, over one database. Methods may be called from any thread.
 
-    ``clock`` is the one that rounds go by: one that is wrong for a minute shuts nobody out.
-    """
+    ``clock`` is the one that rounds go by: one that is wrong for a minute shuts nobody out."""
 
     def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self.store = store
@@ -215,8 +205,7 @@ class Doors:
         """Register an entry that decides outside and return its token, which is never shown again.
 
         Raises :class:`UserError` for an unknown season or entry, one that decides inside, one that is registered
-        already, and an address that makes no sense.
-        """
+        already, and an address that makes no sense."""
         found = self._season(season, entry).entry(entry)
         if found.architecture not in OUTSIDE:
             raise UserError(
@@ -229,7 +218,7 @@ class Doors:
         row = {"season": season, "entry": entry, "address": address, "created_at": now}
         try:
             with self.store.change() as db:
-                db.execute(insert(agents).values(**kept, **row))
+                db.execute(insert(t.door_agents).values(**kept, **row))
         except IntegrityError as error:
             raise UserError(f"entry '{entry}' is registered already", hint="renew its token instead") from error
         return token
@@ -238,20 +227,20 @@ class Doors:
         """Give an entry a new token; the old one stops working at once. Raises :class:`UserError`."""
         token, kept = _new_token()
         with self.store.change() as db:
-            mine = update(agents).filter_by(season=season, entry=entry)
+            mine = update(t.door_agents).filter_by(season=season, entry=entry)
             if not db.execute(mine.values(**kept, revoked_at=None)).rowcount:
                 raise UserError(f"entry '{entry}' is not registered", hint="register it first")
         return token
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
         """Invalidate an entry's token; False when it had none."""
-        mine = update(agents).filter_by(season=season, entry=entry, revoked_at=None)
+        mine = update(t.door_agents).filter_by(season=season, entry=entry, revoked_at=None)
         with self.store.change() as db:
             return db.execute(mine.values(revoked_at=now)).rowcount == 1
 
     def registered(self, season: str) -> dict[str, RegisteredAgent]:
         """Return who is registered for a season, by entry."""
-        found = self.store.rows(select(agents).filter_by(season=season, revoked_at=None))
+        found = self.store.rows(select(t.door_agents).filter_by(season=season, revoked_at=None))
         return {row.entry: read_row(RegisteredAgent, row) for row in found}
 
     def who(self, token: str) -> RegisteredAgent | None:
@@ -269,26 +258,26 @@ class Doors:
     def apply(self, season: str, entry: str, *, label: str, contact: str, address: str | None, now: str) -> str:
         """Ask for a seat; returns a token that counts once an operator has approved.
 
-        Raises :class:`UserError` for a name that is taken, and where too many wait already.
-        """
+        Raises :class:`UserError` for a name that is taken, and where too many wait already."""
         if any(one.id == entry for one in self._season(season).everyone):
             raise UserError(f"'{entry}' is taken", hint="choose another name")
         if address is not None:
             parse_target(address)
         token, kept = _new_token()
         row = {"season": season, "entry": entry, "label": label, "contact": contact, "address": address, "at": now}
-        waiting = select(func.count(applicants.c.id)).filter_by(season=season, status="waiting")
+        waiting = select(func.count(t.door_applicants.c.id)).filter_by(season=season, status="waiting")
         try:
             with self.store.change() as db:
                 if db.execute(waiting).scalar_one() >= 100:
                     raise UserError("too many are waiting for the operator", hint="try again later")
-                db.execute(insert(applicants).values(**kept, **row, status="waiting"))
+                db.execute(insert(t.door_applicants).values(**kept, **row, status="waiting"))
         except IntegrityError as error:
             raise UserError(f"'{entry}' is taken", hint="choose another name") from error
         return token
 
     def applicants(self, season: str) -> tuple[Applicant, ...]:
-        query = select(applicants).filter_by(season=season).order_by(applicants.c.at, applicants.c.id)
+        own = t.door_applicants
+        query = select(own).filter_by(season=season).order_by(own.c.at, own.c.id)
         return tuple(read_row(Applicant, row) for row in self.store.rows(query))
 
     def applicant(self, season: str, entry: str) -> Applicant:
@@ -304,26 +293,30 @@ class Doors:
         self.applicant(season, entry)
         kept = ("id", "season", "entry", "address", "salt", "digest")
         with self.store.change() as db:
-            row = db.execute(select(applicants).filter_by(season=season, entry=entry)).one()
+            row = db.execute(select(t.door_applicants).filter_by(season=season, entry=entry)).one()
             if approve:
-                db.execute(insert(agents).values(**{name: getattr(row, name) for name in kept}, created_at=now))
+                db.execute(
+                    insert(t.door_agents).values(**{name: getattr(row, name) for name in kept}, created_at=now)
+                )
             word = "approved" if approve else "declined"
-            db.execute(update(applicants).filter_by(id=row.id).values(status=word))
+            db.execute(update(t.door_applicants).filter_by(id=row.id).values(status=word))
 
     def status(self, token: str) -> AgentStatus | None:
         """Return how the owner of a token stands, whether it counts or not; None where it is nobody's."""
         part = _TOKEN.fullmatch(token)
         if part is None:
             return None
-        found = [self.store.rows(select(table).filter_by(id=part[1])) for table in (agents, applicants)]
+        found = [
+            self.store.rows(select(table).filter_by(id=part[1])) for table in (t.door_agents, t.door_applicants)
+        ]
         row, asks = (rows[0] if rows else None for rows in found)
         if (whose := row or asks) is None or not _fits(part, whose):
             return None
         if row is None:
             word: Literal["waiting", "declined"] = "waiting" if whose.status == "waiting" else "declined"
             return AgentStatus(season=whose.season, entry=whose.entry, status=word, since=whose.at)
-        query = select(decisions.c.status, func.count()).filter_by(season=row.season, entry=row.entry)
-        counts = {status: count for status, count in self.store.rows(query.group_by(decisions.c.status))}
+        query = select(t.decisions.c.status, func.count()).filter_by(season=row.season, entry=row.entry)
+        counts = {status: count for status, count in self.store.rows(query.group_by(t.decisions.c.status))}
         season = self._season(row.season, row.entry)
         return AgentStatus(
             season=row.season,
@@ -344,24 +337,24 @@ class Doors:
         token, kept = _new_token()
         self.revoke_key(kind, name, now=now)
         with self.store.change() as db:
-            db.execute(insert(keys).values(**kept, kind=kind, name=name[:64], created_at=now))
+            db.execute(insert(t.door_keys).values(**kept, kind=kind, name=name[:64], created_at=now))
         return token
 
     def revoke_key(self, kind: KeyKind, name: str, *, now: str) -> bool:
         """Invalidate a key; False when there was none."""
-        mine = update(keys).filter_by(kind=kind, name=name[:64], revoked_at=None)
+        mine = update(t.door_keys).filter_by(kind=kind, name=name[:64], revoked_at=None)
         with self.store.change() as db:
             return db.execute(mine.values(revoked_at=now)).rowcount > 0
 
     def key_names(self, kind: KeyKind) -> tuple[str, ...]:
-        query = select(keys.c.name).filter_by(kind=kind, revoked_at=None).order_by(keys.c.name)
+        query = select(t.door_keys.c.name).filter_by(kind=kind, revoked_at=None).order_by(t.door_keys.c.name)
         return tuple(name for (name,) in self.store.rows(query))
 
     def key_owner(self, kind: KeyKind, key: str) -> str | None:
         part = _TOKEN.fullmatch(key)
         if part is None:
             return None
-        found = self.store.rows(select(keys).filter_by(id=part[1], kind=kind, revoked_at=None))
+        found = self.store.rows(select(t.door_keys).filter_by(id=part[1], kind=kind, revoked_at=None))
         return next((str(row.name) for row in found if _fits(part, row)), None)
 
     def count(self, added: Mapping[str, int], minute: int) -> dict[str, int]:
@@ -371,13 +364,13 @@ class Doors:
         # In one order for all: two processes that wait for each other's rows would wait for ever.
         made = [{"key": key[:80], "minute": minute, "count": number} for key, number in sorted(added.items())]
         with self.store.change() as db:
-            row = insert_unless(db, counts)
-            more = {"count": counts.c.count + row.excluded.count}
+            row = insert_unless(db, t.door_counts)
+            more = {"count": t.door_counts.c.count + row.excluded.count}
             add = row.on_conflict_do_update(index_elements=["key", "minute"], set_=more)
             db.execute(add, made)
-            db.execute(delete(counts).where(counts.c.minute < minute - 2))
-            mine = (counts.c.minute == minute, counts.c.key.in_([key[:80] for key in added]))
-            query = select(counts.c.key, counts.c.count).where(*mine)
+            db.execute(delete(t.door_counts).where(t.door_counts.c.minute < minute - 2))
+            mine = (t.door_counts.c.minute == minute, t.door_counts.c.key.in_([key[:80] for key in added]))
+            query = select(t.door_counts.c.key, t.door_counts.c.count).where(*mine)
             return {known: number for known, number in db.execute(query)}
 
     # -- deciding ------------------------------------------------------------------------------------------------
@@ -414,8 +407,7 @@ class Doors:
 
         Raises :class:`TurnedAway`: 404 when the slot is not this agent's; 409 when the request was seen before,
         the slot is closed or answered, or the packet named is not this slot's; 422 for an invalid answer
-        or nonce.
-        """
+        or nonce."""
         (refused,) = self.submit_all(((agent, nonce, offer),))
         if refused is not None:
             raise refused
@@ -460,8 +452,8 @@ class Doors:
                         used.append({"agent": agent.id, "nonce": nonce, "received": at})
                         written.append({"slot": offer.slot, "agent": agent.id, "body": body, "received": at})
                 if written:
-                    db.execute(insert(nonces), used)
-                    db.execute(insert(offers), written)
+                    db.execute(insert(t.door_nonces), used)
+                    db.execute(insert(t.door_offers), written)
         except IntegrityError as error:  # another process was faster with one of them
             if len(made) > 1:
                 return [self.submit_all((one,))[0] for one in made]
@@ -473,8 +465,7 @@ class Doors:
     def _accepted(self, agent: RegisteredAgent, nonce: str, offer: Offer, row: Any) -> str:
         """Return an answer as it is written down; raises :class:`TurnedAway` where it does not fit its slot.
 
-        ``row`` is the slot, None where there is no such one.
-        """
+        ``row`` is the slot, None where there is no such one."""
         if not (8 <= len(nonce) <= 128 and nonce.isascii() and nonce.isprintable()):
             raise TurnedAway(422, "an idempotency key has 8 to 128 printable ASCII characters")
         said = {name: getattr(offer, name) for name in TradingAction.__struct_fields__}
@@ -497,8 +488,7 @@ class Doors:
     def open_offers(self, season: str) -> dict[tuple[str, str, str], AgentChoice]:
         """Return what was answered for slots that are not closed yet, by entry, asset and session.
 
-        For the process that plays the rounds, whose slots they are.
-        """
+        For the process that plays the rounds, whose slots they are."""
         found = self.store.rows(_OPEN_OFFERS, {"season": season})
         return {(row.entry, row.asset, row.session): _CHOICE.decode(row.body) for row in found}
 
@@ -506,8 +496,8 @@ class Doors:
 
     def decisions(self, agent: RegisteredAgent, most: int = 50) -> tuple[OwnDecision, ...]:
         """Return an agent's own newest decisions, newest first."""
-        query = select(slots).filter_by(season=agent.season, entry=agent.entry).where(slots.c.status != "open")
-        query = query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(min(most, MOST))
+        query = select(t.slots).filter_by(season=agent.season, entry=agent.entry).where(t.slots.c.status != "open")
+        query = query.order_by(t.slots.c.session.desc(), t.slots.c.id.desc()).limit(min(most, MOST))
         same = ("asset", "session", "stage", "status", "action", "position", "earned")
         return tuple(
             OwnDecision(
@@ -520,9 +510,9 @@ class Doors:
 
     def rewards(self, agent: RegisteredAgent, after: int = 0, most: int = MOST) -> tuple[OwnReward, ...]:
         """Return the agent's own lines of the reward log whose slot is greater than ``after``, oldest first."""
-        query = select(rewards, slots.c.action).join(slots, slots.c.id == rewards.c.slot)
-        mine = (rewards.c.season == agent.season, rewards.c.entry == agent.entry, rewards.c.slot > after)
-        rows = self.store.rows(query.where(*mine).order_by(rewards.c.slot).limit(min(most, MOST)))
+        query = select(t.rewards, t.slots.c.action).join(t.slots, t.slots.c.id == t.rewards.c.slot)
+        mine = (t.rewards.c.season == agent.season, t.rewards.c.entry == agent.entry, t.rewards.c.slot > after)
+        rows = self.store.rows(query.where(*mine).order_by(t.rewards.c.slot).limit(min(most, MOST)))
         return tuple(read_row(OwnReward, row) for row in rows)
 
     # -- small things --------------------------------------------------------------------------------------------
@@ -543,8 +533,7 @@ class Doors:
     def _packet(self, place: Place) -> tuple[Packet, str]:
         """Return what an entry may know in a round, and its hash.
 
-        All come when a round opens, so whoever is first has everybody's made; after a moment it is made again.
-        """
+        All come when a round opens, so whoever is first has everybody's made; after a moment it is made again."""
         season, entry, *_ = place
         spec, now, of = self._season(season, entry), self._now(), (season, *place[2:])
         at, told = self._told.get(of, (now, {}))
@@ -565,8 +554,7 @@ def _place(row: Any) -> Place:
 def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
     """Give the operator or an expert a new key, or revoke the one they have; returns the new key.
 
-    Raises :class:`UserError` without a database, and when there is none to revoke.
-    """
+    Raises :class:`UserError` without a database, and when there is none to revoke."""
     with opened_store(db) as store:
         doors = Doors(store)
         now = iso(doors.clock.now())

@@ -1,8 +1,7 @@
 """A seat in the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs ``[mcp]``.
 
 Served over streamable HTTP with the agent's token in every request. Each request identifies its caller anew, so a
-token can reach no seat but its own, whatever session it claims to be part of.
-"""
+token can reach no seat but its own, whatever session it claims to be part of."""
 
 from __future__ import annotations
 
@@ -130,8 +129,7 @@ def mcp_app(
 
     ``host`` is where it listens, ``hosts`` are further names that clients reach it by, a proxy's say (with a
     port, or ``:*`` for any); requests for another one are refused, which keeps web pages from reaching a local
-    server. It needs its own lifespan: run it by itself, or enter it where it is mounted.
-    """
+    server. It needs its own lifespan: run it by itself, or enter it where it is mounted."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     limits, security = limits or DoorLimits(), None

@@ -75,8 +75,7 @@ class DoorAgent:
 class SeatedAgent:
     """An entry whose registration is looked up at every decision, so that a new one counts from the next on.
 
-    One that gave an address is asked there, any other fetches its packets itself.
-    """
+    One that gave an address is asked there, any other fetches its packets itself."""
 
     def __init__(self, season: Season, entry: Entry, watch: OfferWatch, *, allow: Sequence[Network] = ()) -> None:
         self._season, self._entry, self._allow = season, entry, allow
@@ -110,8 +109,7 @@ async def outside_agents(
     - ``subprocess``: ``params.command``, split as a shell would;
     - ``python``: the object given for it in ``objects``, or the class named by ``params.class``.
 
-    Raises :class:`UserError` for an entry without what it needs.
-    """
+    Raises :class:`UserError` for an entry without what it needs."""
     watch, limit = OfferWatch(doors), float(season.timeout_s)
     async with AsyncExitStack() as stack:
         found: dict[str, OutsideAgent] = {}
@@ -135,8 +133,7 @@ async def outside_agents(
 async def refuse_private(season: Season, allow: Sequence[Network]) -> None:
     """Raise :class:`UserError` for an entry whose address, as the spec writes it, is in a network nobody allowed.
 
-    Only for numbers and ``localhost``: what another name means may change, and is looked up when it is asked.
-    """
+    Only for numbers and ``localhost``: what another name means may change, and is looked up when it is asked."""
     for entry in season.entries:
         url = str(entry.params.get("url", "")) if entry.architecture == "http" else ""
         if url and ((host := parse_target(url).host) == "localhost" or ":" in host or host[-1].isdigit()):

@@ -143,8 +143,7 @@ class SharedCounts:
     """How often each key knocked in this minute, over all processes that share a database.
 
     A process counts by itself and tells the others about twice a second, so a knock costs no transaction of its
-    own. Minutes are those of the doors' clock.
-    """
+    own. Minutes are those of the doors' clock."""
 
     def __init__(self, doors: Doors, *, every_s: float = 0.5) -> None:
         self._doors, self._every_s = doors, every_s
@@ -186,8 +185,7 @@ class SharedCounts:
 class DoorGate:
     """Lets agents in: token, rate, body. Shared by all routes.
 
-    A right token is looked at first, so no number of wrong ones from the same address keeps its owner out.
-    """
+    A right token is looked at first, so no number of wrong ones from the same address keeps its owner out."""
 
     def __init__(self, doors: Doors, limits: DoorLimits) -> None:
         self.doors, self.limits = doors, limits
@@ -245,8 +243,7 @@ def _route(
 ) -> Callable[[Handler], Handler]:
     """Add an operation that returns a struct (None: 204), or raises why there is none; both become JSON.
 
-    ``answer`` is the struct and what it says; an operation that ``takes`` another is a POST.
-    """
+    ``answer`` is the struct and what it says; an operation that ``takes`` another is a POST."""
     type_, what = answer
 
     def shaped(kind: Any) -> dict[str, Any]:
@@ -298,8 +295,7 @@ def router(
     """Return the routes of the door.
 
     With ``operator`` entries can be registered over HTTP by whoever has the operator's key, with ``apply`` anybody
-    may ask for a seat.
-    """
+    may ask for a seat."""
     made = APIRouter(prefix="/agents", tags=["agents"])
     gate = DoorGate(doors, limits or DoorLimits())
 
@@ -386,9 +382,7 @@ def router(
 
 
 def judging(doors: Doors) -> APIRouter:
-    """Return the route by which experts judge what the stream published; each has a key. JSON alone is taken, so
-    that no foreign page can post here.
-    """
+    """Return the route by which experts judge published items. Only JSON is taken: no foreign page can post it."""
     made, gate = APIRouter(prefix="/api", tags=["experts"]), DoorGate(doors, DoorLimits(strangers=10))
     judged, refused = (ItemReview, "The verdict, as it is on record."), (403, 404, 413, 415, 422, 429)
 

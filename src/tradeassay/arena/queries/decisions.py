@@ -2,8 +2,7 @@
 
 Everything but an entry's own :func:`experiences` takes ``sealed``: where somebody decides outside, what is not
 settled stays out of every answer, because a competitor could act on it. Pages are files, so nothing may reach them
-before its time.
-"""
+before its time."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
     """A decision in a list. ``moved`` is what the asset did afterwards, ``earned`` what the entry made of it.
 
     ``sealed``: it is not settled yet and others could still profit from it, so what was decided is not shown, nor
-    whether it was: a decision that failed holds.
-    """
+    whether it was: a decision that failed holds."""
 
     id: int
     entry: str
@@ -98,8 +96,7 @@ def read_round(store: Store, season: Season, asset: str, session: str, *, sealed
     """Return a round: what everybody was told, and what each entry made of it, with prompts, debate and outcome.
 
     None while it may not be shown. Prompts repeat each other a hundredfold, so their text is kept once, line by
-    line, in ``lines``, and a message says which of them it has.
-    """
+    line, in ``lines``, and a message says which of them it has."""
     with store.read() as db:
         one = select(rounds).filter_by(season=season.id, asset=asset, session=session)
         round = db.execute(one).first()
@@ -289,8 +286,7 @@ def experiences(store: Store, season: str, entry: str) -> tuple[Experience, ...]
 
 def packet_summary(store: Store, season: Season) -> Shown:
     """Count what the packets of the newest rounds held. ``late`` are items published after the decision: always 0.
-    ``empty`` is the share of packets without a single item.
-    """
+    ``empty`` is the share of packets without a single item."""
     query = select(rounds.c.packet).filter_by(season=season.id).order_by(rounds.c.id.desc()).limit(400)
     packets = [read_packet(text) for (text,) in store.rows(query)]
     items: dict[str, NewsShown] = {}
@@ -311,8 +307,7 @@ def packet_summary(store: Store, season: Season) -> Shown:
 
 def entry_memory(store: Store, season: Season, entry: str, *, sealed: bool) -> Shown:
     """Return what an entry remembers about every asset, in a form a person can read; assets without a memory are
-    left out. ``sealed``: others who play could read it, so it stays closed until the end.
-    """
+    left out. ``sealed``: others who play could read it, so it stays closed until the end."""
     found = []
     for asset in () if sealed else season.assets:
         body = store.memory(season.id, entry, asset.symbol)

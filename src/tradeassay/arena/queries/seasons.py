@@ -32,8 +32,7 @@ class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader must know before believing a number of a season.
 
     ``sealed``: somebody decides outside and could read these pages, so decisions appear once they are settled and
-    memories stay closed.
-    """
+    memories stay closed."""
 
     data: Origin
     convention: Convention
@@ -45,8 +44,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a season is, by its journal. ``session`` is the newest opened one.
 
     ``decided``: every asset's last round is closed. ``skipped`` counts the sessions that had no round at all,
-    ``corrected`` the prices that a vendor changed afterwards.
-    """
+    ``corrected`` the prices that a vendor changed afterwards."""
 
     session: str | None
     rounds: int
@@ -61,8 +59,7 @@ class SeasonState(msgspec.Struct, frozen=True, kw_only=True):
     """What a season's workers do about it, by what was last heard of them.
 
     ``beat`` is when that was: a page that polls this says "stalled" by itself when it grows old. ``unsettled``
-    counts the rounds of a season that is over for which no price ever came.
-    """
+    counts the rounds of a season that is over for which no price ever came."""
 
     status: Status = "waiting"
     since: str | None = None

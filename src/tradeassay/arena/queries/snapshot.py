@@ -46,8 +46,7 @@ _SETTLED = ("_boards", "_charts", "behaviours", "split", "luck", "first_day")
 class EntryTrade(msgspec.Struct, kw_only=True):
     """A position from the session it was taken in to the one it was left in (None: it is still held).
 
-    Money is in dollars. ``result`` is what it made after the fees of both its ends.
-    """
+    Money is in dollars. ``result`` is what it made after the fees of both its ends."""
 
     asset: str
     side: int
@@ -63,8 +62,7 @@ class EntryTrade(msgspec.Struct, kw_only=True):
 class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
     """All trades of an entry in settled sessions: the newest, their number, fees, and the share that paid.
 
-    ``value`` is what its accounts are worth, ``start`` what they began with.
-    """
+    ``value`` is what its accounts are worth, ``start`` what they began with."""
 
     newest: tuple[EntryTrade, ...]
     count: int
@@ -78,8 +76,7 @@ class SeasonSnapshot:
     """A season as everybody may see it, each answer computed once. ``lines`` are its settled decisions.
 
     Two snapshots of one journal give equal answers, so whoever has the journal can make every page again.
-    ``before`` is an older one: where nothing was settled since, what was computed from its lines is taken over.
-    """
+    ``before`` is an older one: where nothing was settled since, what was computed from its lines is taken over."""
 
     def __init__(
         self,
@@ -173,8 +170,7 @@ class SeasonSnapshot:
 
     def cited(self) -> Shown:
         """Return the published figures with ours: on the same asset where we have it, else on all of ours. One of
-        ours is comparable where no reason speaks against it.
-        """
+        ours is comparable where no reason speaks against it."""
         paper, symbols = published(), {asset.symbol for asset in self.season.assets}
         data: Literal["real", "synthetic"] = "real" if self.badges.data == "real" else "synthetic"
         figures = []
@@ -225,9 +221,7 @@ def _equity_chart(season: Season, lines: Lines) -> Equity:
 
 
 def _trades(line: EntrySeries, cash: float) -> list[EntryTrade]:
-    """Return the trades on one asset. A fee that turns a position around is shared by the sides it leaves and
-    takes.
-    """
+    """Return the trades on one asset. A fee that turns a position around is shared by both sides."""
     made: list[EntryTrade] = []
     gains, fees = (line.earned * line.worth * cash).tolist(), (line.fees * cash).tolist()
     rows = zip(line.sessions, line.before.tolist(), line.positions.tolist(), line.prices.tolist(), strict=True)
@@ -250,8 +244,7 @@ def _trades(line: EntrySeries, cash: float) -> list[EntryTrade]:
 def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -> Standings:
     """Return the standings of a season (None: the newest) in a database; the baseline is always among them.
 
-    Raises :class:`UserError` for a missing database, an unknown season, or a filter that does not fit.
-    """
+    Raises :class:`UserError` for a missing database, an unknown season, or a filter that does not fit."""
     wanted = wanted or Filter()
     with opened_season(db, season) as (store, found):
         everyone = found.everyone

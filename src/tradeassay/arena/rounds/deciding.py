@@ -60,8 +60,7 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
 def _written(request: AskModel) -> tuple[bytes, str]:
     """Return a question as it is kept, and its hash; several models are asked the same one.
 
-    The question as data is left out: it is never sent to a model, and says what the messages say.
-    """
+    The question as data is left out: it is never sent to a model, and says what the messages say."""
     body = canonical_json(msgspec.structs.replace(request, given=msgspec.UNSET))
     return body, sha256_bytes(body)
 
@@ -70,8 +69,7 @@ class _SlotRecord:
     """Keeps what is said in one slot; a :class:`~tradeassay.play.episode.Recorder`.
 
     Answers that cost money or would come out differently are written one by one, before anything depends on them;
-    the others together with the decision (``unwritten``).
-    """
+    the others together with the decision (``unwritten``)."""
 
     def __init__(self, store: Store, slot: Slot, known: tuple[ModelCall, ...], *, each_call: bool) -> None:
         self._store, self._slot, self._each_call = store, slot, each_call
@@ -129,18 +127,12 @@ class _NoModel:
 
 
 async def deliberated(
-    dialogue: Generator[Any, Any, AgentChoice],
-    slot: Slot,
-    answerer: Answerer,
-    record: _SlotRecord,
-    *,
-    in_turn: bool,
+    dialogue: Generator[Any, Any, AgentChoice], slot: Slot, model: Answerer, record: _SlotRecord, *, in_turn: bool
 ) -> AgentChoice:
     """Carry a deliberation to its end. Questions that come together are asked at once, numbered in their order.
 
-    ``in_turn`` asks them one after another, which is less work where nobody has to be waited for.
-    """
-    answer, number = recorded(answerer, record), 0
+    ``in_turn`` asks them one after another, which is less work where nobody has to be waited for."""
+    answer, number = recorded(model, record), 0
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -178,8 +170,7 @@ class Together(Generic[A, B]):
     """Puts the questions of all who ask in the same moment as one; each gets its own answer.
 
     When a round opens fifty agents come at once. Were each to ask for itself, fifty threads would wait for one
-    interpreter and fifty transactions for one disk. ``thread``: it is done in a thread of its own.
-    """
+    interpreter and fifty transactions for one disk. ``thread``: it is done in a thread of its own."""
 
     def __init__(self, do: Callable[[Sequence[A]], Sequence[B]], *, thread: bool = True) -> None:
         self._do, self._thread = do, thread
@@ -226,8 +217,7 @@ class Together(Generic[A, B]):
 class Slots:
     """Decides slots: time-outs, budgets and faults of agents end here, as decisions that hold and say why.
 
-    Those decided in one moment are ``closed`` in one transaction: a disk takes as long for one as for fifty.
-    """
+    Those decided in one moment are ``closed`` in one transaction: a disk takes as long for one as for fifty."""
 
     store: Store
     season: Season

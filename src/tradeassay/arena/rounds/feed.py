@@ -6,8 +6,7 @@ of then. What was fetched for a round stays in the store under its own name, wit
 inspected later. A vendor that has no bar yet is asked again until the time to decide is over.
 
 Every look at the vendor also brings its past closes again (:meth:`PriceFeed.closes`), which is how revisions are
-found.
-"""
+found."""
 
 from __future__ import annotations
 
@@ -30,16 +29,8 @@ from tradeassay.core.errors import DataError, FutureDataError, MissingExtra, Use
 from tradeassay.core.orders import is_price
 from tradeassay.core.time import DAY, SECOND, Clock, Instant, WallClock, iso, moment, parse_day, parse_iso
 from tradeassay.core.view import Field
-from tradeassay.data import (
-    AsOfView,
-    Snapshot,
-    fetch_dataset,
-    load_dataset,
-    open_snapshot,
-    sessions_between,
-    sources,
-)
-from tradeassay.data.calendars import known_range
+from tradeassay.data import AsOfView, Snapshot, fetch_dataset, load_dataset, open_snapshot, sources
+from tradeassay.data.calendars import known_range, sessions_between
 from tradeassay.data.connectors.common import VendorResting
 from tradeassay.data.datasets import snapshot_folder
 from tradeassay.data.doctor import check_bars
@@ -52,8 +43,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A decision to be made: when, about which asset (its place in the season breaks ties), which session.
 
     ``closing``: nothing is decided any more; its price settles the asset's last decision. ``review``: nothing is
-    settled any more either; the vendor is asked once again, since it may have changed its last prices.
-    """
+    settled any more either; the vendor is asked once again, since it may have changed its last prices."""
 
     at: Instant
     place: int
@@ -66,8 +56,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
 class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a feed knows about an asset at one instant.
 
-    ``urls`` says where a news item was found, by its id; ``annual_at``/``quarterly_at`` when a report came out.
-    """
+    ``urls`` says where a news item was found, by its id; ``annual_at``/``quarterly_at`` when a report came out."""
 
     price: float
     history: tuple[PricePoint, ...]
@@ -79,6 +68,16 @@ class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
     annual_at: str | None = None
     quarterly_at: str | None = None
     bar: VendorBar | None = None
+
+    @property
+    def needs_a_word(self) -> bool:
+        """Whether a doubted bar waits for an operator or for another bar: asking again would settle nothing.
+
+        So it is where two sources disagree, and with a jump that no market makes."""
+        bar = self.bar
+        if bar is None or bar.second is not None or bar.previous is None:
+            return bar is not None and bar.second is not None
+        return not 1 / 3 < bar.close / bar.previous.close < 3
 
 
 class VendorBar(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +95,7 @@ class VendorBar(msgspec.Struct, frozen=True, kw_only=True):
 class SnapshotFeed:
     """Facts out of stored or synthetic days, through as-of views: nothing gets out that was not known by then.
 
-    ``blocking``: asking takes long, so that a feed is asked in a thread of its own.
-    """
+    ``blocking``: asking takes long, so that a feed is asked in a thread of its own."""
 
     blocking = False
 
@@ -197,8 +195,7 @@ def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
 def refuse_future(facts: AssetFacts, at: Instant) -> None:
     """Raise :class:`FutureDataError` when anything came out after the decision time. The last line of defence.
 
-    Instants are compared, not their texts: a fraction of a second sorts before a full one as text.
-    """
+    Instants are compared, not their texts: a fraction of a second sorts before a full one as text."""
     stamped = [(f"news item {item.id}", item.published_at) for item in facts.news]
     stamped += [("annual report", facts.annual_at or ""), ("quarterly report", facts.quarterly_at or "")]
     for what, stamp in stamped:
@@ -222,8 +219,7 @@ def is_live(season: Season) -> bool:
 def check_data(season: Season) -> None:
     """Raise an error for stored data and live sources that a season names and that are not here.
 
-    Worlds are not made for it, and vendors are not asked.
-    """
+    Worlds are not made for it, and vendors are not asked."""
     for name in sorted({asset.dataset for asset in season.assets}):
         if not name.startswith((PREFIX, "synthetic/")):
             load_dataset(name)
@@ -262,8 +258,7 @@ def calendar_of(asset: Asset) -> CalendarName:
 
 def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[date, Instant]]:
     """Yield sessions and their closes. Where a calendar's holidays are not known any more, every weekday is one,
-    at the usual time: what was a holiday has no bar and is skipped, with that cause.
-    """
+    at the usual time: what was a holiday has no bar and is skipped, with that cause."""
     told = known_range(calendar)[1]
     end = last if told is None else min(last, parse_day(told))
     if first <= end:
@@ -281,9 +276,7 @@ def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[
 
 
 def calendars_end(season: Season, now: Instant) -> tuple[str, bool]:
-    """Return what is to be said of live calendars that end within a year (nothing where all go on), and whether
-    that is within four months, or past.
-    """
+    """Return what to say of live calendars that end within a year, and whether that is within four months."""
     today, found = moment(now).date(), {}
     for asset in season.assets:
         told = known_range(calendar_of(asset))[1]
@@ -304,8 +297,7 @@ class LiveFeed:
     ``owner`` goes into the names of what is stored, so that two seasons or workers never write the same files.
     ``first`` is the season's first day. ``renamed`` says what a vendor calls a symbol by now, where that has
     changed. A vendor that asks to be left alone is, for all assets.
-    Methods may be called from any thread.
-    """
+    Methods may be called from any thread."""
 
     def __init__(
         self,
@@ -328,8 +320,7 @@ class LiveFeed:
     def due(self, season: Season) -> tuple[Due, ...]:
         """Return every session of every asset from the season's first day to its last, or a month ahead.
 
-        After its last session an asset has one more, which only settles, and one that only looks for revisions.
-        """
+        After its last session an asset has one more, which only settles, and one that only looks for revisions."""
         ahead = (moment(self._clock.now()) + timedelta(days=30)).date()
         found = []
         for place, asset in enumerate(season.assets):
@@ -482,8 +473,7 @@ def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | N
 
     The bar itself is checked as the data doctor checks it, its close against the previous one and against a second
     source. Where the second source agrees, a jump is a jump. ``decided`` is the price that the last round was
-    decided on: a bar that fits it is right, and the one before it is wrong.
-    """
+    decided on: a bar that fits it is right, and the one before it is wrong."""
     bar = facts.bar
     if bar is None:
         return None
@@ -510,14 +500,3 @@ def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | N
     if abs(jump) > limit and (decided is None or abs(bar.close / decided - 1.0) > limit):
         return f"{bar.close:g} is {jump:+.0%} from the close before, {before.close:g}; {limit:.0%} is the limit"
     return None
-
-
-def needs_a_word(facts: AssetFacts) -> bool:
-    """Return whether a doubted bar waits for an operator (or for another bar): asking again would settle nothing.
-
-    So it is where two sources disagree, and with a jump that no market makes.
-    """
-    bar = facts.bar
-    if bar is None or bar.second is not None or bar.previous is None:
-        return bar is not None and bar.second is not None
-    return not 1 / 3 < bar.close / bar.previous.close < 3

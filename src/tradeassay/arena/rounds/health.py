@@ -2,8 +2,7 @@
 record.
 
 A worker writes a line about itself every few seconds of real time. When its database is gone it cannot; whoever
-reads that line later sees how old it is, and says so instead of "live".
-"""
+reads that line later sees how old it is, and says so instead of "live"."""
 
 from __future__ import annotations
 
@@ -69,8 +68,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 class Health:
     """What one worker knows about itself. ``now`` is real time, in seconds. Safe to share among threads.
 
-    ``say`` is told once when something begins to fail, and once when all works again.
-    """
+    ``say`` is told once when something begins to fail, and once when all works again."""
 
     def __init__(self, season: str, worker: str, *, live: bool, now: Callable[[], float] = time.time) -> None:
         self.season, self.worker = season, worker
@@ -138,8 +136,7 @@ class Health:
 
     def beat(self, store: Store, *, force: bool = False) -> bool:
         """Write down how the worker is, every few seconds at the most: False when it was not yet time. A database
-        that is gone, or whose disk is full, is no reason to stop, but one to say so.
-        """
+        that is gone, or whose disk is full, is no reason to stop, but one to say so."""
         now = self._now()
         if not force and now - self._beat < BEAT_S:
             return False
@@ -162,8 +159,7 @@ class Health:
 def own_name(base: str, where: str) -> tuple[str, IO[str] | None]:
     """Return a name that no other living process of this machine has at ``where``, and what holds it while open.
 
-    A process that is started again finds its old name free; one that is started beside another gets the next.
-    """
+    A process that is started again finds its old name free; one that is started beside another gets the next."""
     try:
         import fcntl
     except ImportError:  # no such locks here: a name that is not kept over restarts, but nobody else's

@@ -1,8 +1,7 @@
 """What decisions do to accounts: execution at the decision's price, settlement at the next one.
 
 The policies are the account's own (:mod:`tradeassay.account.daily_target`); what they return is appended to the
-journal of bookings, in the transaction of the round's move, so a killed process leaves either all or nothing.
-"""
+journal of bookings, in the transaction of the round's move, so a killed process leaves either all or nothing."""
 
 from __future__ import annotations
 
@@ -97,8 +96,7 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
 def settle(store: Store, season: Season, round: Round, base: float, price: float, session: str, now: str) -> bool:
     """Credit what the positions of an executed round earned from ``base`` to ``price``, that of ``session``.
 
-    False when it was done before.
-    """
+    False when it was done before."""
     money = season.money
 
     def moves(db: Connection) -> dict[str, Any] | None:
@@ -149,8 +147,7 @@ def outcomes(db: Connection, season: str, asset: str, before: str, most: int) ->
 def accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int, float]]:
     """Return every entry's position and value just before a round is executed.
 
-    They are what the last earlier round of the same stage left; a new stage starts with nothing held and 1.
-    """
+    They are what the last earlier round of the same stage left; a new stage starts with nothing held and 1."""
     asked = {"season": season, "asset": round.asset, "session": round.session, "stage": round.stage}
     last = db.execute(_PREVIOUS, asked).scalar()
     if last is None:

@@ -4,13 +4,13 @@ Rounds are decided and settled on what was published at their decision times. Wh
 its closes are compared with those that were used; where one differs, its session's price becomes the new one,
 every account is played again from its own decisions on the corrected prices, and the difference is booked as a
 correction. So after the last revision an account is worth what the same decisions make on the vendor's final
-prices. A bar that looks wrong holds its round open, on record, until an operator or a second look says more.
-"""
+prices. A bar that looks wrong holds its round open, on record, until an operator or a second look says more."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from math import log
 from typing import Any, Literal, NamedTuple
@@ -21,17 +21,9 @@ from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, replay
 from tradeassay.arena.season import Season
+from tradeassay.arena.state import tables as t
 from tradeassay.arena.state.rows import Round, Stage, read_row
 from tradeassay.arena.state.store import ROUND, Store, insert_unless, tell
-from tradeassay.arena.state.tables import (
-    bookings,
-    corrections,
-    decisions,
-    held_bars,
-    price_vintages,
-    rewards,
-    rounds,
-)
 from tradeassay.core.arena import Action
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import SECOND, parse_iso
@@ -66,8 +58,7 @@ def carried(round: Round, closes: Closes, session: str, before: tuple[str, float
 
     ``before`` is an earlier session with its price as it was known when the round was decided. A vendor that
     restates all of its past after a split has moved both prices by one factor; that is another unit, not another
-    price.
-    """
+    price."""
     here, there = closes.get(round.session), closes.get(session)
     if here is None or there is None:
         return round.price
@@ -83,7 +74,7 @@ def record_closes(
     db: Connection, season: str, asset: str, closes: Closes, now: str, *, used: Collection[str]
 ) -> None:
     """Append what a vendor says about the sessions in ``used`` and those already on record, where it is new."""
-    own, since = price_vintages.c, min(closes, default="")
+    own, since = t.price_vintages.c, min(closes, default="")
     query = select(own.session, own.number, own.close).filter_by(season=season, asset=asset)
     query = query.where(own.session >= since).order_by(own.number)
     known = {row.session: row for row in db.execute(query)}  # the newest of each session
@@ -96,7 +87,7 @@ def record_closes(
         number = 0 if there is None else there.number + 1
         rows.append({**row, "number": number, "used": int(session in used)})
     if rows:  # another worker may have written the same a moment ago; what differs is another vintage next time
-        db.execute(insert_unless(db, price_vintages).on_conflict_do_nothing(), rows)
+        db.execute(insert_unless(db, t.price_vintages).on_conflict_do_nothing(), rows)
 
 
 def correct(
@@ -106,14 +97,13 @@ def correct(
 
     All in one transaction; called again with the same closes it does nothing. Only settled rounds are touched: one
     that is still open keeps its price until it is settled, and is corrected afterwards. What is said about the
-    sessions in ``without`` is not believed yet (:func:`doubted_revisions`).
-    """
+    sessions in ``without`` is not believed yet (:func:`doubted_revisions`)."""
     if not closes:
         return ()
-    mine = corrections.c.season == season.id
+    mine = t.corrections.c.season == season.id
     with store.read() as db:  # nearly always there is nothing to do, and nobody has to wait for that
         # Where one account spans all assets, what was under way during a correction is sized by what it was then.
-        again = season.rules.cross_asset and db.execute(select(corrections.c.id).where(mine).limit(1)).first()
+        again = season.rules.cross_asset and db.execute(select(t.corrections.c.id).where(mine).limit(1)).first()
         if not again and not _moved(_settled(db, season, asset, closes), without):
             return ()
     with store.write("corrected") as db:
@@ -126,10 +116,10 @@ def correct(
         record_closes(db, season.id, asset, closes, now, used=used)
         for one in moved:
             values = dict(zip(("base_price", "next_price"), one.new, strict=True))
-            db.execute(update(rounds).where(rounds.c.id == one.round.id).values(**values))
+            db.execute(update(t.rounds).where(t.rounds.c.id == one.round.id).values(**values))
         stages = {one.round.stage for one in (found if again else moved)}
         restated = sum(_book(db, season, asset, stage) for stage in sorted(stages))
-        own, told = price_vintages.c, dict[str, tuple[float, float]]()
+        own, told = t.price_vintages.c, dict[str, tuple[float, float]]()
         query = select(own.session, own.close).filter_by(season=season.id, asset=asset).order_by(own.number)
         for session, close in db.execute(query):  # what was told last before the present close, and that one
             if session in closes and not _same(close, closes[session].close):
@@ -140,7 +130,7 @@ def correct(
             old, new = told.get(session, (old, new))
             row: dict[str, Any] = {"asset": asset, "session": session, "old": old, "new": new}
             row["restated"] = restated
-            db.execute(insert(corrections).values(season=season.id, known_at=now, **row))
+            db.execute(insert(t.corrections).values(season=season.id, known_at=now, **row))
             tell(db, season.id, "corrected", now, row)
             made.append(Revision(known_at=now, **row))
         return tuple(made)
@@ -150,20 +140,7 @@ def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, 
     """Return the settled sessions whose close a vendor has changed by more than a bar may jump.
 
     Such a revision is held like a bar: it is booked once an operator accepts it or a later look, after the same
-    delay, finds it again. One that is gone by then was a mistake, and nobody's account has seen it.
-    """
-
-    def agreed(session: str, old: float, new: float) -> bool:
-        known = held_bar(store, season.id, asset, session)
-        if known is None or not _same(known.price, new):
-            reason = f"the vendor says {new:g} now for a close of {old:g}"
-            hold_bar(store, season.id, asset, session, price=new, reason=reason, now=now)
-            return False
-        waited = parse_iso(now) - parse_iso(known.since)
-        if known.word is None and waited >= season.prices.look_again_s * SECOND:
-            end_hold(store, season.id, asset, session, "believed", now)
-            return True
-        return known.word in ("accept", "believed")
+    delay, finds it again. One that is gone by then was a mistake, and nobody's account has seen it."""
 
     with store.read() as db:
         found = _settled(db, season, asset, closes)
@@ -178,12 +155,18 @@ def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, 
     for bar in held_bars_of(store, season.id):
         if bar.asset == asset and bar.word is None and bar.session in closes and bar.session not in far:
             end_hold(store, season.id, asset, bar.session, "replaced", now)
-    return frozenset(end for end in far if not agreed(end, *told[end]))
+    doubted = set()
+    for end in far:
+        old, new = told[end]
+        reason = f"the vendor says {new:g} now for a close of {old:g}"
+        if not believed(store, season, asset, end, new, reason, now):
+            doubted.add(end)
+    return frozenset(doubted)
 
 
 def revisions(store: Store, season: str, most: int = 200) -> tuple[Revision, ...]:
     """Return the newest corrections of a season, newest first."""
-    query = select(corrections).filter_by(season=season).order_by(corrections.c.id.desc()).limit(most)
+    query = select(t.corrections).filter_by(season=season).order_by(t.corrections.c.id.desc()).limit(most)
     return tuple(read_row(Revision, row) for row in store.rows(query))
 
 
@@ -203,7 +186,7 @@ class _Repriced(NamedTuple):
 def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list[_Repriced]:
     """Return the settled rounds that a vendor's closes reach, oldest first, in terms of their later session."""
     query = select(*ROUND).filter_by(season=season.id, asset=asset, phase="settled")
-    query = query.where(rounds.c.session >= min(closes, default="~")).order_by(rounds.c.session)
+    query = query.where(t.rounds.c.session >= min(closes, default="~")).order_by(t.rounds.c.session)
     found = []
     for row in db.execute(query):
         round = read_row(Round, row)
@@ -219,8 +202,7 @@ def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list
 def _moved(found: Iterable[_Repriced], without: Collection[str] = ()) -> list[_Repriced]:
     """Return the rounds that have earned something else than they were settled on.
 
-    A restated unit (all of the past halved after a split) is no revision: only what was earned counts.
-    """
+    A restated unit (all of the past halved after a split) is no revision: only what was earned counts."""
     return [
         one
         for one in found
@@ -255,12 +237,12 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
     shared, on = season.rules.cross_asset, cache(season.on)
     kind = SharedTarget if shared else DailyTarget
     policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
-    mine = [bookings.c.season == season.id, bookings.c.stage == stage]
+    mine = [t.bookings.c.season == season.id, t.bookings.c.stage == stage]
     if not shared:
-        mine.append(bookings.c.asset == asset)
-    columns = (*decisions.c["action", "allocation", "session"], *rounds.c["base_price", "next_price"])
-    query = select(bookings, *columns).join(decisions, decisions.c.id == bookings.c.slot)
-    query = query.join(rounds, rounds.c.id == decisions.c.round).where(*mine).order_by(bookings.c.id)
+        mine.append(t.bookings.c.asset == asset)
+    columns = (*t.decisions.c["action", "allocation", "session"], *t.rounds.c["base_price", "next_price"])
+    query = select(t.bookings, *columns).join(t.decisions, t.decisions.c.id == t.bookings.c.slot)
+    query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).where(*mine).order_by(t.bookings.c.id)
     booked: dict[str, list[Any]] = {}
     for row in db.execute(query):
         booked.setdefault(row.entry, []).append(row)
@@ -318,10 +300,10 @@ def _correct_account(
         line = {**msgspec.structs.asdict(made), "kind": "corrected", "nav_before": value, "nav": value}
         rows.append({**copied, **line, "number": row.number + 1, "restated_before": made.nav_before})
         if rewarded:
-            db.execute(update(rewards).filter_by(slot=row.slot).values(reward=made.earned))
+            db.execute(update(t.rewards).filter_by(slot=row.slot).values(reward=made.earned))
     if rows:
         rows[-1]["nav"] = made_again[-1].nav
-        db.execute(insert(bookings), rows)
+        db.execute(insert(t.bookings), rows)
     return len(rows)
 
 
@@ -351,36 +333,42 @@ class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def held_bar(store: Store, season: str, asset: str, session: str) -> HeldBar | None:
-    found = store.rows(select(held_bars).filter_by(season=season, asset=asset, session=session))
+    found = store.rows(select(t.held_bars).filter_by(season=season, asset=asset, session=session))
     return read_row(HeldBar, found[0]) if found else None
 
 
 def held_bars_of(store: Store, season: str) -> tuple[HeldBar, ...]:
     """Return all bars of a season that were ever held, newest first."""
-    query = select(held_bars).filter_by(season=season).order_by(held_bars.c.since.desc())
+    query = select(t.held_bars).filter_by(season=season).order_by(t.held_bars.c.since.desc())
     return tuple(read_row(HeldBar, row) for row in store.rows(query))
 
 
-def hold_bar(store: Store, season: str, asset: str, session: str, *, price: float, reason: str, now: str) -> None:
-    """Put a doubted bar on record; one with another price begins to wait anew."""
-    known = held_bar(store, season, asset, session)
-    if known is not None and known.price == price:
-        return
-    place = {"season": season, "asset": asset, "session": session}
-    row = {"price": price, "reason": reason, "since": now, "word": None, "word_by": None, "word_at": None}
-    statement = insert(held_bars).values(**place) if known is None else update(held_bars).filter_by(**place)
-    try:
-        with store.write("hold") as db:
-            db.execute(statement.values(**row))
-            tell(db, season, "held", now, {"asset": asset, "session": session, "price": price, "reason": reason})
-    except IntegrityError:  # another worker was first
-        pass
+def believed(
+    store: Store, season: Season, asset: str, session: str, price: float, why: str, now: str, *, alone: bool = True
+) -> bool:
+    """Return whether a doubted price may be used: an operator has accepted it, or (``alone``) a later look has
+    found it again. It is on record until then; one with another price begins to wait anew."""
+    known = held_bar(store, season.id, asset, session)
+    if known is not None and _same(known.price, price):
+        waited = parse_iso(now) - parse_iso(known.since)
+        if alone and known.word is None and waited >= season.prices.look_again_s * SECOND:
+            end_hold(store, season.id, asset, session, "believed", now)
+            return True
+        return known.word in ("accept", "believed")
+    place = {"season": season.id, "asset": asset, "session": session}
+    row = {"price": price, "reason": why, "since": now, "word": None, "word_by": None, "word_at": None}
+    statement = insert(t.held_bars).values(**place) if known is None else update(t.held_bars).filter_by(**place)
+    told = {"asset": asset, "session": session, "price": price, "reason": why}
+    with suppress(IntegrityError), store.write("hold") as db:  # another worker may have been first
+        db.execute(statement.values(**row))
+        tell(db, season.id, "held", now, told)
+    return False
 
 
 def say_word(store: Store, season: str, asset: str, session: str, word: Word, by: str, now: str) -> HeldBar:
     """Accept or refuse a held bar; raises :class:`UserError` when none is held there."""
     said = {"word": word, "word_by": by[:64], "word_at": now}
-    mine = update(held_bars).filter_by(season=season, asset=asset, session=session)
+    mine = update(t.held_bars).filter_by(season=season, asset=asset, session=session)
     with store.write("word") as db:
         if db.execute(mine.values(**said)).rowcount:
             tell(db, season, "word", now, {"asset": asset, "session": session, "word": word, "by": by[:64]})
@@ -393,6 +381,6 @@ def say_word(store: Store, season: str, asset: str, session: str, word: Word, by
 
 def end_hold(store: Store, season: str, asset: str, session: str, end: End, now: str) -> None:
     """Put on record what became of a held bar about which nobody has said a word."""
-    waiting = update(held_bars).filter_by(season=season, asset=asset, session=session, word=None)
+    waiting = update(t.held_bars).filter_by(season=season, asset=asset, session=session, word=None)
     with store.write("hold") as db:
         db.execute(waiting.values(word=end, word_at=now))

@@ -3,8 +3,7 @@
 Any number of processes may run it on one database; each step is safe to repeat, so a killed process is simply
 started again, and a step that fails (a vendor, a disk, a database) is tried again with back-off until it works or
 its time is over. With a live clock a session whose time has passed is recorded as missed, with the cause, and
-never decided late. Rounds of one time run side by side: a silent agent or a late vendor holds up nobody else.
-"""
+never decided late. Rounds of one time run side by side: a silent agent or a late vendor holds up nobody else."""
 
 from __future__ import annotations
 
@@ -21,28 +20,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
+from tradeassay.arena.rounds import prices
 from tradeassay.arena.rounds.deciding import Slots, Together, packets
-from tradeassay.arena.rounds.feed import (
-    AssetFacts,
-    Due,
-    PriceFeed,
-    calendars_end,
-    doubt,
-    needs_a_word,
-    refuse_future,
-)
+from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, calendars_end, doubt, refuse_future
 from tradeassay.arena.rounds.health import Health, Level
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
-from tradeassay.arena.rounds.prices import (
-    Held,
-    carried,
-    correct,
-    doubted_revisions,
-    end_hold,
-    held_bar,
-    hold_bar,
-    record_closes,
-)
+from tradeassay.arena.rounds.prices import Held
 from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import Amended, Store
@@ -54,8 +37,7 @@ from tradeassay.core.time import HOUR, MINUTE, SECOND, Instant, iso, parse_iso
 Publish = Callable[[Season, Due, AssetFacts], Awaitable[tuple[NewsShown, ...]]]
 """The information stream: which of a feed's news is fit to be published, as of the decision time.
 
-It may have to wait for a model that summarises. Asked again for the same round it must give the same items.
-"""
+It may have to wait for a model that summarises. Asked again for the same round it must give the same items."""
 
 T = TypeVar("T")
 Seat = Callable[[Season], Awaitable[Mapping[str, EntryAgent]]]
@@ -107,8 +89,7 @@ class Runner:
 
     ``season`` is the spec at first, and then what it has become by its amendments. ``seat`` opens the agents of
     those who join. ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots of a round
-    are decided concurrently, ``longest_s`` the longest pause between tries. ``health`` is told what goes wrong.
-    """
+    are decided concurrently, ``longest_s`` the longest pause between tries. ``health`` is told what goes wrong."""
 
     season: Season
     store: Store
@@ -135,8 +116,7 @@ class Runner:
         """Play all rounds due by ``until`` (None: to the season's end); returns how many this worker finished.
 
         Raises :class:`Stalled` when the database or another part stays away for too long, and
-        :class:`UserError` for what only a person can mend.
-        """
+        :class:`UserError` for what only a person can mend."""
         founded = False
         try:
             await self._patiently(lambda: self.store.found_season(self._spec, iso(self.clock.now())))
@@ -204,8 +184,7 @@ class Runner:
         """Play rounds of one time: opened one after another, decided side by side, booked in order.
 
         The order matters only where one account spans all assets, and makes two replays equal byte by byte.
-        A live round is played once ``after``, the one before it on the same asset, is over.
-        """
+        A live round is played once ``after``, the one before it on the same asset, is over."""
         if after is not None:
             await asyncio.wait([after])
         opened = []
@@ -378,23 +357,16 @@ class Runner:
         last = self.store.last_round(self.season.id, due.asset, before=due.session)
         why = doubt(asset, facts, self.season.prices, None if last is None else last.price)
         place, now = (self.season.id, due.asset, due.session), iso(self.clock.now())
-        known = held_bar(self.store, *place)
         if why is None:
-            if known is not None:
-                end_hold(self.store, *place, "replaced", now)
+            if prices.held_bar(self.store, *place) is not None:
+                prices.end_hold(self.store, *place, "replaced", now)
             return
-        if known is not None and known.price == facts.price:
-            if known.word in ("accept", "believed"):
-                return
-            waited = self.clock.now() - parse_iso(known.since)
-            again = waited >= self.season.prices.look_again_s * SECOND
-            if known.word is None and again and not needs_a_word(facts):
-                end_hold(self.store, *place, "believed", now)
-                return
-        hold_bar(self.store, *place, price=facts.price, reason=why, now=now)
+        alone = not facts.needs_a_word
+        if prices.believed(self.store, self.season, *place[1:], facts.price, why, now, alone=alone):
+            return
         self.feed.forget(asset)
         if self._too_late(due.asset, due.session, due.at):
-            end_hold(self.store, *place, "missed", now)
+            prices.end_hold(self.store, *place, "missed", now)
             raise Missed(f"the bar was doubted: {why}")
         raise Held(f"{due.asset} {due.session}: {why}", hint="tradeassay arena amend bar accepts or refuses it")
 
@@ -405,7 +377,7 @@ class Runner:
         closes = self.feed.closes(asset, due.session, dividends=dividends)
         if closes:
             with self.store.write("prices") as db:
-                record_closes(db, self.season.id, due.asset, closes, now, used=(due.session,))
+                prices.record_closes(db, self.season.id, due.asset, closes, now, used=(due.session,))
         last = self.store.last_round(self.season.id, due.asset)
         if last is None or last.session >= due.session:
             return
@@ -421,7 +393,7 @@ class Runner:
                 shown = self.store.packet(last.id).history if before is None else ()
                 known = (before.session, before.price) if before is not None else None
                 known = (shown[-1].date, shown[-1].price) if shown else known
-                base: float | None = carried(last, closes, due.session, known)
+                base: float | None = prices.carried(last, closes, due.session, known)
             else:
                 base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
             settle(self.store, self.season, last, base or last.price, facts.price, due.session, now)
@@ -430,8 +402,8 @@ class Runner:
             if not due.review and last.next_session is not None and last.next_session < due.session:
                 with self.store.write("later") as db:  # what that changes is booked as a correction
                     db.execute(update(rounds).filter_by(id=last.id).values(next_session=due.session))
-            doubted = doubted_revisions(self.store, self.season, due.asset, closes, now)
-            correct(self.store, self.season, due.asset, closes, now, without=doubted)
+            doubted = prices.doubted_revisions(self.store, self.season, due.asset, closes, now)
+            prices.correct(self.store, self.season, due.asset, closes, now, without=doubted)
             if doubted and due.review:  # nobody will look again tomorrow
                 self.feed.forget(asset)
                 raise Held(f"{due.asset} {min(doubted)}: its close was changed by more than is believed at once")

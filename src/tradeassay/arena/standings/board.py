@@ -4,8 +4,7 @@ An entry's account over several assets is the mean of its accounts on each, all 
 never rebalanced. Ranks are resampled jointly: all entries are given the same resampled days, so that a market that
 rose for all does not blur who was better. Standings are looked at every day: who is ahead of buy and hold, or of
 another, is said by bands that hold however often that is done (:mod:`tradeassay.metrics.anytime`), for all entries
-together.
-"""
+together."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     ``excess`` is what it made more than buy and hold, ``e_value`` the evidence that it grows faster and ``found``
     whether e-BH finds it in the table. ``ahead_of`` are the entries that it is ahead of.
     ``ruined`` is the day on which an account lost everything: it made -100 % and is behind all others. ``since``
-    is the day on which it joined: everything but the rank, which compares common sessions, counts from then on.
-    """
+    is the day on which it joined: everything but the rank, which compares common sessions, counts from then on."""
 
     rank: int | None
     entry: str
@@ -80,8 +78,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``behind`` counts the rounds that were settled since they were computed. ``lucky`` estimates how many of those
     that did better than buy and hold are no better than it. ``unasked`` counts the rounds that the arena itself
-    missed: everybody held, and nobody's rank suffers from it.
-    """
+    missed: everybody held, and nobody's rank suffers from it."""
 
     season: str
     rows: tuple[Standing, ...]
@@ -196,8 +193,7 @@ def _compared(
     not among them, and what is to be said of it.
 
     Who joined is ranked once it has enough sessions: nobody's record is cut short by a newcomer's first days. Who
-    did not decide in these sessions is not ranked by what it held in them, whatever it did before.
-    """
+    did not decide in these sessions is not ranked by what it held in them, whatever it did before."""
     mine = {entry: sum(day >= since for day in days) for entry, since in joined.items()}
     new = {entry for entry, count in mine.items() if count < config.least}
     ranked = [entry for entry in played if entry not in new]
@@ -240,8 +236,7 @@ def _unranked(found: Sequence[EntrySeries], which: str = _ALL) -> str | None:
     """Return why an entry has no rank: it kept what it held before, which says nothing about it.
 
     A round that the arena itself missed is not counted: nobody could decide in it. One that only some missed is:
-    whether a worker died of them or of something else is not on record.
-    """
+    whether a worker died of them or of something else is not on record."""
     asked = [status for line in found for status in line.statuses if status != UNASKED]
     if not asked:
         return "the arena asked nobody in its rounds, so it has no rank"
@@ -256,8 +251,7 @@ def _unranked(found: Sequence[EntrySeries], which: str = _ALL) -> str | None:
 def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
     """Return the daily returns of equal money in every line, on the common days; an asset's closed days earn 0.
 
-    Where one account spans all assets, they are that account's.
-    """
+    Where one account spans all assets, they are that account's."""
     place = {day: number for number, day in enumerate(days)}
     if any(line.account is not None for line in found):
         # One account behind all lines: what each asset added, on the day it was decided.
@@ -315,8 +309,7 @@ def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
 def pace(season: Season, lines: Lines, entry: str) -> Pace | None:
     """Return an entry's yearly log growth less that of buy and hold at every look; None before the first.
 
-    The band is the one behind its excess in the standings of the same lines.
-    """
+    The band is the one behind its excess in the standings of the same lines."""
     config = BoardConfig()
     days = sorted({day for line in lines.values() for day in line.sessions})
     own, base = ([line for (one, _), line in lines.items() if one == who] for who in (entry, BASELINE))

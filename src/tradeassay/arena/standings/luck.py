@@ -2,8 +2,7 @@
 
 A random trader here changes its mind as often as the entries did on average and is long, short and flat as often
 as they were, but at random times. Its accounts make the band behind the equity chart, and an entry's percentile
-among them says how easily luck does as well.
-"""
+among them says how easily luck does as well."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ def account_band(lines: Lines, fee_bp: Fee) -> tuple[tuple[str, ...], Floats] | 
     """Return all days and the 5, 50 and 95 % quantiles of random accounts over them, shape (3, n + 1).
 
     A random account puts the same money into every asset, as an entry's account does; on one asset it is that
-    asset's band. None when nobody but the baseline has a settled session.
-    """
+    asset's band. None when nobody but the baseline has a settled session."""
     by_asset: dict[str, list[EntrySeries]] = {}
     for (entry, asset), line in sorted(lines.items()):
         if entry != BASELINE:

@@ -45,8 +45,7 @@ class EntrySeries:
     ``trailing`` is the one-month return the agent was shown (NaN where there was none), ``before`` the position it
     came with, ``fees`` are as booked, ``prices`` those of the decisions. ``account`` is the value before each
     decision of the one account over all assets, None where every asset has its own; ``earned`` is then what the
-    asset added to it. The status of a round in which the arena asked nobody is :data:`UNASKED`.
-    """
+    asset added to it. The status of a round in which the arena asked nobody is :data:`UNASKED`."""
 
     entry: str
     asset: str
@@ -108,8 +107,7 @@ def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Li
 class LineBook:
     """All lines of a season: read once, and then only the rounds that were settled since. Safe to share.
 
-    A correction, or a round that was settled after a later one, lets everything be read again.
-    """
+    A correction, or a round that was settled after a later one, lets everything be read again."""
 
     def __init__(self, store: Store, season: Season) -> None:
         self._store, self._season = store, season
@@ -226,8 +224,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of sessions with an interval each; ``holding`` is the mean number of sessions a position lasts.
 
     ``with_trend`` is the share of sessions in the market in which the position had the sign of the last month's
-    return; ``style`` says trend or contrarian only when its interval excludes one half.
-    """
+    return; ``style`` says trend or contrarian only when its interval excludes one half."""
 
     entry: str
     sessions: int

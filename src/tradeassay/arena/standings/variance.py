@@ -9,8 +9,7 @@ Most of what that split calls interaction is the noise of days. So a nested mode
 asset did on a day for everybody is taken out, and the rest is a sum of an architecture's effect, a model's within
 its architecture, a pair's on one asset, and days. Its components are estimated from mean squares (balanced,
 random effects) and may be zero. ``ranges`` is the paper's own question: how far the total return moves when only
-the architecture is exchanged, and when only the model is.
-"""
+the architecture is exchanged, and when only the model is."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
 
     ``nested`` are the shares of the nested model's components in the variance of a pair's mean return on one asset
     over the sessions at hand; ``ranges`` the mean distance from best to worst total return. ``sessions`` counts
-    those of each asset that all cells share; days are aligned by date.
-    """
+    those of each asset that all cells share; days are aligned by date."""
 
     shares: dict[str, Measure]
     architectures: tuple[str, ...]
@@ -98,8 +96,7 @@ Cells = dict[tuple[tuple[str, str, str], str], EntrySeries]
 def _block(cells: Cells) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the largest set of architectures, models and assets that met in every combination.
 
-    Models are dropped one by one, the one that met the fewest architectures first.
-    """
+    Models are dropped one by one, the one that met the fewest architectures first."""
     there = {key for key, _ in cells}
     assets = tuple(sorted({key[2] for key in there}))
     models = sorted({key[1] for key in there})
@@ -121,8 +118,7 @@ def _cube(
     """Return mean log returns by cell and day, shape (architectures, models, assets, days), and how many sessions
     of each asset are in them.
 
-    Days are those on which all cells of some asset were played; an asset that was closed then earned nothing.
-    """
+    Days are those on which all cells of some asset were played; an asset that was closed then earned nothing."""
     grouped: dict[tuple[str, str, str], list[EntrySeries]] = {}
     for (key, _), line in cells.items():
         grouped.setdefault(key, []).append(line)
@@ -144,8 +140,7 @@ def _cube(
 def _nested(cube: Floats) -> Floats:
     """Return the shares of the nested components, shape (4,), from returns of shape (A, M, S, n).
 
-    NaN where nothing varies, or where one asset leaves nothing to tell a pair from its asset by.
-    """
+    NaN where nothing varies, or where one asset leaves nothing to tell a pair from its asset by."""
     rest = cube - cube.mean(axis=(0, 1), keepdims=True)  # what the asset did that day is nobody's merit
     architectures, models, assets, n = rest.shape
     cells = rest.mean(axis=-1)

@@ -1,6 +1,5 @@
 """What one text says of another: the checks a summary passes before anybody reads it (numbers, dates, names,
-neutrality, language), and whether two texts tell the same story or contradict each other.
-"""
+neutrality, language), and whether two texts tell the same story or contradict each other."""
 
 from __future__ import annotations
 
@@ -13,16 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.arena.stream.facts import (
-    Claim,
-    DateMention,
-    agree,
-    claims,
-    day_fields,
-    find_mentions,
-    named_days,
-    pattern,
-)
+from tradeassay.arena.stream.facts import Claim, DateMention, agree, claims, find_mentions, named_days, pattern
 from tradeassay.arena.stream.items import HAN, CheckName, ItemCheck, Language, detect, sentences, vocabulary
 from tradeassay.core.errors import require
 from tradeassay.data.dates import MONTH_OF
@@ -35,8 +25,7 @@ def check_summary(
     """Return the five checks of a summary against its source.
 
     ``published`` is the source's day, from which a date without a year is understood; ``language`` is the one
-    asked for; ``known`` are names that need no source, the asset's own.
-    """
+    asked for; ``known`` are names that need no source, the asset's own."""
     written = detect(summary)
     return (
         check_of("numbers", _numbers(summary, source, published)),
@@ -56,8 +45,7 @@ def _numbers(summary: str, source: str, published: date) -> Iterator[str]:
     """Yield what is wrong with the numbers of a summary: the value, the unit, the direction, whose they are.
 
     A number is compared with all numbers of the source, so one that belongs to somebody else passes unless the
-    quantity it is said of has other numbers there.
-    """
+    quantity it is said of has other numbers there."""
     told = claims(source, published)
     units = frozenset(claim.number.unit for claim in told)
     for claim in claims(summary, published):
@@ -85,12 +73,12 @@ def _dates(summary: str, source: str, published: date) -> Iterator[str]:
     """Yield the dates of a summary that are not in the source: in any spelling, or less exact."""
     told = find_mentions(source, published)
     # An article that names a day means that day; the day it came out stands in only where it names none.
-    own = day_fields(published)
+    own, replace = DateMention.of(published), msgspec.structs.replace
     if any(one.month for one in told):
-        del own["month"]
+        own = replace(own, month=None)
     if any(one.day or one.weekday is not None for one in told):
-        del own["day"], own["weekday"]
-    known = [*told, DateMention(**own), *_implied(told, published)]
+        own = replace(own, day=None, weekday=None)
+    known = [*told, own, *_implied(told, published)]
     fields = ("year", "month", "day", "quarter", "half")
     for one in find_mentions(summary, published):
         if one.weekday is not None and one.day is None:
@@ -107,7 +95,7 @@ def _implied(told: Sequence[DateMention], published: date) -> Iterator[DateMenti
     for one in told:
         if one.weekday is not None and one.day is None:
             days = (published - timedelta(days=back) for back in range(-6, 7))
-            yield from (DateMention(**day_fields(day)) for day in days if day.weekday() == one.weekday)
+            yield from (DateMention.of(day) for day in days if day.weekday() == one.weekday)
         if one.year is None and (one.quarter or one.half):
             for year in (published.year, published.year - 1):
                 yield msgspec.structs.replace(one, year=year)
@@ -226,9 +214,6 @@ def loaded_words(text: str) -> list[str]:
 # missed repeat shows agents something twice; a wrong merge hides news from them, so a doubt counts against
 # merging. A contradiction about one quantity is flagged, never decided.
 
-REPEAT_DAYS = 14
-"""A story is told again within days. The same words a month later ("beats estimates") are another event."""
-
 _STORY_WORD = re.compile(r"[a-z0-9À-ɏ]+(?:['’][a-z]+)?(?:[.,]\d+)*%?|[\u3400-\u9fff]")
 _FURNITURE = re.compile(
     r"^(?:recap|update\s?\d*|breaking|in case you missed it|correction|快讯|最新|更新)\s*:\s*"
@@ -258,8 +243,7 @@ def similarity(one: str, other: str) -> float:
 
 def same_story(one: str, other: str, published: date) -> bool:
     """Return whether two texts tell the same story: alike in words, not differing in a figure, a date or a denial,
-    and no telling word exchanged for another.
-    """
+    and no telling word exchanged for another."""
     if similarity(one, other) < 80:
         return False
     short, whole = sorted((_words(one), _words(other)), key=len)
@@ -296,8 +280,7 @@ def _exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Return whether telling words stand in the place of others that are neither forms of them nor neutral.
 
     A story that is told again is cut, reordered or dressed up; a few words exchanged in an otherwise equal
-    sentence change what is told. English words that the other text has as often were moved, not exchanged.
-    """
+    sentence change what is told. English words that the other text has as often were moved, not exchanged."""
     indel: Any = require("rapidfuzz.distance.Indel", "arena")
     more, fewer = Counter(one) - Counter(other), Counter(other) - Counter(one)
     a = b = 0  # where the stretch between two blocks that both texts have begins in each
@@ -325,8 +308,7 @@ def contradiction(one: str, other: str, published: date) -> str | None:
     """Return what two texts disagree about, or None.
 
     Both must speak of the same quantity, and not of different periods, yardsticks or companies. They disagree when
-    they give it opposite directions, or different numbers of one unit that no rounding explains.
-    """
+    they give it opposite directions, or different numbers of one unit that no rounding explains."""
     first, second = (next(iter(names_of(text)), None) for text in (one, other))
     if first and second and first not in other and second not in one:
         if not {word.lower() for word in first.split()} & {word.lower() for word in second.split()}:

@@ -43,8 +43,7 @@ class WebReader:
     """Fetches documents. ``agent`` names the reader; some offices (EDGAR, say) ask for a mail address in it.
 
     A document that was read before is asked for with its ETag and date, so that most visits cost its server
-    nothing. A host that answers 429, or 503 with a Retry-After, is not asked again before its time.
-    """
+    nothing. A host that answers 429, or 503 with a Retry-After, is not asked again before its time."""
 
     def __init__(self, clock: Clock, agent: str = "tradeassay") -> None:
         self._agent = agent
@@ -121,8 +120,7 @@ def feed_items(
     """Return the items of an RSS or Atom feed; raises :class:`SourceError` for what is no feed.
 
     An item is about an asset when it has one of the ``words`` of that asset, in Latin script as a whole word.
-    ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter.
-    """
+    ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter."""
     # A document type can hold entities that grow without end; no feed needs one.
     if _DOCTYPE.search(body):
         raise SourceError(f"the feed {source} declares a document type")
@@ -130,15 +128,12 @@ def feed_items(
     feed = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
     if not feed.get("version"):
         raise SourceError(f"what {source} sends is not a feed")
-    named = {
-        asset: re.compile(
-            "|".join(
-                rf"(?<![A-Za-z0-9])(?i:{re.escape(name)})(?![A-Za-z0-9])" if name.isascii() else re.escape(name)
-                for name in names
-            )
-        )
-        for asset, names in words.items()
-    }
+    named = {}
+    for asset, names in words.items():
+        whole = "|".join(re.escape(name) for name in names if name.isascii())
+        parts = [re.escape(name) for name in names if not name.isascii()]
+        parts += [rf"(?<![A-Za-z0-9])(?i:{whole})(?![A-Za-z0-9])"] if whole else []
+        named[asset] = re.compile("|".join(parts))
     found = []
     for entry in feed.entries[:100]:  # the newest stand first
         title, link = clean(entry.get("title", "")), entry.get("link", "")
@@ -147,24 +142,14 @@ def feed_items(
             continue
         try:
             stamp = dict.get(entry, "published") or dict.get(entry, "updated") or ""
-            published_at = iso(parse_stamp(stamp, zone))
+            told = {"published_at": iso(parse_stamp(stamp, zone)), "title": title, "text": text}
         except (DataError, ValueError, OverflowError):
             continue  # nobody knows when it came out, so nobody may read it
         link = link[:2000] if link.startswith(("https://", "http://")) else ""
         id = entry.get("id") or link or title
-        item = RawItem(
-            id=id if len(id) <= 200 else sha256_bytes(id.encode()),
-            kind="news",
-            asset="",
-            source=source,
-            url=link,
-            published_at=published_at,
-            fetched_at=fetched_at,
-            title=title,
-            text=text,
-        )
-        about = (asset for asset, name in named.items() if name.search(f"{title} {text}"))
-        found += [msgspec.structs.replace(item, asset=asset) for asset in about]
+        id = id if len(id) <= 200 else sha256_bytes(id.encode())
+        item = partial(RawItem, id=id, kind="news", source=source, url=link, fetched_at=fetched_at, **told)
+        found += [item(asset=asset) for asset, name in named.items() if name.search(f"{title} {text}")]
     return found
 
 
@@ -176,8 +161,7 @@ class _Company(msgspec.Struct, frozen=True):
 def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawItem]:
     """Return a company's newest filings from EDGAR's list of them; ``cik`` is the company's number there.
 
-    Raises :class:`SourceError` for a list that cannot be read.
-    """
+    Raises :class:`SourceError` for a list that cannot be read."""
     try:
         company = msgspec.json.decode(body, type=_Company)
         recent = msgspec.convert(company.filings.get("recent", {}), dict[str, list[Any]])
@@ -190,30 +174,19 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
         if form not in FORMS or not number:
             continue
         try:
-            published_at = iso(parse_stamp(accepted))
+            stamps = {"published_at": iso(parse_stamp(accepted)), "fetched_at": fetched_at}
         except DataError:
             continue
-        folder = f"{cik}/{number.replace('-', '')}"
+        url = f"https://www.sec.gov/Archives/edgar/data/{cik}/{number.replace('-', '')}/{clean(document)}"
         told = f"{clean(company.name)} filed form {form}" + (f" for the period to {period}" if period else "")
-        item = RawItem(
-            id=number[:100],
-            kind="filing",
-            asset=asset,
-            source="SEC EDGAR",
-            url=f"https://www.sec.gov/Archives/edgar/data/{folder}/{clean(document)}",
-            published_at=published_at,
-            fetched_at=fetched_at,
-            title=f"Form {form}",
-            text=f"{told}. {clean(about)}".strip(),
-        )
-        found.append(item)
+        said = {"title": f"Form {form}", "text": f"{told}. {clean(about)}".strip()}
+        named = {"id": number[:100], "asset": asset, "source": "SEC EDGAR", "url": url}
+        found.append(RawItem(kind="filing", **named, **stamps, **said))
     return found
 
 
 class Connector(NamedTuple):
-    """A live source: its document is fetched from ``url`` (:class:`SourceError` where it cannot be), and ``items``
-    finds what is in it.
-    """
+    """A live source: ``fetch`` gets its document or raises :class:`SourceError`, ``items`` finds what is in it."""
 
     url: str
     fetch: Callable[[str], bytes]
@@ -245,8 +218,7 @@ async def collect(store: Store, season: Season, connectors: Sequence[Connector],
 def connectors_of(season: Season, clock: Clock) -> tuple[Connector, ...]:
     """Return a season's live sources: every feed, and EDGAR for the assets with a number there.
 
-    Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
-    """
+    Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody."""
     found, reader = [], WebReader(clock)
     # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
     words = {asset.symbol: (asset.symbol.partition("/")[0], *asset.names) for asset in season.assets}

@@ -1,8 +1,7 @@
 """What a text states: numbers with their units, dates as exact as they are written, and claims that join the two.
 
 Numbers are read in digits and in English and Chinese words; dates come from :mod:`tradeassay.data.dates`. The
-words that have a meaning for the checks (directions, quantities, units, names ...) are in ``vocabulary.toml``.
-"""
+words that have a meaning for the checks (directions, quantities, units, names ...) are in ``vocabulary.toml``."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ from tradeassay.masking.lexicon import JsonSpans
 def pattern(*names: str) -> re.Pattern[str]:
     """Compile lists of the vocabulary, or a table of lists; ``lastgroup`` of a match says which list it is from.
 
-    English entries match whole words, Chinese ones anywhere; the longer one and the list that comes first win.
-    """
+    English entries match whole words, Chinese ones anywhere; the longer one and the list that comes first win."""
     parts = []
     for name in names:
         found = vocabulary()[name]
@@ -75,8 +73,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     """A number in a text. ``step`` is the value of its last written place; ``unit`` None when it has none;
     ``scale`` by how much more than its digits it is worth (a million, say).
 
-    Units: ``percent``, ``points`` (percentage points; basis points are made into them), ``times``, a currency.
-    """
+    Units: ``percent``, ``points`` (percentage points; basis points are made into them), ``times``, a currency."""
 
     start: int
     end: int
@@ -118,8 +115,7 @@ def find_numbers(text: str, skip: tuple[tuple[int, int], ...] = ()) -> tuple[Num
 def agree(said: Number, told: Number, units: frozenset[str | None]) -> bool:
     """Return whether a source's number supports a summary's: equal, or correctly rounded to two digits or more.
 
-    ``units`` are all units of the source: a currency may be carried over from another number of it.
-    """
+    ``units`` are all units of the source: a currency may be carried over from another number of it."""
     if "¥" in (said.unit, told.unit):
         same = {said.unit, told.unit} <= {"¥", "CNY", "JPY", None}
     elif said.unit is None:
@@ -179,8 +175,7 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
 def _chinese_value(text: str, match: re.Match[str]) -> Decimal | None:
     """Return the value of a Chinese numeral: 三千二百万 is 32,000,000, 五点八 is 5.8.
 
-    None where the characters are not meant as a number: 一 and 三 are more often parts of words.
-    """
+    None where the characters are not meant as a number: 一 and 三 are more often parts of words."""
     numeral = match["numeral"]
     marked = match["pre"] == "百分之" or any(match[name] for name in _UNITS)
     if any(char in "一二两三四五六七八九" for char in numeral):
@@ -234,6 +229,10 @@ class DateMention(msgspec.Struct, frozen=True, kw_only=True):
     half: int | None = None
     weekday: int | None = None
 
+    @classmethod
+    def of(cls, day: date, **written: Any) -> DateMention:
+        return cls(year=day.year, month=day.month, day=day.day, weekday=day.weekday(), **written)
+
 
 @lru_cache(maxsize=4096)
 def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
@@ -244,11 +243,14 @@ def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
     found = []
     for hit in hits:
         words = text[hit.start : hit.end].strip()
-        if hit.kind != "festival":
-            found.append(DateMention(start=hit.start, end=hit.end, words=words, **_as_written(words, hit)))
+        place: dict[str, Any] = {"start": hit.start, "end": hit.end, "words": words}
+        if hit.day is not None and hit.kind != "festival":
+            found.append(DateMention.of(_EPOCH + timedelta(days=hit.day), **place))
+        elif hit.kind != "festival":
+            found.append(DateMention(**place, **_as_written(words, hit)))
     for word in pattern("relative").finditer(text):
         day = published + timedelta(days=_AWAY[word.lastgroup or ""])
-        found.append(DateMention(start=word.start(), end=word.end(), words=word[0], **day_fields(day)))
+        found.append(DateMention.of(day, start=word.start(), end=word.end(), words=word[0]))
     joined: list[DateMention] = []
     for one in sorted(found, key=lambda mention: (mention.start, -mention.end)):
         last = joined[-1] if joined else DateMention()
@@ -266,8 +268,6 @@ def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
 
 def _as_written(words: str, hit: DateHit) -> dict[str, Any]:
     """Return the fields of a mention that its words give."""
-    if hit.day is not None:
-        return day_fields(_EPOCH + timedelta(days=hit.day))
     if hit.kind == "weekday":
         return {"weekday": _WEEKDAYS[words[:3].lower() if words.isascii() else words[-1]]}
     written, short = re.search(r"(?:19|20)\d\d", words), _SHORT_YEAR.search(words)
@@ -287,10 +287,6 @@ def named_days(text: str, published: date) -> set[str]:
     return days | {f"{one.weekday}" for one in told if one.day is None and one.weekday is not None}
 
 
-def day_fields(day: date) -> dict[str, Any]:
-    return {"year": day.year, "month": day.month, "day": day.day, "weekday": day.weekday()}
-
-
 # -- claims ------------------------------------------------------------------------------------------------------
 
 
@@ -300,8 +296,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     ``direction`` is 1 for more, -1 for less, 0 when nothing is said. ``year`` and ``part`` are the period, each
     None when not told; a part is a quarter, a half, a month, nine months or the full year (``q1``, ``h2``, ``m5``,
     ``9m``, ``year``), or some quarter (``q``). ``days`` are the days that are named, ``scopes`` the parts of the
-    business, ``kind`` is what sort of figure it is (gross, net ...).
-    """
+    business, ``kind`` is what sort of figure it is (gross, net ...)."""
 
     number: Number
     quantity: str | None

@@ -1,8 +1,7 @@
 """What flows through the stream: a raw item as a connector found it, and what became of it.
 
 Texts and time stamps get one form wherever they come from. The language (English, Chinese, or neither) is told
-from scripts first and small words second, without a model or a table.
-"""
+from scripts first and small words second, without a model or a table."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class RawItem(msgspec.Struct, frozen=True, kw_only=True):
     """A text as a connector delivered it, cleaned. Times are ISO 8601 in UTC.
 
     ``id`` is the connector's own name for it. ``fetched_at`` is when the stream first had it; in a replay that is
-    the replayed instant at which the stored data was read.
-    """
+    the replayed instant at which the stored data was read."""
 
     id: str
     kind: Kind
@@ -76,8 +74,7 @@ class StreamItem(RawItem, frozen=True, kw_only=True):
     ``id`` is the record's own, ``raw_id`` the connector's. ``status``: ``published`` items may reach agents; a
     ``merged`` one repeats ``merged_into`` and adds a source to it; a ``rejected`` one is kept with its ``reason``.
     ``contradicts`` names earlier items that say otherwise. ``summary_by`` is ``extractive``, ``as it is`` (prices
-    and filings) or a model's name.
-    """
+    and filings) or a model's name."""
 
     season: str
     session: str
@@ -125,8 +122,7 @@ _ABBREVIATION = re.compile(
 def clean(text: str) -> str:
     """Return a text in one spelling: entities and tags gone, NFKC, one kind of quote, dash and space.
 
-    Full-width digits and signs become plain ones, so that a number is the same number in either.
-    """
+    Full-width digits and signs become plain ones, so that a number is the same number in either."""
     if "<" in text:
         text = _TAG.sub(" ", _BREAK.sub("\n", _BLOCK.sub(" ", text)))
     text = unicodedata.normalize("NFKC", html.unescape(text)).translate(_ALIKE)
@@ -150,8 +146,7 @@ def parse_stamp(text: str, zone: str | None = None) -> Instant:
     """Read a time stamp in the forms connectors meet: ISO 8601, or the mail form of RSS (RFC 822).
 
     A stamp without a zone is taken in ``zone`` (an IANA name); raises :class:`DataError` when there is neither:
-    a guess would be hours wrong, and hours decide whether an item was known.
-    """
+    a guess would be hours wrong, and hours decide whether an item was known."""
     text = text.strip()
     try:
         found = datetime.fromisoformat(text)

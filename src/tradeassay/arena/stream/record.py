@@ -2,8 +2,7 @@
 
 An edition is written once. Experts confirm or reject items, each for themselves. How good the checks are was
 measured on labelled items by ``perf/stream_quality.py``; the counts are in ``accuracy.json``. A *positive* is a
-fault: precision is the share of alarms that are faults, recall the share of faults that raise an alarm.
-"""
+fault: precision is the share of alarms that are faults, recall the share of faults that raise an alarm."""
 
 from __future__ import annotations
 
@@ -89,8 +88,7 @@ class StreamStore:
         """Ask a model about an item, or return what it answered before; ``place.index`` counts the questions.
 
         An answer is written down before it is used; of two workers that ask at once the first answer counts.
-        Raises :class:`DataError` if it was another question before.
-        """
+        Raises :class:`DataError` if it was another question before."""
         digest = sha256_of(request)
 
         def answered() -> ModelReply | None:
@@ -135,8 +133,7 @@ class StreamStore:
         """Return what was published from ``since`` on and both published and fetched by ``at``.
 
         Of one source the newest 100: every item is compared with every other, so a feed that never ends would hold
-        up the round.
-        """
+        up the round."""
         asked = {"season": self._season, "asset": asset, "since": since, "at": at}
         found = [_RAW.decode(body) for (body,) in self._store.rows(_CAME_IN, asked)]
         count: Counter[str] = Counter()
@@ -193,8 +190,7 @@ def confirm(
 ) -> ItemReview:
     """Write an expert's verdict; a second one of the same expert replaces the first.
 
-    ``at`` is an ISO time (None: now). Raises :class:`UserError` for an unknown item, verdict or expert's name.
-    """
+    ``at`` is an ISO time (None: now). Raises :class:`UserError` for an unknown item, verdict or expert's name."""
     if verdict not in get_args(Verdict):
         raise UserError(f"'{verdict}' is not a verdict", hint="say 'confirm' or 'reject'")
     if not re.fullmatch(r"\w[\w .@-]{0,63}", expert):
@@ -240,8 +236,7 @@ def item_page(store: Store, season: str, id: str) -> ItemPage:
 class CheckAccuracy(msgspec.Struct, frozen=True):
     """A check on one part of the labelled items: counts and measures.
 
-    ``rejection`` takes the five checks of a summary together: is what should not be shown held back?
-    """
+    ``rejection`` takes the five checks of a summary together: is what should not be shown held back?"""
 
     check: str
     part: str
@@ -263,8 +258,7 @@ def accuracy(check: str, part: str, items: int, faults: int, alarms: int, caught
 def recorded_accuracy() -> tuple[CheckAccuracy, ...]:
     """Return how good the checks were when they were last measured, on the development and the held-out part.
 
-    The held-out items were written after the checks were finished, so theirs are the figures to trust.
-    """
+    The held-out items were written after the checks were finished, so theirs are the figures to trust."""
     rows = msgspec.json.decode((files(__package__) / "accuracy.json").read_bytes())
     return tuple(accuracy(*row) for row in rows)
 
@@ -276,8 +270,7 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
     published news by who summarised them, ``sources`` each source's items by what became of them. ``confirmed`` is
     the share of experts' verdicts on published items that confirm, ``rightly_rejected`` the share of verdicts on
     rejected items that agree with the rejection. ``agreement`` is Krippendorff's alpha; ``checks`` were measured
-    on the labelled set, not on this season.
-    """
+    on the labelled set, not on this season."""
 
     season: str
     news: int

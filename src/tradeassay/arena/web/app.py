@@ -57,8 +57,7 @@ class Arena:
 
     ``register``: the operator may register entries over HTTP. ``apply``: anybody may ask for a seat. ``own`` tells
     how this process's own worker is, which may be newer than what is on record. ``embed`` is an origin whose pages
-    may frame these.
-    """
+    may frame these."""
 
     doors: Doors
     folder: Path

@@ -359,8 +359,7 @@ def names_of(words: PageWords, season: Season) -> dict[str, str]:
     no model; two alike have their ids. A label or an id says what the operator likes, so that no name is without
     the kind, and no model without its provider.
 
-    Only the baseline's and the architectures' names are ours to translate.
-    """
+    Only the baseline's and the architectures' names are ours to translate."""
     found = {}
     for entry in season.everyone:
         kind = words.kind(entry.architecture)
@@ -428,8 +427,7 @@ _REASONS = ("reason", "argument", "reasoning", "lesson")
 def spoken(words: PageWords, text: str) -> list[tuple[str, str]]:
     """Return what somebody said in a debate as lines of a conversation: (label, words), the words last.
 
-    Answers are kept as the JSON they were; anything else is shown as it is.
-    """
+    Answers are kept as the JSON they were; anything else is shown as it is."""
     try:
         said = msgspec.json.decode(text)
     except UNDECODABLE:

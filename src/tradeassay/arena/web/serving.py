@@ -10,7 +10,8 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -47,8 +48,7 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``allow`` are private networks in which agents may be reached nevertheless. ``worker`` is this process's name
     (None: the machine's, and a number where several play here). ``renamed`` are live symbols that have changed
     (OLD=NEW). ``on_health`` is given the worker's health once. A live season goes by ``clock``. A replay from a
-    record brings its own ``opener`` of models, ``feed``, and agents ``outside``.
-    """
+    record brings its own ``opener`` of models, ``feed``, and agents ``outside``."""
 
     allow: Sequence[Network] = ()
     worker: str | None = None
@@ -68,8 +68,7 @@ async def play(
     A season of live assets is played by the machine's clock, any other is replayed at ``speed``. Everything agents
     read goes through the information stream; live sources are collected beside the rounds. May be cancelled at any
     moment and called again. Raises :class:`UserError` for entries that cannot take part and for missing data, and
-    :class:`Stalled` when something stays away for too long.
-    """
+    :class:`Stalled` when something stays away for too long."""
     how, live = how or PlayOptions(), is_live(season)
     if live:
         check_data(season)
@@ -171,8 +170,7 @@ async def _mark(runner: Runner, feed: LiveFeed) -> None:
 class Player:
     """Runs :func:`play` in a thread: the doors stay quick while agents think.
 
-    ``ended`` is called when the season cannot go on; ``error`` says why.
-    """
+    ``ended`` is called when the season cannot go on; ``error`` says why."""
 
     def __init__(
         self,
@@ -189,7 +187,7 @@ class Player:
         self._webhook, self._say, self._ended = how.webhook, say, ended
         self.health: Health | None = None
         self.error: Exception | None = None
-        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[int] | None] | None = None
+        self._cancel: Callable[[], object] = lambda: None
         self._stopping = threading.Event()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
@@ -201,14 +199,10 @@ class Player:
     def stop(self, timeout_s: float = 20.0) -> bool:
         """Stop after the present transaction; what was asked and not yet written will be asked again.
 
-        Returns whether the season was stopped before its end, which has been said then.
-        """
+        Returns whether the season was stopped before its end, which has been said then."""
         self._stopping.set()
-        if self._running is not None and self._running[1] is not None and not self._running[0].is_closed():
-            try:
-                self._running[0].call_soon_threadsafe(self._running[1].cancel)
-            except RuntimeError:  # it ended at this very moment
-                pass
+        with suppress(RuntimeError):  # it has ended already
+            self._cancel()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         return self._stopped
@@ -238,7 +232,9 @@ class Player:
             self._ended()
 
     async def _main(self) -> int:
-        self._running = asyncio.get_running_loop(), asyncio.current_task()
+        task = asyncio.current_task()
+        assert task is not None  # asyncio.run made one
+        self._cancel = partial(task.get_loop().call_soon_threadsafe, task.cancel)
         return 0 if self._stopping.is_set() else await self._play()
 
     def _hear(self, health: Health) -> None:
@@ -270,8 +266,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     ``pages`` is the folder of the site (empty: one named after the database). ``allow`` are private networks in
     which agents may be reached nevertheless, ``renamed`` live symbols that have changed (OLD=NEW). ``wait`` holds
     a replay until the first agent from outside is registered. ``proxies`` are the networks of proxies that say
-    whose request they pass on. ``webhook`` is an address that is sent what begins to fail.
-    """
+    whose request they pass on. ``webhook`` is an address that is sent what begins to fail."""
 
     db: str = "arena.db"
     host: str = "127.0.0.1"
@@ -311,8 +306,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     """Serve until the process is told to stop; a season, when there is one, is played beside the pages.
 
     Without a season what the database holds is shown. Stopping is clean and starting again resumes. Raises
-    :class:`UserError` for a season that cannot be played or a database that cannot be opened.
-    """
+    :class:`UserError` for a season that cannot be played or a database that cannot be opened."""
     parse_speed(how.speed)
     parse_networks(how.proxies)
     if how.embed and not re.fullmatch(r"\*|https?://[A-Za-z0-9.:-]+", how.embed):

@@ -3,8 +3,7 @@
 :func:`render` makes the files of a season from its snapshot, which is made from the journal: nothing that is kept
 here is a source. :class:`PageWriter` writes what changed, each file whole or not at all, and can be started over
 at any time. What the workers do now is not in the journal; it is in ``now.json``, which pages poll, together with
-a version of every page, so that a reader fetches a page again only when it is another.
-"""
+a version of every page, so that a reader fetches a page again only when it is another."""
 
 from __future__ import annotations
 
@@ -30,14 +29,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tradeassay import __version__
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.queries.decisions import holdings, newest_events, read_round, who_decides
-from tradeassay.arena.queries.seasons import (
-    SeasonState,
-    badges_of,
-    facts_of,
-    read_season,
-    season_ids,
-    state_of,
-)
+from tradeassay.arena.queries.seasons import SeasonState, badges_of, facts_of, read_season, season_ids, state_of
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.season import Season
@@ -87,8 +79,7 @@ class Now(msgspec.Struct, frozen=True, kw_only=True):
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
     """What a season's pages on disk were made from: the newest event they show, its hash (a database may be
-    restored and go on otherwise), the spec, and our templates.
-    """
+    restored and go on otherwise), the spec, and our templates."""
 
     seq: int
     event: str
@@ -102,8 +93,7 @@ def render(
 ) -> Files:
     """Return the files of a season, by their path in the site: equal journals give equal bytes.
 
-    ``shown`` are the rounds (asset, session) and ``items`` the news whose pages are wanted; None takes all.
-    """
+    ``shown`` are the rounds (asset, session) and ``items`` the news whose pages are wanted; None takes all."""
     season, home = state.season, f"seasons/{state.season.id}/"
     for language in LANGUAGES:
         for page in season_pages(state, words(language)):
@@ -281,8 +271,7 @@ class PageWriter:
 
     Any number of processes may write one folder: a lock lets them write in turns, and who comes second finds the
     work done. A file whose bytes have not changed is left alone. A process that dies between a settlement and
-    its pages leaves pages that say which event they show; whoever comes next goes on from there.
-    """
+    its pages leaves pages that say which event they show; whoever comes next goes on from there."""
 
     def __init__(
         self,
@@ -333,8 +322,7 @@ class PageWriter:
     def follow(self, stop: Event, *, every_s: float = 0.5) -> None:
         """Keep the pages up to date until ``stop``; at most a quarter of the time goes into writing them.
 
-        A database or disk that fails is tried again: the season is not held up by its pages.
-        """
+        A database or disk that fails is tried again: the season is not held up by its pages."""
         while True:
             began = time.monotonic()
             last = stop.is_set()  # one more time after the last event
@@ -376,9 +364,7 @@ class PageWriter:
         return written
 
     def _give_way(self, least: float = 0.0) -> None:
-        """Let agents at this process's doors go first, who need the interpreter as well; ``least``: they may be
-        about to come.
-        """
+        """Let agents at this process's doors go first, for ``least`` seconds also those who may come."""
         while self._shared and (self._waited < least or self._doors.busy) and self._waited < GIVE_WAY_S:
             time.sleep(0.02)
             self._waited += 0.02
@@ -401,9 +387,7 @@ class PageWriter:
         return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 
     def _changed(self, season: str, since: int) -> tuple[set[tuple[str, str]], set[str]] | None:
-        """Return the rounds and the news whose pages are others than at an event; None where all may be, because
-        somebody has another name.
-        """
+        """Return the rounds and the news whose pages changed since an event; None where all may have."""
         shown: set[tuple[str, str]] = set()
         items: set[str] = set()
         query = select(events.c.kind, events.c.body).where(events.c.season == season, events.c.seq > since)
@@ -450,8 +434,7 @@ class PageWriter:
     def _write(self, path: str, content: bytes) -> int:
         """Write a file of the site, aside and then in its place; 0 where it is there already.
 
-        Not forced to the disk: a page that a power cut loses is written again.
-        """
+        Not forced to the disk: a page that a power cut loses is written again."""
         file, content = self._folder / path, without_secrets(content)
         try:
             if file.read_bytes() == content:

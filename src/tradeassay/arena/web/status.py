@@ -1,6 +1,4 @@
-"""Is the arena well? ``/healthz`` for whoever restarts it, ``/metrics`` for Prometheus, figures for the page
-``/health``. All answer without a season.
-"""
+"""Is the arena well? For whoever restarts it, for Prometheus, and for the page ``/health``."""
 
 from __future__ import annotations
 
@@ -48,8 +46,7 @@ def arena_health(store: Store, own: Health | None) -> ArenaHealth:
 
 def season_books(store: Store) -> tuple[dict[str, Any], ...]:
     """Return what every season has on record: rounds by phase, slots by status, and what went wrong on the way; of
-    corrections, bars held back and sessions skipped the newest.
-    """
+    corrections, bars held back and sessions skipped the newest."""
     counts, books = _counts(store), []
     for id in season_ids(store):
         mine = {name: {what: n for where, what, n in found if where == id} for name, found in counts.items()}
@@ -71,8 +68,7 @@ def _counts(store: Store) -> dict[str, list[tuple[str, str, int]]]:
     """Count what is on record, by season and by status, phase or asset.
 
     Slots of rounds that are not settled are only open or not: who watches the numbers could tell from them how a
-    competitor's decision ended, for one that failed holds.
-    """
+    competitor's decision ended, for one that failed holds."""
     counted = {}
     season, status = decisions.c.season, decisions.c.status
     every = select(season, status, func.count()).group_by(season, status)
