@@ -1,6 +1,7 @@
 """A small season on synthetic days, and a player that asks, remembers and says who it heard."""
 
 import asyncio
+import contextlib
 import shutil
 import socket
 import sqlite3
@@ -11,6 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import numpy as np
 import pytest
@@ -23,13 +25,15 @@ from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season, demo_season
+from tradeassay.arena.state import tables as t
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings, calls, decisions, memories, rounds, slots
+from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.web.app import Arena, create_app
-from tradeassay.arena.web.serving import ArenaServer, play
+from tradeassay.arena.web.serving import ArenaServer, PlayOptions, play
 from tradeassay.core.arena import AgentChoice, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.time import DAY, midnight, parse_day
 from tradeassay.llm import QuestionPlace
 
 
@@ -97,14 +101,27 @@ def altered(db: Path, copy: Path, change: str) -> Path:
 
 def worth(store: Store, entry: str, asset: str, prices: Mapping[str, float]) -> float:
     """Return what the recorded decisions make on a vendor's final prices, in plain arithmetic."""
-    query = select(decisions.c.session, decisions.c.action, rounds.c.next_session)
-    query = query.join(rounds, rounds.c.id == decisions.c.round).order_by(decisions.c.session)
+    query = select(*t.decisions.c["session", "action"], t.rounds.c.next_session).where(
+        t.decisions.c.entry == entry
+    )
+    query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).order_by(t.decisions.c.session)
     position, held, moved = 0, [], []
-    for session, action, later in store.rows(query.where(decisions.c.entry == entry, decisions.c.asset == asset)):
+    for session, action, later in store.rows(query.where(t.decisions.c.asset == asset)):
         position = {"BUY": 1, "SELL": -1, "HOLD": position}[action]
         held.append(position)
         moved.append(0.0 if later is None else prices[later] / prices[session] - 1.0)
     return float(np.prod(target_growth(np.array(held, dtype=np.int64), np.array(moved), 5.0)))
+
+
+def wait_for(done: Callable[[], object], seconds: float = 120.0) -> None:
+    """Wait until something is so; whoever is asked may not be there yet."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError, httpx.HTTPError):
+            if done():
+                return
+        time.sleep(0.3)
+    raise AssertionError("it did not happen in time")
 
 
 def free_port() -> int:
@@ -126,6 +143,21 @@ def listening(arena: Arena) -> Iterator[int]:
     yield int(taken.getsockname()[1])
     server.should_exit = True
     thread.join(60)
+
+
+def small_demo(*entries: str, last: str, **changed: object) -> Season:
+    """Return a few days of March 2022 of the demo's season, with some of its entries."""
+    demo = demo_season(first="2022-03-14", last=last, warmup=1)
+    kept = tuple(entry for entry in demo.entries if entry.id in entries)
+    return msgspec.structs.replace(demo, entries=kept, **changed)  # type: ignore[arg-type]  # a test's own mapping
+
+
+def go(season: Season, file: Path, until: str | None = None, how: PlayOptions | None = None) -> Path:
+    """Play a season on in a database, to the end of a day (None: to its own)."""
+    store = Store(open_engine(str(file), durable=False))
+    asyncio.run(play(season, store, None, None if until is None else midnight(parse_day(until)) + DAY, how))
+    store.engine.dispose()
+    return file
 
 
 @pytest.fixture
@@ -171,6 +203,7 @@ class Table:
         store = Store(engine, committed)  # type: ignore[arg-type]  # a callable or None
         agents = {"thinker": EntryAgent(TwoQuestions(), self.model), **seated(trend=Trend())}
         plan = {"season": self.season, "store": store, "feed": self.feed, "clock": ReplayClock(), "agents": agents}
+        plan["publish"] = stream_publisher(store)
         return Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
 
     def play(self, committed: object = None, **changed: object) -> int:
@@ -191,14 +224,14 @@ class Table:
             store.engine.dispose()
 
     def everything(self) -> bytes:
-        """Return all that standings are made of, and all that was said, as bytes."""
+        """Return all that standings are made of, and all that was said and published, as bytes."""
         found, by_chance = [], ("id", "round", "slot", "lease_owner", "lease_until")
-        for table in (rounds, slots, bookings, calls, memories):
-            columns = [column for column in table.c if column.name not in by_chance]
-            query = select(*columns)
-            if table is calls:
-                query = select(*columns, *slots.c["entry", "asset", "session"])
-                query = query.join(slots, calls.c.slot == slots.c.id)
+        published = (t.stream_items, t.stream_rounds)
+        for table in (t.rounds, t.slots, t.bookings, t.calls, t.memories, t.rewards, *published):
+            query = select(*(column for column in table.c if column.name not in by_chance))
+            if table is t.calls:
+                query = query.add_columns(*t.slots.c["entry", "asset", "session"])
+                query = query.join(t.slots, t.calls.c.slot == t.slots.c.id)
             found.append(sorted(([str(value) for value in row] for row in self.rows(query)), key=repr))
         return msgspec.json.encode(found)
 
@@ -211,14 +244,9 @@ def table(tmp_path, season, feed):
 @pytest.fixture(scope="session")
 def scripted_db(tmp_path_factory):
     """The database of a small season that scripted models played; whoever has it leaves it as it is."""
-    demo = demo_season(first="2022-03-14", last="2022-03-23", warmup=2)
-    kept = [entry for entry in demo.entries if entry.id in ("investor-sensible", "trade-contrarian", "trend")]
-    season = msgspec.structs.replace(demo, id="small-demo", entries=tuple(kept))
-    path = tmp_path_factory.mktemp("scripted") / "arena.db"
-    store = Store(open_engine(str(path), durable=False))
-    asyncio.run(play(season, store, None))
-    store.engine.dispose()
-    return path
+    entries = ("investor-sensible", "trade-contrarian", "trend")
+    season = small_demo(*entries, last="2022-03-23", warmup=2, id="small-demo")
+    return go(season, tmp_path_factory.mktemp("scripted") / "arena.db")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,94 +14,55 @@ import httpx
 import msgspec
 import pytest
 from sqlalchemy import select, text
-from tests.arena.conftest import altered, free_port
+from tests.arena.conftest import altered, free_port, go, seated, small_demo, wait_for
+from tests.arena.test_soak import World as Market
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.amending import Asked, amend as _amend
 from tradeassay.arena.clock import LiveClock
 from tradeassay.arena.queries.seasons import read_season
-from tradeassay.arena.rounds.feed import AssetFacts, Due, LiveFeed, calendars_end
+from tradeassay.arena.rounds.feed import LiveFeed, calendars_end
 from tradeassay.arena.rounds.health import Health, read_workers
 from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Amendment, Asset, Change, Entry, Season, demo_season
+from tradeassay.arena.season import Amendment, Asset, Change, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, rounds
 from tradeassay.arena.verifying import verify_arena
-from tradeassay.arena.web.serving import play
 from tradeassay.arena.web.status import arena_health
 from tradeassay.cli import main
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, HOUR, SECOND, FixedClock, Instant, WallClock, iso, midnight, parse_day
+from tradeassay.core.time import SECOND, FixedClock, WallClock, iso, midnight, parse_day
 
-FIRST = "2026-11-02"
 DAYS = [f"2026-11-{day:02d}" for day in range(2, 12)]
 YEAR_S = 365 * 86_400.0
-
-
-class Market:
-    """A source of two assets; ``missing`` says of which sessions there is no price now."""
-
-    blocking = False
-    last_trouble = "no bar yet"
-
-    def __init__(self) -> None:
-        self.missing: Callable[[str, str], bool] = lambda symbol, day: False
-
-    def due(self, season: Season) -> tuple[Due, ...]:
-        found = []
-        for place, asset in enumerate(season.assets):
-            last, over = season.days(asset)[1] or DAYS[-1], 0
-            for day in DAYS:
-                over += day > last
-                if over < 3:
-                    at = midnight(parse_day(day)) + 22 * HOUR
-                    kind = {"closing": over > 0, "review": over > 1}
-                    found.append(Due(at=at, place=place, asset=asset.symbol, session=day, **kind))
-        return tuple(sorted(found))
-
-    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
-        if self.missing(asset.symbol, session):
-            return None
-        told = {"history": (), "momentum": None, "news": (), "annual_report": None, "quarterly_report": None}
-        return AssetFacts(price=100.0 + DAYS.index(session), **told)
-
-    def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
-        return 100.0 + DAYS.index(session)
-
-    def closes(self, asset: Asset, session: str, *, dividends: bool) -> dict[str, object]:
-        return {}
-
-    def forget(self, asset: Asset) -> None:
-        pass
 
 
 class World:
     """Two assets and two rules, played on a virtual clock that is watched by another one."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.time, self.market = VirtualTime(midnight(parse_day(FIRST)) + HOUR), Market()
         self.season = Season(
             id="long",
             assets=tuple(Asset(symbol=name, kind="stock", dataset="live/stub") for name in ("GOOD", "HALT")),
             entries=(Entry(id="bull", architecture="rule", params={"rule": "buy"}),),
-            first=FIRST,
+            first=DAYS[0],
             last=DAYS[-3],
         )
+        self.market = Market(self.season, len(DAYS) - 1, {}, seed=5)
+        self.time = self.market.time
         self.store = Store(open_engine(str(tmp_path / "long.db"), durable=False))
         self.states: list[tuple[str, tuple[tuple[str, str], ...]]] = []
 
     def run(self, *meanwhile: Callable[[], object]) -> None:
         """Play the season; each of ``meanwhile`` is called at noon of one of its days, from the second on."""
-        clock = LiveClock(self.time, asyncio.sleep, step_s=3600.0, steady=lambda: self.time.passed)
-        names = ("bull", "buy-and-hold")
         runner = Runner(
             season=self.season,
             store=self.store,
-            feed=self.market,  # type: ignore[arg-type]  # closes that never change
-            clock=clock,
-            agents={name: EntryAgent(ConstantAction("BUY")) for name in names},
+            feed=self.market,  # type: ignore[arg-type]  # the test's own
+            clock=LiveClock(self.time, asyncio.sleep, step_s=3600.0, steady=lambda: self.time.passed),
+            agents=seated(bull=ConstantAction("BUY")),
             real_time=lambda: self.time.passed,
             beat_s=1800.0,
             longest_s=60.0,
@@ -125,15 +85,12 @@ class World:
         self.time.run(watched())
 
     def amend(self, change: Change, what: str, by: str = "operator", **given: object) -> tuple[Amendment, ...]:
-        season = read_season(self.store, "long")
-        assert season is not None
         asked = Asked(change=change, what=what, by=by, now=iso(self.time.now()), values=given)
-        return _amend(self.store, season, asked)
+        return _amend(self.store, read_season(self.store, "long"), asked)
 
     def played(self, asset: str) -> list[str]:
-        query = select(rounds.c.session).where(rounds.c.asset == asset).order_by(rounds.c.session)
-        with self.store.read() as db:
-            return list(db.execute(query).scalars())
+        query = select(rounds.c.session).filter_by(asset=asset).order_by(rounds.c.session)
+        return [day for (day,) in self.store.rows(query)]
 
 
 def test_a_clock_that_is_wrong_for_a_minute_loses_nothing(tmp_path):
@@ -148,8 +105,7 @@ def test_a_clock_that_is_wrong_for_a_minute_loses_nothing(tmp_path):
     world.run(lambda: wrong(YEAR_S, 60.0), lambda: wrong(-43_200.0, 10.0), lambda: wrong(YEAR_S, 200.0))
     assert world.store.skipped("long") == ()
     assert world.played("GOOD") == world.played("HALT") == DAYS[:-2]
-    with world.store.read() as db:
-        assert set(db.execute(select(decisions.c.status)).scalars()) == {"decided"}
+    assert set(world.store.rows(select(decisions.c.status))) == {("decided",)}
 
     time = VirtualTime(0)
     clock = LiveClock(time, steady=lambda: time.passed)
@@ -180,11 +136,9 @@ def test_sessions_are_reopened_entries_withdrawn_and_halted_assets_retired(tmp_p
         with pytest.raises(UserError, match="already"):
             world.amend("retire", "HALT", by="ann")
 
-    def nothing() -> None:
-        pass
-
     world.market.missing = missing
-    world.run(nothing, reopen, lambda: world.amend("withdraw", "bull"), nothing, nothing, retire)
+    calm = [lambda: None] * 2
+    world.run(*calm[:1], reopen, lambda: world.amend("withdraw", "bull"), *calm, retire)
     assert {state for state, _ in world.states} <= {"live", "finished"}  # never stalled
     assert any(("asset HALT", "alarm") in troubles for _, troubles in world.states)
     assert world.played("GOOD") == DAYS[:-2] and world.played("HALT") == DAYS[:4]
@@ -245,25 +199,17 @@ def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays():
     assert calendars_end(over, now) == ("", False)
 
 
-def go(season: Season, file: Path, until: str | None = None) -> None:
-    """Play a season on, to the end of a day."""
-    store = Store(open_engine(str(file), durable=False))
-    asyncio.run(play(season, store, None, None if until is None else midnight(parse_day(until)) + DAY))
-    store.engine.dispose()
-
-
-def test_an_amended_season_is_verified_with_its_amendments(tmp_path, capsys):
+def test_an_amended_season_is_verified_with_its_amendments(tmp_path, tell):
     """Through the command line: played half way, amended, played to its end, verified, forged."""
-    demo = demo_season(first="2022-03-14", last="2022-03-22", warmup=1)
-    kept = tuple(entry for entry in demo.entries if entry.id in ("investor-sensible", "trend"))
-    season = msgspec.structs.replace(demo, id="tiny", entries=kept, assets=demo.assets[1:3])
+    season = small_demo("investor-sensible", "trend", last="2022-03-22", id="tiny")
+    season = msgspec.structs.replace(season, assets=season.assets[1:3])
     file, stock = tmp_path / "arena.db", season.assets[0].symbol
     go(season, file, "2022-03-17")
-    assert main(["arena", "amend", "retire", stock, "--db", str(file), "--json"]) == 0
-    (retired,) = json.loads(capsys.readouterr().out)
+    db = ("--db", str(file))
+    (retired,) = json.loads(tell(["arena", "amend", "retire", stock, *db, "--json"])[0])
     assert (retired["change"], retired["day"]) == ("retire", "2022-03-17")
-    assert main(["arena", "amend", "withdraw", "trend", "--by", "ann", "--db", str(file)]) == 0
-    assert main(["arena", "amend", "retire", stock, "--day", "2022-03-15", "--db", str(file)]) != 0
+    tell(["arena", "amend", "withdraw", "trend", "--by", "ann", *db])
+    tell(["arena", "amend", "retire", stock, "--day", "2022-03-15", *db], 2)
     go(season, file)
     found = verify_arena(str(file))
     assert not found.contradicted, found.violations
@@ -288,25 +234,22 @@ def key(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_path, key, capsys):
+def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_path, key, tell):
     """Through the command line: an entry joins, is renamed, an asset comes, the fee changes, the season lasts."""
-    demo = demo_season(first="2022-03-14", last="2022-04-06", warmup=1)
     public = " ".join(Path(f"{key}.pub").read_text().split()[:2])
-    season = msgspec.structs.replace(
-        demo, id="alive", entries=demo.entries[-1:], assets=demo.assets[:1], operator=public
-    )
+    demo = small_demo("trend", last="2022-04-06", id="alive", operator=public)
+    season = msgspec.structs.replace(demo, assets=demo.assets[:1])
     file, coin = tmp_path / "arena.db", demo.assets[2]
 
-    def amend(*words: str, sign: Path = key) -> int:
-        return main(["arena", "amend", *words, "--db", str(file), "--sign", str(sign)])
+    def amend(*words: str, status: int = 0, sign: Path = key) -> str:
+        return tell(["arena", "amend", *words, "--db", str(file), "--sign", str(sign)], status)[1]
 
     go(season, file, "2022-03-17")
-    assert amend("join", "bear", "architecture=rule", "rule=sell") == 0
-    assert amend("rename", "trend", "label=Old Faithful") == 0
-    assert amend("add", coin.symbol, "kind=crypto", f"dataset={coin.dataset}", "--day", "2022-03-21") == 0
-    assert amend("rule", "fee_bp=100", "--day", "2022-03-24") == 0
-    assert amend("extend", "2022-04-19") == 0
-    capsys.readouterr()
+    amend("join", "bear", "architecture=rule", "rule=sell")
+    amend("rename", "trend", "label=Old Faithful")
+    amend("add", coin.symbol, "kind=crypto", f"dataset={coin.dataset}", "--day", "2022-03-21")
+    amend("rule", "fee_bp=100", "--day", "2022-03-24")
+    amend("extend", "2022-04-19")
     for words, why in (
         (("join", "bear", "architecture=rule", "rule=sell"), "already"),
         (("join", "bull", "architecture=ruel"), "did you mean rule"),
@@ -329,23 +272,20 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_pat
         (("retire", demo.assets[0].symbol, "--day", "2022-03-15"), "has been played"),
         (("reopen", "2022-03-16"), "was skipped"),
     ):
-        assert amend(*words) == 2 and why in capsys.readouterr().err, words
-    assert amend("withdraw", "bear", sign=tmp_path / "stranger") == 2
-    assert "is not the key" in capsys.readouterr().err
-    assert main(["arena", "amend", "withdraw", "bear", "--db", str(file)]) == 2
-    assert "give the private key (--sign FILE), or name it in" in capsys.readouterr().err
+        assert why in amend(*words, status=2), words
+    assert "is not the key" in amend("withdraw", "bear", sign=tmp_path / "stranger", status=2)
+    unsigned = tell(["arena", "amend", "withdraw", "bear", "--db", str(file)], 2)[1]
+    assert "give the private key (--sign FILE), or name it in" in unsigned
     # Two at once: who comes second does not write over the first.
     store = Store(open_engine(str(file), durable=False))
     found = read_season(store, "alive")
-    assert found is not None
     asked = Asked(change="rename", what="bear", values={"label": "The bear"}, now=iso(WallClock().now()), key=key)
     _amend(store, found, asked)
     with pytest.raises(UserError, match="went on meanwhile"):
         _amend(store, found, asked)
-    again = read_season(store, "alive")
-    assert again is not None
     with pytest.raises(UserError, match="newest amendment is of"):
-        _amend(store, again, msgspec.structs.replace(asked, now="2021-01-01T00:00:00Z"))
+        earlier = msgspec.structs.replace(asked, now="2021-01-01T00:00:00Z")
+        _amend(store, read_season(store, "alive"), earlier)
     store.engine.dispose()
     go(season, file)
 
@@ -361,8 +301,7 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_pat
     late = [fee for place, fee in fees.items() if place[-10:] >= "2022-03-24"]
     assert late and all(min(abs(fee / 0.01 - sides) for sides in (1, 2)) < 1e-9 for fee in late)
 
-    assert main(["arena", "standings", "--db", str(file), "--json"]) == 0
-    board = json.loads(capsys.readouterr().out)
+    board = json.loads(tell(["arena", "standings", "--db", str(file), "--json"])[0])
     rows = {row["entry"]: row for row in board["rows"]}
     assert rows["bear"]["since"] == "2022-03-18" and rows["trend"]["since"] is None
     assert rows["trend"]["label"] == "rule: Old Faithful"
@@ -370,16 +309,10 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_pat
     assert {rows["bear"]["rank"], rows["trend"]["rank"]} == {1, 2}
 
     pages = tmp_path / "pages"
-    assert main(["site", str(file), "-o", str(pages)]) == 0
+    tell(["site", str(file), "-o", str(pages)])
     rules = (pages / "seasons/alive/rules/index.html").read_text()
-    for words in (
-        "bear joins on 2022-03-18.",
-        "Old Faithful",
-        "fee_bp is 100",
-        "lasts until 2022-04-19",
-        "signed",
-    ):
-        assert words in rules, words
+    told = ("bear joins on 2022-03-18.", "Old Faithful", "fee_bp is 100", "lasts until 2022-04-19", "signed")
+    assert [words for words in told if words not in rules] == []
     found = verify_arena(str(file), pages=pages)
     assert not found.contradicted, found.violations
     assert {claim.outcome for claim in found.claims if "amendments" in claim.claim} == {"re-derived"}
@@ -440,15 +373,3 @@ def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path):
         finally:
             serving.terminate()
             serving.wait(60)
-
-
-def wait_for(done: Callable[[], object], seconds: float = 120.0) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        try:
-            if done():
-                return
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.3)
-    raise AssertionError("it did not happen in time")

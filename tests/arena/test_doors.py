@@ -4,8 +4,9 @@ import asyncio
 import re
 import socket
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +15,12 @@ import httpx
 import msgspec
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import event, select, update
+from sqlalchemy import event, select
 from tests.arena.conftest import seated
 
+from tradeassay.agents.foreign.ama import MAX_REASONING
 from tradeassay.arena.agents import ConstantAction
+from tradeassay.arena.api import router as door
 from tradeassay.arena.api.doors import Doors, Notification, Offer, Offered, RegisteredAgent, TurnedAway
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, outside_agents
 from tradeassay.arena.api.router import DoorLimits, SharedCounts, router
@@ -29,13 +32,12 @@ from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import decisions, door_agents, seasons, slots
+from tradeassay.arena.state.tables import door_agents, seasons, slots
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.arena.web.serving import Serving, play, serve
-from tradeassay.cli import main
 from tradeassay.core.arena import AgentChoice, Contribution, Packet
 from tradeassay.core.errors import TradeassayError, UserError
-from tradeassay.core.time import SECOND, FixedClock
+from tradeassay.core.time import SECOND, FixedClock, parse_iso
 
 NOW, SCRIPT = "2022-06-01T00:00:00Z", "<script>alert(1)</script>"
 SEASON = Season(
@@ -54,8 +56,31 @@ def founded(store: Store, season: Season = SEASON) -> Doors:
     return Doors(store)
 
 
+@pytest.fixture
+def doors(store):
+    return founded(store)
+
+
 def runner(store: Store, feed: SnapshotFeed, deciding: dict[str, Any], season: Season = SEASON) -> Runner:
     return Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=seated(**deciding))
+
+
+@asynccontextmanager
+async def under_way(doors: Doors, feed: SnapshotFeed) -> AsyncIterator[list[Notification]]:
+    """Play the season until anna and bert are waited for; gives what each is told."""
+    deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
+    season = asyncio.create_task(runner(doors.store, feed, deciding).run())
+    while None in (told := doors.all_waiting([*doors.registered("doors").values()])):
+        await asyncio.sleep(0.01)
+    yield told
+    season.cancel()
+    await asyncio.gather(season, return_exceptions=True)
+
+
+@pytest.fixture
+def both(doors):
+    """Anna and bert, who are registered."""
+    return [doors.who(doors.register("doors", id, now=NOW)) for id in ("anna", "bert")]
 
 
 class Client:
@@ -92,11 +117,9 @@ def through(doors: Doors, talk: Callable[[httpx.AsyncClient], Awaitable[None]], 
     asyncio.run(run())
 
 
-def test_a_token_is_shown_once_and_only_its_hash_is_kept(store):
-    doors = founded(store)
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(store, doors):
     token = doors.register("doors", "anna", now=NOW)
-    with store.read() as db:
-        kept = repr(db.execute(select(door_agents)).all())
+    kept = repr(store.rows(select(door_agents)))
     secret = token.split("-", 2)[2]
     assert token not in kept and secret not in kept
     agent = doors.who(token)
@@ -121,51 +144,52 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store):
         doors.renew("doors", "bert")
 
 
-def test_an_operator_registers_at_the_database(tmp_path, capsys):
-    db = str(tmp_path / "arena.db")
-    doors = founded(Store(open_engine(db)))
+def test_an_operator_registers_and_makes_keys_at_the_database(store, doors, tmp_path, tell):
 
-    def say(*words: str) -> str:
-        assert main(["arena", "amend", *words, "--db", db]) == 0, words
-        return capsys.readouterr().out.strip()
+    def amend(*words: str, status: int = 0, db: str = str(store.engine.url.database)) -> tuple[str, str]:
+        out, err = tell(["arena", "amend", *words, "--db", db], status)
+        return out.strip(), err
 
-    token = say("register", "anna", "--address", "https://agent.example")
+    token, _ = amend("register", "anna", "--address", "https://agent.example")
     assert doors.who(token).address == "https://agent.example"
-    again = say("register", "anna", "--renew")
+    again, _ = amend("register", "anna", "--renew")
     assert doors.who(again) is not None and doors.who(token) is None
-    assert main(["arena", "amend", "register", "anna", "--renew", "--address", "https://o.it", "--db", db]) == 2
-    say("revoke", "anna")
+    amend("register", "anna", "--renew", "--address", "https://o.it", status=2)
+    amend("revoke", "anna")
     assert doors.who(again) is None and doors.status(again).status == "revoked"
-    assert main(["arena", "amend", "revoke", "anna", "--db", db]) == 2
-    doors.store.engine.dispose()
+    amend("revoke", "anna", status=2)
+    assert amend("key", "expert", "ann")[0].startswith("ta-") and "ann" in doors.key_names("expert")
+    amend("key", "expert", "ann", "--revoke")
+    assert doors.key_names("expert") == ()
+    assert "those who have one: nobody" in amend("key", "expert", "ann", "--revoke", status=2)[1]
+    misspelt = tmp_path / "misspelt.db"
+    assert "there is no database" in amend("key", "expert", "ann", status=2, db=str(misspelt))[1]
+    assert not misspelt.exists()
 
 
-def test_two_agents_play_a_season_through_the_door(store, feed):
-    doors = founded(store)
-    mine = {id: doors.register("doors", id, now=NOW) for id in ("anna", "bert")}
-    deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in mine}
-    stolen: dict[str, Any] = {}
+def test_two_agents_play_a_season_through_the_door(store, doors, feed):
+    tokens = [doors.register("doors", id, now=NOW) for id in ("anna", "bert")]
+    deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
+    answered: list[tuple[Client, dict[str, Any]]] = []
 
     async def play(client: Client, other: Client, action: str) -> None:
         for day in range(3):
-            told = await client.packet()
-            assert told["packet"]["date"] == f"2022-06-0{day + 1}"
-            assert len(told["packet"]["outcomes"]) == day
-            # somebody else's slot is none of yours, whatever one knows of it
-            assert (await other.choose(told, "SELL", f"theft-{day}-{action}")).status_code == 404
-            # an answer to another packet is refused, which does not use its key up
-            wrong = {**told, "packet_sha256": "0" * 64}
-            assert (await client.choose(wrong, action, f"{action}-key-{day}")).status_code == 409
-            accepted = await client.choose(told, action, f"{action}-key-{day}")
-            assert accepted.status_code == 200, accepted.text
-            stolen[f"{action}-key-{day}"] = told
-            # the same request again, the same key for another request, another key for the same slot
-            assert (await client.choose(told, action, f"{action}-key-{day}")).status_code == 409
-            assert (await client.choose(told, "HOLD", f"{action}-key-{day}")).status_code == 409
-            assert (await client.choose(told, "HOLD", f"{action}-new-{day}")).status_code == 409
+            told, key = await client.packet(), f"{action}-key-{day}"
+            assert told["packet"]["date"] == f"2022-06-0{day + 1}" and len(told["packet"]["outcomes"]) == day
+            for status, who, about, choice, named in (
+                (404, other, told, "SELL", f"theft-{day}-{action}"),  # whatever one knows of it
+                (409, client, {**told, "packet_sha256": "0" * 64}, action, key),  # which does not use the key up
+                (200, client, told, action, key),
+                (409, client, told, action, key),
+                (409, client, told, "HOLD", key),
+                (409, client, told, "HOLD", f"{action}-new-{day}"),
+            ):
+                answer = await who.choose(about, choice, named)
+                assert answer.status_code == status, answer.text
+            answered.append((client, told))
 
     async def talk(http: httpx.AsyncClient) -> None:
-        anna, bert = Client(http, mine["anna"]), Client(http, mine["bert"])
+        anna, bert = (Client(http, token) for token in tokens)
         season = asyncio.create_task(runner(store, feed, deciding).run())
         await asyncio.gather(play(anna, bert, "BUY"), play(bert, anna, "SELL"))
         assert await season == 3
@@ -175,38 +199,30 @@ def test_two_agents_play_a_season_through_the_door(store, feed):
         rewards = (await bert.get("/rewards")).json()["items"]
         assert [r["action"] for r in rewards] == ["SELL"] * 3
         assert len((await bert.get(f"/rewards?after={rewards[0]['slot']}")).json()["items"]) == 2
-        # when everything is over, an old request is still refused
-        for key, told in stolen.items():
-            client = anna if key.startswith("BUY") else bert
-            assert (await client.choose(told, "HOLD", key + "-again")).status_code == 409
+        for number, (client, told) in enumerate(answered):  # when everything is over, too
+            assert (await client.choose(told, "HOLD", f"again-key-{number}")).status_code == 409
         assert (await anna.get("")).json()["entry"] == "anna"
 
     through(doors, talk, limits=DoorLimits(per_minute=6000))
-    with store.read() as db:
-        found = db.execute(select(*slots.c["entry", "action", "status", "reasoning"]).distinct()).all()
-    assert {row[:3] for row in found} == {
-        ("anna", "BUY", "decided"),
-        ("bert", "SELL", "decided"),
-        ("buy-and-hold", "BUY", "decided"),
-    }
+    found = store.rows(select(*slots.c["entry", "action", "status", "reasoning"]).distinct())
+    played = {("anna", "BUY"), ("bert", "SELL"), ("buy-and-hold", "BUY")}
+    assert {row[:3] for row in found} == {(*one, "decided") for one in played}
     said = {row.reasoning for row in found if row.entry != "buy-and-hold"}
     assert said == {SCRIPT}  # kept as it was said; pages escape it
 
 
-def test_when_a_round_opens_the_packets_are_made_once_for_all(store, feed):
-    doors = founded(store)
-    anna, bert = (doors.who(doors.register("doors", id, now=NOW)) for id in ("anna", "bert"))
+async def test_when_a_round_opens_the_packets_are_made_once_for_all(store, doors, both, feed):
+    anna, bert = both
+    read: list[str] = []
+    event.listen(store.engine, "before_cursor_execute", lambda *given: read.append(given[2]))
 
-    async def talk() -> None:
-        deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
-        season = asyncio.create_task(runner(store, feed, deciding).run())
-        while (hers := doors.waiting(anna)) is None:
-            await asyncio.sleep(0.01)
-        read: list[str] = []
-        event.listen(store.engine, "before_cursor_execute", lambda *given: read.append(given[2]))
-        his = doors.waiting(bert)
-        assert not [one for one in read if "rounds.packet " in one]
-        assert Doors(store).waiting(bert) == his and [one for one in read if "rounds.packet " in one]
+    def packets_read() -> int:
+        return len([one for one in read if "rounds.packet " in one])
+
+    async with under_way(doors, feed) as (hers, his):
+        other, before = Doors(store), packets_read()
+        assert other.waiting(anna) == hers and packets_read() == before + 1
+        assert other.waiting(bert) == his and packets_read() == before + 1
         # What is remembered of a slot is looked at again when an answer is written down.
         offer = Offer(slot=hers.slot, packet_sha256=hers.packet_sha256, recommended_action="BUY", reasoning="r")
         sent = doors._sent[hers.slot]
@@ -215,49 +231,34 @@ def test_when_a_round_opens_the_packets_are_made_once_for_all(store, feed):
         with pytest.raises(TurnedAway, match="closed"):
             doors.submit(anna, "key-00001", offer)
         Doors(store).submit(anna, "key-00001", offer)
-        season.cancel()
-
-    asyncio.run(talk())
 
 
-def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(store, feed):
-    doors = founded(store)
-    anna, bert = (doors.who(doors.register("doors", id, now=NOW)) for id in ("anna", "bert"))
+async def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(store, doors, both, feed):
+    anna, bert = both
     commits: list[object] = []
-    event.listen(store.engine, "commit", commits.append)
 
-    async def talk() -> list[int | None]:
-        deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
-        season = asyncio.create_task(runner(store, feed, deciding).run())
-        while (told := doors.all_waiting((anna, bert, anna)))[0] is None:
-            await asyncio.sleep(0.01)
-        hers, his, again = told
-        assert hers is not None and his is not None and hers == again and hers.slot != his.slot
+    def made(agent: RegisteredAgent, told: Notification, key: str, sha256: str = "", **more: Any) -> Offered:
+        answer = {"recommended_action": "BUY", "reasoning": "r", **more}
+        offer = Offer(slot=told.slot, packet_sha256=sha256 or told.packet_sha256, **answer)
+        return agent, key, offer
 
-        def made(agent: RegisteredAgent, told: Notification, key: str, sha256: str = "", **more: Any) -> Offered:
-            answer = {"recommended_action": "BUY", "reasoning": "r", **more}
-            offer = Offer(slot=told.slot, packet_sha256=sha256 or told.packet_sha256, **answer)
-            return agent, key, offer
-
-        before = len(commits)
-        refused = doors.submit_all(
-            (
-                made(anna, hers, "key-00001"),
-                made(anna, hers, "key-00001"),  # sent twice
-                made(anna, hers, "key-00002", recommended_action="SELL"),  # changed her mind
-                made(bert, hers, "key-00003"),  # somebody else's slot
-                made(bert, his, "key-00004", "0" * 64),
-                made(bert, his, "short"),
-                made(bert, his, "key-00005", confidence=7.0),
-                made(bert, his, "key-00006"),
-            )
+    async with under_way(doors, feed) as (hers, his):
+        event.listen(store.engine, "commit", commits.append)
+        assert doors.all_waiting((anna, bert, anna)) == [hers, his, hers] and hers.slot != his.slot
+        del commits[:]
+        judged = (
+            (None, made(anna, hers, "key-00001")),
+            (409, made(anna, hers, "key-00001")),  # sent twice
+            (409, made(anna, hers, "key-00002", recommended_action="SELL")),  # changed her mind
+            (404, made(bert, hers, "key-00003")),  # somebody else's slot
+            (409, made(bert, his, "key-00004", "0" * 64)),
+            (422, made(bert, his, "short")),
+            (422, made(bert, his, "key-00005", confidence=7.0)),
+            (None, made(bert, his, "key-00006")),
         )
-        assert len(commits) == before + 1
-        season.cancel()
-        await asyncio.gather(season, return_exceptions=True)
-        return [None if one is None else one.status for one in refused]
-
-    assert asyncio.run(talk()) == [None, 409, 409, 404, 409, 422, 422, None]
+        refused = doors.submit_all([offered for _, offered in judged])
+        assert [one and one.status for one in refused] == [status for status, _ in judged]
+        assert len(commits) == 1
 
 
 def test_one_question_that_cannot_be_asked_spoils_no_other():
@@ -276,54 +277,85 @@ def test_one_question_that_cannot_be_asked_spoils_no_other():
     assert asked == [3, 1, 1, 1]
 
 
-def test_bad_requests_are_refused(store):
-    doors = founded(store)
-    token = doors.register("doors", "anna", now=NOW)
+def test_of_forty_attacks_on_a_seat_none_gets_through(store, feed, monkeypatch):
+    """Each is refused with the status that says why, while both seats wait for their agents' answers."""
+    season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01", timeout_s=120)
+    doors = founded(store, season)
+    tokens = {id: doors.register("one", id, now=NOW) for id in ("anna", "bert")}
+    odd = "\u202eанна\u0000 \U0001f600" + "é" * 9000
 
     async def talk(http: httpx.AsyncClient) -> None:
-        anna = Client(http, token)
-        told = {"slot": 1, "packet_sha256": "0" * 64}
-        post = "/agents/me/choice"
-        good = {**told, "recommended_action": "BUY", "reasoning": "r"}
-        head = {**anna.head, "Idempotency-Key": "k" * 8}
+        anna, bert = (Client(http, token) for token in tokens.values())
+        deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in tokens}
+        playing = asyncio.create_task(runner(store, feed, deciding, season).run())
+        hers, his = await anna.packet(), await bert.packet()
+        own = {"slot": his["slot"], "packet_sha256": his["packet_sha256"], "recommended_action": "SELL"}
+        own["reasoning"] = "r"
+        written, tried = msgspec.json.encode(own), 0
 
-        async def status(body: Any, **changed: str) -> int:
-            raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
-            sent = {"Content-Type": "application/json", **head, **changed}
-            return (await http.post(post, content=raw, headers=sent)).status_code
+        async def attack(status: int, body: Any, **head: str) -> None:
+            nonlocal tried
+            tried += 1
+            content = msgspec.json.encode(body) if isinstance(body, dict) else body
+            key = {"Idempotency-Key": f"attack-{tried:08d}", "Content-Type": "application/json"}
+            answer = await http.post("/agents/me/choice", content=content, headers={**bert.head, **key, **head})
+            assert answer.status_code == status, (body, head, answer.text[:300])
 
-        assert await status(good) == 404
-        assert await status(good, Authorization="Bearer nonsense") == 401
-        assert await status(good, Authorization="") == 401
-        two = [("Authorization", anna.head["Authorization"]), ("Authorization", "Bearer ta-other")]
+        async def drip() -> AsyncIterator[bytes]:
+            for letter in written:
+                yield bytes((letter,))
+                await asyncio.sleep(0.02)
+
+        token = bert.head["Authorization"]
+        for wrong in ("", "Bearer nonsense", token.upper(), token[:-1]):
+            await attack(401, own, Authorization=wrong)
+        two = [("Authorization", token), ("Authorization", "Bearer ta-other")]
         assert (await http.get("/agents/me", headers=two)).status_code == 401
-        assert await status(good, **{"Content-Type": "text/plain"}) == 415
-        assert await status(good, **{"Idempotency-Key": "short"}) == 422
-        assert await status({**good, "reasoning": "x" * 70_000}) == 413
-        for broken in (b"", b"{", b"\xff", b"[]", b"null"):
-            assert await status(broken) == 422
-        for changed in (
-            {"slot": 0},
-            {"slot": 2**40},
-            {"slot": "1"},
-            {"packet_sha256": "zz"},
-            {"recommended_action": "buy"},
-            {"confidence": 2},
-            {"allocation": -1},
-            {"unknown": 1},
-            {"reasoning": None},
-        ):
-            assert await status({**good, **changed}) == 422, changed
-        assert (await anna.get("/packet")).status_code == 204
-        assert (await anna.get("/packet?wait=1000")).status_code == 422
         refused = await http.get("/agents/me/packet")
         assert refused.status_code == 401 and refused.headers["www-authenticate"] == "Bearer"
+        await attack(404, {**own, "slot": hers["slot"], "packet_sha256": hers["packet_sha256"]})
+        await attack(404, {**own, "slot": his["slot"] + hers["slot"]})
+        await attack(409, {**own, "packet_sha256": "0" * 64})
+        await attack(415, own, **{"Content-Type": "text/plain"})
+        for key in ("short", "a\tb\tc\td\te", "k" * 5000):
+            await attack(422, own, **{"Idempotency-Key": key})
+        for long in (written.replace(b'"r"', b'"%s"' % (b"x" * size)) for size in (70_000, 10_000_000)):
+            await attack(413, long)
+        with monkeypatch.context() as hurried:  # not for those who are to be heard
+            hurried.setattr(door, "BODY_S", 0.05)
+            await attack(422, drip())
+        for broken in (b"", b"{", b"\xff", b"[]", b"null", b"[" * 60_000, b'{"reasoning": "\xd8\x00"}'):
+            await attack(422, broken)
+        await attack(422, b"\x1f\x8b\x08" + b"\0" * 100, **{"Content-Encoding": "gzip"})
+        for changed in (
+            *({"slot": slot} for slot in (-1, 0, 2**40, 10**20, None, "1")),
+            {"packet_sha256": "zz"},
+            {"recommended_action": "buy"},
+            *({"confidence": told} for told in (2, -1, "BUY")),
+            {"allocation": -1},
+            {"reasoning": None},
+            {"unknown": 1},
+            {"usage": {"usd": -5.0, "input_tokens": -(10**9)}},
+        ):
+            await attack(422, {**own, **changed})
+        for number in (b'"slot":1e9', b'"confidence":NaN', b'"confidence":1e999'):
+            await attack(422, written[:-1] + b"," + number + b"}")
+        assert (await bert.get("/packet?wait=1000")).status_code == 422
+        many = await asyncio.gather(*(anna.choose(hers, "BUY", f"storm-{n:08d}") for n in range(24)))
+        assert Counter(answer.status_code for answer in many) == {200: 1, 409: 23}
+        assert (await bert.choose(his, "HOLD", "key-00001", reasoning=odd, message=odd)).status_code == 200
+        await attack(409, own)  # another word after the first
+        await playing
+        await attack(409, own)
+        assert (await anna.get("/packet")).status_code == 204 and tried >= 40
 
-    through(doors, talk, limits=DoorLimits(per_minute=6000))
+    through(doors, talk, limits=DoorLimits(per_minute=70_000))
+    kept = {row.entry: row for row in store.rows(select(*slots.c["entry", "action", "reasoning"]))}
+    assert (kept["anna"].action, kept["bert"].action) == ("BUY", "HOLD")
+    assert "\0" not in kept["bert"].reasoning and len(kept["bert"].reasoning) <= MAX_REASONING
 
 
-def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store):
-    doors = founded(store)
+def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(doors):
     token = doors.register("doors", "anna", now=NOW)
 
     async def talk(http: httpx.AsyncClient) -> None:
@@ -335,8 +367,7 @@ def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store):
     through(doors, talk)
 
 
-def test_too_many_requests_and_wrong_tokens_that_lock_no_right_one_out(store):
-    doors = founded(store)
+def test_too_many_requests_and_wrong_tokens_that_lock_no_right_one_out(doors):
     doors.clock = FixedClock(6000 * SECOND)  # a new minute would begin the count anew
     token, other = (doors.register("doors", id, now=NOW) for id in ("anna", "bert"))
 
@@ -353,8 +384,7 @@ def test_too_many_requests_and_wrong_tokens_that_lock_no_right_one_out(store):
     through(doors, talk, limits=DoorLimits(per_minute=3, strangers=2))
 
 
-def test_limits_are_shared_between_processes(store):
-    doors = founded(store)
+def test_limits_are_shared_between_processes(store, doors):
     clocks = [FixedClock(6000 * SECOND) for _ in range(2)]
     mine, theirs = (SharedCounts(Doors(store, clock), every_s=0.0) for clock in clocks)
     found = []
@@ -368,8 +398,7 @@ def test_limits_are_shared_between_processes(store):
         DoorLimits(strangers=0)
 
 
-def test_the_operator_registers_over_http(store):
-    doors = founded(store)
+def test_the_operator_registers_over_http(store, doors):
     key = doors.issue_key("operator", "operator", now=NOW)
 
     async def talk(http: httpx.AsyncClient) -> None:
@@ -413,8 +442,7 @@ def test_registrations_count_from_the_next_decision_on_and_are_looked_up_once_fo
     assert asyncio.run(seat.address()) == ""
 
 
-def test_players_are_made_from_a_season(store):
-    doors = founded(store)
+def test_players_are_made_from_a_season(doors):
     doors.register("doors", "anna", now=NOW, address="https://agent.example")
     season = msgspec.structs.replace(
         SEASON,
@@ -495,37 +523,25 @@ def test_nobody_comes_and_the_slot_fails_by_time(store, feed):
     assert (own.status, own.action, own.failures) == ("failed", "HOLD", ("timeout",))
 
 
-def test_an_answer_survives_the_process_that_was_waiting_for_it(store, feed):
+async def test_an_answer_survives_the_process_that_was_waiting_for_it(store, doors, both, feed):
     """The choice is in the database: a round that is played again after a crash takes it, and asks nobody."""
-    season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
-    doors = founded(store, season)
-    agent = doors.who(doors.register("crash", "anna", now=NOW))
-    deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
-
-    async def first() -> None:
-        task = asyncio.create_task(runner(store, feed, deciding, season).run())
-        while (told := doors.waiting(agent)) is None:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, recommended_action="SELL", reasoning="")
+    async with under_way(doors, feed) as told:
+        pass
+    for agent, waits in zip(both, told, strict=True):
+        offer = Offer(slot=waits.slot, packet_sha256=waits.packet_sha256, recommended_action="SELL", reasoning="")
         doors.submit(agent, "key-00001", offer)
-
-    asyncio.run(first())
-    assert doors.decisions(agent) == ()
-    asyncio.run(runner(store, feed, deciding, season).run())
-    assert [d.action for d in doors.decisions(agent)] == ["SELL"]
-    with store.engine.begin() as db:
-        db.execute(update(decisions).values(status="open"))  # even then an answered slot does not wait again
-    assert doors.waiting(agent) is None
+    assert doors.all_waiting(both) == [None, None]  # though both slots are open
+    assert [doors.decisions(agent) for agent in both] == [(), ()]
+    deciding = {id: DoorAgent(OfferWatch(doors), id) for id in ("anna", "bert")}
+    await runner(store, feed, deciding).run(parse_iso("2022-06-02T12:00:00Z"))
+    assert [[one.action for one in doors.decisions(agent)] for agent in both] == [["SELL"], ["SELL"]]
 
 
-def test_no_page_or_interface_shows_what_is_not_settled(store, feed, tmp_path):
+def test_no_page_or_interface_shows_what_is_not_settled(store, doors, feed, tmp_path):
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
     from tradeassay.arena.web.app import Arena, create_app
     from tradeassay.arena.web.site import PageWriter
 
-    doors = founded(store)
     token = doors.register("doors", "anna", now=NOW)
     app = create_app(Arena(doors=doors, folder=tmp_path / "site"))
     paths = [path for path, item in app.openapi()["paths"].items() if "get" in item]
@@ -567,15 +583,3 @@ def test_no_page_or_interface_shows_what_is_not_settled(store, feed, tmp_path):
             await season
 
     asyncio.run(run())
-
-
-def test_house_keys_are_made_and_revoked_by_the_command(store, tmp_path, capsys):
-    doors = Doors(store)
-    amend = ["arena", "amend", "key", "expert", "ann", "--db", str(store.engine.url.database)]
-    assert main(amend) == 0 and capsys.readouterr().out.startswith("ta-")
-    assert "ann" in doors.key_names("expert")
-    assert main([*amend, "--revoke"]) == 0 and doors.key_names("expert") == ()
-    capsys.readouterr()
-    assert main([*amend, "--revoke"]) == 2 and "those who have one: nobody" in capsys.readouterr().err
-    assert main([*amend[:-1], str(tmp_path / "misspelt.db")]) == 2
-    assert "there is no database" in capsys.readouterr().err and not (tmp_path / "misspelt.db").exists()

@@ -11,47 +11,35 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from mcp import Client
-from tests.arena.conftest import seated
+from tests.arena.test_doors import NOW, SEASON as DOORS, founded, runner as playing
 
 from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import DoorDesk, Doors
 from tradeassay.arena.api.mcp_desk import ArenaDesk, mcp_app
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.api.router import DoorLimits
-from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.cli import main
 from tradeassay.core.time import SECOND, FixedClock
 from tradeassay.frontends.mcp_episode import server_for
 
-NOW = "2022-06-01T00:00:00Z"
 HEAD = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-SEASON = Season(
-    id="mcp",
-    assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
-    entries=(Entry(id="anna", architecture="mcp"), Entry(id="bert", architecture="mcp")),
-    first="2022-06-01",
-    last="2022-06-02",
-    timeout_s=20,
-)
+SEASON = msgspec.structs.replace(DOORS, id="mcp", last="2022-06-02")
 
 
 @pytest.fixture
 def doors(store):
-    store.found_season(SEASON, NOW)
-    return Doors(store)
+    return founded(store, SEASON)
 
 
 def runner(doors: Doors, *outside: str) -> Runner:
     watch = OfferWatch(doors, poll_s=0.01)
     deciding = {id: DoorAgent(watch, id) if id in outside else ConstantAction("HOLD") for id in ("anna", "bert")}
-    feed, agents = SnapshotFeed.open(SEASON), seated(**deciding)
-    return Runner(season=SEASON, store=doors.store, feed=feed, clock=ReplayClock(), agents=agents)
+    return playing(doors.store, SnapshotFeed.open(SEASON), deciding, SEASON)
 
 
 def test_a_client_plays_its_seat(doors):
@@ -131,7 +119,7 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors):
             assert (await call(tokens["bert"], "submit_action", slot=mine["slot"], **said))[1]
             assert not (await call(tokens["anna"], "submit_action", slot=mine["slot"], **said))[1]
             codes = [(await post("tools/list", {}, tokens["anna"])).status_code for _ in range(8)]
-            assert codes[0] == 200 and codes[-1] == 429
+            assert (codes[0], codes[-1]) == (200, 429)
         season.cancel()
         await asyncio.gather(season, return_exceptions=True)
 
@@ -153,7 +141,7 @@ def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors):
     assert asyncio.run(asked(proxy, "evil.example")) == asyncio.run(asked((), "arena.example.org")) == 421
 
 
-def test_the_command_serves_the_seats_of_a_season_that_is_there(doors, store, tmp_path, capsys):
+def test_the_command_serves_the_seats_of_a_season_that_is_there(doors, store, tmp_path, tell):
     file, token = store.engine.url.database, doors.register("mcp", "anna", now=NOW)
     (empty := tmp_path / "empty.db").touch()
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -163,8 +151,7 @@ def test_the_command_serves_the_seats_of_a_season_that_is_there(doors, store, tm
             (empty, "has no season"),
             (file, f"nothing can be shown at 127.0.0.1:{port}"),
         ):
-            assert main(["mcp", str(database), "--port", port]) == 2
-            said = capsys.readouterr().err.strip()
+            said = tell(["mcp", str(database), "--port", port], 2)[1].strip()
             assert words in said and "\n" not in said
     assert not (tmp_path / "misspelt.db").exists()
     command = [sys.executable, "-m", "tradeassay", "mcp", file, "--port", port]

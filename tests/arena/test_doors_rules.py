@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from sqlalchemy import select
-from tests.arena.conftest import Killed, kill_after, seated
+from tests.arena.conftest import seated
 
 from tradeassay.account.daily_target import SharedTarget
 from tradeassay.arena.agents import ConstantAction
@@ -57,8 +57,8 @@ def feed_of(assets: tuple[Asset, ...]) -> SnapshotFeed:
     return SnapshotFeed.open(msgspec.structs.replace(SEASON, assets=assets))
 
 
-def play(path: Path, season: Season, players: dict[str, object], committed: object = None) -> Store:
-    store = Store(open_engine(str(path), durable=False), committed)  # type: ignore[arg-type]  # a callable or None
+def play(path: Path, season: Season, players: dict[str, object]) -> Store:
+    store = Store(open_engine(str(path), durable=False))
     agents, feed = seated(**players), feed_of(season.assets)
     asyncio.run(Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=agents).run())
     return store
@@ -108,19 +108,15 @@ def test_no_decision_binds_more_than_the_account(action, share, value, before, o
 
 def test_one_account_over_two_assets_by_hand(tmp_path):
     """Anna puts 0.6 into the coin, asks for 0.8 of the stock and gets what is left; then all by arithmetic."""
-    anna = Plan({"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]})
-    store = play(tmp_path / "a.db", SHARED, {"anna": anna, "bert": ConstantAction("HOLD")})
-    with store.read() as db:
-        query = select(
-            rounds.c.asset, rounds.c.session, rounds.c.decision_time, rounds.c.base_price, rounds.c.next_price
-        )
-        days = db.execute(query.order_by(rounds.c.decision_time, rounds.c.id)).all()
-        mine = {(s.asset, s.session): s for s in db.execute(select(slots).where(slots.c.entry == "anna"))}
-        end = dict(db.execute(select(bookings.c.entry, bookings.c.nav).order_by(bookings.c.id)).all())
-        told = db.execute(select(rewards.c.reward).where(rewards.c.entry == "anna").order_by(rewards.c.slot))
-        logged = told.scalars().all()
-    # The same once more, on paper: money behind each asset, fee 5 bp, revalued when its next round opens.
     plan = {"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]}
+    anna = Plan(plan)
+    store = play(tmp_path / "a.db", SHARED, {"anna": anna, "bert": ConstantAction("HOLD")})
+    days = store.rows(select(rounds).order_by(rounds.c.decision_time, rounds.c.id))
+    mine = {(s.asset, s.session): s for s in store.rows(select(slots).filter_by(entry="anna"))}
+    end = dict(map(tuple, store.rows(select(bookings.c.entry, bookings.c.nav).order_by(bookings.c.id))))
+    told = store.rows(select(rewards).filter_by(entry="anna").order_by(rewards.c.slot))
+    logged = [row.reward for row in told]
+    # The same once more, on paper: money behind each asset, fee 5 bp, revalued when its next round opens.
     value, money, open_moves = 1.0, {"AHVQ": 0.0, "AAJX": 0.0}, {}
     for day in days:
         if day.asset in open_moves:
@@ -168,36 +164,10 @@ def test_with_one_asset_and_long_only_it_is_the_ordinary_account(tmp_path, conve
             SEASON, assets=(COIN,), rules=rules, convention=convention, last="2022-06-05", fee_bp=5.0
         )
         store = play(tmp_path / f"{shared}.db", season, {"anna": Plan(plan), "bert": ConstantAction("HOLD")})
-        with store.read() as db:
-            mine = select(slots.c.nav).where(slots.c.entry == "anna").order_by(slots.c.session)
-            ends.append(db.execute(mine).scalars().all())
+        mine = store.rows(select(slots.c.nav).filter_by(entry="anna").order_by(slots.c.session))
+        ends.append([row.nav for row in mine])
         store.engine.dispose()
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
-
-
-def test_killed_between_any_two_commits_the_shared_account_ends_the_same(tmp_path):
-    season = msgspec.structs.replace(SHARED, last="2022-06-02")
-
-    class Steady:
-        async def decide(self, packet: Packet) -> AgentChoice:
-            return AgentChoice(action="BUY", reasoning="", allocation=0.3 if packet.symbol == "AAJX" else 0.9)
-
-    players = {"anna": Steady(), "bert": ConstantAction("SELL")}
-
-    def everything(store: Store) -> list[object]:
-        with store.read() as db:
-            kept = [column for column in bookings.c if column.name != "slot"]
-            found = list(map(repr, db.execute(select(*kept).order_by(bookings.c.id))))
-        store.engine.dispose()
-        return found
-
-    commits: list[str] = []
-    expected = everything(play(tmp_path / "whole.db", season, players, commits.append))
-    at = [number for number, what in enumerate(commits) if what in ("executed", "settled")]
-    for count in at:
-        with pytest.raises(Killed):
-            play(tmp_path / f"{count}.db", season, players, kill_after(count))
-        assert everything(play(tmp_path / f"{count}.db", season, players)) == expected
 
 
 def test_messages_are_read_from_the_next_session_on_and_only_where_allowed(tmp_path):
@@ -208,8 +178,7 @@ def test_messages_are_read_from_the_next_session_on_and_only_where_allowed(tmp_p
     for before, packet in zip(anna.seen[:-1], anna.seen[1:], strict=True):
         (heard,) = packet.others  # never its own words
         assert (heard.entry, heard.date, heard.text) == ("bert", before.date, f"bert {before.date}")
-    with store.read() as db:  # by then the session that was spoken about is settled
-        settled = dict(db.execute(select(rounds.c.session, rounds.c.phase)).all())
+    settled = dict(map(tuple, store.rows(select(rounds.c.session, rounds.c.phase))))
     assert all(settled[heard.date] == "settled" for packet in anna.seen for heard in packet.others)
     store.engine.dispose()
     silent = Plan({}, say="anna")

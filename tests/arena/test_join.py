@@ -1,21 +1,16 @@
 """The season files that are printed can be played, and the five commands of the guide lead to a decision on the
-page.
-"""
+page."""
 
-import contextlib
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
-from tests.arena.conftest import free_port
+from tests.arena.conftest import free_port, wait_for
 
 from tradeassay.arena.agents import check_entries
 from tradeassay.arena.rounds.feed import LiveFeed, calendar_of, is_live
@@ -29,20 +24,14 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/howto/run-an-arena.md").read_text(encoding="utf-8")
 
 
-def printed(tmp_path: Path) -> list[Path]:
-    found = []
-    for number, text in enumerate(re.findall(r"```toml\n(.*?)```", GUIDE, re.S)):
-        file = tmp_path / f"{number}.toml"
-        file.write_text(text, encoding="utf-8")
-        found.append(file)
-    return found
-
-
 def test_the_printed_seasons_are_seasons(tmp_path):
-    spring, winter = (load_season(file) for file in printed(tmp_path))
-    for season in (spring, winter):
-        check_entries(season)
-        assert season.benchmark == "ama-v1"
+    seasons = []
+    for text in re.findall(r"```toml\n(.*?)```", GUIDE, re.S):
+        (tmp_path / "season.toml").write_text(text, encoding="utf-8")
+        seasons.append(load_season(tmp_path / "season.toml"))
+        check_entries(seasons[-1])
+        assert seasons[-1].benchmark == "ama-v1"
+    spring, winter = seasons
     assert not is_live(spring) and is_live(winter)
     assert winter == load_season(ROOT / "examples/arena/live.toml")
     feed, *filings = connectors_of(winter, WallClock())
@@ -67,11 +56,15 @@ def test_the_papers_season_has_the_papers_days():
 
 
 def test_exchanges_have_their_own_calendars():
-    assert calendar_of(Asset(symbol="600519.SS", kind="stock", dataset="live/yfinance")) == "XSHG"
-    assert calendar_of(Asset(symbol="600519", kind="stock", dataset="live/akshare")) == "XSHG"
-    assert calendar_of(Asset(symbol="TSLA", kind="stock", dataset="live/yfinance")) == "XNYS"
-    assert calendar_of(Asset(symbol="TSLA", kind="stock", dataset="live/x", calendar="XSHG")) == "XSHG"
-    assert calendar_of(Asset(symbol="BTC/USDT", kind="crypto", dataset="live/ccxt")) == "24/7"
+    for symbol, kind, source, told, calendar in (
+        ("600519.SS", "stock", "yfinance", "", "XSHG"),
+        ("600519", "stock", "akshare", "", "XSHG"),
+        ("TSLA", "stock", "yfinance", "", "XNYS"),
+        ("TSLA", "stock", "x", "XSHG", "XSHG"),
+        ("BTC/USDT", "crypto", "ccxt", "", "24/7"),
+    ):
+        asset = Asset(symbol=symbol, kind=kind, dataset=f"live/{source}", calendar=told)
+        assert calendar_of(asset) == calendar, asset
 
 
 def test_what_is_wrong_in_a_season_is_named(tmp_path):
@@ -117,77 +110,48 @@ def test_a_stopped_season_says_how_to_go_on_and_no_password_stands_in_the_list_o
 
 
 @pytest.mark.slow
-def test_printed_keys_work_at_once(tmp_path):
-    """The operator's key registers, and the expert's judges, in the process that printed them."""
-    port = free_port()
-    command = [sys.executable, "-m", "tradeassay", "arena", "serve", "--open", "--register", "--expert", "anna"]
-    with (tmp_path / "said.txt").open("w") as told:
-        served = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, stderr=told)
-
-    def post(path: str, key: str, body: dict[str, str]) -> tuple[int, dict[str, object]]:
-        head = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), head)
-        try:
-            with urllib.request.urlopen(asked, timeout=20) as reply:
-                return reply.status, json.load(reply)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
-
-    try:
-        deadline, keys, made = time.monotonic() + 120, dict[str, str](), None
-        while made is None and time.monotonic() < deadline:
-            time.sleep(0.5)
-            keys = dict(re.findall(r"key of (\w+) '\w+': (\S+)", (tmp_path / "said.txt").read_text()))
-            with contextlib.suppress(OSError, KeyError):
-                made = post("/agents", keys["operator"], {"season": "demo-7-open", "entry": "you"})
-        assert made is not None and made[0] == 200 and str(made[1]["token"]).startswith("ta-"), made
-        judged = "/api/seasons/demo-7-open/items/none/reviews"
-        assert post(judged, "", {"verdict": "confirm", "key": keys["expert"]})[0] == 404
-        assert post(judged, "", {"verdict": "confirm", "key": keys["operator"]})[0] == 403
-        assert post("/agents", keys["expert"], {"season": "demo-7-open", "entry": "you"})[0] == 403
-    finally:
-        served.terminate()
-        served.wait(timeout=30)
-
-
-@pytest.mark.slow
-def test_five_commands_lead_to_a_decision_on_the_page(tmp_path):
-    """As printed, but for the installation, the port and the folder."""
+def test_five_commands_lead_to_a_decision_on_the_page_and_printed_keys_work_at_once(tmp_path):
+    """As printed, but for the installation, the port and the folder; and with keys for operator and expert."""
     commands = re.search(r"\$ pip install.*?```", GUIDE, re.S)[0]
     assert commands.count("$ ") == 5
-    port = free_port()
-    environment = {**os.environ, "ARENA_URL": f"http://127.0.0.1:{port}"}
-    tool = [sys.executable, "-m", "tradeassay"]
     assert "tradeassay arena serve --open" in commands and "arena amend register you" in commands
-    said = tmp_path / "said.txt"
+    arena, said = [sys.executable, "-m", "tradeassay", "arena"], tmp_path / "said.txt"
+    place = f"http://127.0.0.1:{(port := free_port())}"
+    serving = [*arena, "serve", "--open", "--port", str(port), "--register", "--expert", "anna"]
     with said.open("w") as told:
-        serving = [*tool, "arena", "serve", "--open", "--port", str(port)]
-        served = subprocess.Popen(serving, cwd=tmp_path, env=environment, stderr=told)
-    agent = None
+        processes = [subprocess.Popen(serving, cwd=tmp_path, stderr=told)]
+    tokens: list[str] = []
+
+    def registered() -> bool:
+        made = subprocess.run([*arena, "amend", "register", "you"], cwd=tmp_path, capture_output=True, text=True)
+        tokens.append(made.stdout.strip())
+        return tokens[-1] != ""
+
+    def decided() -> bool:
+        found = httpx.get(f"{place}/seasons/demo-7-open/entries/you/index.json", timeout=20)
+        return found.status_code == 200 and {one["entry"] for one in found.json()["decisions"]} == {"you"}
+
+    def post(path: str, key: str, body: dict[str, str]) -> int:
+        return httpx.post(
+            place + path, json=body, headers={"Authorization": f"Bearer {key}"}, timeout=20
+        ).status_code
+
     try:
-        deadline = time.monotonic() + 120
-        token = ""
-        while not token and time.monotonic() < deadline:
-            made = subprocess.run(
-                [*tool, "arena", "amend", "register", "you"], cwd=tmp_path, capture_output=True, text=True
-            )
-            token = made.stdout.strip()
-        environment["ARENA_TOKEN"] = token
-        agent = subprocess.Popen([sys.executable, str(ROOT / "examples/agents/polling_agent.py")], env=environment)
-        found: list[dict[str, object]] = []
-        while not found and time.monotonic() < deadline:
-            time.sleep(1)
-            where = f"{environment['ARENA_URL']}/seasons/demo-7-open/entries/you/index.json"
-            try:
-                found = json.load(urllib.request.urlopen(where, timeout=20))["decisions"]
-            except OSError:
-                continue
-        assert found and {one["entry"] for one in found} == {"you"}
-        served.send_signal(signal.SIGINT)
-        assert served.wait(timeout=30) == 130
+        wait_for(registered)
+        environment = {**os.environ, "ARENA_URL": place, "ARENA_TOKEN": tokens[-1]}
+        agent = [sys.executable, str(ROOT / "examples/agents/polling_agent.py")]
+        processes.append(subprocess.Popen(agent, env=environment))
+        wait_for(decided)
+        keys = dict(re.findall(r"key of (\w+) '\w+': (\S+)", said.read_text()))
+        you, item = {"season": "demo-7-open", "entry": "you"}, "/api/seasons/demo-7-open/items/none/reviews"
+        assert post("/agents", keys["operator"], you) == 422  # registered already
+        assert post("/agents", keys["expert"], you) == 403
+        assert post(item, "none", {"verdict": "confirm", "key": keys["expert"]}) == 404
+        assert post(item, "none", {"verdict": "confirm", "key": keys["operator"]}) == 403
+        processes[0].send_signal(signal.SIGINT)
+        assert processes[0].wait(timeout=30) == 130
         assert said.read_text().count("stopped") == 1
     finally:
-        for process in (agent, served):
-            if process is not None:
-                process.terminate()
-                process.wait(timeout=30)
+        for process in processes:
+            process.terminate()
+            process.wait(timeout=30)

@@ -9,16 +9,23 @@ from pathlib import Path
 import msgspec
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import text
-from tests.arena.conftest import Killed, kill_after
+from sqlalchemy import select, text
+from tests.arena.conftest import Killed, kill_after, seated
 from tests.arena.postgres import fresh, restartable, server
+from tests.arena.test_doors import NOW, founded
+from tests.arena.test_doors_rules import SHARED, feed_of
 
-from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.agents import ConstantAction
+from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
+from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.queries.seasons import season_ids
 from tradeassay.arena.rounds.health import give_back, own_name
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.season import Entry
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import bookings
 from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.site import PageWriter
 
@@ -168,3 +175,63 @@ def test_a_restart_of_the_database_ends_nothing(short, whole, tmp_path):
         assert again.everything() == whole.everything()
         assert again.model.asked == whole.model.asked
         runner.store.engine.dispose()
+
+
+DOORS = msgspec.structs.replace(
+    SHARED,
+    last="2022-06-02",
+    entries=(Entry(id="anna", architecture="http"), Entry(id="bert", architecture="python")),
+)
+
+
+def played_at_the_door(url: str) -> dict[str, float]:
+    store = Store(open_engine(url, durable=False))
+    doors = founded(store, DOORS)
+    agent = doors.who(doors.register(DOORS.id, "anna", now=NOW))
+    agents = seated(anna=DoorAgent(OfferWatch(doors, poll_s=0.01), "anna"), bert=ConstantAction("SELL"))
+    feed = feed_of(DOORS.assets)
+    run = Runner(season=DOORS, store=store, feed=feed, clock=ReplayClock(), agents=agents)
+
+    async def both() -> None:
+        task = asyncio.create_task(run.run())
+        count = 0
+        while not task.done():
+            told = await asyncio.to_thread(doors.waiting, agent)
+            if told is None:
+                await asyncio.sleep(0.01)
+                continue
+            count += 1
+            said = {"recommended_action": "BUY", "reasoning": "r\u00e9", "allocation": 0.4}
+            offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, **said)
+            doors.submit(agent, f"request-{count}", offer)
+            with pytest.raises(TurnedAway) as refused:
+                doors.submit(agent, f"request-{count}", offer)
+            assert refused.value.status == 409
+        assert task.result() == count
+
+    asyncio.run(both())
+    found = dict(map(tuple, store.rows(select(bookings.c.entry, bookings.c.nav).order_by(bookings.c.id))))
+    store.engine.dispose()
+    return found
+
+
+def test_doors_and_the_shared_account_end_as_on_sqlite(tmp_path, address):
+    expected = played_at_the_door(str(tmp_path / "arena.db"))
+    assert expected["anna"] != 1.0
+    assert played_at_the_door(address) == expected
+
+
+def test_processes_that_count_the_same_agents_do_not_wait_for_each_other_for_ever(address):
+    keys = [f"agent-{number}" for number in range(40)]
+    first, second = (Doors(Store(open_engine(address, durable=False))) for _ in range(2))
+
+    def count(doors: Doors, order: list[str]) -> None:
+        for _ in range(60):
+            doors.count(dict.fromkeys(order, 1), 7)
+
+    with ThreadPoolExecutor(2) as both:
+        for done in (both.submit(count, first, keys), both.submit(count, second, keys[::-1])):
+            done.result()
+    assert first.count({keys[0]: 1}, 7) == {keys[0]: 121}
+    for doors in (first, second):
+        doors.store.engine.dispose()

@@ -4,6 +4,7 @@ import html
 import json
 import re
 import sys
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -12,13 +13,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "web"))
 
 from arena_sample import FAST, Late, make_season, open_store, play
+from tests.arena.conftest import seated
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.amending import Asked, amend
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.season import BASELINE, Asset, Entry
+from tradeassay.arena.season import BASELINE, Asset, Entry, Season
 from tradeassay.arena.standings import Filter
 from tradeassay.arena.web.pages import names_of
 from tradeassay.arena.web.site import render
@@ -72,18 +74,19 @@ PLAYERS = {  # by entry: how it plays, and why it has no rank in the whole seaso
 }
 
 
+def season_of(entries: Iterable[str]) -> Season:
+    """A season on one coin, whose entries are called rules and play as the test says."""
+    made = tuple(Entry(id=name, architecture="rule", params={"rule": "buy"}) for name in entries)
+    coin = Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7")
+    return make_season(title="Ranks", assets=(coin,), entries=made)
+
+
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     """A database of that season."""
     folder = tmp_path_factory.mktemp("ranks")
-    agents = {name: EntryAgent(player) for name, (player, _, _) in PLAYERS.items()}
-    agents[BASELINE] = EntryAgent(ConstantAction("BUY"))
-    seated = (name for name in PLAYERS if not name.startswith("comes"))
-    season = make_season(
-        title="Ranks",
-        assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
-        entries=tuple(Entry(id=name, architecture="rule", params={"rule": "buy"}) for name in seated),
-    )
+    agents = seated(**{name: player for name, (player, _, _) in PLAYERS.items()})
+    season = season_of(name for name in PLAYERS if not name.startswith("comes"))
     store, feed = open_store(folder / "arena.db"), SnapshotFeed.open(season)
     play(store, season, feed, "2022-05-17", agents=agents)
 
@@ -134,9 +137,8 @@ def test_all_surfaces_say_the_same(played, tell):
     made, season, wanted = pages(store), read_season(store, "small"), told(board_of(db))
 
     def of_file(rows):
-        return {
-            row["entry"]: (row["rank"], row["best"]["reason"] if row["rank"] is None else None) for row in rows
-        }
+        told = ((row["entry"], row["rank"], row["best"]["reason"]) for row in rows)
+        return {entry: (rank, why if rank is None else None) for entry, rank, why in told}
 
     assert of_file(json.loads(made["standings.json"])["rows"]) == wanted
     assert of_file(json.loads(tell(["arena", "standings", "--db", db, "--json"])[0])["rows"]) == wanted
@@ -162,30 +164,17 @@ def test_all_surfaces_say_the_same(played, tell):
                 assert language == "en" or said.reason(why) != why
 
 
-def test_rounds_that_the_arena_missed_count_against_nobody(tmp_path, tell):
-    agents = {
-        "steady": Moody(lambda day: False),
-        "fails": Moody(lambda day: day % 3 == 0),
-        "leaves": Moody(lambda day: False),
-        BASELINE: ConstantAction("BUY"),
-    }
-    agents = {name: EntryAgent(player) for name, player in agents.items()}
-    season = make_season(
-        title="Away",
-        assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
-        entries=tuple(
-            Entry(id=name, architecture="rule", params={"rule": "buy"}) for name in agents if name != BASELINE
-        ),
-    )
-    store, feed, db = open_store(tmp_path / "arena.db"), SnapshotFeed.open(season), str(tmp_path / "arena.db")
+def test_rounds_that_the_arena_missed_count_against_nobody(store, tell):
+    steady = Moody(lambda day: False)
+    agents = seated(steady=steady, fails=Moody(lambda day: day % 3 == 0), leaves=steady)
+    season = season_of(("steady", "fails", "leaves"))
+    feed, db = SnapshotFeed.open(season), str(store.engine.url.database)
     play(store, season, feed, "2022-05-17", agents=agents)
     play(store, season, feed, "2022-05-31", agents=agents, clock=Late())  # nobody is asked for two weeks
     told_before = told(board_of(db))
     amend(store, read_season(store, "small"), Asked(change="withdraw", what="leaves", now="2022-06-01T00:00:00Z"))
     play(store, read_season(store, "small"), feed, LAST, agents=agents)
     made = pages(store)
-    store.engine.dispose()
-
     assert told_before["steady"][0] is not None and told_before["leaves"][0] is not None
     board = board_of(db)
     found = told(board)
@@ -202,12 +191,10 @@ def test_rounds_that_the_arena_missed_count_against_nobody(tmp_path, tell):
         assert missed in made[page] and words("zh").reason(missed) in made[f"zh/{page}"]
 
 
-def test_who_was_never_asked_has_no_rank_and_is_not_blamed(tmp_path):
-    season, db = make_season(title="Away"), str(tmp_path / "arena.db")
-    store = open_store(tmp_path / "arena.db")
+def test_who_was_never_asked_has_no_rank_and_is_not_blamed(store):
+    season = make_season(title="Away")
     play(store, season, SnapshotFeed.open(season), "2022-05-20", clock=Late())
-    store.engine.dispose()
-    found = told(board_of(db))
+    found = told(board_of(str(store.engine.url.database)))
     why = "the arena asked nobody in its rounds, so it has no rank"
     assert len(found) > 3 and all(said == (None, why) for said in found.values())
     assert words("zh").reason(why) != why

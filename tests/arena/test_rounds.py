@@ -1,25 +1,31 @@
 """A season is played once, whatever happens on the way."""
 
+import contextlib
+import os
+import random
+import signal
 import sqlite3
-from contextlib import closing
-from itertools import accumulate
+import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 from sqlalchemy import func, select, update
-from tests.arena.conftest import Killed, altered, kill_after, seated
+from tests.arena.conftest import EchoModel, Killed, Table, TwoQuestions, altered, kill_after, seated
+from tests.arena.postgres import fresh, server
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.account.daily_target import next_position, target_growth
+from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock, parse_speed
 from tradeassay.arena.queries.seasons import state_of
-from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.season import Asset, BudgetRules, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import calls, rounds, slots, workers
+from tradeassay.arena.state.tables import calls, decisions, rounds, slots, workers
+from tradeassay.arena.stream import quality
 from tradeassay.core import secrets
+from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.time import DAY, parse_iso
 
@@ -43,22 +49,11 @@ def test_a_season_is_decided_once_and_settled_by_the_next_price(played):
             assert parse_iso(packet.decided_at) == due.at
             assert all(parse_iso(item.published_at) <= due.at for item in packet.news)
             assert len(packet.history) <= 10 and all(point.date < packet.date for point in packet.history)
+    told = quality(store, "small")
+    assert told.kinds["price"] == finished
+    assert told.news == sum(one["published"] + one["merged"] + one["rejected"] for one in told.sources)
+    assert told.agreement.value is None and told.agreement.reason == "no unit has two ratings"
     store.engine.dispose()
-
-
-def test_earnings_are_those_of_the_rules(played):
-    table, _ = played
-    live = (slots.c.entry == "thinker", slots.c.asset == "AHVQ", slots.c.stage == "live")
-    query = select(slots.c.action, slots.c.earned, slots.c.nav, rounds.c.price).where(*live)
-    found = table.rows(query.join(rounds, rounds.c.id == slots.c.round).order_by(slots.c.session))
-    prices = np.array([row.price for row in found])
-    actions = [row.action for row in found][:-1]
-    held = np.array(
-        [*accumulate(actions, lambda before, action: next_position(action, before, "keep"), initial=0)][1:]
-    )
-    expected = target_growth(held, prices[1:] / prices[:-1] - 1, 5.0) - 1
-    assert [row.earned for row in found][:-1] == pytest.approx(list(expected), abs=1e-12)
-    assert found[-2].nav == pytest.approx(float(np.prod(1 + expected)), rel=1e-12)
 
 
 def test_a_second_process_finds_nothing_left_to_do_and_a_changed_spec_is_refused(played):
@@ -73,22 +68,87 @@ def test_a_second_process_finds_nothing_left_to_do_and_a_changed_spec_is_refused
     store.engine.dispose()
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["an account for each asset", "one account"])
+def test_killed_after_every_edition_and_every_booking_it_ends_the_same(table, tmp_path, shared):
+    rules = OptionalRules(cross_asset=shared, feedback=shared)
+    table.season = msgspec.structs.replace(table.season, last="2022-06-02", warmup=1, rules=rules)
+    again = type(table)(str(tmp_path / "killed.db"), table.season, table.feed)
+    commits, deaths = list[str](), list[str]()
+    table.play(commits.append)
+
+    def die(what: str) -> None:
+        if what in ("stream", "executed", "settled"):
+            deaths.append(what)
+            raise Killed(what)
+
+    while True:
+        with contextlib.suppress(Killed):
+            again.play(die)
+            break
+    assert sorted(deaths) == sorted(what for what in commits if what in ("stream", "executed", "settled"))
+    assert again.everything() == table.everything()
+
+
 @pytest.mark.slow
 def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path):
     """For every commit of a short season: die right after it, start again, compare everything."""
-    short = msgspec.structs.replace(table.season, assets=table.season.assets[1:], last="2022-06-03", warmup=1)
-    whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
-    commits = []
-    whole.play(commits.append)
-    expected, asked = whole.everything(), whole.model.asked
-    assert {"season", "open", "claim", "call", "decide", "executed", "settled"} <= set(commits)
-    for count in range(len(commits)):
-        again = type(table)(str(tmp_path / f"killed-{count}.db"), short, table.feed)
+    season = msgspec.structs.replace(table.season, assets=table.season.assets[1:], last="2022-06-03", warmup=1)
+    table.season, commits = season, list[str]()
+    table.play(commits.append)
+    expected, asked = table.everything(), table.model.asked
+    assert {"season", "open", "stream", "claim", "call", "decide", "executed", "settled"} <= set(commits)
+    for count, what in enumerate(commits):
+        again = type(table)(str(tmp_path / f"killed-{count}.db"), season, table.feed)
         with pytest.raises(Killed):
             again.play(kill_after(count))
         again.play()
-        assert again.everything() == expected, commits[count]
+        assert again.everything() == expected, what
         assert again.model.asked == asked  # nothing that was answered is asked again
+
+
+def killed_so_often(table, kills: int, seed: int) -> int:
+    """Fork processes that play the season, and kill them at random moments until one gets through; the last one is
+    left alone. Returns how many died."""
+    generator = random.Random(seed)
+    for died in range(kills + 1):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                table.play()
+                status = 0
+            finally:
+                os._exit(status)
+        if died < kills:
+            deadline = time.monotonic() + generator.expovariate(1 / 0.04)
+            while time.monotonic() < deadline and not os.waitid(
+                os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT
+            ):
+                time.sleep(0.001)
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status):
+            assert status == 0
+            return died
+    raise AssertionError("somebody else killed the last one")
+
+
+@pytest.mark.timeout(1500)  # two hundred processes are started, killed and waited for
+@pytest.mark.slow_for("sqlite", "postgres")
+@pytest.mark.parametrize(
+    ("last", "kills", "least"),
+    [("2022-06-14", 12, 3), ("2022-12-30", 200, 100), ("2022-12-30", 200, 100)],
+    ids=["a dozen", "sqlite", "postgres"],
+)
+def test_processes_are_killed_and_nothing_is_lost(table, tmp_path, request, last, kills, least):
+    table.season = msgspec.structs.replace(table.season, last=last)
+    with ExitStack() as stack:
+        postgres = request.node.callspec.id == "postgres"
+        place = fresh(stack.enter_context(server())) if postgres else str(tmp_path / "killed.db")
+        again = type(table)(place, table.season, table.feed)
+        assert killed_so_often(again, kills, seed=2) >= least
+        table.play()
+        assert again.everything() == table.everything()
 
 
 def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table):
@@ -188,3 +248,47 @@ def test_a_format_of_another_version_is_refused_and_left_as_it_is(tmp_path):
         open_engine(str(other))
     with closing(sqlite3.connect(other)) as connection:
         assert connection.execute("SELECT version FROM arena_schema").fetchone() == (0,)
+
+
+class Lying(EchoModel):
+    """Costs a dollar a question and says something else."""
+
+    def __init__(self, usage: Usage) -> None:
+        super().__init__()
+        self._usage = usage
+
+    async def ask(self, request, place):
+        reply = await super().ask(request, place)
+        return msgspec.structs.replace(reply, usage=self._usage)
+
+
+def spend(table: Table, model: EchoModel, budget: BudgetRules) -> tuple[int, int]:
+    """Play a season and return how many decisions asked a model, and how many were refused for the budget."""
+    season = msgspec.structs.replace(table.season, budget=budget, warmup=0, last="2022-06-06")
+    agents = {"thinker": EntryAgent(TwoQuestions(), model), **seated(trend=ConstantAction("HOLD"))}
+    table.play(season=season, agents=agents)
+    ((asked,),) = table.rows(select(func.count(func.distinct(calls.c.slot))))
+    refused = table.rows(select(decisions.c.id).where(decisions.c.failures.contains("over_budget")))
+    return asked, len(refused)
+
+
+@pytest.mark.parametrize(
+    ("usage", "budget", "most"),
+    [
+        (Usage(input_tokens=10, output_tokens=1, usd=1.0), BudgetRules(usd=6.0), 4),
+        (Usage(input_tokens=10, output_tokens=1, usd=None), BudgetRules(usd=6.0), 2),
+        (Usage(input_tokens=10, output_tokens=1, usd=-1.0), BudgetRules(tokens=66), 4),
+        (Usage(input_tokens=-99, output_tokens=100, usd=0.0), BudgetRules(tokens=6), 4),
+    ],
+)
+def test_a_budget_is_kept_whatever_a_model_says_about_its_price(table, usage, budget, most):
+    asked, refused = spend(table, Lying(usage), budget)
+    assert 1 <= asked <= most  # of those under way when it ran out none is cut off: two assets, one more each
+    assert refused >= 4
+
+
+def test_a_budget_of_a_day_begins_anew_and_a_restart_does_not(table):
+    table.model = Lying(Usage(input_tokens=10, output_tokens=1, usd=1.0))
+    for _ in range(2):  # the same season, continued
+        asked, _ = spend(table, table.model, BudgetRules(usd_per_day=1.0))
+    assert 6 <= asked <= 2 * 6  # six days; those of a stock and a coin are decided side by side

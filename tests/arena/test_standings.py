@@ -52,6 +52,12 @@ def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=No
     )
 
 
+def on_x(**earned) -> dict[tuple[str, str], EntrySeries]:
+    """Entries that play the asset X with the model m; ``hold`` is buy and hold."""
+    names = {name: "buy-and-hold" if name == "hold" else f"{name}-m" for name in earned}
+    return {(names[name], "X"): line(names[name], "X", path) for name, path in earned.items()}
+
+
 def season(*pairs: tuple[str, str], assets=("X",)) -> Season:
     return Season(
         id="s",
@@ -68,12 +74,7 @@ def noise(seed: int, mean: float = 0.0, n: int = 60) -> np.ndarray:
 def test_the_better_one_is_first_and_the_baseline_has_no_rank():
     market = noise(1, n=120)
     spec = season(("a", "m"), ("b", "m"))
-    lines = {
-        ("a-m", "X"): line("a-m", "X", market - 0.01),
-        ("b-m", "X"): line("b-m", "X", market + 0.01),
-        ("buy-and-hold", "X"): line("buy-and-hold", "X", market),
-    }
-    board = standings(spec, lines, FAST)
+    board = standings(spec, on_x(a=market - 0.01, b=market + 0.01, hold=market), FAST)
     assert [(row.rank, row.entry) for row in board.rows] == [(1, "b-m"), (None, "buy-and-hold"), (2, "a-m")]
     first = board.rows[0]
     assert first.best.value == 1.0 and (first.rank_low, first.rank_high) == (1, 1)
@@ -84,10 +85,10 @@ def test_the_better_one_is_first_and_the_baseline_has_no_rank():
 
 def test_ahead_is_said_only_by_bands_that_hold_at_every_look():
     spec, market = season(("a", "m"), ("b", "m")), noise(1, n=240)
-    earned = {"a-m": market + noise(2, n=240), "b-m": market + noise(3, 0.006, n=240), "buy-and-hold": market}
+    earned = {"a": market + noise(2, n=240), "b": market + noise(3, 0.006, n=240), "hold": market}
 
     def seen(until: int):
-        lines = {(entry, "X"): line(entry, "X", path[:until]) for entry, path in earned.items()}
+        lines = on_x(**{entry: path[:until] for entry, path in earned.items()})
         made = {row.entry: row for row in standings(spec, lines, FAST).rows}
         return made, pace(spec, lines, "b-m")
 
@@ -104,13 +105,11 @@ def test_ahead_is_said_only_by_bands_that_hold_at_every_look():
 
 def test_equals_share_rank_and_the_chance_of_being_first():
     spec = season(("a", "m"), ("b", "m"))
-    lines = {("a-m", "X"): line("a-m", "X", noise(2)), ("b-m", "X"): line("b-m", "X", noise(3))}
-    chances = [row.best.value for row in standings(spec, lines, FAST).rows]
+    chances = [row.best.value for row in standings(spec, on_x(a=noise(2), b=noise(3)), FAST).rows]
     assert sum(c for c in chances if c is not None) == pytest.approx(1.0)
     assert all(c is not None and 0.02 < c < 0.98 for c in chances)
     spec = season(("a", "m"), ("b", "m"), ("c", "m"))
-    lines = {(f"{n}-m", "X"): line(f"{n}-m", "X", noise(2) - 0.01 * (n == "c")) for n in "abc"}
-    rows = standings(spec, lines, FAST).rows
+    rows = standings(spec, on_x(a=noise(2), b=noise(2), c=noise(2) - 0.01), FAST).rows
     assert [row.rank for row in rows] == [1, 1, 3]
     assert [row.best.value for row in rows] == [0.5, 0.5, 0.0]
 
@@ -122,8 +121,7 @@ def test_accounts_over_two_assets_few_sessions_and_two_programs():
     assert row.measures["CR"].value == pytest.approx((1.1 + 0.9) / 2 - 1)
     assert row.measures["CR"].note is not None
     spec = season(("a", "m"), ("b", "m"))
-    lines = {("a-m", "X"): line("a-m", "X", noise(2)[:5]), ("b-m", "X"): line("b-m", "X", noise(3)[:5])}
-    board = standings(spec, lines, FAST)
+    board = standings(spec, on_x(a=noise(2)[:5], b=noise(3)[:5]), FAST)
     assert "no probability" in board.note
     assert board.rows[0].best.value is None
     anna, bert = (Entry(id=name, architecture="http") for name in ("anna", "bert"))
@@ -137,12 +135,15 @@ def test_behaviour_by_hand():
     trailing = [0.1, 0.2, 0.3, 0.1, -0.1, 0.1]
     moved = [0.01, -0.01, -0.01, 0.01, 0.02, 0.0]
     found = behaviour("a", [line("a", "X", moved, held, moved, trailing)])
-    assert found.long.value == pytest.approx(4 / 6)
-    assert found.short.value == pytest.approx(1 / 6)
-    assert found.with_trend.value == pytest.approx(3 / 5)
-    assert found.right.value == pytest.approx(3 / 4)
-    assert found.changes.value == pytest.approx(3 / 5)
-    assert found.holding.value == pytest.approx((2 + 1 + 2) / 3)
+    shares = {
+        "long": 4 / 6,
+        "short": 1 / 6,
+        "with_trend": 3 / 5,
+        "right": 3 / 4,
+        "changes": 3 / 5,
+        "holding": 5 / 3,
+    }
+    assert {name: getattr(found, name).value for name in shares} == pytest.approx(shares)
     assert found.style == "neither"
     trend = np.where(np.arange(60) % 2, 1, -1)
     assert behaviour("a", [line("a", "X", moved * 10, trend, trailing=trend * 0.1)]).style == "trend"
@@ -215,9 +216,7 @@ def test_days_are_aligned_by_date_and_none_is_dropped():
     weekdays = [n for n, day in enumerate(DAYS) if np.datetime64(day).item().weekday() < 5]
     for key in [key for key in lines if key[1] == "X"]:
         sessions = tuple(DAYS[n] for n in weekdays)
-        lines[key] = replace(
-            lines[key], **{"sessions": sessions, "earned": lines[key].earned[weekdays], "actions": ("BUY",)}
-        )
+        lines[key] = replace(lines[key], sessions=sessions, earned=lines[key].earned[weekdays], actions=("BUY",))
     found = split_variance(spec, lines, FAST.bootstrap)
     assert found.sessions == {"X": len(weekdays), "Y": len(DAYS)}
     assert found.shares["model"].value == pytest.approx(1.0, abs=0.2)
@@ -275,9 +274,8 @@ def test_lines_that_grew_are_those_that_are_read_at_once(table):
     whole, grown = read_lines(runner.store, table.season), book.lines()
     assert set(whole) == set(grown) and len(seen) > 10
     for key, line in whole.items():
-        assert [len(one[key].sessions) for one in seen if key in one] == sorted(
-            len(one[key].sessions) for one in seen if key in one
-        )
+        lengths = [len(one[key].sessions) for one in seen if key in one]
+        assert lengths == sorted(lengths)
         for name in EntrySeries.__dataclass_fields__:
             assert np.array_equal(getattr(line, name), getattr(grown[key], name)), (key, name)
     with runner.store.engine.begin() as db:  # a correction lets them be read again
@@ -298,9 +296,8 @@ def test_lines_that_grew_are_those_that_are_read_at_once(table):
 )
 def test_who_decided_too_seldom_has_no_rank(statuses, why):
     n = len(statuses)
-    silent = replace(line("b-m", "X", noise(3, 0.05, n)), statuses=statuses)
-    lines = {("a-m", "X"): line("a-m", "X", noise(1, -0.01, n)), ("b-m", "X"): silent}
-    lines["c-m", "X"] = line("c-m", "X", noise(2, -0.02, n))
+    lines = on_x(a=noise(1, -0.01, n), b=noise(3, 0.05, n), c=noise(2, -0.02, n))
+    lines["b-m", "X"] = replace(lines["b-m", "X"], statuses=statuses)
     played = season(("a", "m"), ("b", "m"), ("c", "m"))
     found = {row.entry: row for row in standings(played, lines, FAST).rows}
     ranks = [found[name].rank for name in ("b-m", "a-m", "c-m")]

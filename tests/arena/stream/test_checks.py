@@ -120,25 +120,18 @@ def test_texts_and_stamps_are_made_alike():
         parse_stamp("2025-03-04T21:00")
 
 
-OPPOSITE = (
-    ("Harlow's orders are turning up, the company said on Tuesday.", "turning up", "turning down"),
-    ("Harlow is about to win a large order in the north, two people said.", "win a large order", "lose an order"),
-    ("Harlow met its production target for the third quarter.", "met", "missed"),
-    ("The fund of Harlow saw inflows of 3 million dollars in the week.", "inflows", "outflows"),
-    ("The panel voted to back the merger of Harlow and Castell.", "back", "block"),
-    ("Harlow will open its second plant near the harbour in May.", "open", "close"),
-    ("The court ruled that Harlow is liable in the case of the harbour.", "is liable", "is not liable"),
-    ("Harlow extended its contract with the port of Castell.", "extended", "ended"),
-    ("The rating of Harlow was raised by the agency on Tuesday.", "raised", "cut"),
-    ("监管部门周二批准了江海食品的收购申请。", "批准", "否决"),
-    ("北向资金本周净流入江海食品三亿元。", "流入", "流出"),
-    ("江海食品三季度业绩超出市场预期。", "超出", "低于"),
-    ("江海食品确认将出售东部工厂。", "确认", "否认"),
-)
-
-
 def test_opposites_are_two_stories_and_repeats_are_one():
-    for text, word, turned in OPPOSITE:
+    """Beside the pairs of words that test_measuring takes from perf/stream_pairs.py."""
+    for text, word, turned in (
+        ("Harlow's orders are turning up, the company said on Tuesday.", "turning up", "turning down"),
+        (
+            "Harlow is about to win a large order in the north, two people said.",
+            "win a large order",
+            "lose an order",
+        ),
+        ("The court ruled that Harlow is liable in the case of the harbour.", "is liable", "is not liable"),
+        ("江海食品三季度业绩超出市场预期。", "超出", "低于"),
+    ):
         assert not same_story(text, text.replace(word, turned), DAY), text
         assert same_story(text, f"Recap: {text}" if text.isascii() else f"快讯：{text}", DAY), text
 

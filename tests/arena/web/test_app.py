@@ -2,21 +2,24 @@
 
 import json
 import re
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from arena_sample import FAST, make_season, open_store, play
+import httpx
+import pytest
+from arena_sample import FAST, make_season, play
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import OperationalError
+from tests.arena.conftest import listening
 
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.season import Entry, Season
-from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.serving import Player, Serving
-from tradeassay.arena.web.site import PageWriter
+from tradeassay.arena.web.site import PageWriter, static_address
 from tradeassay.cli import main
 from tradeassay.core.time import SECOND, FixedClock
 
@@ -63,8 +66,7 @@ def test_health_outages_and_owners(client):
     assert 'href="/seat/"' not in client.get("/seasons/small/").text
 
 
-def test_experts_judge_with_their_key_and_no_other(web_feed, tmp_path):
-    store = open_store(tmp_path / "arena.db")
+def test_experts_judge_with_their_key_and_no_other(web_feed, store, tmp_path):
     play(store, make_season(), web_feed, "2022-05-13")
     doors = Doors(store, FixedClock(6000 * SECOND))  # a new minute would begin the count of wrong keys anew
     writer = PageWriter(store, tmp_path / "site", FAST)
@@ -96,7 +98,6 @@ def test_experts_judge_with_their_key_and_no_other(web_feed, tmp_path):
     assert nowhere.status_code == 404 and nowhere.json()["detail"]
     codes = [client.post(where, json={"key": "y", "verdict": "confirm"}).status_code for _ in range(12)]
     assert codes[-1] == 429
-    store.engine.dispose()
 
 
 def test_only_a_named_origin_may_frame_the_pages(web_store, site, client, tmp_path, capsys):
@@ -127,7 +128,7 @@ class _Forgetful(Store):
         super().found_season(season, now)
 
 
-def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path):
+def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(store):
     heard: list[dict] = []
 
     class Ear(BaseHTTPRequestHandler):
@@ -141,10 +142,11 @@ def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path):
 
     ear = ThreadingHTTPServer(("127.0.0.1", 0), Ear)
     threading.Thread(target=ear.serve_forever, args=(0.05,), daemon=True).start()
-    store = _Forgetful(open_engine(str(tmp_path / "arena.db"), durable=False))
     entries = (Entry(id="bull", architecture="rule", params={"rule": "buy"}),)
     season = make_season(id="told", entries=entries, first="2022-06-01", last="2022-06-02")
-    player = Player(season, store, Serving(speed="max", webhook=f"http://127.0.0.1:{ear.server_port}/"))
+    player = Player(
+        season, _Forgetful(store.engine), Serving(speed="max", webhook=f"http://127.0.0.1:{ear.server_port}/")
+    )
     player.start()
     assert player.join(60) and player.error is None
     until = time.monotonic() + 20
@@ -152,7 +154,36 @@ def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path):
         time.sleep(0.05)
     ear.shutdown()
     ear.server_close()
-    store.engine.dispose()
     first, last = sorted((one["text"] for one in heard), key=lambda text: "well" in text)
     assert "arena 'told': database: " in first and "connection refused" in first and "trying again" in first
     assert last == "arena 'told': all is well again" and {one["season"] for one in heard} == {"told"}
+
+
+@pytest.fixture
+def port(store, tmp_path):
+    PageWriter(store, tmp_path / "site").update()
+    with listening(Arena(doors=Doors(store), folder=tmp_path / "site")) as found:
+        yield found
+
+
+def test_head_is_get_without_its_body_and_nobody_is_sent_to_a_host_that_a_request_named(port):
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
+        dynamic = ("/healthz", "/metrics", "/health")
+        for path in ("/seasons/", "/seasons/now.json", static_address("arena.css"), *dynamic):
+            asked, whole = reader.head(path), reader.get(path)
+            assert (asked.status_code, asked.content) == (200, b"") and whole.content
+            assert asked.headers["content-type"] == whole.headers["content-type"]
+        sent_on = reader.get("/static?a=1", headers={"host": "elsewhere.example"})
+    assert (sent_on.status_code, sent_on.headers["location"]) == (308, "/static/")
+
+
+def test_a_body_with_two_lengths_hides_no_second_request(port):
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+        second = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        stranger.sendall(b"POST /agents/me/choice HTTP/1.1\r\nHost: x\r\n" + lengths + b"\r\n0\r\n\r\n" + second)
+        stranger.settimeout(20)
+        said = b""
+        while part := stranger.recv(65536):
+            said += part
+        assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1") == 1

@@ -52,180 +52,171 @@ def served(tmp_path_factory):
     store.engine.dispose()
 
 
-def opened(driver: Any, served: Served, path: str, width: int = 1280, *, dark: bool = False) -> Any:
-    return opened_at(driver, served.base + path, width, dark=dark)
+class Reader:
+    """Somebody at a browser; what the browser complains about is an error."""
+
+    def __init__(self, driver: Any, served: Served) -> None:
+        self.driver, self.served, self.js = driver, served, driver.execute_script
+
+    def open(self, path: str, width: int = 1280, *, dark: bool = False) -> None:
+        opened_at(self.driver, self.served.base + path, width, dark=dark)
+
+    def click(self, selector: str) -> None:
+        self.js("document.querySelector(arguments[0]).click()", selector)
+
+    def until(self, script: str, *arguments: object) -> Any:
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        wait = WebDriverWait(self.driver, 120, poll_frequency=0.05)
+        return wait.until(lambda driver: driver.execute_script(script, *arguments))
+
+    def arrives(self, path: str) -> None:
+        self.until("return new RegExp(arguments[0]).test(location.pathname)", path)
+        self.until(READY)
+
+    def complaints(self) -> list[str]:
+        return [e["message"] for e in self.driver.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
 
 
-def until(driver: Any, script: str, *arguments: object) -> Any:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    return WebDriverWait(driver, 120, poll_frequency=0.05).until(lambda d: d.execute_script(script, *arguments))
-
-
-def complaints(driver: Any) -> list[str]:
-    return [e["message"] for e in driver.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
+@pytest.fixture
+def reader(driver, served):
+    made = Reader(driver, served)
+    yield made
+    assert made.complaints() == []
 
 
 ROWS = "return [...document.querySelectorAll('#board tr[data-entry]')].map((one) => one.dataset.entry)"
 
 
-def test_it_opens_with_named_lines_a_band_and_no_complaint(driver, served):
-    opened(driver, served, "/")
-    assert driver.current_url.endswith("/seasons/small/")
+def test_it_opens_with_named_lines_a_band_and_no_complaint(reader):
+    reader.open("/")
+    assert reader.driver.current_url.endswith("/seasons/small/")
     chart = "document.querySelector('.plot.tall')"
-    names = driver.execute_script(
+    names = reader.js(
         f"return [...{chart}.querySelectorAll('.period:not([hidden]) .name:not(.thin)')].map((e) => e.textContent)"
     )
     assert {"Investor · test/a", "Trading desk · test/a", "Buy and hold"} <= set(names) and len(names) == 6
-    assert driver.execute_script(f"return {chart}.querySelectorAll('path.band').length") == 1
-    assert driver.execute_script(f"return {chart}.querySelectorAll('path[stroke-dasharray=\"6 4\"]').length") == 1
-    driver.execute_script("document.querySelector('.ranges [data-days=\"31\"]').click()")
-    first = driver.execute_script(f"return {chart}.querySelector('svg.data').viewBox.baseVal.x")
+    assert reader.js(f"return {chart}.querySelectorAll('path.band').length") == 1
+    assert reader.js(f"return {chart}.querySelectorAll('path[stroke-dasharray=\"6 4\"]').length") == 1
+    reader.click('.ranges [data-days="31"]')
+    first = reader.js(f"return {chart}.querySelector('svg.data').viewBox.baseVal.x")
     assert date.fromordinal(int(first)) == date(2022, 5, 2)  # the whole season is younger than a month
-    assert driver.execute_script("return window.hacked") is None
-    assert complaints(driver) == []
+    assert reader.js("return window.hacked") is None
 
 
-def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(driver, served):
-    opened(driver, served, "/seasons/small/")
-    driver.execute_script("document.querySelector('.ticker a[href$=\"/assets/AHVQ/\"]').click()")
-    until(driver, "return location.pathname.endsWith('/assets/AHVQ/')")
-    until(driver, READY)
-    assert len(driver.execute_script(ROWS)) == 6
+def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(reader):
+    reader.open("/seasons/small/")
+    reader.click('.ticker a[href$="/assets/AHVQ/"]')
+    reader.arrives("/assets/AHVQ/$")
+    assert len(reader.js(ROWS)) == 6
     marks = "[...document.querySelectorAll('#actions [data-act]')]"
     drawn = f"return {marks}.map((one) => [one.dataset.act, one.textContent.length])"
-    driver.execute_script(
+    choose = (
         "const one = document.getElementById('whose'); one.value = arguments[0];"
-        "one.dispatchEvent(new Event('change'))",
-        "one-a",
+        "one.dispatchEvent(new Event('change'))"
     )
-    acts = dict(driver.execute_script(drawn))
+    reader.js(choose, "one-a")
+    acts = dict(reader.js(drawn))
     assert set(acts) == {"B", "S", "fm"} and acts["B"] > 5
-    driver.execute_script(
-        "const one = document.getElementById('whose'); one.value = arguments[0];"
-        "one.dispatchEvent(new Event('change'))",
-        "buy-and-hold",
-    )
-    assert set(dict(driver.execute_script(drawn))) == {"B"}
+    reader.js(choose, "buy-and-hold")
+    assert set(dict(reader.js(drawn))) == {"B"}
     inside = (
         "const box = document.querySelector('#actions .plot > svg').getBoundingClientRect();"
         "return [...document.querySelectorAll('#actions [data-act]')].every((one) => {"
         "const at = one.getBoundingClientRect(); return at.top >= box.top - 12 && at.bottom <= box.bottom + 12 })"
     )
-    assert driver.execute_script(inside)
-    driver.execute_script("document.querySelector('#sessions a').click()")
-    until(driver, "return /2022-0\\d-\\d\\d/.test(location.pathname)")
-    assert complaints(driver) == []
+    assert reader.js(inside)
+    reader.click("#sessions a")
+    reader.until("return /2022-0\\d-\\d\\d/.test(location.pathname)")
 
 
-def test_accounts_move_between_closes(driver, served):
-    served.mark(1.02)
-    opened(driver, served, "/seasons/small/")
+def test_accounts_move_between_closes(reader):
+    reader.served.mark(1.02)
+    reader.open("/seasons/small/")
     moving = "return document.querySelector('[data-moving=\"buy-and-hold\"]').textContent"
-    told = until(driver, moving)
+    told = reader.until(moving)
     assert told.startswith("+1.0") and "provisional" in told and "2022-06-02 15:00 UTC" in told
-    assert complaints(driver) == []
 
 
-def test_the_owner_of_an_agent_is_told_when_a_token_is_nobodys(driver, served):
-    opened(driver, served, "/seat/")
+def test_the_owner_of_an_agent_is_told_when_a_token_is_nobodys(reader):
+    reader.open("/seat/")
     hidden = "return getComputedStyle(document.getElementById('seat-facts')).display"
-    assert driver.execute_script(hidden) == "none"
-    driver.execute_script("document.querySelector('form.seat [name=token]').value = 'nobody'")
-    driver.execute_script("document.querySelector('form.seat button').click()")
-    assert "not known" in until(driver, "return document.querySelector('form.seat [role=status]').textContent")
-    assert driver.execute_script(hidden) == "none"
-    complaints(driver)  # the refusal stands in the browser's log
+    assert reader.js(hidden) == "none"
+    reader.js("document.querySelector('form.seat [name=token]').value = 'nobody'")
+    reader.click("form.seat button")
+    assert "not known" in reader.until("return document.querySelector('form.seat [role=status]').textContent")
+    assert reader.js(hidden) == "none"
+    assert reader.complaints()  # the refusal stands in the browser's log
 
 
-def test_drilling_down_to_prompt_debate_and_outcome(driver, served):
+def test_drilling_down_to_prompt_debate_and_outcome(reader):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    opened(driver, served, "/seasons/small/")
-    driver.execute_script("document.querySelector('#board a[href$=\"/entries/one-a/\"]').click()")
-    until(driver, "return location.pathname.endsWith('/entries/one-a/')")
-    until(driver, READY)
-    decision = driver.find_elements(By.CSS_SELECTOR, "#decisions details.decision")[5]
+    reader.open("/seasons/small/")
+    reader.click('#board a[href$="/entries/one-a/"]')
+    reader.arrives("/entries/one-a/$")
+    decision = reader.driver.find_elements(By.CSS_SELECTOR, "#decisions details.decision")[5]
     decision.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
-    until(driver, "return arguments[0].querySelectorAll('.body h3').length >= 3", decision)
+    reader.until("return arguments[0].querySelectorAll('.body h3').length >= 3", decision)
     said = decision.find_element(By.CSS_SELECTOR, ".body").text
     assert "because <script>window.hacked" in said and "The asset moved" in said and "analyst" in said.lower()
     prompt = decision.find_element(By.CSS_SELECTOR, "details.part")
     prompt.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
-    until(driver, "return arguments[0].querySelectorAll('pre').length >= 2", prompt)
+    reader.until("return arguments[0].querySelectorAll('pre').length >= 2", prompt)
     assert "2022-0" in prompt.find_element(By.CSS_SELECTOR, "pre").text
-    assert driver.execute_script("return window.hacked") is None
-    assert driver.execute_script("return document.querySelectorAll('main img').length") == 0
-    assert complaints(driver) == []
+    assert reader.js("return window.hacked") is None
+    assert reader.js("return document.querySelectorAll('main img').length") == 0
 
 
-def test_a_replayed_day_arrives_by_itself(driver, served):
-    opened(driver, served, "/seasons/small/")
-    until(driver, "return document.getElementById('pulse').dataset.state === 'on'")
+def test_a_replayed_day_arrives_by_itself(reader):
+    reader.open("/seasons/small/")
+    reader.until("return document.getElementById('pulse').dataset.state === 'on'")
     poll = "document.dispatchEvent(new Event('visibilitychange'))"  # as when a reader comes back to the tab
-    before = driver.execute_script("return document.getElementById('progress').textContent")
+    before = reader.js("return document.getElementById('progress').textContent")
     days = "return document.querySelector('.plot.tall path.ink').getAttribute('d').match(/[Ml]/g).length"
-    drawn = driver.execute_script(days)
-    newest = driver.execute_script("return document.querySelector('#latest [data-decision]').dataset.decision")
-    served.play_on("2022-06-03")
-    driver.execute_script(poll)
-    until(driver, "return document.getElementById('progress').textContent !== arguments[0]", before)
-    until(
-        driver,
+    drawn = reader.js(days)
+    newest = reader.js("return document.querySelector('#latest [data-decision]').dataset.decision")
+    reader.served.play_on("2022-06-03")
+    reader.js(poll)
+    reader.until("return document.getElementById('progress').textContent !== arguments[0]", before)
+    reader.until(
         "return document.querySelector('#latest [data-decision]').dataset.decision !== arguments[0]",
         newest,
     )
-    until(driver, f"return (() => {{ {days} }})() > arguments[0]", drawn)
-    assert "2022-06-03" in until(driver, "return document.getElementById('progress').textContent")
-    assert complaints(driver) == []
+    reader.until(f"return (() => {{ {days} }})() > arguments[0]", drawn)
+    assert "2022-06-03" in reader.until("return document.getElementById('progress').textContent")
 
 
-def test_language_and_theme_switch_and_stay(driver, served):
-    opened(driver, served, "/seasons/small/rules/")
+def test_language_and_theme_switch_and_stay(reader):
+    reader.open("/seasons/small/rules/")
     colour = "return getComputedStyle(document.body).backgroundColor"
-    day = driver.execute_script(colour)
-    driver.execute_script("document.querySelector('a[data-lang=zh]').click()")
-    until(driver, "return document.documentElement.lang === 'zh-Hans'")
-    until(driver, READY)
-    assert "规则" in driver.title
-    driver.execute_script("document.getElementById('theme').click()")
-    night = driver.execute_script(colour)
-    assert (
-        night != day and driver.execute_script("return document.getElementById('theme').textContent") == "◐ 深色"
-    )
-    driver.execute_script("document.querySelector('nav.menu a').click()")  # both stay on the next page
-    until(driver, "return location.pathname === '/zh/seasons/small/'")
-    until(driver, READY)
-    assert driver.execute_script("return document.documentElement.lang") == "zh-Hans"
-    assert driver.execute_script(colour) == night
+    day = reader.js(colour)
+    reader.click("a[data-lang=zh]")
+    reader.until("return document.documentElement.lang === 'zh-Hans'")
+    reader.until(READY)
+    assert "规则" in reader.driver.title
+    reader.click("#theme")
+    night = reader.js(colour)
+    assert night != day and reader.js("return document.getElementById('theme').textContent") == "◐ 深色"
+    reader.click("nav.menu a")  # both stay on the next page
+    reader.arrives("/zh/seasons/small/$")
+    assert reader.js("return document.documentElement.lang") == "zh-Hans"
+    assert reader.js(colour) == night
     line = "return getComputedStyle(document.querySelector('.plot.tall path.h0')).stroke"
-    dark = driver.execute_script(line)
-    driver.execute_script("document.getElementById('theme').click()")
-    until(driver, f"return (() => {{ {line} }})() !== arguments[0]", dark)
-    driver.execute_script("localStorage.clear()")
-    opened(driver, served, "/seasons/small/feed/", dark=True)
-    assert (
-        driver.execute_script(colour) == night
-        and driver.execute_script("return document.documentElement.lang") == "en"
-    )
+    dark = reader.js(line)
+    reader.click("#theme")
+    reader.until(f"return (() => {{ {line} }})() !== arguments[0]", dark)
+    reader.js("localStorage.clear()")
+    reader.open("/seasons/small/feed/", dark=True)
+    assert reader.js(colour) == night and reader.js("return document.documentElement.lang") == "en"
 
 
 @pytest.mark.slow_for("390", "820", "1110")
 @pytest.mark.parametrize("width", [390, 820, 1110])
-def test_nothing_sticks_out(driver, served, width):
-    round = "assets/AAJX/2022-05-27/"
-    for path in (
-        "",
-        "split/",
-        "feed/",
-        "information/",
-        "rules/",
-        "published/",
-        "entries/one-b/",
-        "assets/AAJX/",
-        round,
-    ):
-        opened(driver, served, f"/seasons/small/{path}", width)
-        driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-        assert (path, driver.execute_script("return document.documentElement.scrollWidth")) <= (path, width)
+def test_nothing_sticks_out(reader, width):
+    paths = "split/ feed/ information/ rules/ published/ entries/one-b/ assets/AAJX/ assets/AAJX/2022-05-27/"
+    for path in ("", *paths.split()):
+        reader.open(f"/seasons/small/{path}", width)
+        reader.js("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        assert (path, reader.js("return document.documentElement.scrollWidth")) <= (path, width)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
 
 QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 
-def _check(store: Store, examples: int) -> int:
-    """Try every operation. Schemathesis is imported by the tests that use it: every worker collects this file."""
-    import schemathesis
+@pytest.mark.slow_for("100")
+@pytest.mark.parametrize("examples", [4, 100])
+def test_generated_requests_find_no_failure(web_store, examples):
+    import schemathesis  # not above: every worker collects this file
     from schemathesis.checks import not_a_server_error
     from schemathesis.specs.openapi import checks
 
@@ -24,7 +24,7 @@ def _check(store: Store, examples: int) -> int:
         checks.content_type_conformance,
         checks.response_schema_conformance,
     ]
-    app = create_app(Arena(doors=Doors(store), folder=Path("none"), register=True, apply=True))
+    app = create_app(Arena(doors=Doors(web_store), folder=Path("none"), register=True, apply=True))
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     tried = 0
     for found in schema.get_all_operations():
@@ -43,13 +43,4 @@ def _check(store: Store, examples: int) -> int:
 
         given(case=operation.as_strategy())(one)()
         tried += 1
-    return tried
-
-
-def test_generated_requests_find_no_failure(web_store):
-    assert _check(web_store, 4) == 11
-
-
-@pytest.mark.slow
-def test_many_generated_requests_find_no_failure(web_store):
-    assert _check(web_store, 100) == 11
+    assert tried == 11

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from arena_sample import FAST, make_season, open_store, play
+from arena_sample import FAST, make_season, play
 from sqlalchemy import delete, insert, select, update
 
 from tradeassay.arena.api.doors import Doors
@@ -21,7 +21,7 @@ from tradeassay.arena.season import BASELINE, Asset, Entry
 from tradeassay.arena.standings import Filter
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import SeasonEvent
-from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.store import Store, tell
 from tradeassay.arena.state.tables import bookings, decisions, events, rounds, workers
 from tradeassay.arena.web.pages import asset_folders, names_of
 from tradeassay.arena.web.site import PageWriter, render
@@ -78,8 +78,7 @@ def test_the_front_page_lists_all_seasons_and_counts_tell_nothing_sealed(client)
     assert public_event(everybody) == everybody
 
 
-def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(tmp_path, web_feed):
-    store = open_store(tmp_path / "arena.db")
+def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(tmp_path, store, web_feed):
     writer = PageWriter(store, tmp_path / "site", FAST)
     for day in ("2022-05-06", "2022-05-09"):
         play(store, make_season(), web_feed, day)
@@ -98,13 +97,11 @@ def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(
     PageWriter(store, tmp_path / "fresh", FAST).update()
     assert files(tmp_path / "site") == files(tmp_path / "fresh") == files(tmp_path / "older")
     assert PageWriter(store, tmp_path / "site", FAST).update(everything=True) == 0
-    store.engine.dispose()
 
 
-def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_feed, tmp_path, monkeypatch):
+def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_feed, store, tmp_path, monkeypatch):
     monkeypatch.setattr("tradeassay.arena.web.site.GIVE_WAY_S", 0.2)
     monkeypatch.setattr("tradeassay.arena.web.site.COMING_S", 0.1)
-    store = open_store(tmp_path / "arena.db")
     outside = Entry(id="one-a", architecture="http", params={"url": "http://10.0.0.1/secret"})
     play(store, make_season(first="2022-06-01", entries=(outside,)), web_feed, "2022-06-02")
 
@@ -118,14 +115,10 @@ def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_feed, tmp_path, m
     assert busy.busy and not quiet.busy
     assert waited(None, "alone") == 0.0 and 0.1 <= waited(quiet, "quiet") < 0.2 <= waited(busy, "busy") < 0.3
     assert files(tmp_path / "alone") == files(tmp_path / "quiet") == files(tmp_path / "busy")
-    store.engine.dispose()
 
 
-def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path):
+def test_a_restored_backup_is_noticed_by_whoever_follows(store, tmp_path):
     """Of an older database the events' numbers begin again: pages are those of what is there now."""
-    from tradeassay.arena.state.store import tell
-
-    store = open_store(tmp_path / "arena.db")
     store.found_season(make_season(), "2022-06-01T00:00:00Z")
     word = {"asset": "AAJX", "by": "ann", "word": "accept"}
     with store.write("test") as db:
@@ -143,7 +136,6 @@ def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path):
     fresh = PageWriter(store, tmp_path / "fresh", FAST)
     fresh.update()
     assert files(tmp_path / "site") == files(tmp_path / "fresh")
-    store.engine.dispose()
 
 
 def test_what_is_not_settled_is_in_no_file_where_outsiders_play(web_store, site, tmp_path):
