@@ -9,26 +9,10 @@ from typing import Literal, TypeVar, cast
 import msgspec
 import numpy as np
 
+from tradeassay.arena import standings as st
 from tradeassay.arena.queries.decisions import DecisionLine, PriceNow, Shown, holdings, newest_prices
 from tradeassay.arena.queries.seasons import SeasonBadges, SeasonFacts, badges_of, facts_of, opened_season
 from tradeassay.arena.season import BASELINE, Season
-from tradeassay.arena.standings import (
-    Behaviour,
-    BoardConfig,
-    EntrySeries,
-    Filter,
-    Lines,
-    Standings,
-    VarianceSplit,
-    account,
-    account_band,
-    behaviour,
-    first_day,
-    luck_percentiles,
-    read_lines,
-    split_variance,
-    standings,
-)
 from tradeassay.arena.state.store import Store
 from tradeassay.benchmarks.ama import compare_with, published
 from tradeassay.benchmarks.ama.published import Setting
@@ -82,17 +66,17 @@ class SeasonSnapshot:
         self,
         store: Store,
         season: Season,
-        lines: Lines | None = None,
-        config: BoardConfig | None = None,
+        lines: st.Lines | None = None,
+        config: st.BoardConfig | None = None,
         *,
         before: SeasonSnapshot | None = None,
     ) -> None:
         self.store, self.season = store, season
-        self.lines = read_lines(store, season) if lines is None else lines
+        self.lines = st.read_lines(store, season) if lines is None else lines
         self.badges: SeasonBadges = badges_of(season)
-        self._config = config or BoardConfig()
+        self._config = config or st.BoardConfig()
         self._read: dict[Hashable, object] = {}
-        self._boards: dict[str | None, Standings] = {}
+        self._boards: dict[str | None, st.Standings] = {}
         self._charts: dict[str | None, Equity] = {}
         if before is not None and before.lines is self.lines:
             self.__dict__ |= {name: before.__dict__[name] for name in _SETTLED if name in before.__dict__}
@@ -120,12 +104,12 @@ class SeasonSnapshot:
             self._read[key] = make()
         return cast(Value, self._read[key])
 
-    def _of(self, asset: str | None) -> Lines:
+    def _of(self, asset: str | None) -> st.Lines:
         return {key: line for key, line in self.lines.items() if asset in (None, key[1])}
 
-    def board(self, asset: str | None = None) -> Standings:
+    def board(self, asset: str | None = None) -> st.Standings:
         if asset not in self._boards:
-            self._boards[asset] = standings(self.season, self._of(asset), self._config)
+            self._boards[asset] = st.standings(self.season, self._of(asset), self._config)
         return self._boards[asset]
 
     def equity(self, asset: str | None = None) -> Equity:
@@ -135,23 +119,23 @@ class SeasonSnapshot:
         return self._charts[asset]
 
     @cached_property
-    def behaviours(self) -> dict[str, Behaviour]:
-        return {entry.id: behaviour(entry.id, self.lines.values()) for entry in self.season.everyone}
+    def behaviours(self) -> dict[str, st.Behaviour]:
+        return {entry.id: st.behaviour(entry.id, self.lines.values()) for entry in self.season.everyone}
 
     @cached_property
-    def split(self) -> VarianceSplit:
-        return split_variance(self.season, self.lines)
+    def split(self) -> st.VarianceSplit:
+        return st.split_variance(self.season, self.lines)
 
     @cached_property
     def luck(self) -> dict[str, dict[str, Measure]]:
         return {
-            asset.symbol: luck_percentiles(self.lines, asset.symbol, self.season.fee_on)
+            asset.symbol: st.luck_percentiles(self.lines, asset.symbol, self.season.fee_on)
             for asset in self.season.assets
         }
 
     @cached_property
     def first_day(self) -> dict[str, dict[str, str]]:
-        return first_day(self.lines)
+        return st.first_day(self.lines)
 
     def trades(self, entry: str) -> EntryTrades:
         cash, mine = self.season.cash, [line for line in self.lines.values() if line.entry == entry]
@@ -197,15 +181,15 @@ class SeasonSnapshot:
         return {**of, "figures": figures}
 
 
-def _equity_chart(season: Season, lines: Lines) -> Equity:
-    by_entry: dict[str, list[EntrySeries]] = {}
+def _equity_chart(season: Season, lines: st.Lines) -> Equity:
+    by_entry: dict[str, list[st.EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {}
     for entry, found in by_entry.items():
         own = [day for day in days if day >= season.joined.get(entry, "")]
-        path = np.concatenate(([1.0], np.cumprod(1.0 + account(found, own))))
+        path = np.concatenate(([1.0], np.cumprod(1.0 + st.account(found, own))))
         paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
     # Of more than 500 points highs, lows and deepest falls stay.
     places = kept(len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], 500)
@@ -213,14 +197,14 @@ def _equity_chart(season: Season, lines: Lines) -> Equity:
         (entry, season.entry(entry).shown, entry == BASELINE, (path - 1.0).tolist())
         for entry, path in sorted(paths.items(), key=lambda pair: -float(pair[1][-1]))
     ]
-    random, band = account_band(lines, season.fee_on) if days else None, None
+    random, band = st.account_band(lines, season.fee_on) if days else None, None
     if random is not None and list(random[0]) == days:
         low, middle, high = (picked((row - 1.0).tolist(), places) for row in random[1])
         band = Band(low=low, middle=middle, high=high)
     return curve_chart(days, places, drawn, band)
 
 
-def _trades(line: EntrySeries, cash: float) -> list[EntryTrade]:
+def _trades(line: st.EntrySeries, cash: float) -> list[EntryTrade]:
     """Return the trades on one asset. A fee that turns a position around is shared by both sides."""
     made: list[EntryTrade] = []
     gains, fees = (line.earned * line.worth * cash).tolist(), (line.fees * cash).tolist()
@@ -241,11 +225,11 @@ def _trades(line: EntrySeries, cash: float) -> list[EntryTrade]:
     return made
 
 
-def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -> Standings:
+def board_of(db: str, season: str | None = None, wanted: st.Filter | None = None) -> st.Standings:
     """Return the standings of a season (None: the newest) in a database; the baseline is always among them.
 
     Raises :class:`UserError` for a missing database, an unknown season, or a filter that does not fit."""
-    wanted = wanted or Filter()
+    wanted = wanted or st.Filter()
     with opened_season(db, season) as (store, found):
         everyone = found.everyone
         for what, values, known in (
@@ -262,6 +246,6 @@ def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -
         if first and last and last < first:
             raise UserError("the period ends before it begins", hint="swap its two days")
         # Tokens and dollars are sums over the sessions asked for, so the period is the database's to choose.
-        lines = read_lines(store, found, Filter(assets=wanted.assets, first=first, last=last))
+        lines = st.read_lines(store, found, st.Filter(assets=wanted.assets, first=first, last=last))
         taken = {entry.id for entry in everyone if wanted.takes(entry)} | {BASELINE}
-        return standings(found, {key: line for key, line in lines.items() if key[0] in taken})
+        return st.standings(found, {key: line for key, line in lines.items() if key[0] in taken})
