@@ -7,33 +7,20 @@ import numpy as np
 import pytest
 from sqlalchemy import insert
 
+from tradeassay.arena import standings as st
 from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.standings import (
-    BoardConfig,
-    EntrySeries,
-    Filter,
-    LineBook,
-    account_band,
-    behaviour,
-    first_day,
-    luck_percentiles,
-    pace,
-    read_lines,
-    split_variance,
-    standings,
-)
 from tradeassay.arena.state.tables import corrections
 from tradeassay.metrics import BootstrapConfig
 
-FAST = BoardConfig(bootstrap=BootstrapConfig(draws=200))
+FAST = st.BoardConfig(bootstrap=BootstrapConfig(draws=200))
 EVERY = tuple(str(np.datetime64("2022-01-03") + n) for n in range(240))
 DAYS = EVERY[:60]
 
 
-def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None) -> EntrySeries:
+def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None) -> st.EntrySeries:
     n = len(earned)
     held = np.ones(n, dtype=np.int64) if positions is None else np.asarray(positions, dtype=np.int64)
-    return EntrySeries(
+    return st.EntrySeries(
         entry=entry,
         asset=asset,
         kind="crypto",
@@ -52,7 +39,7 @@ def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=No
     )
 
 
-def on_x(**earned) -> dict[tuple[str, str], EntrySeries]:
+def on_x(**earned) -> dict[tuple[str, str], st.EntrySeries]:
     """Entries that play the asset X with the model m; ``hold`` is buy and hold."""
     names = {name: "buy-and-hold" if name == "hold" else f"{name}-m" for name in earned}
     return {(names[name], "X"): line(names[name], "X", path) for name, path in earned.items()}
@@ -74,7 +61,7 @@ def noise(seed: int, mean: float = 0.0, n: int = 60) -> np.ndarray:
 def test_the_better_one_is_first_and_the_baseline_has_no_rank():
     market = noise(1, n=120)
     spec = season(("a", "m"), ("b", "m"))
-    board = standings(spec, on_x(a=market - 0.01, b=market + 0.01, hold=market), FAST)
+    board = st.standings(spec, on_x(a=market - 0.01, b=market + 0.01, hold=market), FAST)
     assert [(row.rank, row.entry) for row in board.rows] == [(1, "b-m"), (None, "buy-and-hold"), (2, "a-m")]
     first = board.rows[0]
     assert first.best.value == 1.0 and (first.rank_low, first.rank_high) == (1, 1)
@@ -89,8 +76,8 @@ def test_ahead_is_said_only_by_bands_that_hold_at_every_look():
 
     def seen(until: int):
         lines = on_x(**{entry: path[:until] for entry, path in earned.items()})
-        made = {row.entry: row for row in standings(spec, lines, FAST).rows}
-        return made, pace(spec, lines, "b-m")
+        made = {row.entry: row for row in st.standings(spec, lines, FAST).rows}
+        return made, st.pace(spec, lines, "b-m")
 
     early, band = seen(50)
     assert early["b-m"].excess.low is None and "first look" in early["b-m"].excess.note and band is None
@@ -105,11 +92,11 @@ def test_ahead_is_said_only_by_bands_that_hold_at_every_look():
 
 def test_equals_share_rank_and_the_chance_of_being_first():
     spec = season(("a", "m"), ("b", "m"))
-    chances = [row.best.value for row in standings(spec, on_x(a=noise(2), b=noise(3)), FAST).rows]
+    chances = [row.best.value for row in st.standings(spec, on_x(a=noise(2), b=noise(3)), FAST).rows]
     assert sum(c for c in chances if c is not None) == pytest.approx(1.0)
     assert all(c is not None and 0.02 < c < 0.98 for c in chances)
     spec = season(("a", "m"), ("b", "m"), ("c", "m"))
-    rows = standings(spec, on_x(a=noise(2), b=noise(2), c=noise(2) - 0.01), FAST).rows
+    rows = st.standings(spec, on_x(a=noise(2), b=noise(2), c=noise(2) - 0.01), FAST).rows
     assert [row.rank for row in rows] == [1, 1, 3]
     assert [row.best.value for row in rows] == [0.5, 0.5, 0.0]
 
@@ -117,11 +104,11 @@ def test_equals_share_rank_and_the_chance_of_being_first():
 def test_accounts_over_two_assets_few_sessions_and_two_programs():
     spec = season(("a", "m"), assets=("X", "Y"))
     lines = {("a-m", "X"): line("a-m", "X", [0.10, 0.0]), ("a-m", "Y"): line("a-m", "Y", [-0.10])}
-    row = standings(spec, lines, FAST).rows[0]
+    row = st.standings(spec, lines, FAST).rows[0]
     assert row.measures["CR"].value == pytest.approx((1.1 + 0.9) / 2 - 1)
     assert row.measures["CR"].note is not None
     spec = season(("a", "m"), ("b", "m"))
-    board = standings(spec, on_x(a=noise(2)[:5], b=noise(3)[:5]), FAST)
+    board = st.standings(spec, on_x(a=noise(2)[:5], b=noise(3)[:5]), FAST)
     assert "no probability" in board.note
     assert board.rows[0].best.value is None
     anna, bert = (Entry(id=name, architecture="http") for name in ("anna", "bert"))
@@ -134,7 +121,7 @@ def test_behaviour_by_hand():
     held = [1, 1, -1, 0, 1, 1]
     trailing = [0.1, 0.2, 0.3, 0.1, -0.1, 0.1]
     moved = [0.01, -0.01, -0.01, 0.01, 0.02, 0.0]
-    found = behaviour("a", [line("a", "X", moved, held, moved, trailing)])
+    found = st.behaviour("a", [line("a", "X", moved, held, moved, trailing)])
     shares = {
         "long": 4 / 6,
         "short": 1 / 6,
@@ -146,10 +133,10 @@ def test_behaviour_by_hand():
     assert {name: getattr(found, name).value for name in shares} == pytest.approx(shares)
     assert found.style == "neither"
     trend = np.where(np.arange(60) % 2, 1, -1)
-    assert behaviour("a", [line("a", "X", moved * 10, trend, trailing=trend * 0.1)]).style == "trend"
-    assert behaviour("b", []).style == "not scored"
+    assert st.behaviour("a", [line("a", "X", moved * 10, trend, trailing=trend * 0.1)]).style == "trend"
+    assert st.behaviour("b", []).style == "not scored"
     lines = {("a", "X"): line("a", "X", [0.1]), ("b", "X"): line("b", "X", [0.1])}
-    assert first_day(lines) == {"X": {"a": "BUY", "b": "BUY"}}
+    assert st.first_day(lines) == {"X": {"a": "BUY", "b": "BUY"}}
 
 
 def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle():
@@ -160,12 +147,12 @@ def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle():
         ("seer", "X"): line("seer", "X", seer * market, seer, market),
         ("coin", "X"): line("coin", "X", coin * market, coin, market),
     }
-    found = luck_percentiles(lines, "X", 0.0)
+    found = st.luck_percentiles(lines, "X", 0.0)
     assert found["seer"].value == 1.0
     assert 0.02 < (found["coin"].value or 0) < 0.98
-    _, (low, middle, high) = account_band(lines, 0.0)
+    _, (low, middle, high) = st.account_band(lines, 0.0)
     assert (low <= middle).all() and (middle <= high).all()
-    assert luck_percentiles(lines, "Y", 0.0) == {}
+    assert st.luck_percentiles(lines, "Y", 0.0) == {}
     from tradeassay.arena.standings.luck import _random_positions
 
     drawn = _random_positions(400, np.array([0.3, 0.2, 0.5]), 0.1, np.random.default_rng(0))
@@ -187,26 +174,26 @@ def effects(architecture: float, model: float, asset: float):
 
 def test_variance_goes_where_it_was_put():
     spec, lines = effects(0.01, 0.0, 0.0)
-    found = split_variance(spec, lines, FAST.bootstrap)
+    found = st.split_variance(spec, lines, FAST.bootstrap)
     assert found.shares["architecture"].value == pytest.approx(1.0, abs=1e-3)
     assert sum(m.value for m in found.shares.values() if m.value is not None) == pytest.approx(1.0)
     spec, lines = effects(0.0, 0.01, 0.01)
-    found = split_variance(spec, lines, FAST.bootstrap)
+    found = st.split_variance(spec, lines, FAST.bootstrap)
     assert found.shares["model"].value == pytest.approx(0.5, abs=1e-3)
     assert found.shares["asset"].value == pytest.approx(0.5, abs=1e-3)
     assert found.architectures == ("a", "b") and found.models == ("m", "n")
     _, lines = effects(0.01, 0.0, 0.0)
     wide = season(("a", "m"), ("a", "n"), ("b", "m"), ("b", "n"), ("a", "o"), assets=("X", "Y"))
     more = {**lines, ("a-o", "X"): line("a-o", "X", noise(99)), ("a-o", "Y"): line("a-o", "Y", noise(98))}
-    found = split_variance(wide, more, FAST.bootstrap)
+    found = st.split_variance(wide, more, FAST.bootstrap)
     assert found.models == ("m", "n") and found.left_out == ("a-o",)
     alone = season(("a", "m"))
-    assert split_variance(alone, {("a-m", "X"): line("a-m", "X", noise(1))}).shares["model"].value is None
+    assert st.split_variance(alone, {("a-m", "X"): line("a-m", "X", noise(1))}).shares["model"].value is None
     spec, lines = effects(0.0, 0.0, 0.0)
     short = {key: line(key[0], key[1], one.earned[:5]) for key, one in lines.items()}
-    for parts in (split_variance(spec, short).shares, split_variance(spec, short).nested):
+    for parts in (st.split_variance(spec, short).shares, st.split_variance(spec, short).nested):
         assert all(one.value is None and "fewer than" in str(one.reason) for one in parts.values())
-    for one in split_variance(spec, lines, FAST.bootstrap).nested.values():
+    for one in st.split_variance(spec, lines, FAST.bootstrap).nested.values():
         assert one.value is None or one.high > 0
 
 
@@ -217,14 +204,14 @@ def test_days_are_aligned_by_date_and_none_is_dropped():
     for key in [key for key in lines if key[1] == "X"]:
         sessions = tuple(DAYS[n] for n in weekdays)
         lines[key] = replace(lines[key], sessions=sessions, earned=lines[key].earned[weekdays], actions=("BUY",))
-    found = split_variance(spec, lines, FAST.bootstrap)
+    found = st.split_variance(spec, lines, FAST.bootstrap)
     assert found.sessions == {"X": len(weekdays), "Y": len(DAYS)}
     assert found.shares["model"].value == pytest.approx(1.0, abs=0.2)
     shifted = {
         key: replace(one, sessions=tuple(f"2023{day[4:]}" for day in one.sessions)) for key, one in lines.items()
     }
     mixed = {key: shifted[key] if key[1] == "X" else lines[key] for key in lines}
-    assert split_variance(spec, mixed, FAST.bootstrap).shares["model"].n == len(DAYS) + len(weekdays)
+    assert st.split_variance(spec, mixed, FAST.bootstrap).shares["model"].n == len(DAYS) + len(weekdays)
 
 
 @pytest.mark.parametrize("others", [(), ("Y",)])
@@ -236,7 +223,7 @@ def test_a_ruined_account_is_last_with_its_day(others):
     lines = {
         (entry, asset): line(entry, asset, earned) for entry, earned in made.items() for asset in ("X", *others)
     }
-    found = {row.entry: row for row in standings(spec, lines, FAST).rows}
+    found = {row.entry: row for row in st.standings(spec, lines, FAST).rows}
     gone = found["gone-m"]
     assert (gone.rank, gone.ruined, gone.best.value, gone.rank_low) == (3, DAYS[10], 0.0, 3)
     assert [gone.measures[name].value for name in ("CR", "AR", "MDD")] == [-1.0, -1.0, -1.0]
@@ -247,23 +234,25 @@ def test_a_ruined_account_is_last_with_its_day(others):
 def test_lines_come_from_the_database_and_obey_filters(played):
     table, _ = played
     store = table.runner().store
-    lines = read_lines(store, table.season)
+    lines = st.read_lines(store, table.season)
     assert set(lines) == {(e, a) for e in ("thinker", "trend", "buy-and-hold") for a in ("AAJX", "AHVQ")}
     held = lines["buy-and-hold", "AHVQ"]
     assert (held.positions == 1).all()
     assert held.earned[1:] == pytest.approx(held.moved[1:])
     assert held.earned[0] == pytest.approx((1 - 0.0005) * (1 + held.moved[0]) - 1)
-    part = read_lines(store, table.season, Filter(assets=("AHVQ",), models=("test/echo",), first="2022-06-06"))
+    part = st.read_lines(
+        store, table.season, st.Filter(assets=("AHVQ",), models=("test/echo",), first="2022-06-06")
+    )
     assert set(part) == {("thinker", "AHVQ")}
     assert min(part["thinker", "AHVQ"].sessions) >= "2022-06-06"
-    assert standings(table.season, lines, FAST).rows
-    assert standings(table.season, {}, FAST).note == "no settled session that counts yet"
+    assert st.standings(table.season, lines, FAST).rows
+    assert st.standings(table.season, {}, FAST).note == "no settled session that counts yet"
     store.engine.dispose()
 
 
 def test_lines_that_grew_are_those_that_are_read_at_once(table):
     runner = table.runner()
-    book, seen = LineBook(runner.store, table.season), []
+    book, seen = st.LineBook(runner.store, table.season), []
 
     def settled(what: str) -> None:
         if what == "settled":
@@ -271,12 +260,12 @@ def test_lines_that_grew_are_those_that_are_read_at_once(table):
 
     runner.store._committed = settled
     asyncio.run(runner.run())
-    whole, grown = read_lines(runner.store, table.season), book.lines()
+    whole, grown = st.read_lines(runner.store, table.season), book.lines()
     assert set(whole) == set(grown) and len(seen) > 10
     for key, line in whole.items():
         lengths = [len(one[key].sessions) for one in seen if key in one]
         assert lengths == sorted(lengths)
-        for name in EntrySeries.__dataclass_fields__:
+        for name in st.EntrySeries.__dataclass_fields__:
             assert np.array_equal(getattr(line, name), getattr(grown[key], name)), (key, name)
     with runner.store.engine.begin() as db:  # a correction lets them be read again
         made = {"asset": "AHVQ", "session": "2022-06-06", "old": 1.0, "new": 1.1, "known_at": "", "restated": 0}
@@ -299,7 +288,7 @@ def test_who_decided_too_seldom_has_no_rank(statuses, why):
     lines = on_x(a=noise(1, -0.01, n), b=noise(3, 0.05, n), c=noise(2, -0.02, n))
     lines["b-m", "X"] = replace(lines["b-m", "X"], statuses=statuses)
     played = season(("a", "m"), ("b", "m"), ("c", "m"))
-    found = {row.entry: row for row in standings(played, lines, FAST).rows}
+    found = {row.entry: row for row in st.standings(played, lines, FAST).rows}
     ranks = [found[name].rank for name in ("b-m", "a-m", "c-m")]
     if why is None:
         assert ranks == [1, 2, 3]

@@ -27,15 +27,7 @@ from tradeassay.core.arena import AgentChoice
 from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.core.view import Instrument
 from tradeassay.data import sessions_between, write_snapshot
-from tradeassay.data.connectors.common import (
-    Column,
-    ConnectorConfig,
-    ConnectorSource,
-    Runtime,
-    Vendor,
-    VendorResting,
-    sessions_asked,
-)
+from tradeassay.data.connectors import common
 from tradeassay.data.datasets import snapshot_folder
 
 FIRST, LAST = "2026-11-17", "2026-12-01"  # Thanksgiving and the half day after it are inside
@@ -100,7 +92,7 @@ def lagging(bars: Bars, now: Instant) -> Bars:
     return times(0.995, *young[:1], "9")(bars) if young else bars
 
 
-RESTS = VendorResting("Stub refused: HTTP 429")
+RESTS = common.VendorResting("Stub refused: HTTP 429")
 RESTS.seconds = 3600.0
 EVER = math.inf
 HABITS: dict[str, list[tuple[str, float, float, Change]]] = {
@@ -171,8 +163,8 @@ class Feeding:
         (symbol,) = options["symbols"]
         now = self.wall.now()
         self.asked.setdefault(symbol, []).append(now)
-        config = ConnectorConfig(**options)
-        sessions = sessions_asked("XNYS", config.first, config.last, self.wall)
+        config = common.ConnectorConfig(**options)
+        sessions = common.sessions_asked("XNYS", config.first, config.last, self.wall)
         told = self.bars(symbol, now)
         days = [day for day in sorted(told) if config.first <= day <= config.last]
         for day in days:
@@ -180,7 +172,7 @@ class Feeding:
         other = symbol == "DOUBLED-OTHER" and between(now, D, 0, 9)
         if symbol == "DOUBLED" or other:
             days += days[-1:]
-        column = Column(
+        column = common.Column(
             instrument=Instrument(symbol=symbol),
             days=np.array(days, dtype="datetime64[D]"),
             fields={n: np.array([told[day][i] for day in days]) for i, n in enumerate(NAMES)},
@@ -188,8 +180,10 @@ class Feeding:
         if other:
             column.fields["close"][-1] += 0.01
         config = msgspec.structs.replace(config, allow_partial=True, forgive=True)
-        vendor = Vendor("Stub", "stub", "XNYS", "USD", "ours")
-        panel = ConnectorSource(config, runtime=Runtime(clock=self.wall)).panel(vendor, [column], sessions)
+        vendor = common.Vendor("Stub", "stub", "XNYS", "USD", "ours")
+        panel = common.ConnectorSource(config, runtime=common.Runtime(clock=self.wall)).panel(
+            vendor, [column], sessions
+        )
         write_snapshot(panel, snapshot_folder(name, self.home), allow_faults=True, replace_existing=True)
 
 

@@ -22,15 +22,7 @@ from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserErro
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import clean_foreign, remember_address, scrub, without_secrets
 from tradeassay.core.time import SECOND, Clock, iso, retry_after_seconds
-from tradeassay.data.connectors.common import (
-    LONGEST_REST_S,
-    RetryPolicy,
-    Runtime,
-    Throttled,
-    Unanswered,
-    VendorResting,
-    ask_with_retries,
-)
+from tradeassay.data.connectors import common
 
 LARGEST, SECONDS = 8 * 1024 * 1024, 20.0
 FORMS = ("10-K", "10-Q", "8-K", "20-F", "6-K")
@@ -48,8 +40,8 @@ class WebReader:
     def __init__(self, clock: Clock, agent: str = "tradeassay") -> None:
         self._agent = agent
         # One more try for a broken connection; the next visit is minutes away anyway.
-        policy = RetryPolicy(attempts=2, timeout=SECONDS, first_wait=0.5, longest_wait=1.0)
-        self._runtime = Runtime(clock=clock, retry=policy)
+        policy = common.RetryPolicy(attempts=2, timeout=SECONDS, first_wait=0.5, longest_wait=1.0)
+        self._runtime = common.Runtime(clock=clock, retry=policy)
         # By address: the document, and the headers that ask whether it has changed.
         self._kept: dict[str, tuple[bytes, dict[str, str]]] = {}
         self._closed: dict[str, float] = {}
@@ -62,14 +54,14 @@ class WebReader:
             raise SourceError(f"'{url[:80]}' is not a web address", hint="give one that begins with https://")
         now = self._runtime.clock.now() / SECOND
         # A clock that was set back since does not shut anybody out for longer than may be asked.
-        if 0 < (rest := self._closed.get(host, now) - now) <= LONGEST_REST_S:
+        if 0 < (rest := self._closed.get(host, now) - now) <= common.LONGEST_REST_S:
             raise SourceError(f"{host} asked not to be visited for another {rest:.0f} s")
         shown = without_secrets(url)[:80]
         try:
-            self._kept[url] = ask_with_retries(
+            self._kept[url] = common.ask_with_retries(
                 lambda: self._ask(url, shown), vendor=host, what=shown, runtime=self._runtime
             )
-        except VendorResting as error:
+        except common.VendorResting as error:
             self._closed[host] = self._runtime.clock.now() / SECOND + error.seconds
             raise
         return self._kept[url][0]
@@ -89,7 +81,7 @@ class WebReader:
                 if answer.status_code == 429 or (answer.status_code == 503 and told is not None):
                     wanted = retry_after_seconds(told, self._runtime.clock)
                     rest = max(600.0 if wanted is None else wanted, 60.0)
-                    raise Throttled(f"HTTP {answer.status_code} {answer.reason_phrase}", rest)
+                    raise common.Throttled(f"HTTP {answer.status_code} {answer.reason_phrase}", rest)
                 if answer.status_code != 200:
                     raise SourceError(f"{shown} answers {answer.status_code} {answer.reason_phrase}")
                 for piece in answer.iter_bytes():
@@ -102,7 +94,7 @@ class WebReader:
             scrub(error)
             reason = f"cannot be read: {str(error) or type(error).__name__}"
             if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
-                raise Unanswered(reason) from error
+                raise common.Unanswered(reason) from error
             raise SourceError(f"{shown} {reason}") from error
         if_changed = {ask: answer.headers[name] for name, ask in _IF_CHANGED.items() if name in answer.headers}
         return clean_foreign(bytes(body)), if_changed
