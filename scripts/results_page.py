@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.arena.queries.snapshot import Standings
 from tradeassay.arena.recording import STANDINGS
 from tradeassay.arena.season import BASELINE
+from tradeassay.arena.standings import Standings
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
 from tradeassay.runs import CodeRun, Run, load_run

@@ -35,14 +35,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.llm import CassetteStore, Model, ModelParams, QuestionPlace, open_model
 from tradeassay.llm.cassette import ENCODER, FORMAT, AnswerLine, HeadLine, asked, key_of
-from tradeassay.runs.store.archive import (
-    SEASON,
-    OpenRecording,
-    RecordingLabel,
-    day_of,
-    unlike_recorded,
-    write_recording,
-)
+from tradeassay.runs.store import archive
 
 DECISIONS = "decisions.jsonl"
 STANDINGS = "standings.json"
@@ -81,7 +74,7 @@ def _tape_name(asset: str, entry: str) -> str:
 
 def pack_season(
     db: Path, file: Path, *, season: str | None = None, engine: str, precision: str, command: str = ""
-) -> RecordingLabel:
+) -> archive.RecordingLabel:
     """Pack the answers of a season (None: the newest) into ``file``.
 
     Raises :class:`UserError` for a season that could not be played again: one that is not finished, whose prices
@@ -100,20 +93,20 @@ def pack_season(
             hint = "its database can be verified"
             raise UserError(f"season '{spec.id}' {why}: it cannot be recorded", hint=hint)
         found = {
-            SEASON: spec.frozen,
+            archive.SEASON: spec.frozen,
             PROMPT_HASHES: msgspec.json.encode(_prompts()),
             DECISIONS: b"".join(msgspec.json.encode(one) + b"\n" for one in _decisions(store, spec.id)),
             STANDINGS: msgspec.json.encode(SeasonSnapshot(store, spec).board()),
             **_cassettes(store, spec),
         }
-    return write_recording(
+    return archive.write_recording(
         file,
         found,
         benchmarks=(spec.benchmark,),
         engine=engine,
         precision=precision,
         python=python_version(),
-        recorded=day_of(db.stat().st_mtime),
+        recorded=archive.day_of(db.stat().st_mtime),
         complete=True,
         command=command,
     )
@@ -135,14 +128,14 @@ def _cassettes(store: Store, season: Season) -> dict[str, bytes]:
     return {name: head + b"".join(lines) for name, lines in found.items() if lines}
 
 
-def recorded_season(opened: OpenRecording) -> Season:
+def recorded_season(opened: archive.OpenRecording) -> Season:
     """Return the season of a recording; raises :class:`RunError` where it holds none."""
     if not opened.is_season:
         raise RunError("the recording holds a run, not a season", hint="play it with tradeassay run --cassettes")
-    return _read(opened, SEASON, Season)
+    return _read(opened, archive.SEASON, Season)
 
 
-def replaying(opened: OpenRecording) -> ModelOpener:
+def replaying(opened: archive.OpenRecording) -> ModelOpener:
     """Return what opens a recorded season's models: nothing but its answers."""
     try:
         lines = (opened.folder / DECISIONS).read_bytes().splitlines()
@@ -177,24 +170,24 @@ class _AsLong:
         return await self._inner.ask(request, place)
 
 
-def season_differences(opened: OpenRecording, db: Path) -> list[str]:
+def season_differences(opened: archive.OpenRecording, db: Path) -> list[str]:
     """Return where the decisions or the standings of a season played again are not the recorded ones."""
     season = recorded_season(opened)
     with _copied(db, season.id) as (store, played):
         now: dict[str, object] = {
             DECISIONS: list(_decisions(store, season.id)),
             STANDINGS: SeasonSnapshot(store, played).board(),
-            SEASON: msgspec.json.decode(season.frozen),
+            archive.SEASON: msgspec.json.decode(season.frozen),
             PROMPT_HASHES: _prompts(),
         }
     # As they are written and not as they are read: a field that nobody knows is a difference too.
-    then = {name: _read(opened, name, object) for name in (STANDINGS, SEASON, PROMPT_HASHES)}
+    then = {name: _read(opened, name, object) for name in (STANDINGS, archive.SEASON, PROMPT_HASHES)}
     lines = (opened.folder / DECISIONS).read_bytes().splitlines()
     then |= {DECISIONS: [msgspec.json.decode(line) for line in lines]}
-    return list(unlike_recorded(msgspec.json.decode(msgspec.json.encode(now)), then, ""))
+    return list(archive.unlike_recorded(msgspec.json.decode(msgspec.json.encode(now)), then, ""))
 
 
-def replayed_differences(opened: OpenRecording) -> list[str]:
+def replayed_differences(opened: archive.OpenRecording) -> list[str]:
     """Play a recorded season again from its answers alone; returns where that is another season.
 
     Raises :class:`CassetteMismatch` for a question that was not recorded."""
@@ -209,7 +202,7 @@ def replayed_differences(opened: OpenRecording) -> list[str]:
         return season_differences(opened, db)
 
 
-def _read(opened: OpenRecording, name: str, kind: type[T]) -> T:
+def _read(opened: archive.OpenRecording, name: str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode((opened.folder / name).read_bytes(), type=kind)
     except (OSError, *UNDECODABLE) as error:
@@ -217,7 +210,7 @@ def _read(opened: OpenRecording, name: str, kind: type[T]) -> T:
         raise RunError(what, hint="get the recording again") from None
 
 
-def changed_season_facts(opened: OpenRecording) -> list[str]:
+def changed_season_facts(opened: archive.OpenRecording) -> list[str]:
     """Return the prompts that are other texts here than those a season was recorded with."""
     then = _read(opened, PROMPT_HASHES, dict[str, str])
     return sorted(name for name, digest in _prompts().items() if then.get(name) != digest)

@@ -10,17 +10,8 @@ from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.season import BASELINE
 from tradeassay.arena.standings import Standing
+from tradeassay.benchmarks import exhibits as ex
 from tradeassay.benchmarks.ama import published
-from tradeassay.benchmarks.exhibits import (
-    Curves,
-    Filled,
-    PaperPage,
-    fill_paper,
-    filled_groups,
-    grouped,
-    mean_of,
-    row,
-)
 from tradeassay.benchmarks.tables import Cell, Row, Table, figure
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.report.verifying import Badges, PaperRecord
@@ -40,7 +31,7 @@ class _Played:
         self.line = season.lines[standing.entry, asset]
 
 
-def ama_page(seasons: Sequence[SeasonSnapshot]) -> PaperPage:
+def ama_page(seasons: Sequence[SeasonSnapshot]) -> ex.PaperPage:
     """Return the paper with what some seasons fill of it; an entry of two seasons is two rows."""
     played = [
         _Played(season, asset.symbol, standing)
@@ -60,21 +51,21 @@ def ama_page(seasons: Sequence[SeasonSnapshot]) -> PaperPage:
         for one in asked
     }
     columns = list(zip(_NAMES, _MEASURES.values(), strict=True))
-    makers: dict[str, Callable[[], Filled]] = {
+    makers: dict[str, Callable[[], ex.Filled]] = {
         "main": lambda: _matrix(seasons, entries),
         "pairing": lambda: _pairing(asked),
         "figure-2a": lambda: _ranges(asked, "architecture"),
         "figure-2b": lambda: _ranges(asked, "model"),
         "timeline": lambda: _timeline(asked),
         "styles": lambda: _styles(seasons),
-        "latency": lambda: Filled(missing="a season keeps no times of answers"),
-        "groups": lambda: filled_groups(grouped("Groups of models", columns, models)),
+        "latency": lambda: ex.Filled(missing="a season keeps no times of answers"),
+        "groups": lambda: ex.filled_groups(ex.grouped("Groups of models", columns, models)),
     }
     paper = published()
-    return fill_paper("ama", makers, source=paper.source, second_hand=paper.second_hand)
+    return ex.fill_paper("ama", makers, source=paper.source, second_hand=paper.second_hand)
 
 
-def compose_seasons(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badges]:
+def compose_seasons(folder: Path, record: PaperRecord) -> tuple[ex.PaperPage, Badges]:
     """Put the seasons of a paper together; with what a reader must know of them."""
     with ExitStack() as stack:
         made = []
@@ -93,20 +84,20 @@ def compose_seasons(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badge
         return ama_page(made), tuple(badges)
 
 
-def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Filled:
+def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> ex.Filled:
     """Return cumulative returns of agents by assets, then all five measures asset by asset, printed ones below."""
     assets = list(dict.fromkeys(one.asset for one in entries))
     names = dict.fromkeys(one.name for one in sorted(entries, key=lambda one: (bool(one.model), one.name)))
     by = {(one.name, one.asset): one for one in entries}
     missing = not_scored("not played")
     returns = {place: one.standing.measures["CR"] for place, one in by.items()}
-    rows = [row(name, ((returns.get((name, a), missing), "change") for a in assets)) for name in names]
+    rows = [ex.row(name, ((returns.get((name, a), missing), "change") for a in assets)) for name in names]
     tables = [Table(title="Cumulative return by asset", columns=("agent, model", *assets), rows=tuple(rows))]
     for asset in assets:
         ours = [one for one in entries if one.asset == asset]
         ours.sort(key=lambda one: -float("inf") if one.value is None else one.value, reverse=True)
         found = [
-            row(one.name, ((one.standing.measures[m], form) for m, form in _MEASURES.items())) for one in ours
+            ex.row(one.name, ((one.standing.measures[m], form) for m, form in _MEASURES.items())) for one in ours
         ]
         tables.append(Table(title=asset, columns=("agent, model", *_NAMES), rows=tuple(found)))
     printed: dict[str, dict[str, Measure]] = {}
@@ -115,19 +106,19 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Fi
         printed.setdefault(who, {})[one.measure] = Measure(value=one.value)
     lost = not_scored("not in our text of the paper")
     theirs = [
-        row(who, ((values.get(m, lost), form) for m, form in _MEASURES.items()), ours=False)
+        ex.row(who, ((values.get(m, lost), form) for m, form in _MEASURES.items()), ours=False)
         for who, values in printed.items()
     ]
     tables.append(Table(title="As printed", columns=("agent, model, asset", *_NAMES), rows=tuple(theirs)))
     compared = [ours for season in seasons for cited in season.cited()["figures"] for ours in cited["ours"]]
     if any(one["comparable"] for one in compared):
-        return Filled(tables=tuple(tables), reasons=())
+        return ex.Filled(tables=tuple(tables), reasons=())
     usual = dict.fromkeys(why for one in compared for why in one["reasons"] if not why.startswith("the figure"))
     reasons = (*usual, "no entry of ours has a printed figure's agent, model, asset and days")
-    return Filled(tables=tuple(tables), reasons=reasons)
+    return ex.Filled(tables=tuple(tables), reasons=reasons)
 
 
-def _pairing(asked: Sequence[_Played]) -> Filled:
+def _pairing(asked: Sequence[_Played]) -> ex.Filled:
     rows = []
     for asset in dict.fromkeys(one.asset for one in asked):
         known = [one for one in asked if one.asset == asset and one.value is not None]
@@ -136,10 +127,10 @@ def _pairing(asked: Sequence[_Played]) -> Filled:
             cells = (Cell(best.architecture), Cell(best.model), figure(best.standing.measures["CR"], "change"))
             rows.append(Row(Cell(asset), cells, ours=True))
     table = Table(title="Best pairing", columns=("asset", "agent", "model", "cumulative return"), rows=tuple(rows))
-    return Filled(tables=(table,)) if rows else Filled(missing="no model has a result")
+    return ex.Filled(tables=(table,)) if rows else ex.Filled(missing="no model has a result")
 
 
-def _ranges(asked: Sequence[_Played], of: str) -> Filled:
+def _ranges(asked: Sequence[_Played], of: str) -> ex.Filled:
     """Return mean, lowest and highest return of every architecture over models, or of every model over them."""
     other = "model" if of == "architecture" else "architecture"
     found: dict[str, list[_Played]] = {}
@@ -151,38 +142,38 @@ def _ranges(asked: Sequence[_Played], of: str) -> Filled:
         values = [one.value or 0.0 for one in these]
         ends = (Measure(value=min(values)), Measure(value=max(values)), Measure(value=max(values) - min(values)))
         over = len({getattr(one, other) for one in these})
-        cells = [(mean_of(values), "change"), *((end, "change") for end in ends)]
-        rows.append(row(f"{name} ({over} {other}s)", cells))
+        cells = [(ex.mean_of(values), "change"), *((end, "change") for end in ends)]
+        rows.append(ex.row(f"{name} ({over} {other}s)", cells))
     columns = (of, "mean return", "lowest", "highest", "range")
     note = f"cumulative returns over {other}s and assets"
     if not rows:
-        return Filled(missing="no model has a result")
-    return Filled(tables=(Table(title=f"Range by {of}", columns=columns, rows=tuple(rows), note=note),))
+        return ex.Filled(missing="no model has a result")
+    return ex.Filled(tables=(Table(title=f"Range by {of}", columns=columns, rows=tuple(rows), note=note),))
 
 
-def _timeline(asked: Sequence[_Played]) -> Filled:
+def _timeline(asked: Sequence[_Played]) -> ex.Filled:
     """Return the best entries of two architectures on one asset, and buy and hold, with what they decided."""
     known = sorted((one for one in asked if one.value is not None), key=lambda one: -(one.value or 0.0))
     pairs = [(a, b) for a in known for b in known if a.asset == b.asset and a.architecture != b.architecture]
     pairs = [(a, b) for a, b in pairs if a.line.sessions == b.line.sessions]
     if not pairs:
-        return Filled(missing="needs two agents with a result on one asset")
+        return ex.Filled(missing="needs two agents with a result on one asset")
     chosen = pairs[0]
     base = chosen[0].season.lines.get((BASELINE, chosen[0].asset))
     lines = [(one.name, one.line) for one in chosen] + ([] if base is None else [("buy and hold (index)", base)])
     sessions = lines[0][1].sessions
     drawn = [(name, tuple((one.nav[1:] - 1.0).tolist())) for name, one in lines if one.sessions == sessions]
-    curves = Curves(x=sessions, lines=tuple(drawn))
+    curves = ex.Curves(x=sessions, lines=tuple(drawn))
     rows = [
         Row(Cell(session), tuple(Cell(line.actions[at]) for _, line in lines), ours=True)
         for at, session in enumerate(sessions)
     ]
     columns = ("session", *(name for name, _ in lines))
     table = Table(title=f"Decisions on {chosen[0].asset}", columns=columns, rows=tuple(rows), folded=True)
-    return Filled(tables=(table,), curves=(curves,))
+    return ex.Filled(tables=(table,), curves=(curves,))
 
 
-def _styles(seasons: Sequence[SeasonSnapshot]) -> Filled:
+def _styles(seasons: Sequence[SeasonSnapshot]) -> ex.Filled:
     rows = []
     for season in seasons:
         for entry in season.season.everyone:
@@ -200,4 +191,4 @@ def _styles(seasons: Sequence[SeasonSnapshot]) -> Filled:
             rows.append(Row(Cell(f"{entry.architecture}, {entry.model}"), cells, ours=True))
     columns = ("agent, model", "first day", "long", "short", "flat", "with the trend", "right", "changes")
     table = Table(title="Trading styles", columns=(*columns, "sessions held", "style"), rows=tuple(rows))
-    return Filled(tables=(table,)) if rows else Filled(missing="no model played")
+    return ex.Filled(tables=(table,)) if rows else ex.Filled(missing="no model played")
