@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import UserError
-from tradeassay.metrics import (
-    BootstrapConfig,
-    brier,
-    calibration,
-    calibration_curve,
-    expected_calibration_error,
-    rate_measure,
-)
+from tradeassay.metrics import BootstrapConfig, brier, calibration, calibration_curve, expected_calibration_error
 
 CONFIDENCE = np.array([0.95, 0.85, 0.85, 0.55, 0.51])
 RIGHT = np.array([1, 1, 0, 1, 0])
@@ -28,15 +21,8 @@ def test_by_hand():
     assert curve[5].confidence == pytest.approx(0.53) and curve[5].accuracy == 0.5
     assert curve[0].confidence is None and curve[0].accuracy is None
     assert (curve[9].low, curve[9].high) == (0.9, 1.0)
-    for value, at in (
-        (0.0, 0),
-        (0.1, 1),
-        (0.3, 3),
-        (0.6, 6),
-        (0.7, 7),
-        (0.999, 9),
-        (1.0, 9),
-    ):  # the lower edge is in
+    # The lower edge is in.
+    for value, at in zip([0.0, 0.1, 0.3, 0.6, 0.7, 0.999, 1.0], [0, 1, 3, 6, 7, 9, 9], strict=True):
         assert calibration_curve(np.array([value]), np.array([1]))[at].n == 1
     assert expected_calibration_error(np.ones(4), np.ones(4)) == 0.0 == brier(np.ones(4), np.ones(4))
     assert expected_calibration_error(np.ones(4), np.zeros(4)) == 1.0 == brier(np.ones(4), np.zeros(4))
@@ -65,11 +51,8 @@ def test_intervals_resample_whole_sessions():
         assert clustered[name].value == alone[name].value and clustered[name].n == 300
     wide, narrow = (m["brier"].high - m["brier"].low for m in (clustered, alone))
     assert wide > 1.5 * narrow, "five orders of one day are not five witnesses"
-    again = calibration(confidence, lucky, session)
-    assert again == clustered
-
-
-def test_few_sessions_have_no_interval():
+    assert calibration(confidence, lucky, session) == clustered
+    # With few sessions there is no interval.
     measures = calibration(CONFIDENCE, RIGHT, np.array([0, 0, 1, 2, 2]))
     assert measures["ece"].value is not None and measures["ece"].low is None
     assert "3 sessions" in str(measures["ece"].note)
@@ -86,9 +69,3 @@ def test_bounds(pairs, bins):
     curve = calibration_curve(confidence, right, bins)
     by_bins = sum(b.n * abs(b.confidence - b.accuracy) for b in curve if b.n) / len(pairs)
     assert ece == pytest.approx(by_bins, abs=1e-9) and sum(b.n for b in curve) == len(pairs)
-
-
-def test_a_rate_has_wilson_s_interval():
-    rate = rate_measure(0, 20, nothing="none")
-    assert rate.value == 0.0 and rate.low == 0.0 and rate.high == pytest.approx(0.1611, abs=1e-4)
-    assert rate_measure(0, 0, nothing="nothing happened").reason == "nothing happened"

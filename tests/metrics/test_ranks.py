@@ -1,4 +1,4 @@
-"""Critical differences."""
+"""Critical differences, agreement of raters, and ratings from comparisons."""
 
 from itertools import product
 
@@ -8,14 +8,7 @@ import scipy
 from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import UserError
-from tradeassay.metrics import critical_difference
-from tradeassay.metrics.agreement import (
-    agreement,
-    correlation_measure,
-    kendall_tau,
-    krippendorff_alpha,
-    spearman_rho,
-)
+from tradeassay.metrics import agreement as raters, critical_difference
 from tradeassay.metrics.ranks import Pairing, ratings, tied_ranks
 
 
@@ -48,61 +41,52 @@ _ROWS = {
     "C": ". 3 3 3 2 3 4 2 2 5 1 .",
     "D": "1 2 3 3 2 4 4 1 2 5 1 .",
 }
-
-
-def _units(rows: dict[str, str]) -> list[dict[str, int]]:
-    columns = {name: row.split() for name, row in rows.items()}
-    count = len(next(iter(columns.values())))
-    return [{name: int(row[at]) for name, row in columns.items() if row[at] != "."} for at in range(count)]
+UNITS = [
+    {name: int(rating) for name, rating in zip(_ROWS, column, strict=True) if rating != "."}
+    for column in zip(*map(str.split, _ROWS.values()), strict=True)
+]
 
 
 @pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("interval", 0.849)])
 def test_the_worked_example(level, printed):
-    found = krippendorff_alpha(_units(_ROWS), level)
+    found = raters.krippendorff_alpha(UNITS, level)
     assert found.value == pytest.approx(printed, abs=5e-4)
     assert found.n == 11  # the last unit has one rating
+    one, two = (raters.krippendorff_alpha(UNITS, level, draws=200, seed=3) for _ in range(2))
+    assert one == two and one.low <= one.value <= one.high
 
 
 def test_two_raters_by_hand_and_nothing_to_measure():
     # yes/yes, yes/yes, no/no, yes/no: coincidences yy 4, nn 2, yn + ny 2; margins 5 and 3 of 8.
     # observed 2/8; expected 2*5*3/(8*7) = 30/56; alpha = 1 - (2/8)/(30/56) = 8/15.
     units = [{"a": "yes", "b": "yes"}, {"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": "no"}]
-    assert krippendorff_alpha(units).value == pytest.approx(8 / 15)
-    assert krippendorff_alpha([{"a": 1}, {"b": 2}]).reason == "no unit has two ratings"
-    assert krippendorff_alpha([{"a": 1, "b": 1}]).value is None
+    assert raters.krippendorff_alpha(units).value == pytest.approx(8 / 15)
+    assert raters.krippendorff_alpha([{"a": 1}, {"b": 2}]).reason == "no unit has two ratings"
+    assert raters.krippendorff_alpha([{"a": 1, "b": 1}]).value is None
 
 
-def test_the_interval_is_the_same_every_time_and_holds_the_value():
-    one, two = (krippendorff_alpha(_units(_ROWS), draws=200, seed=3) for _ in range(2))
-    assert one == two
-    assert one.low <= one.value <= one.high
-
-
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=4), min_size=2, max_size=12))
 def test_full_agreement_is_one_and_order_of_units_is_nothing(ratings):
     units = [dict(zip("abcd", row, strict=False)) for row in ratings]
-    same = [dict.fromkeys(unit, next(iter(unit.values()))) for unit in units]
-    perfect = krippendorff_alpha(same)
-    assert perfect.value is None or perfect.value == pytest.approx(1.0)
-    found = krippendorff_alpha(units, "interval").value
-    again = krippendorff_alpha(units[::-1], "interval").value
+    perfect = raters.krippendorff_alpha([dict.fromkeys(unit, next(iter(unit.values()))) for unit in units]).value
+    assert perfect is None or perfect == pytest.approx(1.0)
+    found, again = (raters.krippendorff_alpha(each, "interval").value for each in (units, units[::-1]))
     assert found == again if found is None else found == pytest.approx(again)
     assert found is None or found <= 1.0 + 1e-12
 
 
-def games(first: str, second: str, won: int, lost: int, group: str = "g") -> list[Pairing]:
-    made = [1.0] * won + [0.0] * lost
-    return [Pairing(first=first, second=second, won=w, group=group) for w in made]
+def games(first: str, second: str, won: int, lost: int) -> list[Pairing]:
+    return [Pairing(first=first, second=second, won=w, group="g") for w in [1.0] * won + [0.0] * lost]
 
 
-def test_two_players_by_hand() -> None:
+def test_two_players_by_hand_and_one_who_never_lost() -> None:
     # 30 of 40 won, plus half a win and half a loss against an average opponent each.
     found = ratings(games("a", "b", 30, 10))
-    gap = found["a"].value - found["b"].value
-    assert gap == pytest.approx(400 * np.log10(3), rel=0.05)
+    assert found["a"].value - found["b"].value == pytest.approx(400 * np.log10(3), rel=0.05)
     assert found["a"].value + found["b"].value == pytest.approx(3000)
     assert found["a"].low is None and "five groups" in found["a"].note
+    assert np.isfinite(ratings(games("a", "b", 5, 0))["a"].value) and ratings([]) == {}
 
 
 def test_the_order_of_strength_is_found_with_intervals():
@@ -135,48 +119,31 @@ def test_ratings_maximise_the_likelihood(seed):
         return float((wins * np.logaddexp(0, -gap)).sum() + 0.5 * average)
 
     best = scipy.optimize.minimize(against, np.zeros(4), tol=1e-10).x
-    names = "abcd"
-    pairs = product(range(4), repeat=2)
-    found = ratings([one for i, j in pairs for one in games(names[i], names[j], int(wins[i, j]), 0)])
+    pairs = product(enumerate("abcd"), repeat=2)
+    found = ratings([one for (i, a), (j, b) in pairs for one in games(a, b, int(wins[i, j]), 0)])
     expected = 1500 + 400 / np.log(10) * (best - best.mean())
-    assert [found[name].value for name in names] == pytest.approx(expected, abs=0.05)
+    assert [found[name].value for name in "abcd"] == pytest.approx(expected, abs=0.05)
 
 
-def test_somebody_who_never_lost_has_a_rating():
-    found = ratings(games("a", "b", 5, 0))
-    assert np.isfinite(found["a"].value)
-    assert ratings([]) == {}
-
-
-def counted_tau(x: np.ndarray, y: np.ndarray) -> float:
-    """Tau-b by counting pairs."""
-    rows, columns = np.triu_indices(x.size, 1)
-    s, t = np.sign(x[rows] - x[columns]), np.sign(y[rows] - y[columns])
-    return float((s * t).sum() / np.sqrt(np.abs(s).sum() * np.abs(t).sum()))
-
-
-def test_tau_and_rho_agree_with_scipy_and_with_counting():
+def test_rank_correlations_are_scipys_and_carry_intervals():
     generator = np.random.default_rng(1)
     for _ in range(10):
         x, y = generator.integers(0, 6, 12).astype(float), generator.integers(0, 6, 12).astype(float)
-        assert kendall_tau(x, y) == pytest.approx(counted_tau(x, y), abs=1e-9)
-        assert spearman_rho(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-9)
-    assert np.isnan(kendall_tau(np.ones(4), np.arange(4.0)))
-    assert kendall_tau(np.array([1, 2, np.nan]), np.array([1, 2, 0.0])) == 1.0
-
-
-def test_correlations_carry_intervals():
+        assert raters.kendall_tau(x, y) == pytest.approx(scipy.stats.kendalltau(x, y).statistic, abs=1e-9)
+        assert raters.spearman_rho(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-9)
+    assert np.isnan(raters.kendall_tau(np.ones(4), np.arange(4.0)))
+    assert raters.kendall_tau(np.array([1, 2, np.nan]), np.array([1, 2, 0.0])) == 1.0
     x = np.arange(12.0)
-    found = correlation_measure(spearman_rho, x, -x + np.random.default_rng(0).normal(0, 3, 12))
+    found = raters.correlation_measure(raters.spearman_rho, x, -x + np.random.default_rng(0).normal(0, 3, 12))
     assert found.low < found.value < found.high < 0
-    assert correlation_measure(spearman_rho, x[:1], x[:1]).value is None
+    assert raters.correlation_measure(raters.spearman_rho, x[:1], x[:1]).value is None
 
 
 def test_reviewers_agreement():
+    # Of the fifteen pairs of items one is turned round: (14 - 1) / 15.
     scores = np.array([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7], [1, 3, 2, 4, 5, 6.0]])
-    found = agreement(scores)
-    assert found.value == pytest.approx((1 + 2 * (13 / 15)) / 3)
-    assert agreement(scores[:1]).value is None
+    assert raters.agreement(scores).value == pytest.approx((1 + 2 * (13 / 15)) / 3)
+    assert raters.agreement(scores[:1]).value is None
 
 
 @given(st.lists(st.integers(-3, 3) | st.floats(-2, 2), max_size=30))

@@ -22,9 +22,7 @@ def test_all_of_k_is_counted_without_putting_back():
     both = [*once, [True, False, True, False]]
     assert pass_all(both, 2, units=2).value == pytest.approx((3 / 6 + 1 / 6) / 2)
     assert pass_all(once, 5).value is None and "5 times" in str(pass_all(once, 5).reason)
-
-
-def test_the_interval_is_wilsons():
+    # The interval is Wilson's.
     low, high = wilson_interval(3, 4, 0.95)
     alone = pass_all([[True, True, True, False]], 2)
     assert (alone.low, alone.high) == pytest.approx((low**2, high**2))
