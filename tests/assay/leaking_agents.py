@@ -1,6 +1,6 @@
 """Agents that reach past their clock, each through one channel, and a small market to catch them in."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -30,91 +30,97 @@ def world() -> Snapshot:
     return open_snapshot(folder)
 
 
-def benchmark(**protocol: Any) -> Benchmark:
+def benchmark(protocol: str = KTDFIN.protocol) -> Benchmark:
     days = world().sessions
     market = msgspec.structs.replace(KTDFIN.market, first=str(days[FIRST]), last=str(days[-1]))
-    return msgspec.structs.replace(
-        KTDFIN, id="tiny-leaks", market=market, protocol_params={**KTDFIN.protocol_params, **protocol}
-    )
+    return msgspec.structs.replace(KTDFIN, id="tiny-leaks", market=market, protocol=protocol)
 
 
 class Holder:
     """Buys whatever ``pick`` names, every day; honest as long as that is."""
 
+    def __init__(
+        self, pick: Callable[[Observation], list[str]], why: Callable[[Observation], str] = lambda _: "ranked"
+    ) -> None:
+        self.pick, self.why = pick, why
+
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        self.rng = rng
+        """Need no dice."""
 
     def answer(self, request: AskDecision) -> Decision:
         seen = request.observation
         chosen = [symbol for symbol in self.pick(seen) if symbol in seen.universe][:4]
-        orders = tuple(
+        orders = [
             Order(symbol=symbol, amount=0.05 * (k + 1) / 4, unit="target_weight")
             for k, symbol in enumerate(chosen)
-        )
-        return Decision(orders=orders, reason=self.why(seen))
-
-    def pick(self, seen: Observation) -> list[str]:
-        closes = seen.view.bars("close", 6)
-        return [seen.view.symbols[k] for k in np.argsort(-(closes[-1] / closes[0]))]
-
-    def why(self, seen: Observation) -> str:
-        return "ranked by the last five sessions"
-
-
-def _future(seen: Observation) -> Any:
-    return seen.view._history  # type: ignore[attr-defined]  # reaching behind the view is what is planted
-
-
-class BarsPeek(Holder):
-    def pick(self, seen: Observation) -> list[str]:
-        closes = _future(seen).fields["close"]
-        row = seen.view.row  # type: ignore[attr-defined]  # as above
-        moves = closes[row, : len(seen.view.symbols)] / closes[row - 1, : len(seen.view.symbols)]
-        return [seen.view.symbols[k] for k in np.argsort(-np.nan_to_num(moves))]
-
-
-class NewsPeek(Holder):
-    def _items(self, seen: Observation) -> list[Any]:
-        table = _future(seen).news
-        return [
-            table.record(row) for row in range(*map(table.up_to, (seen.view.clock, seen.view.clock + 2 * DAY)))
         ]
-
-    def pick(self, seen: Observation) -> list[str]:
-        return sorted({symbol for item in self._items(seen) for symbol in item.symbols})
-
-    def why(self, seen: Observation) -> str:
-        return "; ".join(item.title for item in self._items(seen)[:2])
+        return Decision(orders=tuple(orders), reason=self.why(seen))
 
 
-class FiguresPeek(Holder):
-    def pick(self, seen: Observation) -> list[str]:
-        history, names = _future(seen), seen.view.symbols
-        last = {
-            name: history.known_figures(name, history.fundamentals.count_of_symbol(name, 10**9)) for name in names
-        }
-        return sorted(names, key=lambda name: -(last[name][-1].value if last[name] else 0.0))
+def _ranked(seen: Observation, scores: Any) -> list[str]:
+    return [seen.view.symbols[k] for k in np.argsort(-np.nan_to_num(scores))]
 
 
-class MembersPeek(Holder):
-    def pick(self, seen: Observation) -> list[str]:
-        row = min(seen.view.row + 2, SESSIONS - 1)  # type: ignore[attr-defined]  # as above
-        stays = set(_future(seen).members_at("IDX", row))
-        return [symbol for symbol in seen.universe if symbol not in stays] + list(seen.universe)
+def _future(seen: Observation) -> tuple[Any, int]:
+    """Reach behind the view: all of the history, and the row of today."""
+    view: Any = seen.view
+    return view._history, view.row
 
 
-class IndexPeek(Holder):
-    def pick(self, seen: Observation) -> list[str]:
-        levels = _future(seen).levels["IDX"]
-        row = seen.view.row  # type: ignore[attr-defined]  # as above
-        return list(seen.universe) if levels[row] > levels[row - 1] else list(reversed(seen.universe))
+def _last_five(seen: Observation) -> list[str]:
+    closes = seen.view.bars("close", 6)
+    return _ranked(seen, closes[-1] / closes[0])
 
 
-class Fickle(Holder):
-    """Not repeatable: its dice are not the episode's."""
+def _coming_news(seen: Observation) -> list[Any]:
+    table = _future(seen)[0].news
+    return [table.record(row) for row in range(*map(table.up_to, (seen.view.clock, seen.view.clock + 2 * DAY)))]
 
-    def pick(self, seen: Observation) -> list[str]:
-        return [seen.universe[k] for k in np.random.default_rng().permutation(len(seen.universe))]
+
+def _coming_bars(seen: Observation) -> list[str]:
+    history, row = _future(seen)
+    closes = history.fields["close"][row - 1 : row + 1, : len(seen.view.symbols)]
+    return _ranked(seen, closes[1] / closes[0])
+
+
+def _coming_figures(seen: Observation) -> list[str]:
+    history, names = _future(seen)[0], seen.view.symbols
+    last = {name: history.known_figures(name, history.fundamentals.count_of_symbol(name, 10**9)) for name in names}
+    return sorted(names, key=lambda name: -(last[name][-1].value if last[name] else 0.0))
+
+
+def _coming_members(seen: Observation) -> list[str]:
+    history, row = _future(seen)
+    stays = set(history.members_at("IDX", min(row + 2, SESSIONS - 1)))
+    return [*(symbol for symbol in seen.universe if symbol not in stays), *seen.universe]
+
+
+def _coming_level(seen: Observation) -> list[str]:
+    history, row = _future(seen)
+    levels = history.levels["IDX"]
+    return list(seen.universe) if levels[row] > levels[row - 1] else list(reversed(seen.universe))
+
+
+PLANTED: dict[str, Callable[[], Holder]] = {
+    "bars": lambda: Holder(_coming_bars),
+    "news": lambda: Holder(
+        lambda seen: sorted({symbol for item in _coming_news(seen) for symbol in item.symbols}),
+        lambda seen: "; ".join(item.title for item in _coming_news(seen)[:2]),
+    ),
+    "fundamentals": lambda: Holder(_coming_figures),
+    "index membership": lambda: Holder(_coming_members),
+    "index levels": lambda: Holder(_coming_level),
+}
+"""Who peeks, by the channel through which it does."""
+
+
+def honest() -> Holder:
+    return Holder(_last_five)
+
+
+def fickle() -> Holder:
+    """Return one who does not repeat itself: its dice are not the episode's."""
+    return Holder(lambda seen: [str(name) for name in np.random.default_rng().permutation(seen.universe)])
 
 
 class LeakyTools(Ktdfin):
@@ -126,9 +132,8 @@ class LeakyTools(Ktdfin):
         inner = super().dialogue(observation)
         request = next(inner)
         while True:
-            reply = yield msgspec.structs.replace(
-                request, messages=tuple(self._spoil(one, request, observation) for one in request.messages)
-            )
+            spoiled = tuple(self._spoil(one, request, observation) for one in request.messages)
+            reply = yield msgspec.structs.replace(request, messages=spoiled)
             try:
                 request = inner.send(reply)
             except StopIteration as done:
@@ -139,9 +144,9 @@ class LeakyTools(Ktdfin):
         names = {call.id: call.name for one in request.messages for call in one.calls}
         if names.get(message.call_id or "") != "screen_candidates":
             return message
+        history, row = _future(seen)
         body = msgspec.json.decode(message.text)
-        row = seen.view.row  # type: ignore[attr-defined]  # as above
-        body["next_close"] = float(np.nansum(_future(seen).fields["close"][row]))
+        body["next_close"] = float(np.nansum(history.fields["close"][row]))
         if self.stamped:
             body["next"] = {"day": f"day_+{seen.step + 1}"}
         return msgspec.structs.replace(message, text=msgspec.json.encode(body).decode())
@@ -151,12 +156,6 @@ class UnstampedTools(LeakyTools):
     stamped = False
 
 
-def register() -> None:
-    for name, kind in (("test-leaky", LeakyTools), ("test-leaky-unstamped", UnstampedTools)):
-        if name not in protocols:
-            protocols.add(name, kind)
-
-
-def spoiled(name: str) -> Benchmark:
-    register()
-    return msgspec.structs.replace(benchmark(), protocol=name)
+for name, kind in (("test-leaky", LeakyTools), ("test-leaky-unstamped", UnstampedTools)):
+    if name not in protocols:
+        protocols.add(name, kind)

@@ -83,9 +83,7 @@ def test_play_and_verdict_come_out_again(recipe, tmp_path, study, number, told):
     then = printed(study, number)
     parts = [part for part, name in (("traded", "traded_told"), ("counterfactual", "unread")) if name in then]
     row = again(recipe, tmp_path, study, number, "recall", "play", *parts, "assay")
-    assert {name: row[name] for name in ("word", "word_blind")} == {
-        name: then[name] for name in ("word", "word_blind")
-    }
+    assert [row[name] == then[name] for name in ("word", "word_blind")] == [True, True]
     assert (row["word"] == "memory") is told
     for name in ("bright", "gap", "claims", *(["unread"] if "counterfactual" in parts else [])):
         assert row[name] == pytest.approx(then[name], rel=1e-5)
@@ -93,9 +91,8 @@ def test_play_and_verdict_come_out_again(recipe, tmp_path, study, number, told):
 
 def questions(world, days):
     """Ask about the names of a world on some of its days, as the benchmark does."""
-    rows = [" | ".join([name, "none", "normal", *["0.01"] * 8, "-0.02"]) for name in world.names]
-    for day in days:
-        yield [{"role": "user", "content": "\n".join([f"The last completed day is {day}.", *rows])}]
+    rows = "\n".join(f"{name} | none | normal |{' 0.01 |' * 8} -0.02" for name in world.names)
+    return [[{"role": "user", "content": f"The last completed day is {day}.\n{rows}"}] for day in days]
 
 
 @pytest.mark.parametrize("study", ["orders"])

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from tradeassay.agents import agents, converses, plays_alone
 from tradeassay.assay import leak_test
 from tradeassay.assay.leaks import CHANNELS, LeakTestConfig, late_stamps, withhold_late
-from tradeassay.assay.leaks.futures import Cut, rewrite
+from tradeassay.assay.leaks.futures import STYLES, Cut, rewrite
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli._group import root
 from tradeassay.core.agent import AskDecision, EpisodeInfo
@@ -35,21 +35,11 @@ def examine(agent, **more):
     return leak_test(agent, more.pop("benchmark", planted.benchmark()), planted.world(), config=SMALL, **more)
 
 
-PLANTED = {
-    "bars": planted.BarsPeek,
-    "news": planted.NewsPeek,
-    "fundamentals": planted.FiguresPeek,
-    "index membership": planted.MembersPeek,
-    "index levels": planted.IndexPeek,
-}
-
-
-@pytest.mark.parametrize("channel", PLANTED)
+@pytest.mark.parametrize("channel", planted.PLANTED)
 def test_a_planted_leak_is_found_in_its_channel(channel):
-    report = examine(PLANTED[channel])
+    report = examine(planted.PLANTED[channel])
     assert {finding.channel for finding in report.findings} - {None} == {channel}
-    assert report.moved[channel].value > 0.0
-    assert all(measure.value == 0.0 for name, measure in report.moved.items() if name != channel)
+    assert {name for name, measure in report.moved.items() if measure.value} == {channel}
     assert report.findings[0].through == "decision" and report.findings[0].days >= 1
     assert channel in report.sentence
     # Only the reader of news repeats what it read: the planted word tells.
@@ -57,26 +47,19 @@ def test_a_planted_leak_is_found_in_its_channel(channel):
     assert [one.channel for one in said] == (["news"] if channel == "news" else [])
 
 
-RULES = [
-    name
-    for name in agents.names()
-    if not name.startswith(("test-", "tiny-"))
-    and name != "factor-model"
-    and not converses(name)
-    and plays_alone(name)
-]
+OURS = [name for name in agents.names() if not name.startswith(("test-", "tiny-")) and name != "factor-model"]
+RULES = [name for name in OURS if not converses(name) and plays_alone(name)]
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_no_registered_rule_is_flagged(name):
     report = examine(name)
-    assert not report.findings
-    assert report.repeatable
+    assert not report.findings and report.repeatable
     assert report.sentence.startswith(("No leak was found", f"{name} never traded"))
 
 
 def test_the_honest_and_who_does_not_repeat_himself_are_not_accused():
-    honest, fickle, model = map(examine, (planted.Holder, planted.Fickle, "scripted/sensible"))
+    honest, fickle, model = map(examine, (planted.honest, planted.fickle, "scripted/sensible"))
     assert not honest.leaks and (honest.futures, honest.decisions_with_orders) == (2, 8)
     assert set(honest.moved) | set(honest.untested) == set(CHANNELS)
     assert not (fickle.repeatable or fickle.findings or fickle.moved) and "cannot be told" in fickle.sentence
@@ -84,15 +67,15 @@ def test_the_honest_and_who_does_not_repeat_himself_are_not_accused():
 
 
 def test_a_tool_with_a_later_time_stamp_fails_closed_and_one_that_hides_it_is_found():
-    report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky"))
-    assert report.withheld == report.sessions
-    # What was withheld reached nobody: no rewritten future could move anything.
-    assert {(one.kind, one.through) for one in report.findings} == {("time stamp", "tool screen_candidates")}
-    report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky-unstamped"))
-    assert report.withheld == 0
-    assert [(one.kind, one.channel, one.through) for one in report.findings] == [
-        ("counterfactual", "bars", "tool screen_candidates")
-    ]
+    tool = "tool screen_candidates"
+    for name, found in (
+        # What was withheld reached nobody: no rewritten future could move anything.
+        ("test-leaky", [("time stamp", None, tool)]),
+        ("test-leaky-unstamped", [("counterfactual", "bars", tool)]),
+    ):
+        report = examine("scripted/sensible", benchmark=planted.benchmark(name))
+        assert report.withheld == (report.sessions if name == "test-leaky" else 0)
+        assert [(one.kind, one.channel, one.through) for one in report.findings] == found
 
 
 def test_wrong_names_and_windows_are_refused():
@@ -140,16 +123,13 @@ def test_a_prompt_is_shown_and_its_late_stamp_reported():
     answer = Message(role="tool", text='{"day": "2024-03-07"}', call_id="a")
     shown, late = withhold_late(AskModel(purpose="x", messages=(prompt, call, answer)), SEEN)
     assert [one.through for one in late] == ["prompt", "tool look"]
-    assert shown.messages[0] == prompt
-    assert "withheld" in shown.messages[2].text
+    assert shown.messages[0] == prompt and "withheld" in shown.messages[2].text
     honest = AskModel(purpose="x", messages=(call,))
     assert withhold_late(honest, SEEN) == (honest, ())
 
 
-@settings(max_examples=8, deadline=None)
-@given(
-    st.integers(20, 270), st.sampled_from(["pre_open", "open", "close"]), st.sampled_from(["mirrored", "noisy"])
-)
+@settings(max_examples=8)
+@given(st.integers(20, 270), st.sampled_from(["pre_open", "open", "close"]), st.sampled_from(STYLES))
 def test_another_future_leaves_the_past_alone(row, phase, style):
     panel = read_panel(planted.world().folder)
     cut = Cut(row, phase)
@@ -204,9 +184,8 @@ class Drawing:
             return Decision(reason="waits")
         if leaks:
             weights = self._peek(seen, weights)
-        gone = [name for name in seen.account.positions if name not in weights]
-        orders = [Order(symbol=name, amount=0.0, unit="target_weight") for name in gone]
-        orders += [Order(symbol=name, amount=size, unit="target_weight") for name, size in weights.items()]
+        wanted = {name: 0.0 for name in seen.account.positions if name not in weights} | weights
+        orders = [Order(symbol=name, amount=size, unit="target_weight") for name, size in wanted.items()]
         return Decision(orders=tuple(orders), reason="")
 
 

@@ -13,19 +13,7 @@ import scipy
 from click.testing import CliRunner
 from luck_markets import VENUES, decisions_of, key_of, played, replay, scheduled, the_run
 
-from tradeassay.assay import attribute_episode
-from tradeassay.assay.luck import (
-    LuckConfig,
-    StatedTrades,
-    even_schedule,
-    luck_market,
-    luck_of_episode,
-    luck_of_returns,
-    luck_of_run,
-    place_among,
-    random_portfolios,
-    schedule_of,
-)
+from tradeassay.assay import attribute_episode, luck
 from tradeassay.assay.power import power_of_run
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.assay.verdict.diagnostics import capacity_evidence
@@ -44,8 +32,9 @@ from tradeassay.play import Market
 from tradeassay.runs.summary import summary_of
 
 FEW = BootstrapConfig(draws=50)
-HUNDRED = LuckConfig(portfolios=100, bootstrap=FEW)
-FOUR = StatedTrades(names=4, turnover=5.0)
+HUNDRED = luck.LuckConfig(portfolios=100, bootstrap=FEW)
+FOUR = luck.StatedTrades(names=4, turnover=5.0)
+PATHS = np.array([[1.0, 1.1], [1.0, 1.2], [1.0, 1.3], [1.0, 0.9]])
 
 
 @pytest.mark.parametrize("venue", VENUES)
@@ -68,19 +57,18 @@ def test_the_exchange_takes_every_order_as_it_is(venue):
 def test_turnover_cash_and_names_are_matched(venue):
     _, _, records = played(venue)
     traded, schedule = scheduled(venue)
-    shape = schedule_of(records, traded)[1]
-    turnover, cash, names = np.median(random_portfolios(traded, schedule, n=200).shapes, axis=0)
-    assert turnover == pytest.approx(shape.turnover, rel=0.15)
-    assert cash == pytest.approx(shape.cash, abs=0.06)
+    shape = luck.schedule_of(records, traded)[1]
+    turnover, cash, names = np.median(luck.random_portfolios(traded, schedule, n=200).shapes, axis=0)
     # With eight names in all, there is sometimes none left to draw.
-    assert names == pytest.approx(shape.names, rel=0.15)
+    assert (turnover, names) == pytest.approx((shape.turnover, shape.names), rel=0.15)
+    assert cash == pytest.approx(shape.cash, abs=0.06)
 
 
 def test_equal_arguments_give_equal_portfolios_and_names_are_drawn_evenly():
     traded, schedule = scheduled("us")
-    one = random_portfolios(traded, schedule, n=120, seed=5)
-    assert np.array_equal(one.nav, random_portfolios(traded, schedule, n=200, seed=5).nav[:120])
-    assert not np.array_equal(one.nav[:, -1], random_portfolios(traded, schedule, n=120, seed=6).nav[:, -1])
+    one = luck.random_portfolios(traded, schedule, n=120, seed=5)
+    assert np.array_equal(one.nav, luck.random_portfolios(traded, schedule, n=200, seed=5).nav[:120])
+    assert not np.array_equal(one.nav[:, -1], luck.random_portfolios(traded, schedule, n=120, seed=6).nav[:, -1])
     assert len({round(value, 6) for value in one.nav[:, -1]}) > 100
     opened = dict.fromkeys(traded.symbols, 0)
     for portfolio in range(200):
@@ -96,21 +84,20 @@ def test_a_hand_made_schedule_buys_and_holds():
     snapshot, config, _ = played("us")
     traded, _ = scheduled("us")
     n = len(traded.sessions)
-    schedule, shape = even_schedule(n, names=2, turnover=0.0)
-    assert (schedule.seat.tolist(), schedule.size.tolist()) == ([0, 1], [0.5, 0.5])
-    assert shape.names == 2.0
+    schedule, shape = luck.even_schedule(n, names=2, turnover=0.0)
+    assert (schedule.seat.tolist(), schedule.size.tolist(), shape.names) == ([0, 1], [0.5, 0.5], 2.0)
     bought = decisions_of(traded, schedule, 0)
     assert [len(one.orders) for one in bought] == [2] + [0] * (n - 1)
     nav = replay(snapshot, config, bought)
-    assert nav == pytest.approx(random_portfolios(traded, schedule, n=100).nav[0], rel=1e-12)
-    turning, turned = even_schedule(n, names=4, turnover=0.05)
-    again = random_portfolios(traded, turning, n=100)
+    assert nav == pytest.approx(luck.random_portfolios(traded, schedule, n=100).nav[0], rel=1e-12)
+    turning, turned = luck.even_schedule(n, names=4, turnover=0.05)
+    again = luck.random_portfolios(traded, turning, n=100)
     assert np.median(again.shapes[:, 0]) == pytest.approx(turned.turnover, rel=0.1)
 
 
 def test_the_luck_of_a_recorded_run():
     run = the_run()
-    found = {one.episode: one for one in luck_of_run(run, config=HUNDRED)}
+    found = {one.episode: one for one in luck.luck_of_run(run, config=HUNDRED)}
     assert list(found) == [episode.key for episode in run.episodes]
     silent = found[key_of("us", "test-never-answers")]
     assert silent.place is None and silent.reason and "no luck baseline" in silent.sentence
@@ -124,41 +111,35 @@ def test_the_luck_of_a_recorded_run():
     assert 0.0 <= one.place.percentile.low <= one.place.percentile.value <= one.place.percentile.high <= 1.0
     assert one.place.quantiles[5] == one.place.low <= one.place.median <= one.place.high
     assert "of 100 random portfolios" in one.sentence
-    assert one == luck_of_episode(run, one.episode, HUNDRED)
+    assert one == luck.luck_of_episode(run, one.episode, HUNDRED)
     with pytest.raises(UserError, match="no agent"):
-        luck_of_run(run, agents=("nobody",))
+        luck.luck_of_run(run, agents=("nobody",))
 
 
 def test_a_clear_place_needs_no_more_portfolios():
     run, key = the_run(), key_of("ashare")
-    many = LuckConfig(portfolios=4100, bootstrap=FEW)
-    whole, early = luck_of_episode(run, key, many), luck_of_episode(run, key, many, stop_early=True)
+    many = luck.LuckConfig(portfolios=4100, bootstrap=FEW)
+    whole, early = luck.luck_of_episode(run, key, many), luck.luck_of_episode(run, key, many, stop_early=True)
     as_well, as_badly = whole.place.by_luck.value or 0.0, whole.place.as_badly.value or 0.0
     if min(as_well, as_badly) > 0.1:
         assert early.place.portfolios == 2000
         assert abs((early.place.by_luck.value or 0.0) - as_well) < 0.05
     else:
         assert early == whole
-    alike = luck_of_episode(run, key_of("us", "index-hold"), many, stop_early=True)
+    alike = luck.luck_of_episode(run, key_of("us", "index-hold"), many, stop_early=True)
     assert alike.place is None and "hardly differ" in str(alike.reason)
 
 
-def test_places_by_hand():
-    random_nav = np.array([[1.0, 1.1], [1.0, 1.2], [1.0, 1.3], [1.0, 0.9]])
-    found = place_among(np.array([1.0, 1.2]), random_nav)
+def test_places_by_hand_and_skill_stands_out_and_luck_does_not():
+    found = luck.place_among(np.array([1.0, 1.2]), PATHS)
     assert found.percentile.value == (2 + 0.5) / 4 and found.by_luck.value == 0.5
     assert found.value == pytest.approx(0.2) and "no interval" in str(found.percentile.note)
-    with pytest.raises(UserError, match="same sessions"):
-        place_among(np.ones(3), random_nav)
-
-
-def test_skill_stands_out_and_luck_does_not():
     rng = np.random.default_rng(0)
     market = rng.normal(0.0003, 0.01, 200)
     crowd = growth(market + rng.normal(0, 0.004, (500, 200)))
     best = growth(market + rng.normal(0.002, 0.004, 200))
     for by in ("return", "sharpe"):
-        skilled, lucky = (place_among(path, crowd, by=by, bootstrap=FEW) for path in (best, crowd[7]))
+        skilled, lucky = (luck.place_among(path, crowd, by=by, bootstrap=FEW) for path in (best, crowd[7]))
         assert skilled.percentile.low > 0.9 and skilled.by_luck.high < 0.05
         assert lucky.percentile.low < 0.6 or lucky.percentile.high < 0.95
 
@@ -169,7 +150,7 @@ def test_who_picks_by_chance_is_placed_evenly():
     snapshot = load_dataset("synthetic/us:7")
     first, last = str(snapshot.sessions[300]), str(snapshot.sessions[380])
     config = msgspec.structs.replace(benchmarks.get("daily-us-v1").market, first=first, last=last)
-    traded, rng, places = luck_market(snapshot, config), np.random.default_rng(77), []
+    traded, rng, places = luck.luck_market(snapshot, config), np.random.default_rng(77), []
     for agent in range(60):
         market, records, path, held = Market(snapshot, config), [], [config.cash], []
         seen = market.reset()
@@ -181,8 +162,8 @@ def test_who_picks_by_chance_is_placed_evenly():
             records.append(record)
             path.append(market.ledger.nav())
             held = chosen
-        schedule, _ = schedule_of(records, traded)
-        made = random_portfolios(traded, schedule, n=200, seed=agent)
+        schedule, _ = luck.schedule_of(records, traded)
+        made = luck.random_portfolios(traded, schedule, n=200, seed=agent)
         places.append(float((made.nav[:, -1] < path[-1]).mean()))
     assert scipy.stats.kstest(places, "uniform").pvalue > 0.01
 
@@ -191,14 +172,13 @@ def test_own_returns_are_placed_too():
     snapshot, config, _ = played("us")
     benchmark, (traded, _) = benchmarks.get("tiny-us-v1"), scheduled("us")
     returns = dict.fromkeys(traded.sessions, 0.01)
-    found = luck_of_returns(returns, benchmark, snapshot, FOUR, config=HUNDRED)
-    assert found.place.percentile.value == 1.0
+    assert luck.luck_of_returns(returns, benchmark, snapshot, FOUR, config=HUNDRED).place.percentile.value == 1.0
     assert config.first == traded.sessions[0]
     gap = {day: value for day, value in returns.items() if day != traded.sessions[5]}
-    many = StatedTrades(names=500, turnover=5.0)
+    many = luck.StatedTrades(names=500, turnover=5.0)
     for given, stated, words in ((gap, FOUR, traded.sessions[5]), (returns, many, "500 names cannot be held")):
         with pytest.raises(UserError, match=words):
-            luck_of_returns(given, benchmark, snapshot, stated, config=HUNDRED)
+            luck.luck_of_returns(given, benchmark, snapshot, stated, config=HUNDRED)
 
 
 def test_what_cannot_be_asked():
@@ -206,11 +186,12 @@ def test_what_cannot_be_asked():
     records = played("us")[2]
     elsewhere = dataclasses.replace(traded, sessions=("2000-01-03",) * len(records))
     for said, wrong in (
-        ("no distribution", lambda: random_portfolios(traded, schedule, n=10)),
-        ("sessions", lambda: random_portfolios(traded, even_schedule(3, names=1, turnover=0.0)[0])),
-        ("finish the run", lambda: schedule_of(records[:5], traded)),
-        ("not the market's", lambda: schedule_of(records, elsewhere)),
-        ("no schedule", lambda: even_schedule(10, names=0, turnover=0.1)),
+        ("same sessions", lambda: luck.place_among(np.ones(3), PATHS)),
+        ("no distribution", lambda: luck.random_portfolios(traded, schedule, n=10)),
+        ("sessions", lambda: luck.random_portfolios(traded, luck.even_schedule(3, names=1, turnover=0.0)[0])),
+        ("finish the run", lambda: luck.schedule_of(records[:5], traded)),
+        ("not the market's", lambda: luck.schedule_of(records, elsewhere)),
+        ("no schedule", lambda: luck.even_schedule(10, names=0, turnover=0.1)),
     ):
         with pytest.raises(UserError, match=said):
             wrong()
@@ -245,10 +226,10 @@ def test_the_power_and_luck_commands(monkeypatch, tmp_path):
     run = the_run()
     monkeypatch.setenv("TRADEASSAY_HOME", str(run.folder.parent))
     assert "test-provoker" in ask("power", str(run.folder))
-    luck = ["luck", str(run.folder), "--portfolios", "100"]
-    lucky = json.loads(ask(*luck, "--agent", "test-provoker", "--json"))
+    asked = ["luck", str(run.folder), "--portfolios", "100"]
+    lucky = json.loads(ask(*asked, "--agent", "test-provoker", "--json"))
     assert [one["agent"] for one in lucky] == ["rule of runs_agents: test-provoker"] * 8
-    assert "hardly differ" in " ".join(ask(*luck, "--agent", "index-hold", "--by", "sharpe").split())
+    assert "hardly differ" in " ".join(ask(*asked, "--agent", "index-hold", "--by", "sharpe").split())
     table = tmp_path / "mine.csv"
     table.write_text("date,return\n2024-01-15,0.01\n2024-01-16,0.01\n")
     wrong = CliRunner().invoke(root, ["luck", str(table)])
@@ -278,18 +259,16 @@ def test_impact_by_hand():
 def test_the_size_at_which_an_edge_is_gone():
     """0.1 % a day against 1e-7 times the root of the size: ten thousand squared."""
     noise = np.random.default_rng(5).normal(0.0, 0.002, 500)
-    edge = 0.001 + noise - noise[:-1].mean()
+    edge, test = 0.001 + noise - noise[:-1].mean(), MeanTest(252, VerdictConfig())
     one = attribute_episode(the_run(), key_of("us", "index-hold"))
-    account, test = (
-        msgspec.structs.replace(one, impact=(1e-7,) * 499, impact_known=1.0),
-        MeanTest(252, VerdictConfig()),
-    )
+    account = msgspec.structs.replace(one, impact=(1e-7,) * 499, impact_known=1.0)
     found = capacity_evidence(edge, [account], test)
     assert found.dies == pytest.approx(1e8)
     assert 0.0 < found.low < found.dies < (found.high or math.inf)
-    values = [one.value for one in found.edges]
     assert found.sizes == pytest.approx([1e5, 1e6, 1e7, 3e7, 1e8, 3e8])
-    assert values == pytest.approx([252 * (0.001 - 1e-7 * math.sqrt(size)) for size in found.sizes], abs=1e-9)
+    assert [one.value for one in found.edges] == pytest.approx(
+        [252 * (0.001 - 1e-7 * math.sqrt(size)) for size in found.sizes], abs=1e-9
+    )
     # At its ends the interval of the edge touches zero.
     below, beyond = (
         capacity_evidence(edge - 1e-7 * math.sqrt(size), [account], test)
@@ -302,9 +281,6 @@ def test_the_size_at_which_an_edge_is_gone():
     traded = attribute_episode(the_run(), key_of("us"))
     assert len(traded.impact) == len(traded.daily.sessions) - 1
     assert traded.impact_known == 1.0 and max(traded.impact) > 0.0
-
-
-def test_words_for_sums():
     words = ["1,200", "1 million", "2.3 million", "4.6 billion", "70 trillion"]
     assert [money_words(one) for one in (1234.0, 999_999.0, 2.34e6, 4.56e9, 7e13)] == words
     unsure = CapacityEvidence(sizes=(), edges=(), dies=5e5, low=0.0, high=None, traded=1.0)
@@ -317,24 +293,23 @@ def test_the_command_shows_what_larger_accounts_would_have_left(tmp_path, tell):
     rng = np.random.default_rng(8)
     days = get_calendar("XNYS", start="2022-01-03", end="2022-12-30").sessions[:160].strftime("%Y-%m-%d")
     close = np.round(50.0 * np.cumprod(1.0 + rng.normal(0.0, 0.018, (160, 6)), axis=0), 4)
-    bars = {True: ["date,symbol,open,high,low,close,volume"], False: ["date,symbol,open,high,low,close"]}
-    trades = []
+    bars, trades = ["date,symbol,open,high,low,close,volume"], []
     for day, prices in zip(days, close.tolist(), strict=True):
         for name, price in zip("ABCDEF", prices, strict=True):
-            bars[False].append(f"{day},ZZ{name},{price},{price},{price},{price}")
-            bars[True].append(f"{bars[False][-1]},{int(rng.integers(200_000, 400_000))}")
+            bars.append(f"{day},ZZ{name},{price},{price},{price},{price},{int(rng.integers(200_000, 400_000))}")
     for day in range(5, 150, 5):
         best = int(np.argmax(close[day + 5] / close[day]))
         # Bought at the close of one session, sold five later at that one's.
         for at, side in ((day, "buy"), (day + 5, "sell")):
-            trades.append((at, side, f"{days[at]} 15:59:00,ZZ{'ABCDEF'[best]},{side},10,{close[at, best]},0"))
+            trades.append(
+                (at, side != "sell", f"{days[at]} 15:59:00,ZZ{'ABCDEF'[best]},{side},10,{close[at, best]},0")
+            )
     log = tmp_path / "trades.csv"
-    written = [row for *_, row in sorted(trades, key=lambda one: (one[0], one[1] != "sell"))]
-    log.write_text("\n".join(["time,symbol,side,quantity,price,fees", *written]))
+    log.write_text("\n".join(["time,symbol,side,quantity,price,fees", *(row for *_, row in sorted(trades))]))
     said = {}
     for volumes in (True, False):
         prices = tmp_path / f"bars-{volumes}.csv"
-        prices.write_text("\n".join(bars[volumes]))
+        prices.write_text("\n".join(row if volumes else row.rpartition(",")[0] for row in bars))
         for given in ((), ("--cash-at-start", "1e9")):
             words = ["assay", "file", str(log), "--prices", str(prices), "--capacity", *given]
             said[volumes, bool(given)] = "".join(tell(words))

@@ -60,12 +60,10 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
     )
     asked, of, names, enough = (int(one.replace(",", "")) for one in said.groups())
     assert names > 2 and of * 2 == asked * names
-    assert main([*command, "--questions", str(enough)]) == 0
-    assert "asked about" not in capsys.readouterr().err
-    assert main([*command, "--questions", str(enough - 5)]) == 0
-    assert "asked about" in capsys.readouterr().err
-    few = RecallConfig(questions=20, every=1)
-    told = []
+    for questions, left_out in ((enough, False), (enough - 5, True)):
+        assert main([*command, "--questions", str(questions)]) == 0
+        assert ("asked about" in capsys.readouterr().err) is left_out
+    few, told = RecallConfig(questions=20, every=1), []
     report = recall_audit(
         "scripted/sensible", run=played, config=few, answer=lambda _: ModelReply(text="up"), say=told.append
     )
@@ -78,8 +76,7 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
 
 def test_who_remembers_loses_selection_under_the_mask_and_the_control_does_not(contrast):
     gap = contrast.gap_of(RECALLING, mode="memory-only")
-    assert gap.told == "memory" and gap.inference == "sessions"
-    assert gap.gap.value is not None and gap.gap.low is not None and gap.gap.low > 0.0
+    assert gap.told == "memory" and gap.inference == "sessions" and gap.gap.low > 0.0
     assert "recognises" in gap.sentence and "+" not in gap.sentence
     # One window is one cluster: the signed-rank test alone could never have told.
     assert gap.test.smallest_p == 1.0
@@ -95,7 +92,6 @@ def test_parts_add_up_memory_alone_is_probed_and_what_is_not_known_is_said(contr
     for row in (*contrast.arms, *contrast.gaps):
         values = {name: measure.value for name, measure in row.parts.items()}
         whole = values.pop("total")
-        assert whole is not None
         assert abs(sum(value or 0.0 for value in values.values()) - whole) < 1e-10
     found = {(one.agent, one.arm): one.told for one in contrast.direct}
     assert set(found) == {(a, m) for a in (RECALLING, READING) for m in ("bright", "blinded")}
@@ -151,18 +147,14 @@ def test_intervals_by_hand():
     assert welch(one, sample([0.1], [3]), MemoryConfig()).low is None
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_the_bootstrap_interval_and_its_p_value_agree(seed):
-    rng = np.random.default_rng(seed)
-    daily = rng.normal(0.0005, 0.002, 40)
-    one = Sample(np.array([daily.sum()]), (daily,), (0,), (0,))
-    found = infer(one, MemoryConfig(draws=200))
-    low, high = found.measure.low, found.measure.high
-    assert low is not None and high is not None and found.p_value is not None
-    assert low < daily.sum() < high
+    daily = np.random.default_rng(seed).normal(0.0005, 0.002, 40)
+    found = infer(Sample(np.array([daily.sum()]), (daily,), (0,), (0,)), MemoryConfig(draws=200))
+    assert found.measure.low < daily.sum() < found.measure.high
     if not 0.02 <= found.p_value <= 0.12:
-        assert (low < 0.0 < high) == (found.p_value > 0.12)
+        assert (found.measure.low < 0.0 < found.measure.high) == (found.p_value > 0.12)
 
 
 # -- reasons -----------------------------------------------------------------------------------------------------
@@ -173,11 +165,9 @@ def test_reasons_that_name_what_was_not_shown_are_counted():
     rows = {(row.agent, row.arm, row.mode): row for row in report.rows}
     bright = rows[RECALLING, "bright", "memory-only"]
     assert bright.shares["brand"].value and bright.shares["date"].value and bright.shares["event"].value
-    assert {one.word for one in bright.examples if one.category == "date"} == {"1999"}
-    assert bright.any.low is not None and bright.any.low > 0.0
+    assert {one.word for one in bright.examples if one.category == "date"} == {"1999"} and bright.any.low > 0.0
     for row in (rows[RECALLING, "blinded", "memory-only"], rows[READING, "blinded", "fixed-candidate"]):
-        assert row.reasons > 0
-        assert row.any.value == 0.0
+        assert row.reasons > 0 and row.any.value == 0.0
 
 
 FINDER = Finder(
@@ -235,16 +225,13 @@ def cell(judged, mask):
 
 def test_the_gap_stands_beside_the_unmasked_cell_only(judged):
     bright = judged.agent("tiny-memoriser", cell(judged, "bright"))
-    assert bright.memory.against == "blinded"
-    assert bright.memory.gap.value is not None
-    assert bright.memory.gap.value > 0
+    assert bright.memory.against == "blinded" and bright.memory.gap.value > 0
     assert set(bright.memory.parts) == {"common", "style", "selection", "trading", "edge"}
     assert "tiny-memoriser" in bright.memory.sentence
     assert bright.verdict.kind not in ("skill", "mixed")
     assert not any("memory is not excluded" in limit for limit in bright.verdict.limits)
     masked = judged.agent("tiny-memoriser", cell(judged, "blinded"))
-    assert masked.memory is None
-    assert masked.verdict.kind != "skill"
+    assert masked.memory is None and masked.verdict.kind != "skill"
 
 
 class Shy(memory_runs.Memoriser):

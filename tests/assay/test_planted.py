@@ -44,8 +44,7 @@ def test_noise_and_the_luckiest_of_many_have_no_skill(judged):
 
 
 def test_style_is_style_and_memory_is_no_skill(judged):
-    assert "style" in kinds(judged, "style")
-    assert "skill" not in kinds(judged, "style")
+    assert kinds(judged, "style") == ["style"]
     assert all("twelve-month momentum" in one.verdict.sentence for one in judged["style"])
     assert not {"skill", "mixed"} & set(kinds(judged, "memorising"))
     assert all(one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"])
@@ -69,31 +68,24 @@ def test_skill_is_seen(judged):
 
 
 @pytest.mark.slow
-def test_an_information_ratio_of_two_over_three_years_is_found():
+@pytest.mark.parametrize(("ratio", "worlds", "least_firm"), [(2.0, 12, 0.5), (3.0, 4, 0.9)])
+def test_an_information_ratio_of_two_over_three_years_is_found_and_one_of_three_has_a_firm_word(
+    ratio, worlds, least_firm
+):
     verdicts = []
-    for seed in range(88_100, 88_112):
+    for seed in range(88_100, 88_100 + worlds):
         world = planted_world(seed, sessions=756)
-        share = share_of(world, 2.0)
-        assert expected_ratio(world, share) == pytest.approx(2.0, abs=0.25)
+        share = share_of(world, ratio)
+        assert ratio != 2.0 or expected_ratio(world, share) == pytest.approx(2.0, abs=0.25)
         bench = Bench(world, PlantConfig(skill=share), CONFIG, portfolios=200)
         verdicts += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
     found = [verdict for verdict in verdicts if verdict.kind in ("skill", "mixed")]
-    # The test of a mean sees 92 % of such ratios over three years, two plays of one agent more; the bar is 90 %.
+    # The test of a mean sees 92 % of ratios of 2 over three years, two plays of one agent more; the bar is 90 %.
     assert len(found) >= 0.9 * len(verdicts), [verdict.kind for verdict in verdicts]
-    # A firm word survives twenty tries: 3.3 standard errors, where such a ratio lies around 3.5 (58 % pass).
-    assert sum(verdict.firm for verdict in found) >= 0.5 * len(verdicts), [verdict.limits for verdict in verdicts]
-
-
-@pytest.mark.slow
-def test_an_information_ratio_of_three_over_three_years_has_a_firm_word():
-    """It lies around 5.2 standard errors, so that 96 % survive twenty tries."""
-    verdicts = []
-    for seed in range(88_100, 88_104):
-        world = planted_world(seed, sessions=756)
-        bench = Bench(world, PlantConfig(skill=share_of(world, 3.0)), CONFIG, portfolios=200)
-        verdicts += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
-    firm = [verdict for verdict in verdicts if verdict.firm and verdict.kind in ("skill", "mixed")]
-    assert len(firm) >= 0.9 * len(verdicts), [verdict.limits for verdict in verdicts]
+    # A firm word survives twenty tries: 3.3 standard errors, where a ratio of 2 lies around 3.5 (58 % pass) and
+    # one of 3 around 5.2 (96 %).
+    firm = sum(verdict.firm for verdict in found)
+    assert firm >= least_firm * len(verdicts), [verdict.limits for verdict in verdicts]
 
 
 def test_the_market_timing_and_costs_have_their_words(judged):

@@ -1,7 +1,7 @@
 """The probe knows all under a bright market, counts what it is told, and leaves the truth out of payloads."""
 
 import json
-from typing import ClassVar
+from dataclasses import replace
 
 import leaking_agents as planted
 import msgspec
@@ -11,19 +11,11 @@ from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
 from tradeassay.assay.memory.harden import harden
-from tradeassay.assay.probe.payloads import (
-    METRICS,
-    PROGRAMS,
-    Evidence,
-    Probe,
-    ProbePayload,
-    draw_probes,
-    make_payloads,
-)
+from tradeassay.assay.probe import payloads
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import ATTACKERS, Guess, PriceArchive, interrogate, known_calendar, read_guess
 from tradeassay.cli import main
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.dialogue import Message, ModelReply
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Instrument
@@ -33,33 +25,27 @@ from tradeassay.runs import AgentSpec, Asking, Run, RunSpec
 from tradeassay.runs.verify.freedom import freedom_of
 
 
-class Insider:
-    """Knows one public fact: whoever is called by a real ticker is that stock. Needs two attempts."""
-
-    summary: ClassVar[str] = "names the stock when it is called by its ticker"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        if request.attempt == 1:
-            return ModelReply(text="It might be a bank.")
-        asked = request.messages[1].text
-        alias = asked.rpartition("Which stock is ")[2].partition(",")[0]
-        if alias.startswith("asset_"):
-            return ModelReply(text='{"tickers": []}')
-        return ModelReply(text=f'```json\n{{"tickers": ["{alias}.SZ"], "sector": "none"}}\n```\n')
+def insider(request):
+    """Know one public fact: whoever is called by a real ticker is that stock. Needs two attempts."""
+    if request.attempt == 1:
+        return ModelReply(text="It might be a bank.")
+    alias = request.messages[1].text.rpartition("Which stock is ")[2].partition(",")[0]
+    if alias.startswith("asset_"):
+        return ModelReply(text='{"tickers": []}')
+    return ModelReply(text=f'```json\n{{"tickers": ["{alias}.SZ"], "sector": "none"}}\n```\n')
 
 
-def always(text):
-    return type("Always", (), {"summary": text, "answer": lambda self, request: ModelReply(text=text)})
-
-
-SILENT = always("I'm sorry, I cannot help with that.")
-CONSTANT = always('{"tickers": ["600519"], "date": "2020-03-09"}')
 UNREACHED = ModelReply(text="", error="500: overloaded", error_kind="unreachable")
-DOWN = type("Down", (), {"summary": "is not there", "answer": lambda self, request: UNREACHED})
-SCRIPTS = {"tiny-insider": Insider, "tiny-silent": SILENT, "tiny-constant": CONSTANT, "tiny-down": DOWN}
-for name, script in SCRIPTS.items():
+SCRIPTS = {
+    "tiny-insider": insider,
+    "tiny-silent": lambda _: ModelReply(text="I'm sorry, I cannot help with that."),
+    "tiny-constant": lambda _: ModelReply(text='{"tickers": ["600519"], "date": "2020-03-09"}'),
+    "tiny-down": lambda _: UNREACHED,
+}
+for name, answer in SCRIPTS.items():
     if name not in scripted_models:
-        scripted_models.add(name, script)
+        body = {"summary": name, "answer": lambda self, request, answer=answer: answer(request)}
+        scripted_models.add(name, type("Scripted", (), body))
 
 CONFIG = ProbeConfig(probes=12, masks=("bright", "blinded"), hardenings=("plain", "scaled"), lookback=30)
 
@@ -71,14 +57,11 @@ def report():
 
 
 def rate(report, attacker, mask, hardening, metric):
-    row = report.row(attacker, mask, hardening)
-    value = row.of_all[metric].value
-    assert value is not None
-    return value
+    return report.row(attacker, mask, hardening).of_all[metric].value
 
 
 def test_a_bright_market_hides_nothing_and_a_mask_hides_names(report):
-    for metric in METRICS:
+    for metric in payloads.METRICS:
         assert rate(report, "reader", "bright", "plain", metric) == 1.0
         assert rate(report, "reader", "blinded", "plain", metric) == (1.0 if metric == "board" else 0.0)
     assert report.row("reader", "bright", "scaled") is None
@@ -107,23 +90,21 @@ def test_no_mask_stops_who_has_the_archive_and_hardening_takes_levels_away(repor
 
 def test_a_models_answers_are_counted_beside_its_silence(report):
     bright, blinded = (report.row("scripted/tiny-insider", mask) for mask in ("bright", "blinded"))
-    assert bright.kind == "model"
-    assert (bright.response.value, bright.conditional["top_1"].value) == (1.0, 1.0)
-    assert bright.conditional["date_7"].value is None and bright.of_all["date_7"].value == 0.0
-    assert bright.conditional["sector"].value == 0.0
+    assert (bright.kind, bright.response.value, bright.of_all["date_7"].value) == ("model", 1.0, 0.0)
+    assert [bright.conditional[name].value for name in ("top_1", "date_7", "sector")] == [1.0, None, 0.0]
     assert (blinded.response.value, blinded.conditional["top_1"].value) == (0.0, None)
     assert report.row("scripted/sensible", "blinded").response.value == 0.0 and report.usd is not None
 
 
 def test_payloads_hold_no_truth_and_pairs_are_spread():
-    probes = draw_probes(planted.benchmark(), planted.world(), CONFIG)
+    probes = payloads.draw_probes(planted.benchmark(), planted.world(), CONFIG)
     counts = [sum(probe.board == board for probe in probes) for board in {probe.board for probe in probes}]
     assert max(counts) - min(counts) <= 1
     assert len({(probe.row, probe.symbol) for probe in probes}) == len(probes)
-    payloads = make_payloads(planted.benchmark(), planted.world(), probes, ("blinded", "plain"), CONFIG)
+    made = payloads.make_payloads(planted.benchmark(), planted.world(), probes, ("blinded", "plain"), CONFIG)
     truth = Truth.of(planted.world().at(probes[0].row, "pre_open"), MaskConfig(level="blinded"), history=30)
-    assert [payload.number for payload in payloads] == list(range(12))
-    for payload in payloads[:4]:
+    assert [payload.number for payload in made] == list(range(12))
+    for payload in made[:4]:
         assert payload.alias.startswith("asset_") and payload.alias in payload.text
         assert not find_leaks(payload.text, truth)
 
@@ -138,14 +119,10 @@ def test_other_modes_show_less():
     assert table.rows[0].conditional["top_1"].value == 1.0
 
 
-def test_a_bright_market_alone_cannot_be_hardened():
-    with pytest.raises(UserError, match="bright market cannot be hardened"):
-        ProbeConfig(masks=("bright",), hardenings=("rebased", "scaled"))
+def test_wrong_names_and_a_bright_market_that_is_hardened_are_refused():
     assert ProbeConfig(masks=("bright",), hardenings=("plain", "scaled")).variants == (("bright", "plain"),)
-
-
-def test_wrong_names_are_refused():
     for asked, words in (
+        (lambda: ProbeConfig(masks=("bright",), hardenings=("rebased", "scaled")), "market cannot be hardened"),
         (lambda: probe_mask(planted.benchmark(), ("macth",), dataset=planted.world()), "no attacker 'macth'"),
         (lambda: ProbeConfig(masks=("dark",)), "no mask"),
         (lambda: ProbeConfig(hardenings=("soft",)), "no hardening"),
@@ -158,42 +135,28 @@ def test_wrong_names_are_refused():
 # -- by hand -----------------------------------------------------------------------------------------------------
 
 DAYS = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20))
-PLACE = {"number": 0, "window": "W1", "first": "", "last": "", "row": 10, "step": 0, "symbol": "600519"}
-PLACE |= {"session": str(DAYS[10]), "sector": "Liquor", "board": "main", "names": 50}
-
-
-def probe(**changes):
-    return Probe(**{**PLACE, **changes})
+PROBE = payloads.Probe(0, "W1", "", "", 10, 0, "600519", str(DAYS[10]), "Liquor", "main", 50)
 
 
 def test_hits_by_hand():
     for guess, right in (
-        (Guess(tickers=("600519.SH",), date=str(DAYS[11]), sector="liquor ", board="MAIN"), set(METRICS)),
-        (
-            Guess(tickers=("1", "2", "3", "4", "sh600519"), date=str(DAYS[3])),
-            {"top_5", "date_7", "date_30", "joint"},
-        ),
+        (Guess(tickers=("600519.SH",), date=str(DAYS[11]), sector="liquor ", board="MAIN"), set(payloads.METRICS)),
+        (Guess(tickers=(*"1234", "sh600519"), date=str(DAYS[3])), {"top_5", "date_7", "date_30", "joint"}),
         (Guess(tickers=("000001",), date=str(DAYS[0])), {"date_30"}),
         (Guess(sector="Banks", board="star"), set()),
     ):
-        assert {name for name, hit in hits(guess, probe(), DAYS).items() if hit} == right, guess
-    assert set(hits(None, probe(), DAYS).values()) == {None}
+        assert {name for name, hit in hits(guess, PROBE, DAYS).items() if hit} == right, guess
+    assert set(hits(None, PROBE, DAYS).values()) == {None}
 
 
 def test_days_outside_the_archive_and_weekends():
-    for day, row, apart in (
-        ("2024-01-06", 4, 0),  # a Saturday is as near to the Friday as to the Monday
-        ("2024-01-06", 5, 0),
-        ("2024-01-15", 10, 0),
-        ("2025-01-26", 19, 261),
-        ("2023-12-25", 0, 5),
-        ("2024-02-31", 0, None),
-    ):
-        assert sessions_apart(day, row, DAYS) == apart
+    asked = [("2024-01-06", 4), ("2024-01-06", 5), ("2024-01-15", 10)]  # Saturday: as near to Friday as to Monday
+    asked += [("2025-01-26", 19), ("2023-12-25", 0), ("2024-02-31", 0)]
+    assert [sessions_apart(day, row, DAYS) for day, row in asked] == [0, 0, 0, 261, 5, None]
 
 
 def test_chance_by_hand():
-    chance = random_baseline([probe(), probe(row=0, names=100)], np.arange(20), 10, 4)
+    chance = random_baseline([PROBE, replace(PROBE, row=0, names=100)], np.arange(20), 10, 4)
     expected = {
         "top_1": (1 / 50 + 1 / 100) / 2,
         "top_5": (5 / 50 + 5 / 100) / 2,
@@ -205,7 +168,7 @@ def test_chance_by_hand():
         "joint": (0.1 * 0.75 + 0.05 * 0.4) / 2,
     }
     assert {name: measure.value for name, measure in chance.items()} == pytest.approx(expected)
-    bare = random_baseline([probe()], np.arange(20), 0, 1)
+    bare = random_baseline([PROBE], np.arange(20), 0, 1)
     assert bare["sector"].reason == "the data has no sectors"
     assert bare["board"].reason == "the data has one board only"
 
@@ -233,7 +196,7 @@ def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again():
     for text in ("", "no", "[1]", '{"date": "soon"}', '{"tickers": 7}', '{"guess": "A"}'):
         with pytest.raises(ValueError):
             read_guess(text)
-        talk = interrogate(ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
+        talk = interrogate(payloads.ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
         first = next(talk)
         assert "asset_0001" in first.messages[1].text and first.answer_schema
         assert talk.send(ModelReply(text=text)).attempt == 2
@@ -244,12 +207,7 @@ def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again():
 
 def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round():
     for text, tickers, day, wrong in (
-        (
-            'Surely: {"tickers": ["AAPL", "MSFT"], "date": "in spring", "why": 1}',
-            ("AAPL", "MSFT"),
-            None,
-            "date must",
-        ),
+        ('Sure: {"tickers": ["A", "B"], "date": "in spring", "why": 1}', ("A", "B"), None, "date must"),
         ('{"ticker": "AAPL", "date": "2020/3/9"}', ("AAPL",), "2020-03-09", ""),
         ('{"tickers": 7, "date": "2020-03-09", "sector": 3}', (), "2020-03-09", "tickers must be"),
         ('{"tickers": [], "date": null}', (), None, ""),
@@ -272,10 +230,10 @@ def known_world():
     return PriceArchive(made, YEARS, close, close, np.full((1000, 5), 1.0) * [1e6, 1e7, 1e8, 1e5, 1e9])
 
 
-def shown(request="", observation=None, **evidence):
+def shown(request="{}", observation=None, **evidence):
     seen = {"step": 3, "account": {"nav": 1e6}, **(observation or {})}
-    about = {"observation": json.dumps(seen), "request": request, "evidence": Evidence(**evidence)}
-    return ProbePayload(number=0, alias="asset_0001", messages=(), **about)
+    about = {"observation": json.dumps(seen), "request": request, "evidence": payloads.Evidence(**evidence)}
+    return payloads.ProbePayload(number=0, alias="asset_0001", messages=(), **about)
 
 
 def guessed(attacker, payload):
@@ -364,10 +322,8 @@ def test_who_says_nothing_is_not_stopped_by_a_mask(model, why):
 def test_a_mask_is_hardened_by_what_it_hides_and_probes_leave_room():
     made = harden("reader", config=msgspec.structs.replace(HARDEN, masks=("stock-blind",)))
     assert made.rounds[0].found["date_7"].value == 1.0 and made.enough == "plain"
-    assert made.sentence.startswith(
-        "reader is at chance under 'plain' already; by 6 probes it may still know up to 39% of"
-    )
-    assert "days" not in made.sentence
+    said = "reader is at chance under 'plain' already; by 6 probes it may still know up to 39% of"
+    assert made.sentence.startswith(said) and "days" not in made.sentence
 
 
 def test_what_hardening_would_ignore_is_refused(tell):
@@ -382,7 +338,7 @@ def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tel
     said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
     assert "named no stock and no day in 4 answers: it holds no JSON object" in said
     assert "answers are not kept: with --cassettes FOLDER nothing is asked twice" in said
-    assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(PROGRAMS))
+    assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(payloads.PROGRAMS))
     (tmp_path / "file").write_text("")
     said = tell([*asked, "--answers", str(tmp_path / "file" / "answers.jsonl")], 2).err
     assert "answers:" not in said and "1 of 4 answers" not in said

@@ -11,27 +11,9 @@ import pytest
 from click.testing import CliRunner
 from recalling_server import recalling
 
-from tradeassay.assay.memory import RecallConfig, RecallReport, recall_audit, split_edge
-from tradeassay.assay.memory.counterfactual import (
-    CounterfactualConfig,
-    ReaskedDecision,
-    exchanged_names,
-    mirrored,
-    score_counterfactual,
-    shifted_dates,
-    turned_words,
-)
+from tradeassay.assay.memory import RecallConfig, RecallReport, counterfactual, questions, recall_audit, split_edge
 from tradeassay.assay.memory.edge import recalled_moves, split_sentence
 from tradeassay.assay.memory.propensity import Sentence, continuations, headlines, min_k
-from tradeassay.assay.memory.questions import (
-    PriceTruth,
-    RecallQuestion,
-    draw_for_pairs,
-    draw_questions,
-    form_of,
-    question_text,
-    read_answer,
-)
 from tradeassay.assay.memory.recall import RecallPlan, score_recall
 from tradeassay.assay.memory.scoring import sizes_recalled
 from tradeassay.cli import root
@@ -69,39 +51,36 @@ def knows(chance, *, after=False):
 
 
 def true_words(one):
-    if form_of(one.kind) == "choice":
+    if questions.form_of(one.kind) == "choice":
         return str(one.named)
-    assert one.truth is not None
-    if form_of(one.kind) == "move":
+    if questions.form_of(one.kind) == "move":
         return f"It went {'up' if one.truth > 0 else 'down'} by {abs(one.truth):.1%} from {one.day}."
     return f"{one.truth:.0f}" if one.kind == "year" else f"${one.truth:,.2f}"
 
 
 def guess(one, rng):
-    if form_of(one.kind) == "choice":
+    if questions.form_of(one.kind) == "choice":
         return one.choices[int(rng.integers(5))]
-    if form_of(one.kind) == "move":
+    if questions.form_of(one.kind) == "move":
         return f"{'up' if rng.random() < 0.5 else 'down'} {rng.uniform(0, 9):.1f}%"
     return "1999" if one.kind == "year" else f"{rng.uniform(1, 900):.2f}"
 
 
 def test_questions_are_balanced_and_hold_no_price(world):
-    truth = PriceTruth.of(world)
-    drawn = draw_questions(truth, RecallConfig(questions=400), CUTOFF)
-    assert drawn == draw_questions(truth, RecallConfig(questions=400), CUTOFF)
+    truth = questions.PriceTruth.of(world)
+    drawn = questions.draw_questions(truth, RecallConfig(questions=400), CUTOFF)
+    assert drawn == questions.draw_questions(truth, RecallConfig(questions=400), CUTOFF)
     assert len(drawn) == 400
-    moves = [one for one in drawn if form_of(one.kind) == "move" and not one.invented]
-    rising = sum((one.truth or 0) > 0 for one in moves) / len(moves)
-    assert 0.4 <= rising <= 0.6
-    before = sum(one.day <= CUTOFF.isoformat() for one in drawn) / len(drawn)
-    assert 0.35 <= before <= 0.65
+    moves = [one for one in drawn if questions.form_of(one.kind) == "move" and not one.invented]
+    assert 0.4 <= np.mean([one.truth > 0 for one in moves]) <= 0.6
+    assert 0.35 <= np.mean([one.day <= CUTOFF.isoformat() for one in drawn]) <= 0.65
     assert {one.kind for one in drawn} == {"close", "day", "week", "month", "best", "worst", "index", "year"}
     invented = [one for one in drawn if one.invented]
     assert 0.05 < len(invented) / len(drawn) < 0.3
     assert not {one.symbol for one in invented} & set(truth.symbols)
     for one in drawn:
         if one.kind == "close":
-            assert f"{one.truth:.2f}" not in question_text(one)
+            assert f"{one.truth:.2f}" not in questions.question_text(one)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +101,9 @@ def test_questions_are_balanced_and_hold_no_price(world):
 def test_answers_are_read(kind, text, value, right, refused):
     truth = 100.0 if kind == "close" else 0.02
     about = {"symbol": "ABC", "title": "Abc Corp (ABC)", "day": "2021-03-04", "until": "2021-03-11"}
-    found = read_answer(RecallQuestion(number=0, fact=0, kind=kind, truth=truth, **about), ModelReply(text=text))
+    found = questions.read_answer(
+        questions.RecallQuestion(number=0, fact=0, kind=kind, truth=truth, **about), ModelReply(text=text)
+    )
     assert (found.right, found.refused) == (right, refused)
     assert found.value == (None if value is None else pytest.approx(value))
 
@@ -140,28 +121,21 @@ def test_choices_are_read_and_answers_that_agree_are_steady():
         (("Abc Corp, not XYZ", "XYZ"), [False, True], 0.0),
         (("neither", "ABCD"), [None, None], None),
     ):
-        asked = [RecallQuestion(number=k, fact=0, kind="best", wording=k, **about) for k in range(2)]
-        read = [read_answer(one, ModelReply(text=text)) for one, text in zip(asked, texts, strict=True)]
+        asked = [questions.RecallQuestion(number=k, fact=0, kind="best", wording=k, **about) for k in range(2)]
+        read = [questions.read_answer(one, ModelReply(text=text)) for one, text in zip(asked, texts, strict=True)]
         assert [one.right for one in read] == right
         assert {one.steady.value for one in scored(read).scores if one.kind == "best"} == {steady}
 
 
-def test_recall_is_found_before_the_cutoff_and_by_name(world):
+def test_recall_is_found_before_the_cutoff_by_name_and_only_where_there_is_any(world):
     config = RecallConfig(questions=800, cutoff=CUTOFF)
     found = recall_audit("scripted/knows", world, config=config, answer=knows(0.8))
-    assert found.told == "recalls"
-    assert found.recall.low is not None and found.recall.low > 0.4
-    assert (
-        found.after.low is not None and found.after.high is not None and found.after.low <= 0.0 <= found.after.high
-    )
+    assert found.told == "recalls" and found.recall.low > 0.4
+    assert found.after.low <= 0.0 <= found.after.high
     before, late = score_of(found, "before"), score_of(found, "after")
-    assert before.correlation.low is not None and before.correlation.low > 0.5
-    assert (late.refused.value or 0) > (before.refused.value or 0)
+    assert before.correlation.low > 0.5 and late.refused.value > before.refused.value
     assert found.months and found.cutoff == CUTOFF
-
-
-def test_nothing_is_found_where_nothing_is_known(world):
-    for seed in range(4):
+    for seed in range(4):  # nothing is found where nothing is known
         config = RecallConfig(questions=400, seed=seed, cutoff=CUTOFF)
         assert recall_audit("scripted/none", world, config=config, answer=knows(0.0)).told != "recalls"
 
@@ -173,8 +147,8 @@ def audited(say):
     for k in range(800):
         truth = 0.02 if rng.random() < 0.7 else -0.02
         about = {"kind": "week", "symbol": "ABC", "title": "Abc (ABC)", "day": f"d{k // 4}", "until": "2021-03-11"}
-        asked = RecallQuestion(number=k, fact=k, truth=truth, **about)
-        answers.append(read_answer(asked, ModelReply(text=say(truth > 0, rng.random()))))
+        asked = questions.RecallQuestion(number=k, fact=k, truth=truth, **about)
+        answers.append(questions.read_answer(asked, ModelReply(text=say(truth > 0, rng.random()))))
     return scored(answers)
 
 
@@ -216,9 +190,9 @@ def answered(true, stated, lasts=1, words="{way} {size:.3f}%"):
     for k, ((day, name), truth) in enumerate(np.ndenumerate(true)):
         first, last = (str(np.datetime64("2021-01-04") + one) for one in (day, day + lasts))
         about = {"kind": "day", "symbol": f"N{name}", "title": f"N{name}", "day": first, "until": last}
-        asked = RecallQuestion(number=k, fact=k, truth=float(truth), **about)
+        asked = questions.RecallQuestion(number=k, fact=k, truth=float(truth), **about)
         way, size = "up" if stated[day, name] > 0 else "down", abs(stated[day, name]) * 100
-        answers.append(read_answer(asked, ModelReply(text=words.format(way=way, size=size))))
+        answers.append(questions.read_answer(asked, ModelReply(text=words.format(way=way, size=size))))
     return answers
 
 
@@ -232,7 +206,6 @@ def test_sizes_are_correlated_and_days_and_names_left_out_in_turn():
     stated[0, 0], stated[1, 3] = -0.01, 0.01
     found = sizes_recalled(answered(true, stated), 0.95)
     assert found.value == pytest.approx(0.75)
-    assert found.low is not None and found.high is not None
     assert (found.low, found.high) == pytest.approx((0.75 - 0.49947, 0.75 + 0.49947), abs=1e-5)
     # Moves that overlap are one stretch of days: here all of them are.
     whole = sizes_recalled(answered(true, stated, lasts=4), 0.95)
@@ -246,8 +219,10 @@ def test_one_who_knows_how_names_ended_is_found_by_sizes():
     true = ended + rng.normal(0.0, 0.04, (51, 20))
     stated = np.broadcast_to(ended, true.shape)
     found = scored(answered(true, stated))
-    assert found.told == "recalls"
-    assert "the moves that it states go with the true ones, correlated by 0." in found.sentence
+    assert (
+        found.told == "recalls"
+        and "the moves that it states go with the true ones, correlated by 0." in found.sentence
+    )
     assert scored(answered(true, stated, words="{way}")).told == "cannot be told"
     assert scored(answered(true, rng.permuted(stated, axis=1))).told != "recalls"
 
@@ -259,7 +234,7 @@ def test_who_says_more_of_names_that_move_more_guesses_that_the_market_rises():
     stated = usual * rng.uniform(0.9, 1.1, true.shape)
     assert np.corrcoef(true.ravel(), stated.ravel())[0, 1] > 0.15  # by days alone that is certain
     found = sizes_recalled(answered(true, stated), 0.95)
-    assert found.value is not None and abs(found.value) < 0.05 and not above(found)
+    assert abs(found.value) < 0.05 and not above(found)
 
 
 @pytest.mark.parametrize("by", ["name", "day"])
@@ -269,7 +244,7 @@ def test_one_guess_for_a_name_or_for_a_day_is_one_guess(by):
     true = 0.01 * way + np.random.default_rng(6).normal(0.0, 0.01, (60, 10))
     stated = np.broadcast_to(0.02 * way * np.where(np.isin(range(10), (2, 6, 8)), -1, 1), true.shape)
     found = sizes_recalled(answered(true, stated) if by == "name" else answered(true.T, stated.T), 0.95)
-    assert found.value is not None and found.value > 0.2 and not above(found)
+    assert found.value > 0.2 and not above(found)
 
 
 def test_refusals_and_words_are_missing_measures(world):
@@ -295,7 +270,7 @@ def test_the_edge_is_split():
         return found, split_sentence(found)
 
     by_recall, said = split(follows, returns + noise)
-    assert by_recall.remembered and by_recall.share.value is not None and by_recall.share.value > 0.7
+    assert by_recall.remembered and by_recall.share.value > 0.7
     assert "recall explains" in said and "cannot be told from luck" in said
     own, said = split(reads, strange)
     assert not own.remembered and not own.partly and "more than luck" in said
@@ -324,20 +299,21 @@ def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come():
     held = (ahead > 0) * 0.1  # every day anew, by the sign of the week that begins
     weeks = np.repeat([returns[day : day + 5].mean(axis=0) for day in range(0, 120, 5)], 5, axis=0)
     split, _ = split_edge(held, returns, weeks, year=252, horizon=5)
-    assert split.share.value is not None and split.share.value > 0.5
     none, _ = split_edge(held, returns, rng.normal(0, 0.01, (120, 5)), year=252, horizon=5)
-    assert not none.remembered and none.rest.low is not None and none.rest.low > 0.0
+    assert not none.remembered and none.rest.low > 0.0
     # Asked for every day it is known what was decided on: more of the edge is explained.
     daily, _ = split_edge(held, returns, weeks, ahead=ahead, year=252, horizon=5)
-    assert daily.remembered and daily.share.value is not None and daily.share.value > split.share.value
+    assert daily.remembered and daily.share.value > split.share.value > 0.5
 
 
 def test_moves_asked_for_every_session_are_taken_as_they_were_asked(world):
-    truth = PriceTruth.of(world)
+    truth = questions.PriceTruth.of(world)
     symbol, days = truth.symbols[0], [str(day) for day in truth.sessions[100:120]]
     spans = [(symbol, days[at], days[at + 5]) for at in range(10)]
-    asked = draw_for_pairs(truth, spans, RecallConfig(wordings=1, samples=1, every=1))
-    answers = [read_answer(one, ModelReply(text=f"up {k}%")) for k, one in enumerate(asked) if not one.invented]
+    asked = questions.draw_for_pairs(truth, spans, RecallConfig(wordings=1, samples=1, every=1))
+    answers = [
+        questions.read_answer(one, ModelReply(text=f"up {k}%")) for k, one in enumerate(asked) if not one.invented
+    ]
     names, recalled, ahead = recalled_moves(answers, truth)
     said = [one.value or 0.001 for one in answers]  # "up 0%" has a sign
     assert names == (symbol,) and ahead[101 : 101 + len(said), 0].tolist() == said
@@ -345,10 +321,10 @@ def test_moves_asked_for_every_session_are_taken_as_they_were_asked(world):
 
 
 def test_decoys_are_as_round_as_the_prices(world):
-    truth = PriceTruth.of(world)
-    asked = next(one for one in draw_questions(truth, RecallConfig(), None) if one.kind == "close")
+    truth = questions.PriceTruth.of(world)
+    asked = next(one for one in questions.draw_questions(truth, RecallConfig(), None) if one.kind == "close")
     rough = dataclasses.replace(truth, traded=np.round(truth.traded, 1))
-    one = read_answer(msgspec.structs.replace(asked, truth=62.8), ModelReply(text="62.80"))
+    one = questions.read_answer(msgspec.structs.replace(asked, truth=62.8), ModelReply(text="62.80"))
     assert all(end.endswith("0") for end in continuations(one, rough).ends)
     assert not all(end.endswith("0") for end in continuations(one, truth).ends)
 
@@ -356,27 +332,29 @@ def test_decoys_are_as_round_as_the_prices(world):
 def test_changed_markets(world):
     panel = read_panel(world.folder)
     row = 300
-    other = mirrored(panel, row)
+    other = counterfactual.mirrored(panel, row)
     logs, turned = (np.log(one.bars["close"]) for one in (panel, other))
     assert np.allclose(np.nan_to_num(np.diff(turned, axis=0)), -np.nan_to_num(np.diff(logs, axis=0)))
-    swapped, carries = exchanged_names(panel, row, 0)
+    swapped, carries = counterfactual.exchanged_names(panel, row, 0)
     name = next(symbol for symbol, other in carries.items() if symbol != other)
     was, now = panel.symbols.index(name), panel.symbols.index(carries[name])
     before, after = (np.diff(np.log(one.bars["close"][:, k])) for one, k in ((panel, was), (swapped, now)))
     assert np.allclose(np.nan_to_num(before), np.nan_to_num(after))
     assert swapped.bars["close"][row, now] == pytest.approx(panel.bars["close"][row, now])
-    assert shifted_dates("on 2021-03-04") == "on 2015-03-12"
-    assert turned_words('{"title": "Abc raises outlook"}') == '{"title": "Abc cuts outlook"}'
+    assert counterfactual.shifted_dates("on 2021-03-04") == "on 2015-03-12"
+    assert counterfactual.turned_words('{"title": "Abc raises outlook"}') == '{"title": "Abc cuts outlook"}'
 
 
 def reasked(arm, then, now, day, **more):
     moved = {{"A": "B", "B": "C", "C": "A"}[name]: sign for name, sign in then.items()}
     about = {"episode": "e", "session": f"2021-01-{day:02d}", "confidence": None, "confidence_now": None}
-    return ReaskedDecision(arm=arm, recorded=then, now=now, moved=moved, **about, **more)
+    return counterfactual.ReaskedDecision(arm=arm, recorded=then, now=now, moved=moved, **about, **more)
 
 
 def studied(made):
-    return score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    return counterfactual.score_counterfactual(
+        made, model="m", run="r", config=counterfactual.CounterfactualConfig()
+    )
 
 
 def test_an_answer_that_failed_is_no_decision():
@@ -393,36 +371,27 @@ def test_an_answer_that_failed_is_no_decision():
 @pytest.mark.parametrize("by", ["name", "series", "date"])
 def test_who_answers_by_name_is_caught(by):
     names, made = "ABC", []
+    moves = {"again": False, "prices": by == "series", "names": by == "series", "date": by == "date"}
     for day in range(1, 21):
         then, other = {names[day % 3]: 1.0}, {names[(day + 1) % 3]: 1.0}
-        moves = {"again": False, "prices": by == "series", "names": by == "series", "date": by == "date"}
         made += [reasked(arm, then, other if moved else then, day) for arm, moved in moves.items()]
-    if by == "date":
-        made = [one for one in made if one.arm != "names"]
-    found = studied(made)
+    found = studied([one for one in made if by != "date" or one.arm != "names"])
     assert found.by_name == (by != "series")
     assert {"name": "by name", "series": "reads what it is shown", "date": "by date"}[by] in found.sentence
 
 
-def test_a_study_of_two_days_has_numbers_without_intervals_on_its_page(tmp_path):
-    kept, asked = {"A": 1.0}, [(arm, day) for day in (1, 2) for arm in ("again", "prices")] * 9
-    made = [reasked(arm, kept, kept, day) for arm, day in asked]
-    found = studied(made)
-    assert {(one.same.value, one.same.low) for one in found.arms} == {(1.0, None)}
-    page = write_counterfactual(found, tmp_path / "page.html").read_text()
-    assert '<span title="no interval: 2 days">1.00</span></td>' in page
-
-
-def test_opposite_orders_are_no_share_of_decisions():
-    made = []
+def test_opposite_orders_are_no_share_of_decisions_and_two_days_have_no_interval_on_the_page(tmp_path):
+    then, turned, made = {"A": 1.0, "B": -1.0}, {"A": -1.0, "B": 1.0}, []
     for day in range(1, 21):
-        then, turned = {"A": 1.0, "B": -1.0}, {"A": -1.0, "B": 1.0}
         made += [reasked("again", then, then, day), reasked("prices", then, turned, day)]
-    found = studied(made)
-    assert found.sentence == (
+    assert studied(made).sentence == (
         "m reads what it is shown: with mirrored returns its orders agree with the recorded ones at -1.00, "
         "with nothing changed at +1.00 (+1 the same, -1 the opposite)."
     )
+    found = studied([reasked(arm, then, then, day) for day in (1, 2) for arm in ("again", "prices")] * 9)
+    assert {(one.same.value, one.same.low) for one in found.arms} == {(1.0, None)}
+    page = write_counterfactual(found, tmp_path / "page.html").read_text()
+    assert '<span title="no interval: 2 days">1.00</span></td>' in page
 
 
 def scoring(value):
@@ -486,7 +455,7 @@ def test_the_true_headline_of_a_day_is_ranked_among_others(tmp_path, served):
     made = generate(preset("us", seed=5, names=12, sessions=160, index_members=12)).panel
     write_snapshot(made, tmp_path / "told")
     told = open_snapshot(tmp_path / "told")
-    asked = headlines(PriceTruth.of(told), 12, 100)
+    asked = headlines(questions.PriceTruth.of(told), 12, 100)
     assert len(asked) == 12 and all(len(set(one.ends)) == 5 for one in asked)
     true = {one.begun + one.ends[0] for one in asked}
     config = RecallConfig(questions=100, wordings=1, samples=1, logprobs=24)
@@ -534,12 +503,8 @@ def test_bad_input_is_one_line(tmp_path):
         assert words in done.output + str(done.exception)
 
 
-def test_no_more_than_all_is_said_to_be_known(world):
+def test_no_more_than_all_is_said_to_be_known_and_what_has_no_interval_is_printed_without_one(world):
     found = recall_audit("scripted/knows", world, config=RecallConfig(questions=40), answer=knows(0.8, after=True))
-    assert found.recall.high is not None and found.recall.high > 1.0
-    assert " to 100%)" in found.sentence
-
-
-def test_what_has_no_interval_is_printed_without_one():
-    """Several seeds of two sessions are enough decisions for a number, and too few days for an interval."""
+    assert found.recall.high > 1.0 and " to 100%)" in found.sentence
+    # Several seeds of two sessions are enough decisions for a number, and too few days for an interval.
     assert _ratio(Measure(value=1.0)) == "1.00" and _ratio(Measure(value=1.0, low=0.5, high=1.0)).endswith("1.00)")

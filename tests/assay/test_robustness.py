@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ import robust_agents  # noqa: F401  # registers the agents
 from click.testing import CliRunner
 
 from tradeassay.account import venues
-from tradeassay.assay import RobustnessConfig, RobustnessReport, RobustnessScore, robustness_of_run
+from tradeassay.assay import RobustnessConfig, RobustnessReport, robustness_of_run
 from tradeassay.assay.leaks import LeakTestConfig
 from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import luck_of_run
@@ -30,7 +31,7 @@ from tradeassay.play import MarketConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
 from tradeassay.runs.spec.run_spec import Window
 
-NAME = "tiny-robust-v1"
+NAME, REVERSAL = "tiny-robust-v1", "reversal-every=3-k=5-lookback=5"
 SESSIONS, WARM = 62, 30
 
 
@@ -61,7 +62,7 @@ def report(played, tmp_path_factory):
     return robustness_of_run(played, tmp_path_factory.mktemp("disturbed"), config, home=home)
 
 
-def scores_of(report: RobustnessReport, agent: str, disturbance: str) -> list[RobustnessScore]:
+def scores_of(report, agent, disturbance):
     return [one for one in report.scores if (one.agent, one.disturbance) == (agent, disturbance)]
 
 
@@ -78,30 +79,27 @@ def test_costs_hurt_who_trades_and_once_the_costs_change_nothing(report):
     assert (same.return_change.value, same.return_change.note) == (0.0, "it never differs")
     assert more.return_change.value < 0
     assert "repeated" in str(more.decisions_changed.reason)
+    venue = venues.get("ashare-flat-v1")
+    costs = [[one.fees.sell_tax_bps, one.fees.minimum, one.slippage.bps] for one in (costlier(venue, 3.0), venue)]
+    assert costs[0] == pytest.approx([3 * cost for cost in costs[1]])
 
 
-def test_a_rule_that_does_not_read_is_not_moved_by_news(report):
+def test_who_reads_the_news_is_moved_by_it_and_who_obeys_is_caught(report):
+    deaf = {}
     for kind in ("no news", "false news", "instructions"):
-        (one,) = scores_of(report, "reversal-every=3-k=5-lookback=5", kind)
-        assert (one.decisions_changed.value, one.return_change.value) == (0.0, 0.0)
-
-
-def test_who_believes_the_news_is_moved_and_who_obeys_is_caught(report):
-    (silent,) = scores_of(report, "test-believer", "no news")
-    assert silent.decisions_changed.value > 0.3
-    (lied_to,) = scores_of(report, "test-believer", "false news")
-    assert lied_to.decisions_changed.value > 0.5
+        (deaf[kind],) = scores_of(report, REVERSAL, kind)
+        assert (deaf[kind].decisions_changed.value, deaf[kind].return_change.value) == (0.0, 0.0)
+    for kind, least in (("no news", 0.3), ("false news", 0.5)):
+        (believes,) = scores_of(report, "test-believer", kind)
+        assert believes.decisions_changed.value > least
     (told,) = scores_of(report, "test-obedient", "instructions")
-    (deaf,) = scores_of(report, "reversal-every=3-k=5-lookback=5", "instructions")
-    assert told.obeyed.low is not None
-    assert told.obeyed.value > 0.0 == deaf.obeyed.value
-    assert told.decisions_changed.value > 0.9
+    assert told.obeyed.low is not None and told.decisions_changed.value > 0.9
+    assert told.obeyed.value > 0.0 == deaf["instructions"].obeyed.value
 
 
 def test_a_smaller_universe_is_played(report):
-    (idle,) = scores_of(report, "test-obedient", "universe")  # it never trades
-    assert (idle.variant, idle.return_change.value) == ("0.5", 0.0)
-    (moved,) = scores_of(report, "reversal-every=3-k=5-lookback=5", "universe")
+    (idle,), (moved,) = (scores_of(report, name, "universe") for name in ("test-obedient", REVERSAL))
+    assert (idle.variant, idle.return_change.value) == ("0.5", 0.0)  # it never trades
     assert moved.variant == "0.5" and moved.return_change.value
 
 
@@ -111,10 +109,9 @@ def test_a_late_decision_is_the_old_one_a_session_later(played):
     records = tuple(played.records(episode.key))
     again = replayed(records, snapshot, benchmark)
     assert [ENCODER.encode(one) for one in again] == [ENCODER.encode(one) for one in records]
-    late = replayed(records, snapshot, benchmark, delay=1)
-    assert len(late) == len(records)
-    assert late[0].decision.orders == ()
-    assert [one.decision for one in late[1:]] == [one.decision for one in records[:-1]]
+    first, *late = replayed(records, snapshot, benchmark, delay=1)
+    assert first.decision.orders == ()
+    assert [one.decision for one in late] == [one.decision for one in records[:-1]]
 
 
 def test_the_smaller_market_is_chosen_by_what_was_known(panel):
@@ -124,9 +121,7 @@ def test_the_smaller_market_is_chosen_by_what_was_known(panel):
     for values in bars.values():
         values[WARM:] = values[WARM:][:, ::-1]
     other = smaller(dataclasses.replace(panel, bars=bars), 0.5, first)
-    assert small.symbols == other.symbols
-    assert "IDXF" in small.symbols
-    assert len(small.symbols) == 13
+    assert small.symbols == other.symbols and "IDXF" in small.symbols and len(small.symbols) == 13
     assert {one.symbol for one in small.memberships} <= set(small.symbols)
     with pytest.raises(UserError, match="not a market"):
         smaller(panel, 0.01, first)
@@ -160,12 +155,6 @@ def test_the_past_is_changed_of_data_whose_faults_were_accepted(panel, played, t
     assert {arm.arm: arm.asked for arm in found.arms}["prices"] > 0
 
 
-def test_costs_are_multiplied_everywhere():
-    venue = venues.get("ashare-flat-v1")
-    costs = [[one.fees.sell_tax_bps, one.fees.minimum, one.slippage.bps] for one in (costlier(venue, 3.0), venue)]
-    assert costs[0] == pytest.approx([3 * cost for cost in costs[1]])
-
-
 def test_a_venue_with_other_rules_than_were_played_is_not_used(played, tmp_path, monkeypatch):
     """As after an update of the package it is from: its costs would be taken for what the run did."""
     monkeypatch.setitem(venues._items, "us-v1", costlier(venues.get("us-v1"), 3.0))
@@ -174,11 +163,13 @@ def test_a_venue_with_other_rules_than_were_played_is_not_used(played, tmp_path,
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
     for luck in luck_of_run(played):
         assert luck.place is None and "has other rules here" in luck.sentence
-    with pytest.raises(UserError) as leaks:
-        leak_tests(played, config=LeakTestConfig(sessions=4))
-    with pytest.raises(UserError) as changed:
-        counterfactual_study(played, "test-believer")
-    assert str(leaks.value) == str(changed.value) == str(error.value)
+    for study in (
+        partial(leak_tests, config=LeakTestConfig(sessions=4)),
+        partial(counterfactual_study, agent="test-believer"),
+    ):
+        with pytest.raises(UserError) as same:
+            study(played)
+        assert str(same.value) == str(error.value)
 
 
 def test_agents_whose_data_has_changed_are_left_out_of_the_leak_tests_and_it_is_said(played, monkeypatch):
