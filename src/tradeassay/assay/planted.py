@@ -11,7 +11,6 @@ import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -49,14 +48,11 @@ WARM = 260
 
 @dataclass(frozen=True, slots=True)
 class PlantedWorld:
-    """T sessions of N names as an agent could see them, and the truth.
-
-    ``returns`` (T, N) are those of the session, ``exposures`` (T, 9, N) were known before it. ``drift`` (T, N) is
-    what news already public still moves in the session: the true alpha that a reader could know. ``happened``
-    (T, N) are the returns as they came out: known to whoever picks a record or has read about it since;
-    it stays what it is in :meth:`other_future`. ``columns`` are the names' places in ``inputs``, by which accounts
-    are taken apart.
-    """
+    """T sessions of N names as an agent could see them, and the truth. ``returns`` (T, N) are those of the
+    session, ``exposures`` (T, 9, N) were known before it. ``drift`` (T, N) is what news already public still moves
+    in the session: the true alpha that a reader could know. ``happened`` (T, N) are the returns as they came out:
+    known to whoever picks a record or has read about it since; it stays what it is in :meth:`other_future`.
+    ``columns`` are the names' places in ``inputs``, by which accounts are taken apart."""
 
     seed: int
     returns: Floats
@@ -119,26 +115,7 @@ def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength:
     )
 
 
-Plant = Literal[
-    "skilled",
-    "mixed",
-    "style",
-    "timing",
-    "lucky",
-    "noise",
-    "churning",
-    "eaten",
-    "memorising",
-    "dates",
-    "leaking",
-    "all-equal",
-    "all-once",
-    "all-sized",
-    "all-traded",
-    "half-equal",
-]
-PLANTS: tuple[Plant, ...] = get_args(Plant)
-PASSIVE: tuple[Plant, ...] = ("all-equal", "all-once", "all-sized", "all-traded", "half-equal")
+Plant = str
 EXPECTED: dict[Plant, tuple[Kind, ...]] = {
     "skilled": ("skill",),
     "mixed": ("mixed",),
@@ -157,7 +134,9 @@ EXPECTED: dict[Plant, tuple[Kind, ...]] = {
     "all-traded": ("market",),
     "half-equal": ("market",),
 }
-"""The kinds of verdict each of them deserves."""
+"""Everybody who is planted, and the kinds of verdict each of them deserves."""
+PLANTS = tuple(EXPECTED)
+PASSIVE = tuple(plant for plant, kinds in EXPECTED.items() if kinds == ("market",))
 SHOWN: dict[Plant, tuple[str, str]] = {
     "skilled": ("reads-news", "skilled: 2 of 5 names by public news"),
     "lucky": ("best-of-50", "lucky: the best of 50 drawn by chance"),
@@ -176,15 +155,12 @@ FIRST_WORLD = 88_000
 
 
 class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the plants are.
-
-    ``held`` is the share of the names that is held. ``skill``, ``leak`` and ``memory`` are the shares of places
-    filled with knowledge of public drifts, of the coming session, and of how the window ended; ``tilt`` those of
-    the mixed agent that follow momentum. The one that times, and the one that remembers dates, know the sign of
-    the coming session's market with the chance ``foresight`` and are otherwise nearly out. The churning one pays
-    ``cost`` of what it trades, the one whose edge is eaten as much as it earns. The lucky one is the best of
-    ``tries``.
-    """
+    """How large the plants are. ``held`` is the share of the names that is held. ``skill``, ``leak`` and
+    ``memory`` are the shares of places filled with knowledge of public drifts, of the coming session, and of how
+    the window ended; ``tilt`` those of the mixed agent that follow momentum. The one that times, and the one that
+    remembers dates, know the sign of the coming session's market with the chance ``foresight`` and are otherwise
+    nearly out. The churning one pays ``cost`` of what it trades, the one whose edge is eaten as much as it earns.
+    The lucky one is the best of ``tries``."""
 
     held: float = 0.2
     skill: float = 0.4

@@ -78,13 +78,11 @@ def superior(
     left out. Raises :class:`UserError` for shapes that do not fit or missing numbers."""
     table, base = np.asarray(returns, dtype=np.float64), np.asarray(benchmark, dtype=np.float64)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        raise UserError(
-            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
-        )
+        hint = "give (sessions, strategies)"
+        raise UserError(f"{table.shape} returns with gaps, or not two-dimensional", hint=hint)
     if base.shape != table.shape[:1] or not np.isfinite(base).all():
-        raise UserError(
-            f"{base.shape} benchmark returns for {table.shape}", hint="give one per session, without gaps"
-        )
+        hint = "give one per session, without gaps"
+        raise UserError(f"{base.shape} benchmark returns for {table.shape}", hint=hint)
     count = table.shape[1]
     labels = tuple(str(place) for place in range(count)) if names is None else tuple(names)
     if len(labels) != count or len(set(labels)) != count:
@@ -195,9 +193,8 @@ def overfitting(returns: Floats, *, splits: int = SPLITS) -> Overfitting:
     shape or number of splits."""
     table = np.asarray(returns, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():
-        raise UserError(
-            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
-        )
+        hint = "give (sessions, strategies)"
+        raise UserError(f"{table.shape} returns with gaps, or not two-dimensional", hint=hint)
     if splits < 2 or splits % 2 or splits > 20:
         raise UserError(f"{splits} splits", hint="choose an even number from 2 to 20")
     n, count = table.shape

@@ -63,9 +63,8 @@ def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> Paire
     :data:`EXACT_CLUSTERS` groups all flips are counted, with more the normal approximation is used. Raises
     :class:`UserError` for a difference that is missing, or another number of groups than differences."""
     if len(clusters) != np.size(differences):
-        raise UserError(
-            f"{len(clusters)} clusters for {np.size(differences)} differences", hint="give one for each"
-        )
+        hint = "give one for each"
+        raise UserError(f"{len(clusters)} clusters for {np.size(differences)} differences", hint=hint)
     names = {name: place for place, name in enumerate(dict.fromkeys(clusters))}
     kept, place = _nonzero(differences, np.array([names[name] for name in clusters], dtype=np.int64))
     if not kept.size:

@@ -345,16 +345,14 @@ def _draw_together(episodes: Sequence[EpisodeSeries], config: BootstrapConfig) -
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSeries:
-    """One episode, session by session.
-
-    ``nav`` has shape (n + 1,) and starts with the initial value; everything else has shape (n,):
-    ``cash`` at the end of a session, ``traded`` the value of its fills, ``costs`` its fees, taxes, borrowing
-    and interest, ``hhi`` the concentration of the holdings (NaN when there are none), ``orders`` how many were
-    placed in a session and ``rejected`` how many of those were refused, then or later, wholly or in part,
-    ``abstained`` and ``failed`` what the decision was. ``index`` holds index levels of shape (n + 1,), the first
-    from the session before, or None; ``index_note`` goes with every measure against it. ``rejections`` and
-    ``failures`` count reasons. ``failure`` says why the whole episode has no result, None when it has one.
-    Raises :class:`UserError` for arrays of other lengths and for more orders refused than placed."""
+    """One episode, session by session. ``nav`` has shape (n + 1,) and starts with the initial value; everything
+    else has shape (n,): ``cash`` at the end of a session, ``traded`` the value of its fills, ``costs`` its fees,
+    taxes, borrowing and interest, ``hhi`` the concentration of the holdings (NaN when there are none), ``orders``
+    how many were placed in a session and ``rejected`` how many of those were refused, then or later, wholly or in
+    part, ``abstained`` and ``failed`` what the decision was. ``index`` holds index levels of shape (n + 1,), the
+    first from the session before, or None; ``index_note`` goes with every measure against it. ``rejections`` and
+    ``failures`` count reasons. ``failure`` says why the whole episode has no result, None when it has one. Raises
+    :class:`UserError` for arrays of other lengths and for more orders refused than placed."""
 
     sessions: tuple[str, ...]
     nav: Floats
@@ -376,9 +374,8 @@ class EpisodeSeries:
     def __post_init__(self) -> None:
         n = len(self.sessions)
         if self.nav.shape != (n + 1,):
-            raise UserError(
-                f"a path of {self.nav.shape[0]} values for {n} sessions", hint="include the initial value"
-            )
+            hint = "include the initial value"
+            raise UserError(f"a path of {self.nav.shape[0]} values for {n} sessions", hint=hint)
         for name in ("cash", "traded", "costs", "hhi", "orders", "rejected", "abstained", "failed"):
             if getattr(self, name).shape != (n,):
                 raise UserError(f"'{name}' does not have one number per session ({n})")

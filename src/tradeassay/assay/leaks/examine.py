@@ -38,14 +38,7 @@ from tradeassay.assay.leaks.leak_result import (
     LeakTestConfig,
     LeakTestReport,
 )
-from tradeassay.assay.leaks.playing import (
-    ModelSubject,
-    Moved,
-    PlayedDay,
-    RuleSubject,
-    Sweep,
-    through_of,
-)
+from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, through_of
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import Agent, CostlyAgent
 from tradeassay.core.errors import RunError, UserError
@@ -76,13 +69,11 @@ def leak_test(
     home: Path | None = None,
 ) -> LeakTestReport:
     """Test whether an agent's decisions depend on what lies after its clock, and say through which channel.
-
     ``agent`` is a registered name, a model's name (``scripted/sensible``), a class in a file (``./mine.py:Mine``),
     an agent class, or anything that makes an agent when it is called. The window starts as the benchmark's does,
     or at ``window``. Whoever is asked in a conversation is asked for ``config.sessions`` days (or
-    :data:`~tradeassay.assay.leaks.leak_result.ASKED`), once; everything else is free.
-    Raises :class:`UserError` for an unknown name, and for a window of fewer than two sessions.
-    """
+    :data:`~tradeassay.assay.leaks.leak_result.ASKED`), once; everything else is free. Raises :class:`UserError`
+    for an unknown name, and for a window of fewer than two sessions."""
     config = config or LeakTestConfig()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
@@ -185,8 +176,7 @@ class _Trial:
         notes = []
         if not repeatable:
             notes.append("the agent answers differently to the same questions: futures cannot be compared")
-        failed = sum(day.decision.status == "failed" for day in days)
-        if failed:
+        if failed := sum(day.decision.status == "failed" for day in days):
             notes.append(f"on {failed} of {len(days)} days no usable answer came: nothing could move there")
         return LeakTestReport(
             agent=self.subject.name,
@@ -217,18 +207,18 @@ class _Trial:
         for day in seen:
             words = day.words
             for token in canaries:
-                if token in words:
-                    told = True
-                    at = words.index(token)
-                    around = " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
-                    detail = f"a fact planted after the clock was repeated: {around}"
-                    asked = ((one.request, message) for one in day.asked for message in one.request.messages)
-                    said = (
-                        through_of(message, request)
-                        for request, message in asked
-                        if token in message.text and message.role != "assistant"
-                    )
-                    self._add("canary", canaries[token], next(said, "decision"), day, detail)
+                if (at := words.find(token)) < 0:
+                    continue
+                told = True
+                around = " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
+                detail = f"a fact planted after the clock was repeated: {around}"
+                said = (
+                    through_of(message, one.request)
+                    for one in day.asked
+                    for message in one.request.messages
+                    if token in message.text and message.role != "assistant"
+                )
+                self._add("canary", canaries[token], next(said, "decision"), day, detail)
         if not moved:
             return
         if self.repeats is None:
@@ -296,11 +286,10 @@ def _subject(
         asked = model_params(settings, protocol_config(benchmark))
         check_model(agent)  # one that cannot be asked would look like one that never trades
         return ModelSubject(agent, partial(open_model, agent, asked), benchmark, episode)
-    config = getattr(agent, "Config", None)
-    if config is not None:
-        taking: Callable[..., Agent] = agent
-        return RuleSubject(name, lambda: taking(make_config(name, config, params)), benchmark, episode)
-    return RuleSubject(name, agent, benchmark, episode)
+    made: Callable[..., Agent] = agent
+    if (config := getattr(agent, "Config", None)) is not None:
+        made = partial(made, make_config(name, config, params))
+    return RuleSubject(name, made, benchmark, episode)
 
 
 def _window(
@@ -312,9 +301,8 @@ def _window(
     every = snapshot.rows(first, last)
     rows = every[:sessions]
     if len(rows) < 2:
-        raise UserError(
-            "a leak test needs two sessions: one to decide in, one to rewrite", hint="widen the window"
-        )
+        hint = "widen the window"
+        raise UserError("a leak test needs two sessions: one to decide in, one to rewrite", hint=hint)
     days = snapshot.sessions
     market = msgspec.structs.replace(market, first=str(days[rows[0]]), last=str(days[rows[-1]]))
     return msgspec.structs.replace(benchmark, market=market), len(rows) == len(every)
@@ -331,11 +319,9 @@ def leak_tests(
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
 ) -> dict[str, LeakTestReport]:
-    """Return a leak test of every agent of a run (or of some), in the first cell that it played.
-
-    Rules are played again; models are not asked, their recorded answers are given again. What plays behind a wire,
-    or cannot be played again, is left out.
-    """
+    """Return a leak test of every agent of a run (or of some), in the first cell that it played. Rules are played
+    again; models are not asked, their recorded answers are given again. What plays behind a wire, or cannot be
+    played again, is left out."""
     say = say or (lambda _: None)
     labels = dict.fromkeys(one.label for one in run.episodes if not agents or one.label in agents)
     waiting = {label: _testable(run, label) for label in labels}
@@ -363,12 +349,9 @@ def _test_of_episode(
     run: Run, key: str, config: LeakTestConfig | None, futures: StoredFutures | None
 ) -> LeakTestReport | str:
     """Test a recorded episode over its own sessions, or return why it cannot be played again; ``futures`` are
-    shared with other agents of the same market.
-
-    A rule is played again. A model is not asked: its recorded answers are given again, and what it would have been
-    shown in other futures is compared with what it was shown. Raises :class:`UserError` where its venue has other
-    rules now.
-    """
+    shared with other agents of the same market. A rule is played again. A model is not asked: its recorded answers
+    are given again, and what it would have been shown in other futures is compared with what it was shown. Raises
+    :class:`UserError` where its venue has other rules now."""
     run.manifest.refuse_other_venue(run.episode(key).benchmark)
     config = config or LeakTestConfig()
     episode = run.episode(key)

@@ -15,6 +15,7 @@ from tradeassay.core.time import HOUR, Instant
 from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Fundamental, NewsItem
 from tradeassay.data import Membership, MinutePanel, Panel
 from tradeassay.data.snapshot import Moment
+from tradeassay.data.source import previous_close
 
 Style = Literal["mirrored", "noisy"]
 STYLES: tuple[Style, ...] = ("mirrored", "noisy")
@@ -68,12 +69,10 @@ def rewrite(
     panel: Panel, cut: Cut, channels: Collection[Channel], style: Style, seed: int, *, until: int | None = None
 ) -> tuple[Panel, dict[str, Channel]]:
     """Return ``panel`` with everything changed in ``channels`` that cannot be known at ``cut``, and nothing else;
-    and the words planted in it, each of which tells the channel it was planted in.
-
-    ``mirrored`` turns every price path over: what rose falls, the best become the worst. ``noisy`` multiplies
-    prices with noise and draws suspensions. Facts that name a word of their own are planted just after the cut,
-    and after the same moment of every later session up to row ``until``.
-    """
+    and the words planted in it, each of which tells the channel it was planted in. ``mirrored`` turns every price
+    path over: what rose falls, the best become the worst. ``noisy`` multiplies prices with noise and draws
+    suspensions. Facts that name a word of their own are planted just after the cut, and after the same moment of
+    every later session up to row ``until``."""
     rows = range(cut.row, cut.row + 1 if until is None else until + 1)
     planting = tuple(Cut(row, cut.phase).clock(panel) for row in rows)
     canaries: dict[str, Channel] = {}
@@ -238,13 +237,8 @@ def _fundamentals(work: _Work) -> dict[str, Any]:
 
 def _last_close(closes: Floats) -> Floats:
     """Return every column's last close; NaN where there is none."""
-    known = np.isfinite(closes)
-    rows = closes.shape[0]
-    if rows == 0:
-        return np.full(closes.shape[1], np.nan)
-    last = rows - 1 - np.argmax(known[::-1], axis=0)
-    found: Floats = np.where(known.any(axis=0), closes[last, np.arange(closes.shape[1])], np.nan)
-    return found
+    last: Floats = previous_close(np.pad(closes, ((0, 1), (0, 0))), None)[-1]
+    return last
 
 
 _CHANGES: dict[Channel, Callable[[_Work], dict[str, Any]]] = {

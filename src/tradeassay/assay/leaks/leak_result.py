@@ -20,11 +20,9 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class LeakTestConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How hard the test looks: decisions tested, seed of all draws.
-
-    ``sessions`` None tests every session of the window; a model that has to be asked is then asked for
-    :data:`ASKED`. Every session gets two other futures: one in which prices are turned over, one that is noise.
-    """
+    """How hard the test looks: decisions tested, seed of all draws. ``sessions`` None tests every session of the
+    window; a model that has to be asked is then asked for :data:`ASKED`. Every session gets two other futures: one
+    in which prices are turned over, one that is noise."""
 
     sessions: Count | None = None
     seed: int = 0
@@ -35,13 +33,10 @@ ASKED = 40
 
 
 class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One leak.
-
-    ``channel`` is the data that got through; None where only all channels together moved something, or where a
-    time stamp alone gave it away. ``through`` says where it was seen: ``decision`` for a rule, ``prompt`` or
-    ``tool <name>`` for a model. ``session`` and ``step`` are the first that showed it, ``days`` in how many it was
-    seen.
-    """
+    """One leak. ``channel`` is the data that got through; None where only all channels together moved something,
+    or where a time stamp alone gave it away. ``through`` says where it was seen: ``decision`` for a rule,
+    ``prompt`` or ``tool <name>`` for a model. ``session`` and ``step`` are the first that showed it, ``days`` in
+    how many it was seen."""
 
     kind: Kind
     channel: Channel | None
@@ -53,15 +48,13 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a test.
-
-    In each of ``sessions`` everything after the moment of decision was replaced by ``futures`` others. ``moved``
-    is the share of sessions whose decision, or what a model was shown for it, changed, by channel; Wilson's
-    interval says how much so few sessions can exclude. ``untested`` names the channels that the data does not
-    have. ``repeatable`` is False for an agent that answers differently to the same questions: then only planted
-    facts and time stamps can tell. ``whole`` is whether the test saw the whole window. ``files_open`` is whether
-    the agent is somebody's own code that ran beside the data: what it read from the disk is no channel of it.
-    """
+    """What came of a test. In each of ``sessions`` everything after the moment of decision was replaced by
+    ``futures`` others. ``moved`` is the share of sessions whose decision, or what a model was shown for it,
+    changed, by channel; Wilson's interval says how much so few sessions can exclude. ``untested`` names the
+    channels that the data does not have. ``repeatable`` is False for an agent that answers differently to the same
+    questions: then only planted facts and time stamps can tell. ``whole`` is whether the test saw the whole
+    window. ``files_open`` is whether the agent is somebody's own code that ran beside the data: what it read from
+    the disk is no channel of it."""
 
     agent: str
     benchmark: str
@@ -85,11 +78,8 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def undetected(self) -> float | None:
         """The share of days on which a leak could have been missed, at 95 % confidence; None where it cannot be
-        said.
-
-        A leak on a share p of all days stays unseen in n sessions with the chance (1 - p)^n. Days without an order
-        count too: an order that another future would have caused shows there.
-        """
+        said. A leak on a share p of all days stays unseen in n sessions with the chance (1 - p)^n. Days without an
+        order count too: an order that another future would have caused shows there."""
         if self.findings or not self.repeatable or not self.decisions_with_orders:
             return None
         return 1.0 - math.exp(math.log(0.05) / self.sessions)

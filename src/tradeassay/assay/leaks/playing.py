@@ -51,11 +51,9 @@ class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def late_stamps(value: object, observation: Observation, field: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (field, stamp) of everything in a JSON value that is dated after the observation's clock.
-
-    It looks at ISO days and instants, masked day labels (``day_+12``, counted from the first session of the
-    episode) and instants in nanoseconds. Texts that only contain a date are not time stamps.
-    """
+    """Yield (field, stamp) of everything in a JSON value that is dated after the observation's clock. It looks at
+    ISO days and instants, masked day labels (``day_+12``, counted from the first session of the episode) and
+    instants in nanoseconds. Texts that only contain a date are not time stamps."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from late_stamps(item, observation, str(key))
@@ -67,10 +65,8 @@ def late_stamps(value: object, observation: Observation, field: str = "") -> Ite
 
 
 def withhold_late(request: AskModel, observation: Observation) -> tuple[AskModel, tuple[LateStamp, ...]]:
-    """Return a request whose late tool results are withheld, and what was late in it.
-
-    A prompt cannot be withheld without ending the day; a late stamp in one is reported and shown.
-    """
+    """Return a request whose late tool results are withheld, and what was late in it. A prompt cannot be withheld
+    without ending the day; a late stamp in one is reported and shown."""
     messages: list[Message] = []
     found: list[LateStamp] = []
     for message in request.messages:
@@ -156,9 +152,7 @@ def _in_other_future(
     play: Play[Any, Any], snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]
 ) -> Iterator[tuple[Observation, PlayedDay]]:
     """Yield what is seen each day, the present of a spliced market being its moment of decision, and the true day.
-
-    The account then goes on with the true decision.
-    """
+    The account then goes on with the true decision."""
     rows, moment = play.market.rows, MOMENTS[play.market.config.decide]
     snapshot.move(rows[0], "close")
     seen: Observation | None = play.open()
@@ -208,11 +202,9 @@ class RuleSubject:
 
 
 class ModelSubject:
-    """Whoever is asked in the benchmark's own conversation. Late tool results never reach it.
-
-    ``opened`` opens it. With ``answers``, recorded by (step, number of the question), nobody is asked: the
-    conversation is played again.
-    """
+    """Whoever is asked in the benchmark's own conversation. Late tool results never reach it. ``opened`` opens it.
+    With ``answers``, recorded by (step, number of the question), nobody is asked: the conversation is played
+    again."""
 
     own_code = False
 

@@ -54,9 +54,8 @@ def random_portfolios(
     """Play ``n`` random portfolios on a schedule, on all cores; equal arguments give equal numbers. Raises
     :class:`UserError` for fewer than :data:`LEAST`, or a schedule of another number of sessions."""
     if n < LEAST:
-        raise UserError(
-            f"{n} random portfolios make no distribution", hint=f"ask for at least {LEAST}, better 10000"
-        )
+        hint = f"ask for at least {LEAST}, better 10000"
+        raise UserError(f"{n} random portfolios make no distribution", hint=hint)
     sessions = len(market.sessions)
     if schedule.gross.size != sessions:
         hint = "give both the same window"
@@ -132,9 +131,8 @@ def place_among(
     enough sessions the percentile has no interval. Raises :class:`UserError` for paths of other lengths."""
     nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
     if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
-        raise UserError(
-            f"a path of {nav.shape} among paths of {random_nav.shape}", hint="give all of them the same sessions"
-        )
+        hint = "give all of them the same sessions"
+        raise UserError(f"a path of {nav.shape} among paths of {random_nav.shape}", hint=hint)
     mine, theirs = _steps(nav[None], by), _steps(random_nav, by)
     n, count = nav.size - 1, random_nav.shape[0]
     own, others = (_score(side, np.ones((1, n)), by)[0] for side in (mine, theirs))

@@ -16,18 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tradeassay.account import Ledger, venues
-from tradeassay.account.compiled.tape import (
-    FILL,
-    FUND,
-    MEMBER,
-    MULTIPLIER,
-    Tape,
-    TapeRules,
-    blank_tape,
-    rules_of,
-    write_actions,
-    write_prices,
-)
+from tradeassay.account.compiled import tape as tapes
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.measure import plain_sum
@@ -47,10 +36,10 @@ class LuckMarket:
     """Where random portfolios trade: one episode's market, rules and money, as arrays. ``sessions`` and
     ``symbols`` name the rows and columns of the ``tape``."""
 
-    tape: Tape
+    tape: tapes.Tape
     sessions: tuple[str, ...]
     symbols: tuple[str, ...]
-    rules: TapeRules
+    rules: tapes.TapeRules
     cash: float
     periods_per_year: int
 
@@ -61,17 +50,19 @@ def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
     venue = venues.get(config.venue).limited(max_weight=config.max_weight, max_positions=config.max_positions)
     rows = snapshot.rows(config.first, config.last)
     last = snapshot.at(rows[-1], "close").session_bars()
-    tape = blank_tape(len(rows), last.instruments, venue)
+    tape = tapes.blank_tape(len(rows), last.instruments, venue)
     universe = Universe(config.universe, snapshot.at(rows[0], "pre_open"))
     columns = {symbol: column for column, symbol in enumerate(last.symbols)}
     for t, row in enumerate(rows):
         before = snapshot.at(row, "pre_open")
         seen = snapshot.at(row, MOMENTS[config.decide])
-        write_actions(tape, t, before.todays_actions(), before.delisted_now(), columns)
-        write_prices(tape, t, snapshot.at(row, "close").session_bars(), venue, fill=config.fill, mark=config.mark)
-        tape.grid[t, [columns[symbol] for symbol in universe.at(seen).buyable], MEMBER] = 1.0
+        tapes.write_actions(tape, t, before.todays_actions(), before.delisted_now(), columns)
+        tapes.write_prices(
+            tape, t, snapshot.at(row, "close").session_bars(), venue, fill=config.fill, mark=config.mark
+        )
+        tape.grid[t, [columns[symbol] for symbol in universe.at(seen).buyable], tapes.MEMBER] = 1.0
     sessions = tuple(str(day) for day in snapshot.sessions[rows.start : rows.stop])
-    rules = rules_of(venue, sessions[0], sessions[-1])
+    rules = tapes.rules_of(venue, sessions[0], sessions[-1])
     return LuckMarket(tape, sessions, last.symbols, rules, float(config.cash), venue.periods_per_year)
 
 
@@ -178,8 +169,10 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
         # What positions are worth at the session's fill prices, or at their marks where they have none.
         worth = {}
         for symbol, position in state.positions.items():
-            at = float(market.tape.grid[t, columns[symbol], FILL])
-            unit = (at if at > 0.0 else position.mark) * float(market.tape.facts[columns[symbol], MULTIPLIER])
+            at = float(market.tape.grid[t, columns[symbol], tapes.FILL])
+            unit = (at if at > 0.0 else position.mark) * float(
+                market.tape.facts[columns[symbol], tapes.MULTIPLIER]
+            )
             worth[symbol] = position.quantity * unit
         value = state.cash + plain_sum(worth.values())
         left = []
@@ -189,7 +182,7 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
                 changes.rows.append((left[-1], False, False, 1.0, 1.0 if quantity > 0.0 else -1.0, NO_NAME))
         for symbol, quantity in after.items():
             column = columns[symbol]
-            kept = column if market.tape.facts[column, FUND] else NO_NAME
+            kept = column if market.tape.facts[column, tapes.FUND] else NO_NAME
             unit = worth[symbol] / quantity / value if value > 0 else 0.0
             changes.note(symbol, quantity, net.get(symbol, 0.0), unit, kept)
         changes.end_session(plain_sum(map(abs, worth.values())) / value if value > 0 else 0.0, left)
@@ -198,9 +191,8 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
         shape.append((traded / 2.0 / start if start > 0 else 0.0, cash, float(len(after))))
         before, start = after, state.nav
     if len(shape) != len(market.sessions):
-        raise UserError(
-            f"the journal has {len(shape)} of {len(market.sessions)} sessions", hint="finish the run first"
-        )
+        hint = "finish the run first"
+        raise UserError(f"the journal has {len(shape)} of {len(market.sessions)} sessions", hint=hint)
     return changes.done(), Shape(*np.mean(shape, axis=0).tolist())
 
 

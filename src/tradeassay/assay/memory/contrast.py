@@ -15,20 +15,12 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay import metrics
 from tradeassay.assay.attribute import attribute_episode
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.masking import HARDENINGS, mask_bound
-from tradeassay.metrics import (
-    BootstrapConfig,
-    PairedTest,
-    holm,
-    overlapping_clusters,
-    resamples,
-    wilcoxon,
-    wilcoxon_clustered,
-)
 from tradeassay.metrics.intervals import between, choose_block, content_seed, significant, student_reach
 
 if TYPE_CHECKING:
@@ -45,10 +37,8 @@ Inference = Literal["windows", "sessions"]
 
 class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``level`` of all intervals; ``negligible`` is the selection return per window that nobody would care about.
-
     With at least ``least_windows`` windows that do not overlap, windows are what chance is measured on; with
-    fewer, sessions are. ``draws`` resamples of sessions.
-    """
+    fewer, sessions are. ``draws`` resamples of sessions."""
 
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     negligible: Annotated[float, Meta(ge=0)] = 0.01
@@ -57,11 +47,9 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MemoryArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent under one mask, before or after its knowledge ends: the mean return per window, in parts.
-
-    ``arm`` is the mask with its hardening (``blinded``, ``blinded+rebase_prices``) or ``control``: nothing hidden,
-    but told not to use memory. ``missing`` counts episodes without a result.
-    """
+    """One agent under one mask, before or after its knowledge ends: the mean return per window, in parts. ``arm``
+    is the mask with its hardening (``blinded``, ``blinded+rebase_prices``) or ``control``: nothing hidden, but
+    told not to use memory. ``missing`` counts episodes without a result."""
 
     agent: str
     by_model: bool
@@ -75,12 +63,10 @@ class MemoryArm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryGap(msgspec.Struct, frozen=True, kw_only=True):
-    """Unmasked minus ``masked``, paired over window and seed, in every part.
-
-    The memory gap is the part ``selection``. ``test`` is the signed-rank test clustered by window, ``plain`` the
-    one that papers print. ``p_value`` belongs to the interval's own ``inference``; ``p_adjusted`` is Holm's over
-    all models of the table. ``control`` marks an agent that a mask cannot change.
-    """
+    """Unmasked minus ``masked``, paired over window and seed, in every part. The memory gap is the part
+    ``selection``. ``test`` is the signed-rank test clustered by window, ``plain`` the one that papers print.
+    ``p_value`` belongs to the interval's own ``inference``; ``p_adjusted`` is Holm's over all models of the table.
+    ``control`` marks an agent that a mask cannot change."""
 
     agent: str
     by_model: bool
@@ -92,8 +78,8 @@ class MemoryGap(msgspec.Struct, frozen=True, kw_only=True):
     windows: int
     parts: dict[str, Measure]
     inference: Inference | None
-    test: PairedTest | None
-    plain: PairedTest | None
+    test: metrics.PairedTest | None
+    plain: metrics.PairedTest | None
     p_value: float | None
     p_adjusted: float | None
     told: GapFinding
@@ -114,10 +100,8 @@ class Fade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DirectProbe(msgspec.Struct, frozen=True, kw_only=True):
-    """Trading with nothing but ids and the account: whatever is earned by selection was known before.
-
-    ``p_value`` tests selection against zero.
-    """
+    """Trading with nothing but ids and the account: whatever is earned by selection was known before. ``p_value``
+    tests selection against zero."""
 
     agent: str
     arm: str
@@ -130,11 +114,9 @@ class DirectProbe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryContrast(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that masks say about memory in recorded runs.
-
-    ``controls_hold`` is False when an agent that cannot remember shows a gap: then the instrument is broken, and
-    no gap in it is reported as memory. None when no control was run.
-    """
+    """Everything that masks say about memory in recorded runs. ``controls_hold`` is False when an agent that
+    cannot remember shows a gap: then the instrument is broken, and no gap in it is reported as memory. None when
+    no control was run."""
 
     config: MemoryConfig
     arms: tuple[MemoryArm, ...]
@@ -244,7 +226,7 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
             )
     for dataset in dict.fromkeys(one.dataset for one in found):
         places = [k for k, one in enumerate(found) if one.dataset == dataset]
-        numbers = overlapping_clusters([(found[k].first, found[k].last) for k in places])
+        numbers = metrics.overlapping_clusters([(found[k].first, found[k].last) for k in places])
         for k, number in zip(places, numbers, strict=True):
             found[k] = replace(found[k], cluster=(dataset, number))
     return found, missing
@@ -285,19 +267,15 @@ class Inferred(NamedTuple):
 
 
 def infer(sample: Sample, config: MemoryConfig) -> Inferred:
-    """Return the mean over clusters, each counting once.
-
-    With enough clusters the interval is Student's over their means. With fewer it comes from a stationary
-    bootstrap over sessions, seeds averaged: it then speaks of these windows only, and says so.
-    """
+    """Return the mean over clusters, each counting once. With enough clusters the interval is Student's over their
+    means. With fewer it comes from a stationary bootstrap over sessions, seeds averaged: it then speaks of these
+    windows only, and says so."""
     if sample.totals.size == 0:
         return Inferred(not_scored("nothing was played"), None, None)
     means = _cluster_means(sample.totals, sample.clusters)
     value = significant(float(means.mean()))
-    if (sample.totals == 0.0).all() and all((one == 0.0).all() for one in sample.daily):
-        exact = Measure(
-            value=0.0, low=0.0, high=0.0, level=config.level, n=means.size, note="zero on every session"
-        )
+    if not sample.totals.any() and not any(one.any() for one in sample.daily):
+        exact = between(0.0, (0.0, 0.0), config.level, means.size, "zero on every session")
         return Inferred(exact, None, None)
     if means.size >= config.least_windows:
         from scipy.special import stdtr  # takes a while to import
@@ -315,14 +293,14 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
         by_window.setdefault(window, []).append(daily)
     series = [np.mean(each, axis=0) for each in by_window.values() if len({one.size for one in each}) == 1]
     joined = np.concatenate(series) if series else np.empty(0)
-    bootstrap = BootstrapConfig(draws=config.draws, level=config.level)
+    bootstrap = metrics.BootstrapConfig(draws=config.draws, level=config.level)
     if joined.size < bootstrap.least:
         note = f"no interval: {joined.size} sessions, {bootstrap.least} are needed"
         return Inferred(Measure(value=value, level=config.level, n=joined.size, note=note), None, None)
     block, seed = choose_block(joined, bootstrap), content_seed(bootstrap, joined)
     # A mean per window: what all sessions sum to, shared out among the windows.
     drawn = np.concatenate(
-        [joined[rows].sum(axis=1) for rows in resamples(joined.size, config.draws, block, seed)]
+        [joined[rows].sum(axis=1) for rows in metrics.resamples(joined.size, config.draws, block, seed)]
     )
     apart = (drawn - joined.sum()) / len(series)
     tail = (1.0 - config.level) / 2.0
@@ -336,20 +314,18 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
 
 def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
     """Return the difference of two means over different windows, with Welch's interval over their clusters."""
-    first, second = _cluster_means(one.totals, one.clusters), _cluster_means(other.totals, other.clusters)
+    first, second = both = [_cluster_means(side.totals, side.clusters) for side in (one, other)]
     if first.size == 0 or second.size == 0:
         return not_scored("there are no windows on one side of the cutoff")
     value = significant(float(first.mean() - second.mean()))
     n = first.size + second.size
     if first.size < 2 or second.size < 2:
         return Measure(value=value, level=config.level, n=n, note="no interval: one window on a side")
-    parts = [side.var(ddof=1) / side.size for side in (first, second)]
+    parts = [side.var(ddof=1) / side.size for side in both]
     spread = plain_sum(parts)
     if spread == 0.0:
         return Measure(value=value, level=config.level, n=n, note="no interval: the windows do not differ")
-    freedom = spread**2 / plain_sum(
-        part**2 / (side.size - 1) for part, side in zip(parts, (first, second), strict=True)
-    )
+    freedom = spread**2 / plain_sum(part**2 / (side.size - 1) for part, side in zip(parts, both, strict=True))
     half = student_reach(freedom, config.level) * float(np.sqrt(spread))
     note = "Welch's interval over windows; the markets differ too"
     return between(value, (value - half, value + half), config.level, n, note)
@@ -366,20 +342,16 @@ def _cluster_means(totals: Floats, clusters: Sequence[Hashable]) -> Floats:
 def memory_contrast(
     runs: Run | Sequence[Run], *, cutoffs: Mapping[str, date] | None = None, config: MemoryConfig | None = None
 ) -> MemoryContrast:
-    """Say what masks take away from the agents of recorded runs.
-
-    Episodes of one agent that differ in their mask only are paired by window and seed. ``cutoffs`` (by the
-    agent's label) replace the days on which models' knowledge ends, as the runs recorded them. Rules are
-    listed with the models as controls: a mask changes nothing for them. Raises :class:`UserError` when no episode
-    has a mask.
-    """
+    """Say what masks take away from the agents of recorded runs. Episodes of one agent that differ in their mask
+    only are paired by window and seed. ``cutoffs`` (by the agent's label) replace the days on which models'
+    knowledge ends, as the runs recorded them. Rules are listed with the models as controls: a mask changes nothing
+    for them. Raises :class:`UserError` when no episode has a mask."""
     config = config or MemoryConfig()
     listed = tuple(runs) if isinstance(runs, Sequence) else (runs,)
     taken, missing = take(listed, cutoffs)
     if not taken:
-        raise UserError(
-            "no episode with a mask has a result", hint="play it so: tradeassay run ID --mask bright,blinded"
-        )
+        hint = "play it so: tradeassay run ID --mask bright,blinded"
+        raise UserError("no episode with a mask has a result", hint=hint)
     gaps, holds = _gaps(taken, config)
     return MemoryContrast(
         config=config,
@@ -439,7 +411,7 @@ def _gaps(taken: Sequence[Taken], config: MemoryConfig) -> tuple[list[MemoryGap]
         for arm in dict.fromkeys(one.arm for one in inside if one.arm != BRIGHT):
             pairs = [(bright[one.pair], one) for one in inside if one.arm == arm and one.pair in bright]
             found.append(_gap(group, arm, pairs, config))
-    raw, gaps = iter(holm([gap.p_value for gap in found if gap.by_model])), []
+    raw, gaps = iter(metrics.holm([gap.p_value for gap in found if gap.by_model])), []
     for gap in found:
         adjusted = next(raw) if gap.by_model else gap.p_value
         told = _tell(gap.gap, adjusted, config)
@@ -472,8 +444,8 @@ def _gap(group: Group, arm: str, pairs: Sequence[tuple[Taken, Taken]], config: M
         windows=len(set(differences.clusters)),
         parts={part: one.measure for part, one in inferred.items()},
         inference=main.by,
-        test=wilcoxon_clustered(differences.totals, differences.clusters) if pairs else None,
-        plain=wilcoxon(differences.totals) if pairs else None,
+        test=metrics.wilcoxon_clustered(differences.totals, differences.clusters) if pairs else None,
+        plain=metrics.wilcoxon(differences.totals) if pairs else None,
         p_value=main.p_value,
         p_adjusted=None,
         told="not compared",
@@ -540,6 +512,13 @@ def _fades(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[Fade]:
         yield Fade(agent=agent, mode=mode, selection=none if unknown else welch(before, after, config))
 
 
+_ALONE: dict[str, str] = {
+    "memory": ": it knew these names before.",
+    "no gap": ": nothing that matters.",
+    "worse unmasked": ", which can be told from zero.",
+}
+
+
 def _direct(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[DirectProbe]:
     alone = [one for one in taken if one.mode == "memory-only" and one.by_model]
     for (agent, _, _, period), inside in _grouped(alone).items():
@@ -549,12 +528,10 @@ def _direct(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[DirectProb
             told, value = _tell(found.measure, found.p_value, config), found.measure.value
             sentence = f"{agent} did not trade from memory alone: {found.measure.reason}."
             if value is not None:
-                start = (
+                sentence = (
                     f"With ids and its account alone ({arm}) {agent} earns {value:+.2%} of selection per window"
                 )
-                ends = {"memory": ": it knew these names before.", "no gap": ": nothing that matters."}
-                ends["worse unmasked"] = ", which can be told from zero."
-                sentence = start + ends.get(told, ", which cannot be told from zero.")
+                sentence += _ALONE.get(told, ", which cannot be told from zero.")
             yield DirectProbe(
                 agent=agent,
                 arm=arm,

@@ -124,11 +124,9 @@ def counterfactual_study(
     home: Path | None = None,
     say: Callable[[str], None] | None = None,
 ) -> CounterfactualReport:
-    """Ask a share of an agent's decisions again in changed markets; a rule is played again.
-
-    Raises :class:`UserError` for an agent the run does not have, and where a venue has other rules now than were
-    played by; :class:`ModelError` when a model is not reached.
-    """
+    """Ask a share of an agent's decisions again in changed markets; a rule is played again. Raises
+    :class:`UserError` for an agent the run does not have, and where a venue has other rules now than were played
+    by; :class:`ModelError` when a model is not reached."""
     config, asker, say = config or CounterfactualConfig(), Asker(asking, home), say or (lambda _: None)
     episodes, notes = _asked_about(run, agent)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
@@ -250,10 +248,9 @@ def mirrored(panel: Panel, row: int) -> Panel:
 
 
 def exchanged_names(panel: Panel, row: int, seed: int) -> tuple[Panel, dict[str, str]]:
-    """Return a market whose series stand under each other's names, at the price level of the name at ``row``,
-    and which name carries each one's series. Names of other sessions stay as they are. Raises :class:`UserError`
-    below two names.
-    """
+    """Return a market whose series stand under each other's names, at the price level of the name at ``row``, and
+    which name carries each one's series. Names of other sessions stay as they are. Raises :class:`UserError` below
+    two names."""
     closes = panel.bars["close"]
     there = np.isfinite(closes)
     # Only names that were there on the same sessions: a series cannot begin before its name is listed.

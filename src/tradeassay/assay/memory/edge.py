@@ -67,10 +67,8 @@ class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 def recalled_moves(answers: Sequence[RecallAnswer], truth: PriceTruth) -> tuple[tuple[str, ...], Floats, Floats]:
     """Return the names asked about, the model's own forecast of every session's move, (T, names), and that of the
-    longest horizon asked for that begins with it; 0 for none.
-
-    A move recalled over several sessions is shared out among them; one without a size has that of the others.
-    """
+    longest horizon asked for that begins with it; 0 for none. A move recalled over several sessions is shared out
+    among them; one without a size has that of the others."""
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     moves = [one for one in answers if one.kind in HORIZONS and not one.invented and one.until in row]
     sizes = [abs(one.value) for one in moves if one.value is not None]
@@ -192,10 +190,8 @@ def _nothing(reason: str) -> EdgeSplit:
 
 
 def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> RecallSplit:
-    """Split what the episodes of one agent earned by what the model recalls; seeds are held in equal parts.
-
-    Audits of what was traded count where there are any: those of a data set ask for other days and horizons.
-    """
+    """Split what the episodes of one agent earned by what the model recalls; seeds are held in equal parts. Audits
+    of what was traded count where there are any: those of a data set ask for other days and horizons."""
     truth = PriceTruth.of(run.snapshot(keys[0]))
     answers = [one for audit in [one for one in audits if one.run] or audits for one in audit.answers]
     names, recalled, ahead = recalled_moves(answers, truth)

@@ -20,13 +20,12 @@ from tradeassay.assay.probe.payloads import (
     make_payloads,
 )
 from tradeassay.assay.probe.probe import probe_mask
+from tradeassay.assay.probe.programs import shown_closes
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.tables import counted
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.llm import parse_object
 from tradeassay.metrics.intervals import significant
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.spec.run_spec import HardenedMask, RunSpec
@@ -65,15 +64,12 @@ class Hardened(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
     def played_by(self, spec: RunSpec) -> RunSpec:
-        """Return a spec that plays the mask of the last round, and says what it rests on.
-
-        Raises :class:`UserError` where that is nothing.
-        """
+        """Return a spec that plays the mask of the last round, and says what it rests on. Raises
+        :class:`UserError` where that is nothing."""
         last = self.rounds[-1]
         if self.enough is None and not last.above:
-            raise UserError(
-                f"nothing was hardened: {self.sentence}", hint="choose an attacker that answers, or another mask"
-            )
+            hint = "choose an attacker that answers, or another mask"
+            raise UserError(f"nothing was hardened: {self.sentence}", hint=hint)
         mask = HardenedMask(
             attacker=self.attacker,
             benchmark=self.benchmark,
@@ -97,15 +93,12 @@ def harden(
     asking: Asking | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Hardened:
-    """Repeat the probe with ever harder masks until ``attacker`` names no stock and no day above chance.
-
-    Raises :class:`UserError` for several masks or a bright one, and whatever the probe raises.
-    """
+    """Repeat the probe with ever harder masks until ``attacker`` names no stock and no day above chance. Raises
+    :class:`UserError` for several masks or a bright one, and whatever the probe raises."""
     config, say = config or ProbeConfig(), say or (lambda _: None)
     if len(config.masks) != 1 or config.masks[0] == "bright":
-        raise UserError(
-            "one mask is hardened at a time, and nothing is hidden in a bright market", hint="masks=('blinded',)"
-        )
+        hint = "masks=('blinded',)"
+        raise UserError("one mask is hardened at a time, and nothing is hidden in a bright market", hint=hint)
     mask, played = config.masks[0], benchmarks.get(benchmark)
     snapshot = load_dataset(dataset or played.dataset)
     probes = draw_probes(played, snapshot, config)
@@ -183,10 +176,8 @@ def read_hardened(path: Path) -> Hardened:
             if one.hardening not in HARDENINGS:
                 raise msgspec.ValidationError(f"there is no hardening '{one.hardening}'")
     except UNDECODABLE as error:
-        raise UserError(
-            f"{path} is not the record of a hardening: {error}",
-            hint="tradeassay memory probe --harden ATTACKER --json > FILE",
-        ) from error
+        hint = "tradeassay memory probe --harden ATTACKER --json > FILE"
+        raise UserError(f"{path} is not the record of a hardening: {error}", hint=hint) from error
     return made
 
 
@@ -196,7 +187,7 @@ def information(
     """Return the correlation of shown with true closes over probes, and the mean one of their returns."""
     shown_last, true_last, alike = [], [], []
     for payload, probe in zip(payloads, probes, strict=True):
-        shown = _closes(payload)
+        shown = shown_closes(payload)
         view = snapshot.at(probe.row, "pre_open")
         if shown.size < 3:
             continue
@@ -216,14 +207,3 @@ def information(
         Measure(value=significant(level), n=len(alike)),
         Measure(value=significant(float(np.mean(alike))), n=len(alike)),
     )
-
-
-def _closes(payload: ProbePayload) -> Floats:
-    for message in payload.messages:
-        body = parse_object(message.text) if message.role == "tool" else None
-        columns, bars = (body or {}).get("columns"), (body or {}).get("bars")
-        if isinstance(columns, list) and isinstance(bars, list) and "close" in columns:
-            place = columns.index("close")
-            found = [row[place] for row in bars if isinstance(row, list)]
-            return np.array([float(one) if isinstance(one, int | float) else np.nan for one in found])
-    return np.empty(0)

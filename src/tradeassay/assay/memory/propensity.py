@@ -92,13 +92,7 @@ def min_k(found: TokenLogprobs, asked: Sentence) -> float | None:
 
 
 def weigh(
-    model: str,
-    answers: Sequence[RecallAnswer],
-    truth: PriceTruth,
-    *,
-    most: int,
-    asker: Asker,
-    level: float,
+    model: str, answers: Sequence[RecallAnswer], truth: PriceTruth, *, most: int, asker: Asker, level: float
 ) -> Propensity:
     """Ask for the log-probabilities of at most ``most`` facts; whatever is missing has its reason."""
     facts = {one.fact: one for one in answers if one.wording == 0 and one.sample == 0}

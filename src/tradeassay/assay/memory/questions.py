@@ -36,13 +36,11 @@ CHANCE: dict[RecallKind, float] = {"day": 0.5, "week": 0.5, "month": 0.5, "best"
 
 
 class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked: about ``questions`` in all, each fact in so many ``wordings`` and ``samples``.
-
-    Odd wordings allow the answer "unknown", even ones ask for an estimate. With several samples answers are
-    drawn at a temperature. ``first`` and ``last`` bound the days, ``cutoff`` replaces the model's known one;
-    ``horizon`` is that of the moves asked for a run, which begin ``every`` so many sessions (as long as the
-    horizon where not said). Of ``logprobs`` facts the log-probabilities are asked for too.
-    """
+    """What is asked: about ``questions`` in all, each fact in so many ``wordings`` and ``samples``. Odd wordings
+    allow the answer "unknown", even ones ask for an estimate. With several samples answers are drawn at a
+    temperature. ``first`` and ``last`` bound the days, ``cutoff`` replaces the model's known one; ``horizon`` is
+    that of the moves asked for a run, which begin ``every`` so many sessions (as long as the horizon where not
+    said). Of ``logprobs`` facts the log-probabilities are asked for too."""
 
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
     seed: Annotated[int, Meta(ge=0)] = 0
@@ -59,8 +57,7 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 class RecallQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One fact, asked once. ``truth`` is a price, a move as a fraction, or a year; ``named`` the right one of
-    ``choices``. An invented name has the truth of the name it stands for, whose symbol is ``stands_for``.
-    """
+    ``choices``. An invented name has the truth of the name it stands for, whose symbol is ``stands_for``."""
 
     number: int
     fact: int
@@ -84,10 +81,9 @@ class RecallQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class RecallAnswer(RecallQuestion, frozen=True, kw_only=True, omit_defaults=True):
-    """A question and its answer: a ``value`` in the unit of its truth, or ``chosen``. ``refused``: it says it
-    does not know. ``right`` is None where nothing could be read; a move whose size was not given has a ``sign``
-    alone.
-    """
+    """A question and its answer: a ``value`` in the unit of its truth, or ``chosen``. ``refused``: it says it does
+    not know. ``right`` is None where nothing could be read; a move whose size was not given has a ``sign``
+    alone."""
 
     said: str = ""
     refused: bool = False
@@ -154,9 +150,8 @@ class PriceTruth:
 
 
 def draw_questions(truth: PriceTruth, config: RecallConfig, cutoff: date | None) -> tuple[RecallQuestion, ...]:
-    """Draw facts of all kinds, before and after the cutoff in turn, rising and falling in turn, some of them
-    asked of invented names too. Raises :class:`UserError` when the days or the names are too few.
-    """
+    """Draw facts of all kinds, before and after the cutoff in turn, rising and falling in turn, some of them asked
+    of invented names too. Raises :class:`UserError` when the days or the names are too few."""
     facts = max(1, config.questions // (config.wordings * config.samples))
     rng = np.random.default_rng(config.seed)
     days = truth.sessions.astype("datetime64[D]").astype(date)
@@ -164,10 +159,8 @@ def draw_questions(truth: PriceTruth, config: RecallConfig, cutoff: date | None)
     rows = np.array([k for k, day in enumerate(days.tolist()) if first <= day.isoformat() <= last])
     longest = max(HORIZONS.values())
     if rows.size < 2 * longest:
-        raise UserError(
-            f"{rows.size} sessions are too few to ask about",
-            hint=f"give at least {2 * longest} with first=, last=",
-        )
+        hint = f"give at least {2 * longest} with first=, last="
+        raise UserError(f"{rows.size} sessions are too few to ask about", hint=hint)
     sides = [rows[:-longest]]
     if cutoff is not None:
         known = np.array([days[row] <= cutoff for row in rows[:-longest]])

@@ -55,11 +55,9 @@ class Finder:
         self._sectors, self._events = _pattern([*lexicon["sectors"], *sectors]), _pattern(lexicon["events"])
 
     def unseen(self, reason: str, observed: str, session: str) -> tuple[Named, ...]:
-        """Return what a reason names that ``observed`` (lower case) does not contain, each once.
-
-        A date counts as contained when its day, or for a month or a quarter its year and month, can be read
-        off the observation. ``session`` is the true ISO day.
-        """
+        """Return what a reason names that ``observed`` (lower case) does not contain, each once. A date counts as
+        contained when its day, or for a month or a quarter its year and month, can be read off the observation.
+        ``session`` is the true ISO day."""
         found = [Named("brand", leak.truth) for leak in find_leaks(reason, self._truth)]
         found += [Named("sector", hit[0]) for hit in self._sectors.finditer(reason)]
         found += [Named("event", hit[0]) for hit in self._events.finditer(reason)]
@@ -113,9 +111,7 @@ class NamedThing(msgspec.Struct, frozen=True, kw_only=True):
 
 class RationaleRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model under one mask: the share of its reasons that name something unseen, by category and in all.
-
-    Wilson's intervals treat reasons as independent, which those of one day are not quite.
-    """
+    Wilson's intervals treat reasons as independent, which those of one day are not quite."""
 
     agent: str
     arm: str
@@ -139,12 +135,9 @@ Given = tuple[str, str, str, tuple[Named, ...]]
 
 
 def rationale_analysis(run: Run, *, level: float = 0.95) -> RationaleReport:
-    """Look through every recorded reason of the models of a run.
-
-    A reason is compared with everything the model had been shown when it gave it: prompts and tool results of
-    that day, never its own words. Names are those of the data set the episode was played on. Raises
-    :class:`UserError` when no model played.
-    """
+    """Look through every recorded reason of the models of a run. A reason is compared with everything the model
+    had been shown when it gave it: prompts and tool results of that day, never its own words. Names are those of
+    the data set the episode was played on. Raises :class:`UserError` when no model played."""
     if not any(episode.by_model for episode in run.episodes):
         raise UserError("no model played in this run", hint="rules give no reasons that could name something")
     given: dict[tuple[str, str, str], list[Given]] = {}

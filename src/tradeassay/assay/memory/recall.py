@@ -61,13 +61,11 @@ _ENOUGH = 0.25
 
 class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of question about real or invented names, in one period; intervals allow for days in common.
-
-    ``answered``, ``refused`` and ``unread`` are shares of what was asked. ``hit`` is the share right of what
-    could be read, ``chance`` what guessing gives; ``rising`` and ``falling`` are hits where the price rose and
-    fell, which tell a model that always says "up". ``correlation`` is that of recalled with true moves,
-    ``error`` the median distance of a close or a level in parts of it, or of a move. ``steady`` is the share of
-    facts whose answers agree.
-    """
+    ``answered``, ``refused`` and ``unread`` are shares of what was asked. ``hit`` is the share right of what could
+    be read, ``chance`` what guessing gives; ``rising`` and ``falling`` are hits where the price rose and fell,
+    which tell a model that always says "up". ``correlation`` is that of recalled with true moves, ``error`` the
+    median distance of a close or a level in parts of it, or of a move. ``steady`` is the share of facts whose
+    answers agree."""
 
     kind: str
     names: Literal["real", "invented"]
@@ -116,14 +114,13 @@ class RecallPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A recall audit. ``recall`` is the share of moves and best names known beyond chance, before the cutoff
-    where that is known; ``beyond`` the same less what is said of invented names; ``after`` that after the cutoff.
+    """A recall audit. ``recall`` is the share of moves and best names known beyond chance, before the cutoff where
+    that is known; ``beyond`` the same less what is said of invented names; ``after`` that after the cutoff.
     ``closes`` is the share of closes right beyond what the same answers give when dealt to the other questions.
     ``admitted`` is the share of facts refused when that was allowed and right when an estimate was asked for.
     ``told`` is the finding in a word, ``sentence`` with its numbers: it *recalls* where moves and best names,
     closes, or log-probabilities show it. The three looks share what one may err: each has a wider interval. Moves
-    show it by their signs, or by sizes that go with the true ones.
-    """
+    show it by their signs, or by sizes that go with the true ones."""
 
     format: str = FORMAT
     model: str
@@ -162,12 +159,10 @@ def recall_audit(
     say: Callable[[str], None] | None = None,
     answer: Answer | None = None,
 ) -> RecallReport:
-    """Ask a model what it remembers of a data set, or of the names and days that it traded in a ``run``.
-
-    Answers are recorded in ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``answer``
-    is asked instead of a model where one is given. Raises :class:`UserError` for bad input and
-    :class:`ModelError` when the model is not reached.
-    """
+    """Ask a model what it remembers of a data set, or of the names and days that it traded in a ``run``. Answers
+    are recorded in ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``answer`` is asked
+    instead of a model where one is given. Raises :class:`UserError` for bad input and :class:`ModelError` when the
+    model is not reached."""
     config, say, asker = config or RecallConfig(), say or (lambda _: None), Asker(asking, home)
     if run is not None and answer is None:
         model = episodes_of(run, model)[0].model  # an agent may be called otherwise than its model
@@ -302,10 +297,8 @@ def _pairs_of_run(
     run: Run, model: str, truth: PriceTruth, config: RecallConfig
 ) -> tuple[list[tuple[str, str, str]], str]:
     """Return what to ask for a run: every name held, in stretches that cover all of its sessions. Where they
-    overlap they end beyond its last one, as what was decided on does.
-
-    Where that is more than may be asked, the names that were held least are left out, which the second says.
-    """
+    overlap they end beyond its last one, as what was decided on does. Where that is more than may be asked, the
+    names that were held least are left out, which the second says."""
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     held = np.zeros(len(truth.symbols))
     rows: set[int] = set()
@@ -335,11 +328,7 @@ def _pairs_of_run(
 
 
 async def _ask_all(
-    model: str,
-    questions: Sequence[RecallQuestion],
-    config: RecallConfig,
-    asker: Asker,
-    say: Callable[[str], None],
+    model: str, questions: Sequence[RecallQuestion], config: RecallConfig, asker: Asker, say: Callable[[str], None]
 ) -> list[ModelReply]:
     asker.check(model)
     params = ModelParams(temperature=0.0 if config.samples == 1 else 0.7, max_tokens=ANSWER_TOKENS)
@@ -474,13 +463,12 @@ def _difference(real: Sequence[RecallAnswer], made_up: Sequence[RecallAnswer], l
     for sign, side in ((1.0, real), (-1.0, made_up)):
         for one in side:
             if one.kind in CHANCE:
-                name = one.stands_for or one.symbol
-                key = (name, one.day, one.kind, one.wording, one.sample)
+                key = (one.stands_for or one.symbol, one.day, one.kind, one.wording, one.sample)
                 pairs.setdefault(key, []).append(sign * points(one))
     both = {key: plain_sum(values) for key, values in pairs.items() if len(values) == 2}
     if not both:
         return not_scored("no move was asked of an invented name")
-    return clustered_mean(np.array([*both.values()]), [key[1] for key in both], level)
+    return clustered_mean(np.array([*both.values()]), [day for _, day, *_ in both], level)
 
 
 def _tell(
@@ -493,22 +481,20 @@ def _tell(
 ) -> tuple[RecallWord, str]:
     if recall.value is None:
         return "cannot be told", f"What {model} remembers cannot be told: {recall.reason}."
-    moves = [one for one in early if one.kind in HORIZONS and one.right is not None]
-    size = f"{recall.value:.0%}"
-    if recall.low is not None and recall.high is not None:
-        # An interval over few days may pass what can be: all known, or all wrong.
-        size += f" ({max(recall.low, -1.0):.0%} to {min(recall.high, 1.0):.0%})"
     if recall.low is None or recall.high is None:
         return "cannot be told", f"What {model} remembers cannot be told from {recall.n} answers."
-    share = sum(bool(one.right) for one in moves) / len(moves) if moves else None
-    says = "" if share is None else f"; it is right about {share:.0%} of the moves it answers for, half is chance"
+    # An interval over few days may pass what can be: all known, or all wrong.
+    size = f"{recall.value:.0%} ({max(recall.low, -1.0):.0%} to {min(recall.high, 1.0):.0%})"
+    moves, says = [one.right for one in early if one.kind in HORIZONS and one.right is not None], ""
+    if moves:
+        says = f"; it is right about {sum(moves) / len(moves):.0%} of the moves it answers for, half is chance"
     dealt, most = by_dealing
     if above(recall) and above(dealt):
         about = ""
-        if beyond.low is not None and beyond.high is not None:
-            about = ", by name" if beyond.low > 0.0 else ", perhaps by the date alone"
+        if beyond.low is not None:
+            about = ", by name" if above(beyond) else ", perhaps by the date alone"
         late = ""
-        if after.low is not None and after.low > 0.0:
+        if above(after):
             late = " It does so after its cutoff too: the cutoff is later than stated, or it guesses well."
         return "recalls", f"{model} recalls {size} of what can be known beyond chance{about}{says}.{late}"
     if most < _ENOUGH:
@@ -518,10 +504,8 @@ def _tell(
     elif below(dealt, -_LITTLE):
         says += "; to be wrong that often takes knowing"
     elif below(recall, _LITTLE) and not above(dealt):
-        return (
-            "no recall is shown",
-            f"No recall of {model} is shown: {size} of what can be known beyond chance{says}.",
-        )
+        said = f"No recall of {model} is shown: {size} of what can be known beyond chance{says}."
+        return "no recall is shown", said
     return "cannot be told", f"Whether {model} recalls cannot be told: {size} of what can be known{says}."
 
 
@@ -610,6 +594,7 @@ def _score(
     no_move = "this is no move" if not any(one.kind in HORIZONS for one in here) else none
     chances = {CHANCE.get(one.kind) for one in here}
     several = [group for group in _by_fact(read) if len(group) > 1]
+    agree, days = [_agree(group) for group in several], [group[0].day for group in several]
     return RecallScore(
         kind=kind,
         names=names,
@@ -624,12 +609,7 @@ def _score(
         falling=rate([one for one in moves if (one.truth or 0) < 0], right, no_move),
         correlation=_correlation(moves, level, no_move),
         error=_error([one for one in read if one.value is not None and form_of(one.kind) != "year"], level),
-        steady=clustered_rate(
-            [_agree(group) for group in several],
-            [group[0].day for group in several],
-            level,
-            "no fact was answered twice",
-        ),
+        steady=clustered_rate(agree, days, level, "no fact was answered twice"),
     )
 
 
@@ -690,18 +670,14 @@ def _months(answers: Sequence[RecallAnswer], level: float) -> list[RecallMonth]:
     made = []
     for place in sorted({months(one) // step for one in scored}):
         here = [one for one in scored if months(one) // step == place]
-        closes = [one for one in here if one.kind == "close" and not one.invented]
+        closes = [(bool(one.right), one.day) for one in here if one.kind == "close" and not one.invented]
+        right, days = [right for right, _ in closes], [day for _, day in closes]
         made.append(
             RecallMonth(
                 first=f"{place * step // 12:04d}-{place * step % 12 + 1:02d}-01",
                 recall=_known([one for one in here if not one.invented], level),
                 control=_known([one for one in here if one.invented], level),
-                near=clustered_rate(
-                    [bool(one.right) for one in closes],
-                    [one.day for one in closes],
-                    level,
-                    "no close was asked for",
-                ),
+                near=clustered_rate(right, days, level, "no close was asked for"),
             )
         )
     return made

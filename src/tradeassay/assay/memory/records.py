@@ -77,10 +77,8 @@ def parse_record(content: bytes) -> MemoryRecord:
 
 def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOutcome, list[str]]:
     """Make a record of memory again, and say what becomes of it and how it was asked for otherwise than usual.
-
     Programs are asked again. What a model said is a claim of the runner: it is read and scored again. ``unsure``:
-    the run's data or its venue's rules are not here, so that not being able to contradicts nobody.
-    """
+    the run's data or its venue's rules are not here, so that not being able to contradicts nobody."""
     claim, plain = "changed input", msgspec.to_builtins(CounterfactualConfig())
     if isinstance(record, RecallReport):
         claim, plain = "recall", msgspec.to_builtins(RecallConfig())

@@ -46,13 +46,11 @@ def clustered_rate(hits: Sequence[bool], days: Sequence[str], level: float, noth
 
 
 def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
-    """Return the correlation of stated with true moves, by normal scores of their ranks: 0 for guessing.
-
-    Horizons are ranked apart, and what is stated counts as far as it does not follow from how much a name usually
-    moves: who always says "up", and more of what moves more, has guessed only that the market rises. One guess may
-    be about a whole day or about a whole name, so the interval adds two variances: from leaving out each stretch
-    of days in turn, and from leaving out each name.
-    """
+    """Return the correlation of stated with true moves, by normal scores of their ranks: 0 for guessing. Horizons
+    are ranked apart, and what is stated counts as far as it does not follow from how much a name usually moves:
+    who always says "up", and more of what moves more, has guessed only that the market rises. One guess may be
+    about a whole day or about a whole name, so the interval adds two variances: from leaving out each stretch of
+    days in turn, and from leaving out each name."""
     moves = [one for one in answers if one.kind in HORIZONS and one.value is not None and one.truth is not None]
     n = len(moves)
     if n < 8:

@@ -22,12 +22,10 @@ from tradeassay.runs import CodeRun, Run
 def paper_page(
     runs: Sequence[Run | CodeRun], *, attribution: bool = True, probe: ProbeReport | None = None
 ) -> PaperPage:
-    """Return a paper with everything that some runs of its benchmarks fill.
-
-    ``attribution`` takes every account apart, for KTD-Fin's parts and exposures; ``probe`` is what attackers of
-    its masks recovered. Raises :class:`UserError` for runs of no paper or of several,
-    :class:`~tradeassay.core.errors.RunError` for one that has not been scored.
-    """
+    """Return a paper with everything that some runs of its benchmarks fill. ``attribution`` takes every account
+    apart, for KTD-Fin's parts and exposures; ``probe`` is what attackers of its masks recovered. Raises
+    :class:`UserError` for runs of no paper or of several, :class:`~tradeassay.core.errors.RunError` for one that
+    has not been scored."""
     trading = [run for run in runs if isinstance(run, Run)]
     found = {paper for run in runs for paper in papers_of(run)}
     if len(found) != 1:
@@ -57,10 +55,8 @@ def paper_pages(run: Run) -> tuple[PaperPage, ...]:
 
 
 def programs_page(runs: Sequence[CodeRun]) -> PaperPage:
-    """Return the paper with what some runs of one benchmark fill of it.
-
-    Raises :class:`UserError` where two runs had different tasks of SysTradeBench: they have no common table.
-    """
+    """Return the paper with what some runs of one benchmark fill of it. Raises :class:`UserError` where two runs
+    had different tasks of SysTradeBench: they have no common table."""
     from tradeassay.benchmarks.quantcode.tables import quantcode_paper
     from tradeassay.benchmarks.systrade.tables import systrade_paper
 

@@ -66,8 +66,7 @@ _SEES = {
 
 def ktdfin_page(runs: Sequence[Run], *, attribution: bool, probe: ProbeReport | None = None) -> PaperPage:
     """Return the paper with what some runs fill of it. ``attribution`` takes every account apart, which needs the
-    data and takes seconds per episode; ``probe`` is what attackers recovered, where it was tried.
-    """
+    data and takes seconds per episode; ``probe`` is what attackers recovered, where it was tried."""
     groups = groups_of(runs, "ktdfin")
     # The headline setting comes first.
     groups = tuple(sorted(groups, key=lambda group: not _is(group, **_HEADLINE)))
@@ -110,8 +109,7 @@ def _plain(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 
 def _windows(groups: Sequence[Group]) -> Filled:
     """Return the windows of every data set that was played, with what the index itself returned from close to
-    close.
-    """
+    close."""
     tables: list[Table] = []
     for (dataset, convention), group in {(one.dataset, one.benchmark.convention): one for one in groups}.items():
         if group.sample is None:

@@ -59,13 +59,11 @@ WITH_ARCHIVE = frozenset({"match"})
 
 
 class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One probe.
-
-    ``probes`` pairs, drawn with ``seed`` and spread evenly over windows and boards. ``masks`` and ``hardenings``
-    are compared on the same pairs; a bright market cannot be hardened. ``windows`` names some of the benchmark's
-    windows, all short ones when empty. ``lookback`` sessions are shown of a stock in open research.
-    Raises :class:`UserError` for a mask or a hardening that does not exist, and where nothing is left to compare.
-    """
+    """One probe. ``probes`` pairs, drawn with ``seed`` and spread evenly over windows and boards. ``masks`` and
+    ``hardenings`` are compared on the same pairs; a bright market cannot be hardened. ``windows`` names some of
+    the benchmark's windows, all short ones when empty. ``lookback`` sessions are shown of a stock in open
+    research. Raises :class:`UserError` for a mask or a hardening that does not exist, and where nothing is left to
+    compare."""
 
     probes: Annotated[int, Meta(ge=1)] = 200
     seed: int = 0
@@ -83,9 +81,8 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             for name in given:
                 refuse_unknown(name, known, f"no {what} '{name}'")
         if not self.variants:
-            raise UserError(
-                "a bright market cannot be hardened", hint="choose another mask, or hardenings=('plain',)"
-            )
+            hint = "choose another mask, or hardenings=('plain',)"
+            raise UserError("a bright market cannot be hardened", hint=hint)
 
     @property
     def variants(self) -> tuple[tuple[Level, str], ...]:
@@ -112,14 +109,11 @@ METRICS = {
 
 
 class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One attacker against one mask.
-
-    ``response`` is the share of probes that it named a stock or a day for. ``conditional`` are its hits among the
-    probes for which it answered that question, ``of_all`` among all of them; an attacker that seldom answers can
-    be good at the one and bad at the other. ``above_random`` compares ``of_all`` with pure chance: True when the
-    whole interval lies above it; a question that is not scored has no entry. ``strata`` is ``top_1`` of all by
-    window and by board.
-    """
+    """One attacker against one mask. ``response`` is the share of probes that it named a stock or a day for.
+    ``conditional`` are its hits among the probes for which it answered that question, ``of_all`` among all of
+    them; an attacker that seldom answers can be good at the one and bad at the other. ``above_random`` compares
+    ``of_all`` with pure chance: True when the whole interval lies above it; a question that is not scored has no
+    entry. ``strata`` is ``top_1`` of all by window and by board."""
 
     attacker: str
     kind: Literal["model", "program"]
@@ -147,10 +141,8 @@ class ProbeBound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One attacker's answer about one pair, and the truth: enough to count everything again.
-
-    ``said`` are a model's own words (cut at 2,000 characters), ``wrong`` what of them could not be read.
-    """
+    """One attacker's answer about one pair, and the truth: enough to count everything again. ``said`` are a
+    model's own words (cut at 2,000 characters), ``wrong`` what of them could not be read."""
 
     attacker: str
     mask: str
@@ -169,9 +161,7 @@ class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     """All attackers against all masks, on the same pairs. ``random`` is what guessing blindly would give.
-
-    ``answers`` are all of them, in the order in which they were asked for.
-    """
+    ``answers`` are all of them, in the order in which they were asked for."""
 
     benchmark: str
     dataset: str
@@ -271,17 +261,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ProbePayload:
-    """What was shown, and what the stock is called in it. It contains nothing of the truth.
-
-    ``observation`` is the day's message as data (the same, under the same mask), ``request`` the question as an
-    agent over a pipe gets it, ``evidence`` what tools say: all for attackers that are programs.
-    """
+    """What was shown, and what the stock is called in it. It contains nothing of the truth. ``observation`` is the
+    day's message as data (the same, under the same mask), ``request`` the question as an agent over a pipe gets
+    it, ``evidence`` what tools say: all for attackers that are programs."""
 
     number: int
     alias: str
     messages: tuple[Message, ...]
-    observation: str | None = None
-    request: str = ""
+    observation: str = "{}"
+    request: str = "{}"
     evidence: Evidence = Evidence()
 
     @property
@@ -297,11 +285,9 @@ def make_payloads(
     variant: tuple[Level, str],
     config: ProbeConfig,
 ) -> tuple[ProbePayload, ...]:
-    """Return every probe's payload under one mask, in the order of the probes.
-
-    Each window is one episode of an agent that never trades, with a mask of its own. In open research the model
-    is taken to have asked for the market's context and for the stock's bars.
-    """
+    """Return every probe's payload under one mask, in the order of the probes. Each window is one episode of an
+    agent that never trades, with a mask of its own. In open research the model is taken to have asked for the
+    market's context and for the stock's bars."""
     mask, hardening = variant
     played = with_protocol(benchmark, {"mask": mask, "mode": config.mode, **HARDENINGS[hardening]})
     made: list[ProbePayload] = []
@@ -338,11 +324,12 @@ def _episode(
                 continue
             alias = protocol.wire(seen).stock_id(Stock(probe.symbol))
             request = _question(protocol, seen, alias, config)
+            assert isinstance(request.given, Given)
             yield ProbePayload(
                 number=probe.number,
                 alias=alias,
                 messages=request.messages,
-                observation=request.given.observation if isinstance(request.given, Given) else None,
+                observation=request.given.observation,
                 request=encode_request(request, place, named, salt).decode(),
                 evidence=_evidence(protocol, seen, alias, probe, config),
             )

@@ -53,16 +53,13 @@ def probe_mask(
     home: Path | None = None,
     listen: Callable[[str, int, int], None] | None = None,
 ) -> ProbeReport:
-    """Try to tell stocks and days from what a mask shows.
-
-    ``attackers`` are models (``scripted/...``, ``openai/...``); all programs (:data:`PROGRAMS`) are always among
-    them. Models' answers are recorded in the folder
-    ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``listen`` is told after every answer
-    of a model who answered, how many answers there are and how many there will be.
-    Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a benchmark without
-    masks, or a cap on a model whose price is unknown, and :class:`~tradeassay.core.errors.ModelError` when a model
-    is not reached.
-    """
+    """Try to tell stocks and days from what a mask shows. ``attackers`` are models (``scripted/...``,
+    ``openai/...``); all programs (:data:`PROGRAMS`) are always among them. Models' answers are recorded in the
+    folder ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``listen`` is told after every
+    answer of a model who answered, how many answers there are and how many there will be. Raises
+    :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a benchmark without masks,
+    or a cap on a model whose price is unknown, and :class:`~tradeassay.core.errors.ModelError` when a model is not
+    reached."""
     config, asker = config or ProbeConfig(), Asker(asking, home)
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     if not issubclass(protocol_of(played), Ktdfin):
@@ -256,10 +253,8 @@ def make_row(
 
 def random_baseline(probes: Sequence[Probe], inside: Ints, sectors: int, boards: int) -> dict[str, Measure]:
     """Return what blind guessing gives: a name of that day's universe, a day of the windows (whose rows are
-    ``inside``; they are public), a sector, a board.
-
-    Where the data has fewer than two sectors or boards there is nothing to guess, and nothing is scored.
-    """
+    ``inside``; they are public), a sector, a board. Where the data has fewer than two sectors or boards there is
+    nothing to guess, and nothing is scored."""
     rows = np.array([probe.row for probe in probes])
     names = np.array([probe.names for probe in probes], dtype=np.float64)
     near = {limit: (np.abs(rows[:, None] - inside) <= limit).mean(axis=1) for limit in _TOLERANCES}

@@ -25,7 +25,7 @@ from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Days, Floats, Instrument, Ints
 from tradeassay.data import Snapshot
 from tradeassay.data.names import known_names
-from tradeassay.llm import fenced_blocks, parse_object
+from tradeassay.llm import parse_object
 from tradeassay.llm.prompting import answer_object
 
 TOP = 5
@@ -55,11 +55,9 @@ class PriceArchive:
         )
 
     def best_matches(self, queries: Floats) -> tuple[Floats, Ints]:
-        """Return for each of P return series of length K how well it matches every name at best, and where.
-
-        The score is the correlation with the window of that name which fits best, -inf where a name has none; the
-        place is the row of the session in which that window ends. Both have shape (P, N).
-        """
+        """Return for each of P return series of length K how well it matches every name at best, and where. The
+        score is the correlation with the window of that name which fits best, -inf where a name has none; the
+        place is the row of the session in which that window ends. Both have shape (P, N)."""
         names = self.close.shape[1]
         best = np.full((queries.shape[0], names), -np.inf)
         place = np.zeros((queries.shape[0], names), dtype=np.int64)
@@ -74,11 +72,9 @@ class PriceArchive:
         return best, place
 
     def correlations(self, queries: Floats, columns: slice = slice(None)) -> Floats:
-        """Return every series' correlation with every window of some names, by the session in which it ends.
-
-        Shape (P, T, names); -inf where a fifth of the window is missing or it does not move. Missing returns count
-        as zero.
-        """
+        """Return every series' correlation with every window of some names, by the session in which it ends. Shape
+        (P, T, names); -inf where a fifth of the window is missing or it does not move. Missing returns count as
+        zero."""
         length = queries.shape[1]
         close = self.close[:, columns]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -112,9 +108,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class AttackerAnswer(NamedTuple):
     """What an attacker said about one payload: the guess (None when there is none), its words, and its mistakes.
-
-    ``wrong`` names what could not be read: a bad date does not void a right ticker, nor the other way round.
-    """
+    ``wrong`` names what could not be read: a bad date does not void a right ticker, nor the other way round."""
 
     guess: Guess | None
     said: str = ""
@@ -195,7 +189,7 @@ def match(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     found: list[Guess | None] = [None] * len(payloads)
     series: dict[int, list[tuple[int, Floats]]] = {}
     for place, payload in enumerate(payloads):
-        closes = np.array([np.nan if (x := _number(bar.get("close"))) is None else x for bar in _bars(payload)])
+        closes = shown_closes(payload)
         with np.errstate(invalid="ignore", divide="ignore"):
             returns = closes[1:] / closes[:-1] - 1.0
         returns = np.where(np.isfinite(returns), returns, 0.0)
@@ -293,7 +287,7 @@ def episode_ids(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Gues
     """Look for the episode's id among those of all windows without a salt; a window and a step are a date."""
     rows = {f"e-{sha256_of(('', f'probe {day}'))[:12]}": row for row, day in enumerate(archive.sessions)}
     for payload in payloads:
-        first = rows.get(json.loads(payload.request or "{}").get("episode", ""))
+        first = rows.get(json.loads(payload.request).get("episode", ""))
         if first is not None:
             first = min(first + int(str(_observation(payload)["step"])), archive.sessions.size - 1)
         yield None if first is None else Guess(date=str(archive.sessions[first]))
@@ -320,7 +314,7 @@ def lot_price(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesse
     lot = max((one.lot for one in archive.instruments), default=1.0)
     bars: list[Json | None] = []
     for payload in payloads:
-        weight, account = payload.evidence.least_weight, json.loads(payload.observation or "{}").get("account")
+        weight, account = payload.evidence.least_weight, json.loads(payload.observation).get("account")
         bars.append(None if weight is None else {"close": weight * account["nav"] / lot})
     return _by_level(archive, bars)
 
@@ -399,9 +393,7 @@ def nearest(archive: PriceArchive, apart: Floats) -> Guess | None:
 
 def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
     """Return the five names with the best score, and the session after the one in which the best of them has it.
-
-    Both arrays have shape (N,); -inf means no score.
-    """
+    Both arrays have shape (N,); -inf means no score."""
     order = [k for k in np.argsort(-best, kind="stable")[:TOP].tolist() if np.isfinite(best[k])]
     if not order:
         return None
@@ -510,11 +502,7 @@ IDIOMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def _observation(payload: ProbePayload) -> Json:
-    if payload.observation is not None:
-        return parse_object(payload.observation) or {}
-    blocks = (block for one in payload.messages if one.role == "user" for block in fenced_blocks(one.text))
-    bodies = (parse_object(block.text) or {} for block in blocks)
-    return next((body for body in bodies if "trade_day" in body), {})
+    return parse_object(payload.observation) or {}
 
 
 def _snapshot(payload: ProbePayload) -> Json | None:
@@ -536,9 +524,13 @@ def _bars(payload: ProbePayload) -> list[dict[str, object]]:
     return [dict(zip(columns, row, strict=False)) for row in _list(shown["bars"]) if isinstance(row, list)]
 
 
+def shown_closes(payload: ProbePayload) -> Floats:
+    """Return the closes that are shown of the stock, NaN where one is not a number; empty without bars."""
+    return np.array([np.nan if (x := _number(bar.get("close"))) is None else x for bar in _bars(payload)])
+
+
 def _last_bar(payload: ProbePayload) -> Json | None:
-    bars = _bars(payload)
-    if bars:
+    if bars := _bars(payload):
         return bars[-1]
     row = _shown_row(payload)
     return None if row is None else _mapping(row.get("last_bar"))

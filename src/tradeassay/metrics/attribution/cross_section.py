@@ -20,14 +20,13 @@ from tradeassay.metrics.intervals import significant
 
 
 class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of the method; all of them are ours.
-
-    A factor is used on a day when at least ``present`` of the investable names have it. A day's regression needs
-    ``names_per_term`` names for every coefficient (the intercept is one); with fewer only the intercept is fitted,
-    and below ``least_names`` there is none. ``singular`` is the share of the greatest eigenvalue below which a
-    direction counts as not seen. ``vif_limit`` is where the others count as explaining a factor, ``vif_sessions``
-    how many sessions before the evaluation are screened. ``beside`` adds beta, size and sectors to the nine where
-    there are ``names_beside`` names for every coefficient."""
+    """The numbers of the method; all of them are ours. A factor is used on a day when at least ``present`` of the
+    investable names have it. A day's regression needs ``names_per_term`` names for every coefficient (the
+    intercept is one); with fewer only the intercept is fitted, and below ``least_names`` there is none.
+    ``singular`` is the share of the greatest eigenvalue below which a direction counts as not seen. ``vif_limit``
+    is where the others count as explaining a factor, ``vif_sessions`` how many sessions before the evaluation are
+    screened. ``beside`` adds beta, size and sectors to the nine where there are ``names_beside`` names for every
+    coefficient."""
 
     present: float = 0.5
     names_per_term: float = 2.0

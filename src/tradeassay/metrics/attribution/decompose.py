@@ -20,14 +20,13 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class DailyParts:
-    """``total`` = ``common`` + sum of ``style`` + ``selection`` + ``trading``, every day.
-
-    All have shape (T,), ``style`` and ``exposures`` (T, K). ``tilt`` is what the mean exposures alone would have
-    earned: the rest of ``style`` is timing. ``uncovered`` is the part of ``selection`` earned by
-    names outside the regression, ``covered_share`` (NaN when nothing is held) the share of what is held, both
-    sides counted, that is inside it or in a fund, which is the market. ``exposures`` is the portfolio's exposure,
-    ``invested`` its net and ``gross`` its gross weight at the start of the day; ``funds`` is the gross weight of
-    funds, None without any: no factor says what they lean to."""
+    """``total`` = ``common`` + sum of ``style`` + ``selection`` + ``trading``, every day. All have shape (T,),
+    ``style`` and ``exposures`` (T, K). ``tilt`` is what the mean exposures alone would have earned: the rest of
+    ``style`` is timing. ``uncovered`` is the part of ``selection`` earned by names outside the regression,
+    ``covered_share`` (NaN when nothing is held) the share of what is held, both sides counted, that is inside it
+    or in a fund, which is the market. ``exposures`` is the portfolio's exposure, ``invested`` its net and
+    ``gross`` its gross weight at the start of the day; ``funds`` is the gross weight of funds, None without any:
+    no factor says what they lean to."""
 
     factors: tuple[str, ...]
     total: Floats
@@ -53,9 +52,8 @@ def decompose(
     model: StyleModel, weights: Floats, total: Floats | None = None, *, baskets: Bools | None = None
 ) -> DailyParts:
     """Take apart the return of a portfolio with ``weights`` (T, N) at the start of each day, shorts negative.
-
-    ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from
-    close to close is ``trading``: fees, fills inside the day, and whatever is not a stock. None is the ``paper``
+    ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from close
+    to close is ``trading``: fees, fills inside the day, and whatever is not a stock. None is the ``paper``
     convention: the total *is* that return, and trading is 0. ``baskets`` (N,) are the columns that are funds: what
     they returned is the market's, nobody selected it. Raises :class:`UserError` for other shapes and for weights
     that are not numbers."""
