@@ -485,9 +485,10 @@ def _tell(
         return "cannot be told", f"What {model} remembers cannot be told from {recall.n} answers."
     # An interval over few days may pass what can be: all known, or all wrong.
     size = f"{recall.value:.0%} ({max(recall.low, -1.0):.0%} to {min(recall.high, 1.0):.0%})"
-    moves, says = [one.right for one in early if one.kind in HORIZONS and one.right is not None], ""
+    moves, says = [one for one in early if one.kind in HORIZONS and one.right is not None], ""
     if moves:
-        says = f"; it is right about {sum(moves) / len(moves):.0%} of the moves it answers for, half is chance"
+        share = sum(bool(one.right) for one in moves) / len(moves)
+        says = f"; it is right about {share:.0%} of the moves it answers for, half is chance"
     dealt, most = by_dealing
     if above(recall) and above(dealt):
         about = ""
