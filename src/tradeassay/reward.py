@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, Self
 
 import msgspec
@@ -190,14 +191,12 @@ class Pool:
             one.done = True
 
     def _batch(self, together: Sequence[_Asked]) -> list[ScoredAnswer]:
-        programs = [program for one in together for program in one.programs]
-        each = [task for one in together for task in one.tasks]
+        pairs = [pair for one in together for pair in zip(one.programs, one.tasks, strict=True)]
         found: dict[int, ScoredAnswer] = {}
-        wanted: dict[str, list[tuple[int, str]]] = {}
-        by_name: dict[str, str | CodeTask] = {}
+        wanted: dict[str, tuple[str | CodeTask, list[tuple[int, str]]]] = {}
         notes: dict[int, str] = {}
         names: dict[int, str] = {}
-        for place, (answer, task) in enumerate(zip(programs, each, strict=True)):
+        for place, (answer, task) in enumerate(pairs):
             # Two tasks of one id may differ: somebody has changed one.
             name = names.get(id(task)) or names.setdefault(id(task), _name(task))
             read = read_answer(answer, self._rule.framework)
@@ -205,21 +204,20 @@ class Pool:
                 found[place] = read
                 continue
             source, notes[place] = read
-            wanted.setdefault(name, []).append((place, source))
-            by_name[name] = task
+            wanted.setdefault(name, (task, []))[1].append((place, source))
         # Small enough that no worker waits for another's last chunk. Where there are as many tasks as workers, one
         # whose markets nobody has drawn yet stays together: drawing them costs as much as several answers.
         many = self._workers or 1
         size = max(1, min(_CHUNK, -(-len(notes) // (4 * many))))
         chunks = []
-        for name, answers in wanted.items():
+        for name, (task, answers) in wanted.items():
             apart = size if name in self._markets or len(wanted) < many else _CHUNK
-            rule = msgspec.structs.replace(self._rule, task=by_name[name], markets=self._markets.get(name, b""))
+            rule = msgspec.structs.replace(self._rule, task=task, markets=self._markets.get(name, b""))
             for start in range(0, len(answers), apart):
                 chunks.append(msgspec.structs.replace(rule, answers=tuple(answers[start : start + apart])))
         for place, scored in self._score(chunks):
             found[place] = msgspec.structs.replace(scored, note=notes[place]) if notes[place] else scored
-        return [found[place] for place in range(len(programs))]
+        return [found[place] for place in range(len(pairs))]
 
     async def abatch(
         self, programs: Sequence[object], tasks: Sequence[str | CodeTask] | str | CodeTask
@@ -329,8 +327,12 @@ def _name(task: str | CodeTask) -> str:
     return task if isinstance(task, str) else sha256_of(task)
 
 
-_OPENED: list[JobExecutor] = []
-"""The sandbox of this process: opening one takes a second, so that it stays open for the next batch."""
+@cache
+def _sandbox() -> JobExecutor:
+    """Open the sandbox of this process: that takes a second, so that it stays open for the next batch."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(open_code_executor(1))
 
 
 def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
@@ -340,10 +342,6 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
     given = pickle.loads(chunk.markets) if chunk.markets else {}  # from a worker of this pool
     SHARED_DRAWS.take(given)
     SHARED_DRAWS.fresh()  # what others drew here is not for this pool
-    if not _OPENED:
-        stack = ExitStack()
-        atexit.register(stack.close)
-        _OPENED.append(stack.enter_context(open_code_executor(1)))
     how: Any = {"config": chunk.config, "framework": chunk.framework, "secret": chunk.secret}
     done: list[tuple[int, ScoredAnswer]] = []
     known: dict[str, ScoredAnswer] = {}  # a model that is sure of itself writes one program many times
@@ -351,7 +349,7 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
         if stopping():
             break
         if source not in known:
-            found: Any = reward(task, source, chunk.judge, executor=_OPENED[0], **how)
+            found: Any = reward(task, source, chunk.judge, executor=_sandbox(), **how)
             told = {"outcome": found.outcome, "parts": found.parts, "reason": found.reason}
             known[source] = ScoredAnswer(value=found.value, **told)
         done.append((place, known[source]))

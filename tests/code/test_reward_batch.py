@@ -17,7 +17,7 @@ from tradeassay.code.reward import QUICK, RewardConfig, reward
 from tradeassay.code.running import task_bars
 from tradeassay.code.task import Sizing
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.reward import Pool, ScoredAnswer, batch, read_answer
+from tradeassay.reward import Pool, ScoredAnswer, batch, perform, read_answer
 
 SECRET = "5e" * 16
 TASK = load_task("d-sma-cross-long")
@@ -56,6 +56,13 @@ def test_bad_requests_are_told():
         batch("a", TASK)
     assert batch([], TASK) == []
     assert tradeassay.reward.batch is batch
+
+
+def test_a_worker_that_is_told_to_stop_opens_no_sandbox(monkeypatch):
+    monkeypatch.setattr("tradeassay.reward._sandbox", lambda: pytest.fail("a sandbox was opened"))
+    chunk = {"task": TASK.id, "answers": [[0, CRASHES]], "framework": "backtrader", "judge": None}
+    asked = msgspec.json.encode(chunk | {"secret": SECRET, "config": {}})
+    assert msgspec.json.decode(perform(asked, lambda count: None, lambda: True)) == {"answers": [], "markets": ""}
 
 
 def test_what_one_worker_has_drawn_another_need_not_draw():

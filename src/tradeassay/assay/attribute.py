@@ -155,6 +155,7 @@ def _plain(values: Floats) -> Numbers:
 
 
 UNCLASSIFIED = "unclassified"
+_BY_SESSION = ("total", "common", "tilt", "selection", "uncovered", "trading", "invested", "gross")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,18 +269,11 @@ def as_record(
         brinson=(),
         daily=DailyAttribution(
             sessions=inputs.sessions,
-            total=_plain(daily.total),
-            common=_plain(daily.common),
+            **{name: _plain(getattr(daily, name)) for name in _BY_SESSION},
             style={name: _plain(daily.style[:, k]) for k, name in enumerate(daily.factors)},
-            tilt=_plain(daily.tilt),
-            selection=_plain(daily.selection),
-            uncovered=_plain(daily.uncovered),
-            trading=_plain(daily.trading),
             trading_parts={name: _plain(values) for name, values in trading.items()},
             covered_share=tuple(float(x) if np.isfinite(x) else None for x in daily.covered_share),
             exposures={name: _plain(daily.exposures[:, k]) for k, name in enumerate(daily.factors)},
-            invested=_plain(daily.invested),
-            gross=_plain(daily.gross),
             references={name: _plain(values) for name, values in inputs.references.items()},
         ),
         notes=(*account.notes, *_notes(inputs)),
@@ -473,6 +467,8 @@ def attribute_run(
         each, first = [found[one.key] for one in episodes], episodes[0]
         names = dict.fromkeys(name for one in each for name in one.intervals)
         leans = dict.fromkeys(each[0].factors, not_scored(str(each[0].reason)))
+        if row in days:
+            leans = preferences(days[row], bootstrap=bootstrap or run.spec.bootstrap)
         agents.append(
             AgentAttribution(
                 cell=first.cell,
@@ -481,9 +477,7 @@ def attribute_run(
                 baseline=first.baseline,
                 episodes=tuple(episode.key for episode in episodes),
                 linked={name: summarise([one.intervals.get(name, missing) for one in each]) for name in names},
-                preferences=preferences(days[row], bootstrap=bootstrap or run.spec.bootstrap)
-                if row in days
-                else leans,
+                preferences=leans,
             )
         )
     agreement: dict[str, SignAgreement] = {}

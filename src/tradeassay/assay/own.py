@@ -100,9 +100,8 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
         """Return what the market did from the first to the last of ``days``, and how many sessions make a year.
         Without ``beside``, exposures are to the nine factors alone."""
         if self.dataset is None:
-            raise UserError(
-                "no data set is named", hint="name one with prices of these names (tradeassay data list)"
-            )
+            hint = "name one with prices of these names (tradeassay data list)"
+            raise UserError("no data set is named", hint=hint)
         snapshot = self.opened(self.dataset)
         config = AttributionConfig(beside=beside)
         query = MarketQuery(first=days[0], last=days[1], universe=self.universe, config=config)
@@ -202,22 +201,20 @@ def _inputs_from(path: Path, dates: tuple[str, ...]) -> MarketInputs:
 
 def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between | None) -> Floats:
     known = set(inputs.sessions)
-    for date in table.dates:
-        if date not in known:
-            raise UserError(
-                f"{path}: {date} is not a session of '{inputs.dataset}'", hint="give weights for sessions"
-            )
+    strange = next((date for date in table.dates if date not in known), None)
+    if strange is not None:
+        raise UserError(
+            f"{path}: {strange} is not a session of '{inputs.dataset}'", hint="give weights for sessions"
+        )
     symbols, lacking = dict.fromkeys(inputs.symbols), f"'{inputs.dataset}' does not have it"
     for symbol in table.symbols:
         refuse_unknown(symbol, symbols, f"{path}: no name '{symbol}' in '{inputs.dataset}'", lacking)
     held = np.nan_to_num(table.placed(WEIGHT, inputs.sessions, inputs.symbols), nan=0.0)
     # On up to a third of the sessions, rows of weights are days of rebalancing.
     if between is None and len(inputs.sessions) / 3.0 < len(table.dates) < len(inputs.sessions):
-        raise UserError(
-            f"{path}: weights on {len(table.dates)} of {len(inputs.sessions)} sessions: was the account in cash "
-            "on the others, or did it hold what it had?",
-            hint="say which: between='cash' or between='hold'",
-        )
+        some = f"{path}: weights on {len(table.dates)} of {len(inputs.sessions)} sessions"
+        asked = "was the account in cash on the others, or did it hold what it had?"
+        raise UserError(f"{some}: {asked}", hint="say which: between='cash' or between='hold'")
     if between != "cash":
         given = set(table.dates)
         for row in range(1, len(inputs.sessions)):
@@ -425,10 +422,8 @@ def _row(fill: Fill, snapshot: Snapshot, log: TradeLog) -> int:
         row = bisect_left(range(count), instant, key=lambda one: snapshot.at(one, "close").clock)
     if row >= len(snapshot.sessions) or day < snapshot.sessions[0] - np.timedelta64(7, "D"):
         holds = f"{snapshot.manifest.first_session} to {snapshot.manifest.last_session}"
-        raise UserError(
-            f"{log.name}: a trade of {fill.day} is outside the prices of '{snapshot.name}', {holds}",
-            hint="give prices of the whole time, or leave those rows out",
-        )
+        outside = f"{log.name}: a trade of {fill.day} is outside the prices of '{snapshot.name}', {holds}"
+        raise UserError(outside, hint="give prices of the whole time, or leave those rows out")
     return row
 
 
@@ -490,9 +485,7 @@ def _outside(fill: Fill, bars: SessionBars, log: TradeLog) -> bool:
         raise UserError(f"{log.name} holds futures", hint="leave them out, or give the account's returns")
     low, high = float(bars.low[column]), float(bars.high[column])
     if fill.price > _OTHER_PRICE * high or fill.price < low / _OTHER_PRICE:
-        raise UserError(
-            f"{log.name}: {fill.symbol} traded at {fill.price:g} on {bars.session}, its prices are {low:g} to "
-            f"{high:g}",
-            hint="give prices as they were traded (not adjusted for later splits), in the log's currency",
-        )
+        traded = f"{log.name}: {fill.symbol} traded at {fill.price:g} on {bars.session}"
+        hint = "give prices as they were traded (not adjusted for later splits), in the log's currency"
+        raise UserError(f"{traded}, its prices are {low:g} to {high:g}", hint=hint)
     return fill.price > high * (1.0 + _OUTSIDE) or fill.price < low * (1.0 - _OUTSIDE)

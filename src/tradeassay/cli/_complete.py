@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,22 +20,18 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-def _completing(kind: str, *, files: bool = False) -> Callable[..., list[CompletionItem]]:
+def _complete(
+    kind: str, files: bool, context: click.Context, parameter: click.Parameter, typed: str
+) -> list[CompletionItem]:
     """Return what click asks while somebody types: the names of a kind that begin so, or files."""
+    from click.shell_completion import CompletionItem
 
-    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        try:
-            known = _runs(context) if kind == "runs" else _kept(kind)
-            found = [name for name in known if name.startswith(typed)]
-        except Exception:  # a completion that raises would write into the line that is being typed
-            found = []
-        if not found and files:
-            return [CompletionItem(typed, type="file")]
-        return [CompletionItem(name) for name in found]
-
-    return complete
+    try:
+        known = _runs(context) if kind == "runs" else _kept(kind)
+        found = [name for name in known if name.startswith(typed)]
+    except Exception:  # a completion that raises would write into the line that is being typed
+        found = []
+    return [CompletionItem(name) for name in found] or ([CompletionItem(typed, type="file")] if files else [])
 
 
 def _runs(context: click.Context) -> list[str]:
@@ -108,32 +105,21 @@ def _names(kind: str) -> Iterable[str]:
     raise ValueError(kind)
 
 
-_BY_NAME: dict[str, Callable[..., list[CompletionItem]]] = {
-    "what": _completing("benchmarks", files=True),
-    "agents": _completing("agents", files=True),
-    "models": _completing("models"),
-    "model": _completing("models"),
-    "judge": _completing("models"),
-    "dataset": _completing("datasets"),
-    "run": _completing("runs", files=True),
-    "runs": _completing("runs", files=True),
-    "task": _completing("tasks"),
-    "ids": _completing("tasks"),
-    "strategy": _completing("strategies"),
-    "spec": _completing("strategies"),
+_BY_NAME = {
+    **{"what": "benchmarks", "agents": "agents", "dataset": "datasets", "run": "runs", "runs": "runs"},
+    **dict.fromkeys(("models", "model", "judge"), "models"),
+    **dict.fromkeys(("task", "tasks", "ids"), "tasks"),
+    **dict.fromkeys(("strategy", "spec"), "strategies"),
 }
 """What a parameter of this name is completed with, whatever its command."""
-
-_OF_COMMAND: dict[tuple[str, str], Callable[..., list[CompletionItem]]] = {
-    ("benchmarks", "name"): _completing("benchmarks"),
-    ("code run", "benchmark"): _completing("code_benchmarks"),
-    ("leak-test", "benchmark"): _completing("benchmarks"),
-    ("memory probe", "benchmark"): _completing("benchmarks"),
-    ("assay file", "benchmark"): _completing("benchmarks"),
-    ("luck", "benchmark"): _completing("benchmarks"),
-    ("data get", "source"): _completing("obtainable"),
-    ("models", "name"): _completing("local_models"),
-    ("code review", "what"): _completing("runs", files=True),
+_OR_FILES = ("what", "agents", "run", "runs")
+_OF_COMMAND = {
+    ("benchmarks", "name"): "benchmarks",
+    ("code run", "benchmark"): "code_benchmarks",
+    **{(name, "benchmark"): "benchmarks" for name in ("leak-test", "memory probe", "assay file", "luck")},
+    ("data get", "source"): "obtainable",
+    ("models", "name"): "local_models",
+    ("code review", "what"): "runs",
 }
 """What a parameter is completed with in one command."""
 
@@ -141,9 +127,10 @@ _OF_COMMAND: dict[tuple[str, str], Callable[..., list[CompletionItem]]] = {
 def completed(command: click.Command, path: str) -> click.Command:
     """Give the parameters of a command, and of all below it, the ids that they take."""
     for parameter in command.params:
-        found = _OF_COMMAND.get((path, parameter.name or "")) or _BY_NAME.get(parameter.name or "")
-        if found is not None and not isinstance(parameter.type, click.Choice | click.Path):
-            parameter._custom_shell_complete = found
+        name = parameter.name or ""
+        kind = _OF_COMMAND.get((path, name)) or _BY_NAME.get(name)
+        if kind is not None and not isinstance(parameter.type, click.Choice | click.Path):
+            parameter._custom_shell_complete = partial(_complete, kind, name in _OR_FILES)
     if isinstance(command, click.Group):
         for name, child in command.commands.items():
             completed(child, f"{path} {name}")

@@ -245,13 +245,8 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
 
 _AMENDS = {
     **{"join": "ENTRY [NAME=VALUE...]", "withdraw": "ENTRY", "rename": "ENTRY label=TEXT"},
-    **{
-        "add": "ASSET [NAME=VALUE...]",
-        "retire": "ASSET",
-        "reopen": "SESSION",
-        "extend": "DAY",
-        "rule": "NAME=VALUE",
-    },
+    **{"add": "ASSET [NAME=VALUE...]", "retire": "ASSET"},
+    **{"reopen": "SESSION", "extend": "DAY", "rule": "NAME=VALUE"},
 }
 _DOORS = dict.fromkeys(("register", "revoke", "approve", "decline"), "ENTRY")
 _ACTIONS = {
@@ -281,7 +276,7 @@ _ACTIONS = {
 )
 @_db
 @json_option
-def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: bool, **given: Any) -> None:
+def amend(action: str, what: tuple[str, ...], id: str | None, db: str, **given: Any) -> None:
     """Act on a season as its operator.
 
     \b
@@ -306,7 +301,7 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
     from tradeassay.core.time import WallClock, iso
 
     for name, value in given.items():
-        if value and name != "key" and name not in _ACTIONS[action]:
+        if value and name not in ("key", "as_json", *_ACTIONS[action]):
             raise click.UsageError(f"--{name} means nothing to 'amend {action}'")
     if action == "key":
         from tradeassay.arena.api.doors import house_key
@@ -315,35 +310,26 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
             raise click.UsageError("amend key takes operator or expert, and a NAME")
         kind, name = what[0], what[-1] if len(what) == 2 else "operator"
         made = house_key(db, "operator" if kind == "operator" else "expert", name, revoke=given["revoke"])
-        if as_json:
+        if given["as_json"]:
             print_json({"kind": kind, "name": name, "key": made})
         elif made is not None:
             click.echo(made)
         else:
             say(f"the key of {kind} '{name}' is revoked")
         return
-    takes, now = _AMENDS.get(action) or _DOORS.get(action), iso(WallClock().now())
+    takes, given["now"] = _AMENDS.get(action) or _DOORS.get(action), iso(WallClock().now())
     if takes is not None and (not what or (len(what) > 1 and "=" not in takes)):
         raise click.UsageError(f"amend {action} takes {'one ' if '=' not in takes else ''}{takes}")
     with opened_season(db, id) as (store, season):
         if action in _AMENDS:
-            _amend(store, season, action, what, now, given, as_json=as_json)
+            _amend(store, season, action, what, given)
         elif action == "bar":
-            _bars(store, season, what, given["by"] or "operator", now, as_json=as_json)
+            _bars(store, season, what, given)
         else:
-            _doors(store, season, action, what, now, given, as_json=as_json)
+            _doors(store, season, action, what, given)
 
 
-def _amend(
-    store: Store,
-    season: Season,
-    action: Any,
-    what: tuple[str, ...],
-    now: str,
-    given: dict[str, Any],
-    *,
-    as_json: bool,
-) -> None:
+def _amend(store: Store, season: Season, action: Any, what: tuple[str, ...], given: dict[str, Any]) -> None:
     from tradeassay.arena.amending import Asked, amend, parse_values
 
     asked = Asked(
@@ -352,30 +338,21 @@ def _amend(
         values=parse_values(what if action == "rule" else what[1:]),
         day=given["day"],
         by=given["by"] or "operator",
-        now=now,
+        now=given["now"],
         key=Path(given["key"]) if given["key"] else None,
     )
     made = amend(store, season, asked)
-    if as_json:
+    if given["as_json"]:
         print_json(made)
     for one in made:
         signed = "signed" if one.signature else "not signed"
         say(f"season '{season.id}', amendment {one.number}: {one.change} {one.what}, {one.day} ({signed})")
 
 
-def _doors(
-    store: Store,
-    season: Season,
-    action: str,
-    what: tuple[str, ...],
-    now: str,
-    given: dict[str, Any],
-    *,
-    as_json: bool,
-) -> None:
+def _doors(store: Store, season: Season, action: str, what: tuple[str, ...], given: dict[str, Any]) -> None:
     from tradeassay.arena.api.doors import Doors
 
-    doors = Doors(store)
+    doors, now, as_json = Doors(store), given["now"], given["as_json"]
     if action == "applicants":
         found = doors.applicants(season.id)
         columns = ("entry", "status", "at", "label", "address", "contact")
@@ -400,15 +377,16 @@ def _doors(
     if action == "approve" and all(one.id != entry for one in season.entries):
         label = doors.applicant(season.id, entry).label
         wanted = ("architecture=http", *([f"label={label}"] if label else []))
-        _amend(store, season, "join", (entry, *wanted), now, given, as_json=as_json)
+        _amend(store, season, "join", (entry, *wanted), given)
     if action in ("approve", "decline"):
         doors.judge(season.id, entry, approve=action == "approve", now=now)
     say(f"{entry}: {action}d" if action.endswith("e") else f"{entry}: {action}")
 
 
-def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, now: str, *, as_json: bool) -> None:
+def _bars(store: Store, season: Season, what: tuple[str, ...], given: dict[str, Any]) -> None:
     from tradeassay.arena.rounds.prices import held_bars_of, say_word
 
+    as_json, by = given["as_json"], given["by"] or "operator"
     if not what:
         found = held_bars_of(store, season.id)
         columns = ("asset", "session", "price", "since", "word", "reason")
@@ -418,7 +396,7 @@ def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, now: str
     if len(what) != 3 or what[2] not in ("accept", "refuse"):
         raise click.UsageError("amend bar takes ASSET, SESSION and accept or refuse")
     asset, session, word = what
-    say_word(store, season.id, asset, session, "accept" if word == "accept" else "refuse", by, now)
+    say_word(store, season.id, asset, session, "accept" if word == "accept" else "refuse", by, given["now"])
     if as_json:
         print_json({"season": season.id, "asset": asset, "session": session, "word": word, "by": by})
     else:

@@ -28,25 +28,8 @@ if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask, Framework
     from tradeassay.code.validation import ProgramLine, ValidationReport
 
-_FIELDS = {
-    "task": "tasks",
-    "difficulty": "difficulties",
-    "timeframe": "timeframes",
-    "family": "families",
-    "to_the_end": "early_stop",
-    "decides": "evaluate",
-    "temperature": "params",
-    "max_tokens": "params",
-}
+_FIELDS = {"to_the_end": "early_stop", "decides": "evaluate", "temperature": "params", "max_tokens": "params"}
 """The field of a spec that an option of another name is about."""
-_NAMES = {
-    "strategies": "strategy",
-    "reviewers": "reviewer",
-    "wordings": "wording",
-    "frameworks": "framework",
-    "settings": "setting",
-    "models": "model",
-}
 
 SYSTRADE_OPTIONS = (
     opt.several("--strategy=ID strategies", "systrade: only these strategies."),
@@ -69,9 +52,9 @@ SYSTRADE_OPTIONS = (
     opt.advanced("--data-seed=N", "systrade: which synthetic year. Default: 1.", type=int),
 )
 _FILTERS = (
-    opt.advanced("--difficulty=NAME", "easy, medium or hard; repeat for several.", multiple=True),
-    opt.advanced("--timeframe=NAME", "1d, 1h, 30m, 15m, 5m or 1m.", multiple=True),
-    opt.advanced("--family=NAME", "trend, breakout, calendar ...", multiple=True),
+    opt.advanced("--difficulty=NAME difficulties", "easy, medium or hard; repeat for several.", multiple=True),
+    opt.advanced("--timeframe=NAME timeframes", "1d, 1h, 30m, 15m, 5m or 1m.", multiple=True),
+    opt.advanced("--family=NAME families", "trend, breakout, calendar ...", multiple=True),
     opt.option("--sample=N", "Only this many of them, evenly spread.", type=opt.COUNT),
     opt.advanced(
         "--task-file=FILE.json", "Your copy of the public 400-task file, instead of our tasks.", type=opt.FILE
@@ -84,7 +67,7 @@ _RUN = (
         required=True,
         callback=opt.one_each,
     ),
-    opt.several("-t --task=ID task", "Only these tasks."),
+    opt.several("-t --task=ID tasks", "Only these tasks."),
     *_FILTERS,
     opt.advanced("--wording=NAME wordings", "formal (default) or conversational; repeat for both.", multiple=True),
     opt.advanced("--framework=NAME frameworks", "backtrader (default) or frame; repeat for both.", multiple=True),
@@ -187,8 +170,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
     }
     for name in asked:
         if _FIELDS.get(name, name) not in kind.__struct_fields__:
-            option = f"--{_NAMES.get(name, name).replace('_', '-')}"
-            raise UserError(f"{option} means nothing to '{benchmark}'", hint="see tradeassay code run --help")
+            raise _means_nothing(run, name, f"'{benchmark}'")
     changes = {_FIELDS.get(name, name): value for name, value in asked.items()}
     for name in ("symbols", "splits"):
         if name in asked:
@@ -218,17 +200,10 @@ def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
     from tradeassay.benchmarks.quantcode.benchmark import tasks_of
     from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 
-    file: Path | None = filters.get("task_file")
-    chosen = QuantCodeSpec(
-        models=("scripted/coder-sma",),
-        tasks=tuple(filters.get("task") or ()),
-        difficulties=filters["difficulty"],
-        timeframes=filters["timeframe"],
-        families=filters["family"],
-        sample=filters["sample"],
-        task_file=None if file is None else str(file),
-    )
-    found = tasks_of(chosen)
+    names = ("tasks", "difficulties", "timeframes", "families", "sample")
+    chosen = {name: filters[name] for name in names if name in filters}
+    file = None if filters["task_file"] is None else str(filters["task_file"])
+    found = tasks_of(QuantCodeSpec(models=("scripted/coder-sma",), task_file=file, **chosen))
     if not found:
         raise UserError("no task is left", hint="drop a filter")
     return found
@@ -277,22 +252,21 @@ def evaluate(
     if spec is not None:
         if task is not None:
             raise UserError("both --task and --spec are given", hint="a program has a task, a folder a strategy")
-        about = {name: given[name] for name in ("judge", "task_file", "strict", "reward", "judged")}
-        _refuse_given("a folder with --spec", **about)
+        _refuse_given("a folder with --spec", given, "judge", "task_file", "strict", "reward", "judged")
         return evaluate_submission(program, spec, given, as_json=as_json, secret=secret)
     if program.is_dir():
         raise UserError(f"{program} is a folder", hint="name its strategy with --spec, or a program in it")
-    of_folders = {name: given[name] for name in ("junit", "sarif", "page", "bar_log", "since", "splits")}
-    of_folders |= {"years": given["years"] > 1, "data_seed": given["data_seed"] != 1}
-    _refuse_given("a program", **of_folders)
+    numbers = {"years": given["years"] > 1, "data_seed": given["data_seed"] != 1}
+    of_folders = ("junit", "sarif", "page", "bar_log", "since", "splits", *numbers)
+    _refuse_given("a program", given | numbers, *of_folders)
     dataset, symbols = given["dataset"], opt.split_list(given["symbols"])
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
     from tradeassay.code.running import rules_of
 
     if task is None:
-        _refuse_given("a program without --task", task_file=task_file, judge=judge, reward=reward)
+        _refuse_given("a program without --task", given, "task_file", "judge", "reward")
     elif reward:
-        _refuse_given("--reward", judge=judge, strict=strict, task_file=task_file, dataset=dataset)
+        _refuse_given("--reward", given, "judge", "strict", "task_file", "dataset")
         _show_reward(program, task, framework, secret, judged=judged, as_json=as_json)
         return 0
     if judged:
@@ -369,12 +343,16 @@ def _say_mend(found: Evaluation, source: str) -> None:
         say(f"a program may import {theirs}, where installed, and most of the standard library")
 
 
-def _refuse_given(what: str, **given: Any) -> None:
+def _refuse_given(what: str, given: dict[str, Any], *names: str) -> None:
     """Raise :class:`UserError` for an option that would be ignored."""
-    for name, value in given.items():
-        if value:
-            option = f"--{'out' if name == 'page' else name.replace('_', '-')}"
-            raise UserError(f"{option} means nothing to {what}", hint="see tradeassay code eval --help")
+    for name in names:
+        if given[name]:
+            raise _means_nothing(evaluate, name, what)
+
+
+def _means_nothing(command: click.Command, name: str, what: str) -> UserError:
+    [option] = [max(one.opts, key=len) for one in command.params if one.name == name]
+    return UserError(f"{option} means nothing to {what}", hint=f"see tradeassay code {command.name} --help")
 
 
 @code.command()
@@ -396,7 +374,7 @@ def tasks(task: str | None, reference: bool, count: int | None, seed: int, as_js
     from tradeassay.benchmarks.quantcode.check import find_task, task_line
 
     if task is not None:
-        shown = find_task(task, filters.get("task_file"))
+        shown = find_task(task, filters["task_file"])
         if as_json:
             print_json(shown)
         else:
@@ -405,8 +383,8 @@ def tasks(task: str | None, reference: bool, count: int | None, seed: int, as_js
     if count is None:
         found = take_tasks(filters)
     else:
-        named = filters["family"]
-        if len(named) > 1 or any(filters.get(name) for name in ("difficulty", "timeframe", "sample", "task_file")):
+        named = filters["families"]
+        if len(named) > 1 or any(filters[name] for name in ("difficulties", "timeframes", "sample", "task_file")):
             hint = "tradeassay code tasks --family all --draw 5"
             raise UserError("--draw goes with one --family and --seed", hint=hint)
         found = draw_tasks(named[0] if named else "all", count, seed)
@@ -479,7 +457,7 @@ def validate(ids: tuple[str, ...], look_ahead: int | None, as_json: bool, **give
 
     named = ("judge", "thorough", "secret", "workers", "executor")
     how: dict[str, Any] = {name: given.pop(name) for name in named}
-    chosen = take_tasks({**given, "task": ids})
+    chosen = take_tasks({**given, "tasks": ids})
     done = validate_tasks(chosen, tell=tell, **how)
     if as_json:
         print_json(done)

@@ -58,14 +58,17 @@ def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **
 
     asking = opt.take_asking(described, out)
     command = command_of(sys.argv[1:])
-    db = Path(described["what"][0])
-    if len(described["what"]) == 1 and db.is_file() and opt.holds_an_arena(db):
+    named, *others = described["what"]
+    file = Path(named)
+    if not others and file.is_file() and opt.holds_an_arena(file):
         from tradeassay.arena.recording import pack_season
 
-        _tell(page, pack_season(db, page, engine=engine, precision=precision, command=command), as_json)
+        _tell(page, pack_season(file, page, engine=engine, precision=precision, command=command), as_json)
         return 0
-    folder = _played(described["what"], out)
-    if folder is None:
+    played = "/" in named or (out / named).is_dir() or (file / "manifest.json").is_file()
+    if played and not others:
+        folder = opt.find_run(named, out)
+    else:
         spec = opt.build_spec(**described)
         folder = out / spec.slug
         run_spec(spec, folder, progress="auto", asking=asking)
@@ -80,18 +83,6 @@ def _tell(file: Path, label: RecordingLabel, as_json: bool) -> None:
         print_json(label)
     else:
         say(f"{file}: {label.answers} answers of {', '.join(label.models)}, {file.stat().st_size / 1e6:.1f} MB")
-
-
-def _played(what: tuple[str, ...], out: Path) -> Path | None:
-    """Return the folder of a run that is named instead of a spec, or None."""
-    if len(what) != 1:
-        return None
-    for folder in (Path(what[0]), out / what[0]):
-        if (folder / "manifest.json").is_file():
-            return folder
-    if "/" in what[0] or (out / what[0]).is_dir():
-        return opt.find_run(what[0], out)
-    return None
 
 
 @recordings.command("list")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradeassay.benchmarks.exhibits import PAPERS
 from tradeassay.cli import _options as opt
 from tradeassay.cli._output import json_option, print_json, say
-from tradeassay.core.errors import DataError, UserError, require
+from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.arena.season import Season
-    from tradeassay.benchmarks.programs import CodeSpec
-    from tradeassay.data import Snapshot
-    from tradeassay.report.verifying import PaperRecord
-    from tradeassay.runs import AgentSpec, Asking, Run
     from tradeassay.runs.store.archive import OpenRecording
 
-_GOLD = {"quantcode": "coder-gold", "systrade": "builder-gold"}
 _ONLY = {
     "judge": ("quantcode",),
     "dataset": ("quantcode",),
@@ -32,13 +25,6 @@ _ONLY = {
     "sample": ("quantcode", "systrade"),
 }
 """Options that belong to some papers alone."""
-_RULES = {"stockbench": ("equal-weight", "momentum-weighted", "sector-equal"), "ktdfin": ("momentum-12-1",)}
-PRUNED_GRID: dict[str, tuple[str, ...]] = {
-    "mask": ("bright", "blinded"),
-    "mode": ("memory-only", "fixed-candidate", "open-research"),
-}
-"""The paper's informative cells: both ends of the masks in all three modes."""
-_HEADLINE = {"mask": "blinded", "mode": "open-research"}
 
 
 @click.command(cls=opt.FoldedCommand)
@@ -87,7 +73,11 @@ def reproduce(
             raise UserError(f"{paper} has no {what}", hint="leave it out, or plan it first")
     recordings, others = _recordings(paper, cassettes, grid=given["grid"])
     asking = opt.take_asking({**given, "cassettes": others[0] if others else None}, out)
-    wanted = _Wanted(
+    from tradeassay.cli._papers import Wanted, play_runs, play_seasons
+    from tradeassay.report.paper_page import print_paper
+    from tradeassay.report.verifying import compose_paper, record_paper
+
+    wanted = Wanted(
         paper=paper,
         **{name: given[name] for name in ("data", "models", "seeds", "sample", "grid")},
         folder=out / (given["slug"] or f"paper-{paper}"),
@@ -95,16 +85,13 @@ def reproduce(
         recordings=recordings,
         options=given,
     )
-    from tradeassay.report.paper_page import print_paper
-    from tradeassay.report.verifying import compose_paper, record_paper
-
     if paper == "ama":
         from tradeassay.arena.queries.paper import compose_seasons as compose
 
-        record, failed = _seasons(wanted), False
+        record, failed = play_seasons(wanted), False
     else:
         compose = compose_paper
-        record, failed = _runs(wanted, asking)
+        record, failed = play_runs(wanted, asking)
     page, badges = compose(wanted.folder, record)
     place = record_paper(wanted.folder, record, page, badges)
     runs = [str(wanted.folder / name) for name in record.runs]
@@ -116,22 +103,6 @@ def reproduce(
             say(f"run: {folder}")
         say(f"page: {place}")
     return 1 if failed else 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """A paper, how much of it is to be played with whom, and where the result goes."""
-
-    paper: str
-    data: str | None
-    models: tuple[str, ...]
-    seeds: int
-    sample: int | None
-    grid: bool
-    folder: Path
-    workers: int | None
-    recordings: tuple[tuple[str, OpenRecording], ...]
-    options: dict[str, Any]
 
 
 def _recordings(
@@ -157,363 +128,3 @@ def _recordings(
     if len(others) > 1:
         raise UserError("several runs are named as cassettes", hint="only recordings can be several")
     return tuple(found), others
-
-
-def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
-    """Play every run of a page; return which they are, and whether an episode failed."""
-    import msgspec
-
-    from tradeassay.report.verifying import PaperRecord
-    from tradeassay.runs import load_run, run
-
-    if wanted.paper in _GOLD and not wanted.models and not wanted.recordings:
-        hint = f"-m scripted/{_GOLD[wanted.paper]}, or --cassettes recorded/MODEL"
-        raise UserError(f"{wanted.paper} is about programs that models write: name one", hint=hint)
-    made = []
-    for name, spec, cassettes in _programs(wanted) if wanted.paper in _GOLD else _trading(wanted):
-        how = asking
-        if cassettes is not None:
-            how = msgspec.structs.replace(asking, cassettes=cassettes, replay=True)
-        elif asking.replay and asking.cassettes is None:
-            # What is left to play is asked of scripts alone.
-            for model in wanted.models:
-                if not model.startswith("scripted/"):
-                    found = f"--replay asks nobody, and {model} has no recording here"
-                    raise UserError(found, hint="leave it out")
-            how = msgspec.structs.replace(asking, replay=False)
-        done = run(spec, wanted.folder / name, workers=wanted.workers, progress="auto", asking=how)
-        say(f"played {name}")
-        made.append(load_run(done.folder))
-    probe = None
-    if wanted.paper == "ktdfin" and wanted.grid:  # by programs, and by the models that were named
-        from tradeassay.assay.probe import ProbeConfig, probe_mask
-
-        first: Any = made[0].episodes[0]
-        config = ProbeConfig(probes=wanted.options["probes"])
-        say("asking the attackers of the mask")
-        attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
-        benchmark: Any = cast("Run", made[0]).manifest.benchmark(first)
-        probe = probe_mask(benchmark, attackers, dataset=first.dataset, config=config)
-    names = tuple(one.folder.name for one in made)
-    record = PaperRecord(runs=names, attribution=bool(wanted.options["attribution"]), probe=probe)
-    return record, any(one.failed for one in made)
-
-
-# Runs that trade
-
-
-def _trading(wanted: _Wanted) -> Iterator[tuple[str, Any, Path | None]]:
-    """Yield the runs of a trading paper: a name, what is played, and the recording it is answered from."""
-    import msgspec
-
-    from tradeassay.api import make_spec
-    from tradeassay.runs import AgentSpec
-    from tradeassay.runs.store.archive import recorded_spec
-
-    like: Any = None
-    for name, opened in wanted.recordings:
-        spec: Any = recorded_spec(opened.folder)
-        if wanted.paper == "ktdfin" and not wanted.grid:
-            spec = msgspec.structs.replace(spec, protocol={**spec.protocol, **_HEADLINE})
-        like = like or spec
-        yield name, msgspec.structs.replace(spec, slug=name), opened.folder
-    rules: list[str | AgentSpec] = [*_RULES[wanted.paper]]
-    if wanted.paper == "stockbench":
-        rules.append(AgentSpec(name="sector-equal", params={"best": 3, "every": 21}))
-    fields: dict[str, Any] = {"models": wanted.models, "seeds": wanted.seeds, "agents": rules}
-    if like is not None:
-        # The same cells as the recordings', so that everybody is in one table.
-        main = like.benchmarks[0]
-        fields |= {"windows": like.windows, "dataset": dict(like.datasets), "protocol": dict(like.protocol)}
-        fields["protocol"].pop("max_tokens", None)
-        if like.window is not None:
-            fields |= {"first": like.window.first, "last": like.window.last}
-    else:
-        main, more = _as_printed(wanted)
-        fields |= more
-    parts = {"models" if wanted.models else "rules": fields}
-    if wanted.paper == "stockbench" and wanted.grid:
-        parts |= _stockbench_grid(wanted, main, fields)
-    for name, part in parts.items():
-        known = {key: value for key, value in part.items() if value}
-        if not wanted.models:
-            known.pop("protocol", None)
-        yield name, make_spec(main, **known, slug=f"{wanted.paper}-{name}"), None
-
-
-def _as_printed(wanted: _Wanted) -> tuple[str, dict[str, Any]]:
-    """Return the benchmark that follows a paper, and how its main table, or its grid, is played."""
-    from tradeassay.benchmarks import benchmarks
-    from tradeassay.benchmarks.needs import data_needs
-    from tradeassay.benchmarks.stockbench.specs import LENGTH, NAMES
-    from tradeassay.data import load_dataset
-
-    dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
-    fields: dict[str, Any] = {"dataset": dataset}
-    if wanted.paper == "ktdfin":
-        main = "ktdfin-paper-v1"
-        # Without data a synthetic stand-in of the paper's size: 300 members, 548 sessions.
-        fields["dataset"] = dataset or "synthetic/csi300:7"
-        fields["windows"] = [f"W{n}" for n in range(1, 11)] if wanted.grid else ["long"]
-        fields["protocol"] = PRUNED_GRID if wanted.grid else _HEADLINE
-        fields["agents"] = [*_RULES["ktdfin"], *_trained(fields["dataset"], fields["windows"])]
-    else:
-        main = "stockbench-paper-v1" if dataset is None else "stockbench-djia-paper-v1"
-    if dataset is None:
-        return main, fields
-    snapshot, benchmark = load_dataset(dataset), benchmarks.get(main)
-    if wanted.paper == "stockbench":
-        # The paper's number of names, and its number of sessions where the data does not cover its days.
-        market, days = benchmark.market, [str(day) for day in snapshot.sessions]
-        if len(_symbols(snapshot)) >= NAMES:
-            fields["universe"] = f"{market.universe}:{NAMES}"
-        if not any(str(market.first) <= day <= str(market.last) for day in days):
-            say(f"the data does not cover the paper's days: its last {LENGTH} sessions are played")
-            fields |= {"first": days[-LENGTH:][0], "last": days[-1]}
-    for need in data_needs(benchmark, snapshot):
-        if need.status != "there":
-            say(f"{need.what}: {need.found}; {need.changes}")
-    return main, fields
-
-
-def _symbols(snapshot: Snapshot) -> Sequence[str]:
-    return snapshot.at(len(snapshot.sessions) - 1, "close").symbols
-
-
-def _stockbench_grid(wanted: _Wanted, main: str, fields: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the other studies of StockBench: each varies one thing, and is a run of its own."""
-    from tradeassay.benchmarks import benchmarks
-    from tradeassay.benchmarks.stockbench import INPUTS, SIZES
-    from tradeassay.benchmarks.stockbench.specs import NAMES, windows
-    from tradeassay.data import load_dataset
-
-    benchmark = benchmarks.get(main)
-    named = fields.get("dataset") or benchmark.dataset
-    snapshot = load_dataset(
-        named if isinstance(named, str) else next(iter(named.values()), (benchmark.dataset,))[0]
-    )
-    of = benchmark.market.universe.split(":")[0]
-    most = len(_symbols(snapshot))
-    sizes = [size for size in SIZES if size != NAMES and size <= most]
-    made = {f"size-{size}": {**fields, "universe": f"{of}:{size}"} for size in sizes}
-    if len(sizes) < len(SIZES) - 1:
-        say(f"the data has {most} names: larger universes are left out")
-    known = {window.code for window in windows(snapshot, benchmark.convention)}
-    found = []
-    for paper, usual in (("down-2025", "down"), ("up-2025", "up")):
-        code = next((code for code in (paper, usual) if code in known), None)
-        if code != paper and snapshot.facts.kind != "synthetic":
-            say(f"the data does not cover {paper}; " + (f"{code} is played instead" if code else "left out"))
-        found += [code] if code else []
-    if found:
-        kept = {key: value for key, value in fields.items() if key not in ("first", "last", "windows")}
-        made["regimes"] = {**kept, "windows": found}
-    if wanted.models:
-        left_out = [one for one in INPUTS if one != "all"]
-        made["ablations"] = {**fields, "protocol": {**(fields.get("protocol") or {}), "inputs": left_out}}
-    return made
-
-
-def _dataset(paper: str, data: str) -> str:
-    """Return a data set of the store; a folder is imported first, in the layout it plainly has."""
-    from tradeassay.data import list_datasets
-    from tradeassay.data.datasets import import_files
-    from tradeassay.data.tables.columns import FilesConfig
-
-    path = Path(data).expanduser()
-    if not path.exists() or (path / "manifest.json").is_file():  # a stored data set is named, or lies there
-        return data
-    from tradeassay.data.tables.layouts import guess_layout, unpacked
-
-    layout = guess_layout(path)
-    name = f"{paper}-{path.resolve().name}".lower().replace("_", "-").replace(" ", "-")
-    if any(info.name == name and info.problem is None for info in list_datasets()):
-        say(f"data set '{name}' is in the store already; remove it there to import again")
-        return name
-    config = FilesConfig(path=str(path), name=name)
-    try:
-        if layout is None:
-            result = import_files(config, allow_faults=("gap without corporate action",))
-        else:
-            with unpacked(layout, path, config) as made:
-                result = import_files(made, allow_faults=True)
-    except (UserError, DataError) as error:
-        # What the importer advises are options of its own command.
-        hint = f"tradeassay data import {path} --name NAME has options for it (--columns, --layout, --drop)"
-        raise UserError(
-            f"{path} cannot be taken as it is: {error.message}", hint=f"{hint}; then --data NAME"
-        ) from error
-    say(f"imported {path} as '{name}'" + (f" (layout {layout})" if layout else ""))
-    say(str(result.report))
-    return name
-
-
-def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
-    """Return the factor models that were trained on this data and have seen nothing of the windows."""
-    from tradeassay.agents.factor_models.fitting import list_trained
-    from tradeassay.benchmarks.benchmark import find_window
-    from tradeassay.data import load_dataset
-    from tradeassay.runs import AgentSpec
-
-    snapshot = load_dataset(dataset)
-    of_it = [
-        one for one in list_trained() if one.recipe.data_sha256 == snapshot.sha256 and not one.recipe.shuffled
-    ]
-    first = min(find_window("ktdfin", code, snapshot, "paper").first for code in codes)
-    fit = [one for one in of_it if one.seen_until < first]
-    if len(fit) < len(of_it):
-        say(f"{len(of_it) - len(fit)} trained factor models have seen sessions from {first} on and are left out")
-    if not fit:
-        say(f"no factor model was trained on sessions before {first} of this data: tradeassay baselines")
-    named: dict[str, AgentSpec] = {}
-    for one in fit:
-        label = one.recipe.model if one.recipe.size == "full" else f"{one.recipe.model}-{one.recipe.size}"
-        label = label if label not in named else f"{label}-{one.key[:6]}"
-        named[label] = AgentSpec(
-            name="factor-model", params={"key": one.key, "model": one.recipe.model}, label=label
-        )
-    return list(named.values())
-
-
-# Runs of programs
-
-
-def _programs(wanted: _Wanted) -> Iterator[tuple[str, Any, Path | None]]:
-    """Yield the runs of a paper about programs: a name, what is asked, and the recording it is answered from."""
-    import msgspec
-
-    from tradeassay.runs.store.archive import recorded_spec
-
-    # Once for every way of asking that was recorded, with the tasks of its first recording.
-    ways: dict[tuple[str, ...], Any] = {}
-    for name, opened in wanted.recordings:
-        spec: Any = recorded_spec(opened.folder)
-        if wanted.sample is not None and wanted.paper == "systrade":
-            spec = msgspec.structs.replace(spec, strategies=spec.chosen[: wanted.sample])
-        elif wanted.sample is not None:
-            spec = msgspec.structs.replace(spec, sample=wanted.sample)
-        way = tuple(getattr(spec, "settings", ()))
-        ways[way] = ways.pop(way, spec)
-        yield name, spec, opened.folder
-    if not wanted.models:
-        return
-    seeds = tuple(range(wanted.seeds))
-    if not ways:
-        yield "models", _program_spec(wanted, seeds), None
-    more = {"reviewers": wanted.options["reviewers"]} if wanted.paper == "systrade" else {}
-    for way, spec in reversed(ways.items()):
-        asked = msgspec.structs.replace(spec, models=wanted.models, seeds=seeds, **more)
-        yield "-".join(("models", *way)), asked, None
-
-
-def _program_spec(wanted: _Wanted, seeds: tuple[int, ...]) -> CodeSpec:
-    import msgspec
-
-    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-    from tradeassay.benchmarks.systrade import STRATEGIES
-    from tradeassay.benchmarks.systrade.spec import SystradeSpec
-    from tradeassay.code.evaluation import EvaluateConfig
-
-    data, models, given = wanted.data, wanted.models, wanted.options
-    if wanted.paper == "systrade":
-        chosen = () if wanted.sample is None else tuple(STRATEGIES)[: wanted.sample]
-        stored: dict[str, Any] = {"strategies": chosen}
-        if data is not None:
-            stored = _stored(data, tuple(opt.split_list(given["symbols"])), wanted.sample)
-        return SystradeSpec(
-            benchmark="systrade-v1", models=models, reviewers=given["reviewers"], seeds=seeds, **stored
-        )
-    # The public tasks have no reference: only a language judge can decide them, as in the paper.
-    decides = EvaluateConfig(decides="language") if given["judge"] and data is not None else EvaluateConfig()
-    return QuantCodeSpec(
-        benchmark="quantcode-v1",
-        models=models,
-        task_file=data,
-        sample=wanted.sample,
-        settings=("single-turn", "agentic") if wanted.grid else ("single-turn",),
-        seeds=seeds,
-        judge=given["judge"],
-        evaluate=decides,
-        dataset=given["dataset"] or msgspec.UNSET,
-    )
-
-
-def _stored(data: str, symbols: tuple[str, ...], sample: int | None) -> dict[str, Any]:
-    """Return how data sets of one's own are run: on the paper's number of symbols, with the strategies and on the
-    days that they allow.
-    """
-    from tradeassay.benchmarks.systrade import STRATEGIES
-    from tradeassay.benchmarks.systrade.data import DAYS, INSTRUMENTS, covered_days, instrument_groups
-    from tradeassay.benchmarks.systrade.loading import load_spec
-    from tradeassay.data import load_dataset
-
-    names = [_dataset("systrade", one) for one in opt.split_list(data)]
-    snapshots = [load_dataset(name) for name in names]
-    every = [symbol for one in snapshots for symbol in _symbols(one)]
-    symbols = symbols or tuple(dict.fromkeys(every))[: sum(map(len, INSTRUMENTS.values()))]
-    dataset, days, chosen = ",".join(names), covered_days(names), []
-    for name in STRATEGIES[:sample]:
-        inputs = load_spec(name).semantics.inputs
-        if instrument_groups(dataset, symbols, len(inputs.legs), minutes="1d" not in inputs.timeframes):
-            chosen.append(name)
-        else:
-            say(f"{name} is left out: it needs minute bars, or more symbols")
-    say(f"symbols: {', '.join(symbols)} (--symbols names others)")
-    if days != DAYS:
-        say(f"the data does not cover the paper's years: developed from {days[0]}, tested from {days[1]}")
-    return {"dataset": dataset, "symbols": symbols, "strategies": tuple(chosen), "splits": days}
-
-
-# Seasons
-
-
-def _seasons(wanted: _Wanted) -> PaperRecord:
-    """Play a season for every recording, and one of the named models with the paper's four agents."""
-    require("sqlalchemy", "arena")
-    if wanted.grid:
-        raise UserError("ama has one main table and no --grid", hint="leave it out")
-    if wanted.seeds != 1:
-        raise UserError("a season is played once", hint="leave --seeds out; other entries are other seasons")
-    if wanted.models and wanted.data is not None:
-        raise UserError("a season names its own entries", hint="put the models into the season file")
-    import asyncio
-
-    import msgspec
-
-    from tradeassay.arena.clock import parse_speed
-    from tradeassay.arena.recording import recorded_season, replaying
-    from tradeassay.arena.season import Entry, demo_season, load_season
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.serving import PlayOptions, play
-    from tradeassay.report.verifying import PaperRecord
-
-    wanted.folder.mkdir(parents=True, exist_ok=True)
-    say(f"a season takes minutes and is kept in {wanted.folder}: the same command continues a stopped one")
-    plays: list[tuple[str, Season, Any]] = [
-        (name, recorded_season(opened), replaying(opened)) for name, opened in wanted.recordings
-    ]
-    if wanted.models or not plays:
-        if wanted.data is not None:
-            season = load_season(Path(wanted.data))
-        elif plays:
-            season = plays[0][1]
-        else:
-            demo = demo_season(0)
-            season = msgspec.structs.replace(demo, id=f"{demo.id}-paper", convention="paper")
-        if wanted.models:
-            entries = tuple(
-                Entry(id=f"{architecture}-{number}", architecture=architecture, model=model)
-                for number, model in enumerate(wanted.models, 1)
-                for architecture in ("investor", "trade", "hedge-fund", "deep-fund")
-            )
-            season = msgspec.structs.replace(season, id="paper-models", title="The named models", entries=entries)
-        plays.append(("season", season, None))
-    for name, season, opener in plays:
-        store = Store(open_engine(str(wanted.folder / f"{name}.db")))
-        try:
-            asyncio.run(play(season, store, parse_speed("max"), None, PlayOptions(opener=opener)))
-        finally:
-            store.engine.dispose()
-    replayed = tuple(f"{name}.db" for name, _, opener in plays if opener is not None)
-    return PaperRecord(runs=tuple(f"{name}.db" for name, _, _ in plays), replayed=replayed)

@@ -67,7 +67,8 @@ def _serial(cell: str, epoch: datetime = _SPREADSHEET_EPOCH) -> datetime:
 _serial_1904 = partial(_serial, epoch=datetime(1904, 1, 1))  # noqa: DTZ001 - as spreadsheets from older Macs count
 
 
-def _ordered(order: str) -> Parser:
+def _ordered(order: str, *, short: bool = True) -> Parser:
+    """Return a parser for three numbers; ``short`` years have two digits, or four."""
     places = {letter: index + 1 for index, letter in enumerate(order)}
 
     def parse(cell: str) -> datetime:
@@ -75,7 +76,7 @@ def _ordered(order: str) -> Parser:
         if match is None:
             raise ValueError(cell)
         year, month, day = (match[places[letter]] for letter in "ymd")
-        if len(year) == 2 and order != "ymd":
+        if len(year) == 2 and short:
             year = str(datetime.strptime(year, "%y").year)  # noqa: DTZ007 - the zone comes later
         if len(year) != 4:
             raise ValueError(cell)
@@ -119,7 +120,7 @@ _ORDER_OF: dict[str, DayOrder] = {"month/day/year": "mdy", "day/month/year": "dm
 _SPELLINGS: dict[str, Parser] = {
     "ISO": datetime.fromisoformat,
     "digits": _digits,
-    "year-month-day": _ordered("ymd"),
+    "year-month-day": _ordered("ymd", short=False),
     **{name: _ordered(order) for name, order in _ORDER_OF.items()},
     "Jan 02, 2024": _worded("%b %d %Y"),
     "02 Jan 2024": _worded("%d %b %Y"),
@@ -187,7 +188,12 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
             raise UserError(problem, hint="say which: reading={'dates': 'dmy'} or reading={'dates': 'mdy'}")
         # Where points separate the parts, the day is first.
         chosen = order or ("dmy" if both else _ORDER_OF[spelling])
-        parse = _ordered(chosen)
+        parse, years_first = _ordered(chosen), _ordered("ymd")
+        if order is None and all(_reads(one, cell) for one in (parse, years_first) for cell in cells):
+            # Two digits each: days that follow each other lie in few years, read as a year they lie in thirty.
+            read = ([one(cell) for cell in cells] for one in (years_first, parse))
+            early, late = (max(days) - min(days) for days in read)
+            parse = years_first if early < late else parse
     days = []
     for row, cell in enumerate(cells):
         try:

@@ -28,37 +28,8 @@ from tradeassay.assay.own import (
     priced,
 )
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
+from tradeassay.assay.verdict import diagnostics, evidence
 from tradeassay.assay.verdict.decide import judge
-from tradeassay.assay.verdict.diagnostics import (
-    NO_TRIES,
-    Tried,
-    capacity_evidence,
-    concentration_of,
-    curve_of,
-    is_cash,
-    passive_evidence,
-    stability_evidence,
-    tail_evidence,
-    timing_evidence,
-    trials_evidence,
-    tried_elsewhere,
-)
-from tradeassay.assay.verdict.evidence import (
-    BRIGHT,
-    EDGE,
-    INVESTED,
-    THIRD,
-    MeanTest,
-    claims_of,
-    contrast_of,
-    edge_of,
-    luck_evidence,
-    memory_evidence,
-    no_memory,
-    rows_of_seeds,
-    with_contrast,
-    with_recall,
-)
 from tradeassay.assay.verdict.reasons import too_few
 from tradeassay.assay.verdict.record import (
     CASH,
@@ -112,6 +83,8 @@ if TYPE_CHECKING:
     from tradeassay.assay.memory import MemoryRecord
     from tradeassay.runs import AgentScores, AgentSpec, Run
 
+PAPER = "the run follows the paper's convention; the account's own returns are judged"
+WATCHED = "intervals of parts and claims hold however often they are looked at, and are wider for that"
 FILES_SHUT = "files and network were shut to its program while it played, by the kernel: it saw the view alone"
 OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "volatility", "calmar")
 """What is scored of an account of which only returns are known."""
@@ -130,7 +103,7 @@ class _Row:
     mask: str | None
     mode: str | None
     by_model: bool
-    tried: Tried = NO_TRIES
+    tried: diagnostics.Tried = diagnostics.NO_TRIES
 
     @property
     def sessions(self) -> tuple[str, ...]:
@@ -167,10 +140,10 @@ def assay_run(
     rows = [_row(run, one, taken) for one in scores]
     if config.folder:  # what else the folder has tried on the same data and sessions
         where = [(row.scores.dataset, row.sessions) for row in rows]
-        tried = {place: tried_elsewhere(run, *place) for place in dict.fromkeys(where)}
+        tried = {place: diagnostics.tried_elsewhere(run, *place) for place in dict.fromkeys(where)}
         rows = [replace(row, tried=tried[place]) for row, place in zip(rows, where, strict=True)]
     shown = [row for row in rows if not agents or row.scores.agent in agents]
-    ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
+    ranks, contrast = _ranks(rows), evidence.contrast_of(run, [row.mask for row in rows], config)
     luck: dict[str, Luck] = {}
     if config.portfolios:
         keys = [key for row in shown if row.daily is not None for key in row.scores.episodes]
@@ -181,10 +154,11 @@ def assay_run(
     for row in shown:
         say(f"judging {run.names[row.scores.agent]} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
         made = _findings(run, row, rows, taken, ranks, config, leaks or {}, luck)
-        made = with_contrast(msgspec.structs.replace(made, agent=run.names[made.agent]), contrast, row.mode)
-        made = with_recall(made, run, scores=row.scores, mask=row.mask, records=memory)
+        made = evidence.with_contrast(
+            msgspec.structs.replace(made, agent=run.names[made.agent]), contrast, row.mode
+        )
+        made = evidence.with_recall(made, run, scores=row.scores, mask=row.mask, records=memory)
         found.append(judge(made, config))
-    paper = run.manifest.convention == "paper"
     return Assay(
         title=run.spec.slug,
         source="run",
@@ -192,16 +166,8 @@ def assay_run(
         agents=tuple(found),
         badges={cell: run.cell_badges(cell) for cell in dict.fromkeys(row.scores.cell for row in rows)},
         titles=_titles(run, rows),
-        notes=(
-            *(("the run follows the paper's convention; the account's own returns are judged",) if paper else ()),
-            *_watched(config),
-        ),
+        notes=((PAPER,) if run.manifest.convention == "paper" else ()) + ((WATCHED,) if config.watched else ()),
     )
-
-
-def _watched(config: VerdictConfig) -> tuple[str, ...]:
-    said = "intervals of parts and claims hold however often they are looked at, and are wider for that"
-    return (said,) if config.watched else ()
 
 
 def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
@@ -232,7 +198,7 @@ def _row(run: Run, scores: AgentScores, taken: RunAttribution) -> _Row:
     return _Row(
         scores=scores,
         sound=tuple(sound),
-        daily=rows_of_seeds(sound) if same else None,
+        daily=evidence.rows_of_seeds(sound) if same else None,
         year=run.manifest.benchmark(episode).periods_per_year,
         mask=str(mask) if episode.by_model and mask is not None else None,
         mode=None if mode is None else str(mode),
@@ -260,6 +226,7 @@ def _findings(
         every = [run.series(key) for key in scores.episodes]
         lost = [one.failure or (f"everything was lost by {one.ruined}" if one.ruined else "") for one in every]
         reason = "; ".join(filter(None, dict.fromkeys(lost))) or "no episode has a result"
+    nothing = not_scored(reason or "nothing was played")
     spent, net, dollars = scores.inference, scores.measures.get(NET_RETURN), None
     if not isinstance(spent, msgspec.UnsetType) and not spent.unstated:
         dollars = Dollars(
@@ -282,8 +249,8 @@ def _findings(
         last=row.sound[0].last if row.sound else None,
         mask=row.mask,
         failure=reason,
-        total=not_scored(reason or "nothing was played"),
-        market=not_scored(reason or "nothing was played"),
+        total=nothing,
+        market=nothing,
         versus=scores.versus_baseline,
         luck=LuckEvidence(percentile=not_scored(reason or "not asked for"), p=None),
         leaks=_leaks(leaks.get(scores.agent), by=asked),
@@ -312,7 +279,7 @@ def _findings(
         measured,
         total=total,
         exposures=next(one.preferences for one in taken.agents if scores.episodes[0] in one.episodes),
-        luck=luck_evidence([luck[key] for key in scores.episodes]) if config.portfolios else plain.luck,
+        luck=evidence.luck_evidence([luck[key] for key in scores.episodes]) if config.portfolios else plain.luck,
         memory=_memory(row, rows, config, measured.edge.comparisons),
         biases=run.cell_badges(scores.cell).biases,
     )
@@ -324,7 +291,7 @@ class TrialSetting:
     there is no attribution that knows them, passive portfolios as ``references``, and ``sessions``."""
 
     here: int = 1
-    tried: Tried = NO_TRIES
+    tried: diagnostics.Tried = diagnostics.NO_TRIES
     taken: tuple[Attribution, ...] = ()
     references: Mapping[str, Floats] | None = None
     sessions: tuple[str, ...] = ()
@@ -335,24 +302,24 @@ def with_daily(
 ) -> AgentFindings:
     """Return findings with everything that follows from daily parts: the edge, what could have been shown, and the
     tests of what is behind it."""
-    market, total = daily.get("market"), daily["total"]
+    market, total, own = daily.get("market"), daily["total"], daily[evidence.EDGE]
     comparisons = setting.here * config.trials + setting.tried.effective
-    test = MeanTest(year, config, comparisons)
+    test = evidence.MeanTest(year, config, comparisons)
     # Parts have intervals at the level that the edge is tested with: one that excludes zero would contradict a
     # sentence that says "cannot be told". The return itself is not tested: its interval is that of other pages.
-    linked = {name: row for name, row in daily.items() if name not in (INVESTED, "market", "tilt")}
+    linked = {name: row for name, row in daily.items() if name not in (evidence.INVESTED, "market", "tilt")}
     totals = total_parts(
         linked, periods_per_year=year, bootstrap=BootstrapConfig(level=test.level), watched=config.watched
     )
     whole = total_parts({"total": total}, bootstrap=BootstrapConfig(level=config.level)).intervals["total"]
     # Style and edge are weighed by their own variances, so that both shares lie in 0..1.
-    style, moved, common = (float(np.var(daily[name])) for name in ("style", EDGE, "common"))
+    style, moved, common = (float(np.var(daily[name])) for name in ("style", evidence.EDGE, "common"))
     active = style + moved
-    edge = edge_of(daily, test)
+    edge = evidence.edge_of(daily, test)
     power, could_not = too_few(total.size, config), True
     needed: int | None = None
     if total.size >= config.least:
-        design = measured_design(daily[EDGE], level=config.level, comparisons=comparisons, periods_per_year=year)
+        design = measured_design(own, level=config.level, comparisons=comparisons, periods_per_year=year)
         once = seen = power_summary(design, ir=config.skilled)
         if config.watched:
             level = level_at(total.size, test.level)
@@ -370,25 +337,32 @@ def with_daily(
     given = first.daily.references if first is not None else {}
     references = setting.references or {name: np.array(series) for name, series in given.items()}
     lags = stale_lags(total, market) if by_returns and market is not None else 0
-    claims = {} if by_returns else claims_of(daily)
+    claims = {} if by_returns else evidence.claims_of(daily)
     unstyled = total - daily["style"] if by_returns else total
     styles = None
     if "style_timing" in claims and total.size >= config.least:
         leaned = claims["style_timing"]
         styles = StyleEvidence(
-            tilt=test.of(daily["tilt"]), timing=test.of(leaned, THIRD), net=test.of(leaned + daily[EDGE], THIRD)
+            tilt=test.of(daily["tilt"]),
+            timing=test.of(leaned, evidence.THIRD),
+            net=test.of(leaned + own, evidence.THIRD),
         )
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
-    returned = found.market
+    returned, timing = found.market, None
     if market is not None:
         grown = significant(float(np.prod(1.0 + market) - 1.0))
         returned = Measure(value=grown, n=market.size, note="no interval: as it was")
+        timing = diagnostics.timing_evidence(unstyled, market, claims.get("timing"), test, returns_only=by_returns)
     by_name = defaultdict[str, float](float)  # what names brought to selection, in the mean over seeds
     for one in setting.taken:
         for name, value in one.by_name.items():
             by_name[name] += value / len(setting.taken)
+    tail = concentration = None
+    if total.size:
+        tail = diagnostics.tail_evidence(daily, sessions, test, returns_only=by_returns)
+        concentration = diagnostics.concentration_of(own, sessions, by_name, daily["selection"])
     return msgspec.structs.replace(
         found,
         failure=found.failure or totals.reason,
@@ -402,17 +376,15 @@ def with_daily(
         could_not=could_not,
         needed=needed,
         year=year,
-        passive=passive_evidence(total, references, test, lags=lags),
-        timing=None
-        if market is None
-        else timing_evidence(unstyled, market, claims.get("timing"), test, returns_only=by_returns),
+        passive=diagnostics.passive_evidence(total, references, test, lags=lags),
+        timing=timing,
         styles=styles,
-        tail=tail_evidence(daily, sessions, test, returns_only=by_returns) if total.size else None,
-        stability=stability_evidence(daily[EDGE], test),
-        capacity=capacity_evidence(daily[EDGE], setting.taken, test),
-        concentration=concentration_of(daily[EDGE], sessions, by_name, daily["selection"]) if total.size else None,
-        trials=trials_evidence(daily[EDGE], edge, test, here=setting.here, tried=setting.tried),
-        curve=curve_of(total, market, sessions),
+        tail=tail,
+        stability=diagnostics.stability_evidence(own, test),
+        capacity=diagnostics.capacity_evidence(own, setting.taken, test),
+        concentration=concentration,
+        trials=diagnostics.trials_evidence(own, edge, test, here=setting.here, tried=setting.tried),
+        curve=diagnostics.curve_of(total, market, sessions),
         styled=fit.full_days / days if fit is not None and days else None,
         covered=min(covered) if covered else None,
     )
@@ -421,11 +393,9 @@ def with_daily(
 def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
     if report is None:
         return LeakEvidence(tested=False, files_open=files_open(by.name, by.params))
-    found = dict.fromkeys(finding.channel or finding.kind for finding in report.findings)
-    tested_well = report.leaks or (report.repeatable and report.decisions_with_orders > 0)
     return LeakEvidence(
-        tested=tested_well,
-        findings=tuple(found),
+        tested=report.leaks or (report.repeatable and report.decisions_with_orders > 0),
+        findings=tuple(dict.fromkeys(finding.channel or finding.kind for finding in report.findings)),
         sentence=report.sentence,
         bound=report.undetected,
         files_open=report.files_open,
@@ -434,7 +404,7 @@ def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
 
 def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int) -> MemoryEvidence | None:
     """Return the contrast with the same agent's masked cell; None where no model played unmasked."""
-    if not row.by_model or row.mask not in (None, BRIGHT):
+    if not row.by_model or row.mask not in (None, evidence.BRIGHT):
         return None
 
     def setting(one: _Row) -> tuple[object, ...]:
@@ -446,15 +416,15 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
     alike = [one for one in rows if one.mask in _MASKS and setting(one) == setting(row)]
     twins = [one for one in alike if not one.sound or not row.sound or one.sessions == row.sessions]
     if not twins:
-        return no_memory("it was not run under a mask")
+        return evidence.no_memory("it was not run under a mask")
     twin = min(twins, key=lambda one: _MASKS.index(str(one.mask)))
     if row.daily is None or twin.daily is None or twin.daily["total"].size != row.daily["total"].size:
-        return no_memory("the masked run has no result over the same sessions")
+        return evidence.no_memory("the masked run has no result over the same sessions")
     failed = twin.scores.measures["failure_rate"].median.value
     if failed is not None and failed > config.failed_sessions:
-        return no_memory(f"the masked run had no usable answer on {failed:.0%} of its sessions")
-    test = MeanTest(row.year, config, comparisons)
-    return memory_evidence(row.daily, twin.daily, test, against=str(twin.mask))
+        return evidence.no_memory(f"the masked run had no usable answer on {failed:.0%} of its sessions")
+    test = evidence.MeanTest(row.year, config, comparisons)
+    return evidence.memory_evidence(row.daily, twin.daily, test, against=str(twin.mask))
 
 
 def _counted(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -517,7 +487,8 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
 
 
 def _own_assay(title: str, config: VerdictConfig, judged: AgentAssay, notes: Sequence[str]) -> Assay:
-    return Assay(title=title, source="own", config=config, agents=(judged,), notes=(*notes, *_watched(config)))
+    notes = (*notes, WATCHED) if config.watched else tuple(notes)
+    return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
 
 
 def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:
@@ -606,7 +577,7 @@ def _series(own: OwnAccount) -> OwnSeries:
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
 _LEAST_SHARED = 20
-ALONE = "returns alone do not say what was held"
+ALONE, CONSTANT = "returns alone do not say what was held", "constant, estimated from returns"
 
 
 def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tuple[AgentAssay, tuple[str, ...]]:
@@ -614,16 +585,15 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     Raises :class:`UserError` when the two share too few days."""
     notes = list(series.notes)
     why = "no benchmark is given"
-    if series.against is not None and is_cash(np.array([*series.against.values()]), series.year):
+    if series.against is not None and diagnostics.is_cash(np.array([*series.against.values()]), series.year):
         why = "what it is compared with is cash, which is no market"
         notes.append(why)
         series = replace(series, cash=series.cash or series.against, against=None)
     days = _shared_days(series, notes)
     market = None if series.against is None else np.array([series.against[day] for day in days])
     total = np.array([series.returns[day] for day in days])
-    whole = (
-        series.whole if series.whole is not None else math.prod(1.0 + one for one in series.returns.values()) - 1.0
-    )
+    grown = math.prod(1.0 + one for one in series.returns.values()) - 1.0
+    whole = grown if series.whole is None else series.whole
     if market is not None and market.std() < 0.02 * total.std():
         raise UserError(
             f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
@@ -642,10 +612,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= 0.001 else None,
         total=not_scored("nothing was played"),
         market=not_scored(why),
-        exposures={
-            name: Measure(value=significant(beta), note="constant, estimated from returns")
-            for name, beta in betas.items()
-        },
+        exposures={name: Measure(value=significant(beta), note=CONSTANT) for name, beta in betas.items()},
         luck=LuckEvidence(percentile=not_scored(ALONE), p=None),
         notes=tuple(notes),
         doubts=series.doubts,
@@ -657,14 +624,13 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     if not factors:
         parts["style"] = not_scored("no factors are known: style cannot be measured")
         found = msgspec.structs.replace(found, style_variance=None, active_variance=None)
-    if found.passive is not None and found.edge is not None and found.passive.portfolio != CASH:
+    passive = found.passive
+    if passive is not None and found.edge is not None and passive.portfolio != CASH:
         # Beyond the one benchmark there is: that is the edge, and has its interval.
-        found = msgspec.structs.replace(
-            found, passive=msgspec.structs.replace(found.passive, beyond=found.edge.tested)
-        )
+        passive = msgspec.structs.replace(passive, beyond=found.edge.tested)
     if market is None:
         parts = {**parts, "common": not_scored(why), "selection": not_scored(ALONE)}
-    found = msgspec.structs.replace(found, parts=parts, styled=1.0 if factors else 0.0)
+    found = msgspec.structs.replace(found, parts=parts, styled=1.0 if factors else 0.0, passive=passive)
     return judge(found, config), tuple(notes)
 
 
@@ -706,24 +672,24 @@ def _rows_of_series(
         style = np.sum([*each.values()], axis=0) if each else nothing
         rows = {"market": market, **each}
     rows |= {"total": total, "common": common, "style": style, "trading": nothing}
-    rows[EDGE] = rows["selection"] = total - common - style
+    rows[evidence.EDGE] = rows["selection"] = total - common - style
     return rows, betas
 
 
 def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: str) -> AgentAssay:
     """Return the verdict on an own account that was taken apart."""
-    biases = () if own.dataset is None else own.opened(own.dataset).facts.biases
     exposures = dict(taken.preferences)
     if taken.method == "returns":
         # Where only returns are known: the constant exposures that explain them best.
-        note, known = "constant, estimated from returns", taken.daily.exposures
-        exposures = {name: Measure(value=values[0], note=note) for name, values in known.items() if values}
+        known = taken.daily.exposures
+        exposures = {name: Measure(value=values[0], note=CONSTANT) for name, values in known.items() if values}
     luck = LuckEvidence(percentile=not_scored("not asked for"), p=None)
     if config.portfolios and (own.returns is None or own.benchmark is None):
         reason = "returns, a benchmark, the number of names and the turnover are needed for it"
         luck = LuckEvidence(percentile=not_scored(reason), p=None)
     elif config.portfolios:
-        luck = luck_evidence([luck_of_file(own, LuckConfig(portfolios=config.portfolios, seed=config.seed))])
+        drawn = LuckConfig(portfolios=config.portfolios, seed=config.seed)
+        luck = evidence.luck_evidence([luck_of_file(own, drawn)])
     found = _own_findings(
         agent,
         taken.daily.sessions,
@@ -734,12 +700,12 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         market=not_scored(taken.reason or "returns of the names are given, and none of a market"),
         exposures=exposures,
         luck=luck,
-        biases=biases,
+        biases=() if own.dataset is None else own.opened(own.dataset).facts.biases,
         notes=taken.notes,
         doubts=taken.doubts,
     )
     if taken.linked is not None and taken.daily.sessions:
-        daily = rows_of_seeds([taken])
+        daily = evidence.rows_of_seeds([taken])
         found = with_daily(found, daily, taken.year, config, TrialSetting(taken=(taken,)))
         found = _with_history(found, daily["total"], taken.daily.sessions, taken.year, config)
     if own.returns is None:

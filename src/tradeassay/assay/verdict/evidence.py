@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -233,38 +233,29 @@ def memory_evidence(
     parts = {name: gap.of(bright[name] - masked[name]) for name in (*MAIN, EDGE)}
     claims, blind = claims_of(bright), claims_of(masked)
     blind = {name: blind.get(name, np.zeros(bright[EDGE].size)) for name in claims}
-    contrasts = {
-        name: Contrast(
-            gap=gap.of(row - blind[name]),
-            # At the claim's own error, and twice that: a twin that times by chance confirms no more often.
-            masked=test.of(blind[name], THIRD),
-            confirmed=above(test.of(blind[name])),
-            shrinks=above(gap.of(row - blind[name], LOOSE)),
-        )
-        for name, row in claims.items()
-    }
+
+    def contrast(one: Floats, other: Floats, tails: float = 2.0, confirming: float = LOOSE) -> dict[str, Any]:
+        return {
+            "gap": gap.of(one - other),
+            "masked": test.of(other, tails),
+            "confirmed": above(test.of(other, confirming)),
+            "shrinks": above(gap.of(one - other, LOOSE)),
+        }
+
+    # At the claim's own error, and twice that: a twin that times by chance confirms no more often.
+    claimed = {name: Contrast(**contrast(row, blind[name], THIRD, 2.0)) for name, row in claims.items()}
     together = None
     if "timing" in claims:
-        one = bright[EDGE] + claims["timing"]
-        other = masked[EDGE] + blind["timing"]
-        together = Together(
-            earned=test.of(one),
-            gap=gap.of(one - other),
-            masked=test.of(other),
-            confirmed=above(test.of(other, LOOSE)),
-            shrinks=above(gap.of(one - other, LOOSE)),
-        )
+        one, other = bright[EDGE] + claims["timing"], masked[EDGE] + blind["timing"]
+        together = Together(earned=test.of(one), **contrast(one, other))
     return MemoryEvidence(
-        timing=contrasts.get("timing"),
-        style_timing=contrasts.get("style_timing"),
-        together=together,
         against=against,
-        gap=parts[EDGE],
-        masked=test.of(masked[EDGE]),
         parts=parts,
-        confirmed=above(test.of(masked[EDGE], LOOSE)),
-        shrinks=above(gap.of(bright[EDGE] - masked[EDGE], LOOSE)),
         both=test.of((bright[EDGE] + masked[EDGE]) / 2.0),
+        timing=claimed.get("timing"),
+        style_timing=claimed.get("style_timing"),
+        together=together,
+        **contrast(bright[EDGE], masked[EDGE]),
     )
 
 
@@ -321,12 +312,12 @@ def with_recall(
     names = {scores.agent, run.names[scores.agent], *([episode.model] if episode.by_model else [])}
     ours = [one for one in records if one.model in names and is_about(run, episode, one)]
     if not episode.by_model:
-        if not records:
-            return found
-        none = RecallEvidence(recall=not_scored("a rule has read nothing"), excluded="a rule has read nothing")
-        return msgspec.structs.replace(found, recall=none)
+        read = "a rule has read nothing"
+        none = RecallEvidence(recall=not_scored(read), excluded=read)
+        return msgspec.structs.replace(found, recall=none) if records else found
     audits = [one for one in ours if isinstance(one, RecallReport)]
     studies = [one for one in ours if isinstance(one, CounterfactualReport)]
+    unasked = not_scored("it was not asked what it remembers")
     if not ours:
         why, reason = _cannot_have_read(found, run, episode, mask), None
         if why is None:
@@ -335,7 +326,7 @@ def with_recall(
             except UserError as error:
                 plan = str(error)
             reason = f"assay --recall ask would take {plan}"
-        bare = RecallEvidence(recall=not_scored("it was not asked what it remembers"), reason=reason, excluded=why)
+        bare = RecallEvidence(recall=unasked, reason=reason, excluded=why)
         return msgspec.structs.replace(found, recall=bare)
     # What several audits asked is one evidence: who recalls in any of them recalls.
     audit = next((one for one in audits if one.told == "recalls"), audits[-1] if audits else None)
@@ -355,7 +346,7 @@ def with_recall(
     said += [one.sentence for one in (weighed, study) if one is not None]
     evidence = RecallEvidence(
         told=None if audit is None else audit.told,
-        recall=not_scored("it was not asked what it remembers") if audit is None else audit.recall,
+        recall=unasked if audit is None else audit.recall,
         split=split,
         unread=None if study is None else study.unread,
         by_name=study is not None and study.by_name and not hidden,
