@@ -34,7 +34,7 @@ def taken(played):
 
 
 def one(taken, venue, agent):
-    (found,) = [v for k, v in taken.episodes.items() if k.startswith(f"tiny-{venue}-v1__") and agent in k]
+    (found,) = [v for k, v in taken.episodes.items() if k.startswith(f"{venue}__") and agent in k]
     return found
 
 
@@ -70,10 +70,10 @@ def test_a_session_without_a_fill_has_no_trading_but_financing(played, taken):
 
 
 def test_shorts_margin_and_futures_add_up(taken):
-    short = one(taken, "us-margin", "provoker")
+    short = one(taken, "tiny-us-margin-v1", "provoker")
     assert min(short.daily.invested) < -1 < 1 < max(short.daily.gross)
     assert short.linked["trading.financing"] < 0
-    future = one(taken, "futures", "equal-weight")
+    future = one(taken, "tiny-futures-v1", "equal-weight")
     assert future.linked["trading.futures"] != 0
     assert future.linked["common"] == future.linked["selection"] == 0.0
     assert future.linked["trading.fills"] == pytest.approx(0.0, abs=1e-12)
@@ -81,7 +81,7 @@ def test_shorts_margin_and_futures_add_up(taken):
 
 
 def test_fees_and_slippage_are_named(played, taken):
-    key = next(e.key for e in played.episodes if "tiny-us-v1" in e.key and "provoker" in e.key)
+    key = one(taken, "tiny-us-v1", "provoker").source
     fills = [
         (row, event)
         for row, record in enumerate(played.records(key))
@@ -97,7 +97,7 @@ def test_fees_and_slippage_are_named(played, taken):
 
 
 def test_an_index_fund_is_the_market_and_nothing_of_it_is_selection(taken):
-    held = one(taken, "us", "index-hold")
+    held = one(taken, "tiny-us-v1", "index-hold")
     assert held.covered_share == 1.0
     assert held.linked["uncovered"] == held.linked["selection"] == held.linked["style"] == 0.0
     assert set(held.daily.selection) == {0.0}
@@ -110,7 +110,7 @@ def test_an_index_fund_is_the_market_and_nothing_of_it_is_selection(taken):
 
 
 def test_marked_at_the_open_is_taken_open_to_open(taken):
-    (found,) = [v for k, v in taken.episodes.items() if k.startswith(OPEN) and "equal-weight" in k]
+    found = one(taken, OPEN, "equal-weight")
     assert found.fit.price == "open"
     assert any("open to open" in note for note in found.notes)
     assert any("all of IDX" in note for note in found.notes)
@@ -118,19 +118,19 @@ def test_marked_at_the_open_is_taken_open_to_open(taken):
 
 
 def test_paper_is_three_parts_of_the_starting_weights(played, taken):
-    key = next(e.key for e in played.episodes if "tiny-us-v1" in e.key and "provoker" in e.key)
-    paper = attribute_episode(played, key, convention="paper")
+    sound = one(taken, "tiny-us-v1", "provoker")
+    paper = attribute_episode(played, sound.source, convention="paper")
     assert check_identity(paper) <= 1e-12
     assert paper.linked["trading"] == 0.0
-    assert paper.account_return == taken.episodes[key].total
+    assert paper.account_return == sound.total
     assert paper.total != paper.account_return
-    ours, theirs = taken.episodes[key].daily, paper.daily
+    ours, theirs = sound.daily, paper.daily
     assert ours.common == theirs.common
     assert np.array(ours.total) - np.array(ours.trading) == pytest.approx(np.array(theirs.total), abs=1e-15)
 
 
 def test_brinson_by_sector_and_board(taken):
-    ashare = one(taken, "ashare", "equal-weight")
+    ashare = one(taken, "tiny-ashare-v1", "equal-weight")
     assert [groups.by for groups in ashare.brinson] == ["sector", "board"]
     sector, board = ashare.brinson
     assert set(sector.groups) == {"tech", "oil", "fund", "cash"}
@@ -139,7 +139,7 @@ def test_brinson_by_sector_and_board(taken):
         parts = (groups.allocation, groups.selection, groups.interaction)
         whole = sum(sum(part.values()) for part in parts) + groups.trading
         assert whole == pytest.approx(groups.portfolio - groups.benchmark, abs=1e-12)
-    assert [groups.by for groups in one(taken, "us", "equal-weight").brinson] == ["sector"]
+    assert [groups.by for groups in one(taken, "tiny-us-v1", "equal-weight").brinson] == ["sector"]
 
 
 def test_agents_are_summed_up_and_all_of_it_is_json(played, taken):
@@ -152,7 +152,7 @@ def test_agents_are_summed_up_and_all_of_it_is_json(played, taken):
 
 
 def test_the_check_refuses_parts_that_do_not_add_up_and_a_wrong_name(played, taken):
-    found = one(taken, "us", "equal-weight")
+    found = one(taken, "tiny-us-v1", "equal-weight")
     wrong = msgspec.structs.replace(found, linked=found.linked | {"style": found.linked["style"] + 1e-9})
     days = msgspec.structs.replace(found.daily, common=(*found.daily.common[:-1], 1.0))
     for one_wrong in (wrong, msgspec.structs.replace(found, daily=days)):

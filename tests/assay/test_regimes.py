@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import RegimeRules, planted, regime_panels, study_run, tag_regimes
 from tradeassay.assay.studies import ASKS_NOBODY, tag_window
-from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 from tradeassay.runs import run
 
@@ -18,13 +17,10 @@ V = np.concatenate([np.linspace(100.0, 88.0, 33), np.linspace(88.5, 99.0, 31)])
 FLAT = np.linspace(100.0, 104.9, 64)
 
 
-@pytest.mark.parametrize(("path", "kind"), [(UP, "bull"), (DOWN, "bear"), (V, "v"), (FLAT, "flat")])
-def test_the_rules_on_paths_drawn_by_hand(path, kind):
-    assert tag_window(path) == kind
-    assert tag_window(path * 7.0) == kind
-
-
-def test_a_v_needs_its_low_in_the_middle_and_most_of_the_fall_back():
+def test_the_rules_on_paths_drawn_by_hand():
+    for path, kind in ((UP, "bull"), (DOWN, "bear"), (V, "v"), (FLAT, "flat")):
+        assert tag_window(path) == tag_window(path * 7.0) == kind
+    # A v needs its low in the middle and most of the fall back.
     late = np.concatenate([np.linspace(100.0, 88.0, 60), np.linspace(90.0, 97.0, 4)])
     assert tag_window(late) == "flat"
     half = np.concatenate([np.linspace(100.0, 88.0, 33), np.linspace(88.5, 93.0, 31)])
@@ -78,12 +74,6 @@ def test_models_are_not_asked_again_unless_it_is_said_how(tmp_path):
     assert found.regimes is None
     with pytest.raises(UserError, match="no model played"):
         study_run(memory_runs.rules_only(), ("rationales",))
-
-
-def test_the_command_asks_for_something_to_judge(capsys):
-    assert main(["assay"]) != 0
-    said = capsys.readouterr()
-    assert "RUN | FILE.csv | self-test" in said.err + said.out
 
 
 def test_the_command_judges_planted_agents(tell, monkeypatch):

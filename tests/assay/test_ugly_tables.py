@@ -116,12 +116,18 @@ def dates():
         "milliseconds": lambda d: f"{d.isoformat()}T00:00:00.000",
         "seconds since 1970": lambda d: str(since[d]),
         "milliseconds since 1970": lambda d: f"{since[d]}000",
+        "microseconds since 1970": lambda d: f"{since[d]}000000",
         "spreadsheet days": lambda d: str(serial[d]),
         "spreadsheet days with decimals": lambda d: f"{serial[d]}.0",
+        "spreadsheet days with a time": lambda d: f"{serial[d]}.6875",
+        "spreadsheet days from 1904": lambda d: str(serial[d] - 1462),
+        "compact days, quoted": lambda d: f'"{d:%Y%m%d}"',
+        "months as words before days": lambda d: f'"{d:%b %d, %Y}"',
+        "long weekdays": lambda d: f'"{d:%A, %B %d, %Y}"',
     }
     for name, form in forms.items():
-        rows = [f"{form(d)},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
-        yield returned(name, rows)
+        yield returned(name, each(lambda d, r, form=form: f"{form(d)},{r:.6f}"))
+    yield csv("stamps of mail", "date;return", each(lambda d, r: f"{d:%a, %d %b %Y} 00:00:00 GMT;{r:.6f}"))
     rows = each(lambda d, r: f"{d:%d-%b-%Y},{100 * r:+.4f}", MONTHLY, ENDS)
     yield csv("what ends a month", "Month ending,Performance %", rows, true=total(MONTHLY))
     rows = each(lambda d, r: f"{d.isoformat()},{100 * r:.4f},")
@@ -134,6 +140,7 @@ def numbers():
         "per cent signs": ("Date,Return", ",", lambda r: f"{100 * r:.4f}%"),
         "spaced per cent": ("Date,Return", ",", lambda r: f"{100 * r:.4f} %"),
         "hard-spaced per cent": ("Date,Return", ",", lambda r: f"{100 * r:.4f}\u00a0%"),
+        "per cent that nobody mentions": ("date,daily_return", ",", lambda r: f"{100 * r:.8f}"),
         "per cent in the title": ("Date,Return (%)", ",", lambda r: f"{100 * r:.4f}"),
         "pct in the title": ("date,ret_pct", ",", lambda r: f"{100 * r:.4f}"),
         "decimal commas": ("Datum;Rendite", ";", lambda r: comma(f"{r:.6f}")),
@@ -147,6 +154,7 @@ def numbers():
         "Dutch": ("Datum;Rendement", ";", lambda r: comma(f"{100 * r:.4f}%")),
         "Polish": ("Data;Stopa zwrotu", ";", lambda r: comma(f"{100 * r:.4f}%")),
         "basis points": ("Date,Return (bps)", ",", lambda r: f"{1e4 * r:.2f}"),
+        "basis points that nobody mentions": ("date,ret", ",", lambda r: f"{1e4 * r:.6f}"),
         "brackets": ("Date,Return", ",", lambda r: f"({-100 * r:.4f}%)" if r < 0 else f"{100 * r:.4f}%"),
         "trailing minus": ("Date,Return", ",", lambda r: f"{abs(r):.6f}{'-' if r < 0 else ''}"),
         "typographic minus": ("Date,Return", ",", lambda r: f"{r:.6f}".replace("-", "\u2212")),
@@ -168,6 +176,8 @@ def numbers():
         rows = [f"{quote}{d}{by}{form(r)}{end}" for d, r in zip(DAYS, DAILY, strict=True)]
         yield csv(name, head, rows, off=2e-3 if "basis" in name else 3e-4)
     rows = each(lambda d, r: f"| {d} | {r:.6f} |")
+    wide = str.maketrans("0123456789.", "".join(chr(0xFEE0 + ord(one)) for one in "0123456789."))
+    yield returned("wide digits", [row.translate(wide) for row in each(lambda d, r: f"{d},{r:.8f}")])
     yield csv("a table of a chat", "| Date | Return |\n|---|---|", rows)
     yield csv("a separator line", "sep=;\nDate;Return", each(lambda d, r: f"{d};{r:.6f}"))
 
@@ -284,6 +294,12 @@ def layouts():
         "averages below", plain, foot=f"Average,{DAILY.mean():.6f}\nStd,{DAILY.std():.6f}\nMax,{DAILY.max():.6f}"
     )
     yield csv("no titles", "", plain)
+    yield csv("a remark above", "# exported\n,date,My Fund", [f"{k},{row}" for k, row in enumerate(plain)])
+    units = each(lambda d, r: f"{d},{100 * r:.6f},")
+    yield csv("remarks, and units below", "My Fund Ltd,,\nmade by us,,\nDate,Return,Remark\n(day),(%),", units)
+    yield returned("empty rows and a total", [*plain, "Total,0.123", ",", "", " , "])
+    foot = "61,Grand Total,0.1\n61,,0.2\nSource: my broker"
+    yield csv("totals and remarks", "No,Date,Return", [f"{k},{row}" for k, row in enumerate(plain)], foot=foot)
     yield csv("numbered rows", ",date,return", [f"{k},{row}" for k, row in enumerate(plain)])
     yield returned("latest first", plain[::-1])
     shuffled = [plain[k] for k in RNG.permutation(len(plain))]
@@ -311,6 +327,8 @@ def layouts():
     yield csv("value and return", "Date,Value,Daily Return", rows)
     rows = each(lambda d, r: f"{d},{100 * r:.5f}", QUIET)
     yield csv("a quiet fund in per cent", "Date,Return (%)", rows, true=total(QUIET), off=1e-5)
+    rows = each(lambda d, r: f"{d},{1e4 * r:.6f}", QUIET)
+    yield csv("a quiet fund in basis points", "Date,Return (bps)", rows, true=total(QUIET), off=1e-5)
     yield returned(
         "a quiet fund in fractions", each(lambda d, r: f"{d},{r:.7f}", QUIET), true=total(QUIET), off=1e-5
     )
@@ -384,6 +402,7 @@ def books():
         if old:
             made.epoch = openpyxl.utils.datetime.CALENDAR_MAC_1904
         if first:
+            made.create_sheet("empty", 0)
             sheet.title = "Cover"
             sheet.append(["Annual report", None])
             sheet.append(["Client", "12345"])
@@ -527,6 +546,10 @@ REFUSED = {
 """Tables that a person could read and that are asked about instead."""
 
 
+WHEN = {TRUE: (DAYS, DAILY, 252), total(MONTHLY): (ENDS, MONTHLY, 12)}
+"""The days, returns and rows a year of whole tables, by what they earned."""
+
+
 def test_there_are_more_than_a_hundred_and_no_two_are_alike():
     every = [one for made in UGLY.values() for one in made]
     assert len({one.content for one in every}) == len({one.name for one in every}) == len(every) > 150
@@ -549,6 +572,11 @@ def test_no_table_is_misread_in_silence(habit, tmp_path):
             continue
         grown = float(np.prod([1.0 + earned for earned in found.returns.values()]) - 1.0)
         assert grown == pytest.approx(one.total, abs=one.off), (one.name, found.notes)
+        assert found.notes, one.name
+        if one.total in WHEN and one.name not in ("quarters", "first days"):
+            days, earned, year = WHEN[one.total]
+            assert ([*found.returns], found.year) == ([*map(str, days)], year), one.name
+            assert [*found.returns.values()] == pytest.approx(earned.tolist(), abs=1e-4), one.name
 
 
 def test_the_door_says_the_return_that_the_table_has(tmp_path):

@@ -237,14 +237,16 @@ def test_what_only_returns_are_known_of():
     assert decide(found(method="holdings", passive=follows_it), CONFIG).kind == "skill"
     assert decide(found(method="returns", passive=follows(0.999, 0.06)), CONFIG).kind == "skill"
 
-
-@pytest.mark.parametrize(("at_least", "kind"), [(0.012, "luck"), (0.03, "skill")])
-def test_an_edge_is_more_than_the_dividends_that_returns_do_not_show(at_least, kind):
-    earned = msgspec.structs.replace(edge(0.05, 0.045), at_least=at_least)
-    made = decide(found(method="returns", dataset="", passive=follows(0.5, 0.05), edge=earned), CONFIG)
-    assert made.kind == kind
-    assert ("2.5% of it may be dividends and interest" in made.sentence) == (kind == "luck")
-    assert decide(found(passive=follows(0.5, 0.05), edge=earned), CONFIG).kind == "skill"
+    # An edge is more than the dividends that returns do not show.
+    for at_least, kind in ((0.012, "luck"), (0.03, "skill")):
+        parts = {
+            "passive": follows(0.5, 0.05),
+            "edge": msgspec.structs.replace(edge(0.05, 0.045), at_least=at_least),
+        }
+        made = decide(found(method="returns", dataset="", **parts), CONFIG)
+        assert made.kind == kind
+        assert ("2.5% of it may be dividends and interest" in made.sentence) == (kind == "luck")
+        assert decide(found(**parts), CONFIG).kind == "skill"
 
 
 def test_reasons_for_and_against_skill():
@@ -267,9 +269,7 @@ def test_reasons_for_and_against_skill():
 def test_evidence_that_is_missing_or_in_doubt():
     none = LuckEvidence(percentile=not_scored("futures have none"), p=None)
     doubted = msgspec.structs.replace(memory(span(0.1, 0.05), span(0.0, 0.05)), doubted=True)
-    weaker, doubtful = (
-        decide(found(**one), CONFIG) for one in ({"luck": none}, {"by_model": True, "memory": doubted})
-    )
+    weaker, doubtful = decide(found(luck=none), CONFIG), decide(found(by_model=True, memory=doubted), CONFIG)
     assert (weaker.kind, weaker.firm, weaker.label) == ("skill", False, "consistent with skill")
     assert any("futures have none" in limit for limit in weaker.limits)
     assert doubtful.kind == "luck" and any("in doubt" in limit for limit in doubtful.limits)
@@ -334,11 +334,7 @@ def test_what_a_model_recalls_decides_the_word(evidence, changes, kind, firm, wo
         assert made.firm == firm
 
 
-numbers = st.floats(-0.5, 0.5)
-halves = st.floats(0.001, 0.3)
-
-
-spans = st.builds(span, numbers, halves)
+spans = st.builds(span, st.floats(-0.5, 0.5), st.floats(0.001, 0.3))
 
 
 @given(spans, spans, spans, spans, st.floats(0.0001, 1.0), st.floats(0, 1), st.booleans(), st.booleans())
@@ -440,20 +436,9 @@ def test_leak_tests_enter_the_verdict(played):
     finding = LeakFinding(
         kind="counterfactual", channel="news", through="decision", session="s", step=1, detail="d"
     )
-    report = LeakTestReport(
-        agent="reversal",
-        benchmark="b",
-        dataset="d",
-        sessions=9,
-        decisions_with_orders=3,
-        futures=2,
-        repeatable=True,
-        whole=True,
-        findings=(finding,),
-        moved={},
-        untested={},
-        withheld=0,
-    )
+    asked = {"agent": "reversal", "benchmark": "b", "dataset": "d", "sessions": 9, "futures": 2, "whole": True}
+    seen = {"decisions_with_orders": 3, "repeatable": True, "moved": {}, "untested": {}, "withheld": 0}
+    report = LeakTestReport(findings=(finding,), **asked, **seen)
     config = msgspec.structs.replace(SMALL, portfolios=0)
     made = assay(played, config, agents=("reversal",), leaks={"reversal": report})
     assert (made.agents[0].verdict.kind, made.agents[0].leaks.findings) == ("leak", ("news",))
@@ -485,16 +470,10 @@ def test_processes_give_the_same_verdicts(played, judged):
 
 
 def test_own_tables(tmp_path, played):
-    home = str(played.folder.parent)
-    days = [str(day) for day in np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20, 50))]
-    rows = [(day, name) for day in days for name in ("S4", "S5")]
-    table = pl.DataFrame(
-        {"date": [r[0] for r in rows], "symbol": [r[1] for r in rows], "weight": [0.5] * len(rows)}
-    )
+    days = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20, 50)).astype(str)
     path = tmp_path / "weights.parquet"
-    table.write_parquet(path)
-    own = OwnAccount(returns=str(path), dataset="tiny-us", home=home)
-    made = assay(own, SMALL)
+    pl.DataFrame({"date": days.repeat(2), "symbol": ["S4", "S5"] * 30, "weight": [0.5] * 60}).write_parquet(path)
+    made = assay(OwnAccount(returns=str(path), dataset="tiny-us", home=str(played.folder.parent)), SMALL)
     one = made.agents[0]
     assert (made.source, one.agent, one.sessions) == ("own", "weights", 30)
     assert one.verdict.kind in KINDS

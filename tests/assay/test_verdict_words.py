@@ -32,6 +32,7 @@ from tradeassay.core.measure import Measure, not_scored
 
 CONFIG = VerdictConfig()
 PRAISE = ("skill", "timing", "mixed")
+HALVES = ("first", "second", "without_best")
 SEEN = {
     *(label for kind, label in LABELS.items() if kind not in ("open", "failed")),
     *SOFT.values(),
@@ -39,12 +40,8 @@ SEEN = {
     *("style is not measured", "files were open to it", "memory is not certain", "memory is not excluded"),
     *("recall is not tested", "recall is not excluded", "what it was shown does not matter"),
     *("the memory contrast is in doubt", "leaks are not excluded", "leaks on up to 20% of days are not excluded"),
-    *(
-        "there is no luck baseline",
-        "random portfolios do not confirm it",
-        "the unmasked play alone is not certain",
-    ),
-    *("hindsight is not excluded", "returns alone say no more", "the market did not crash"),
+    *("there is no luck baseline", "random portfolios do not confirm it", "the market did not crash"),
+    *("the unmasked play alone is not certain", "hindsight is not excluded", "returns alone say no more"),
     *("dividends and interest are not excluded", "it was earned in one half", "it rests on a few sessions"),
     *("its losses are rare and large", "it rests on one name", "it would not survive 9 tries"),
     *("costs are unknown", "factors cover only 30% of what was held", "the data set has known biases"),
@@ -162,9 +159,7 @@ class Drawn:
                 option_like=self.often(0.1),
                 rare_losses=returns and self.often(0.1),
             ),
-            "stability": StabilityEvidence(
-                first=self.measure(), second=self.measure(), without_best=self.measure()
-            ),
+            "stability": StabilityEvidence(**{name: self.measure() for name in HALVES}),
             "exposures": LEANS["exposures"] if self.often(0.5) else {},
             "biases": ("survivorship",) if self.often(rough) else (),
             "covered": 0.3 if self.often(rough) else None,
@@ -173,8 +168,7 @@ class Drawn:
             "baseline": self.often(0.03),
         }
         if self.often(0.2):
-            calm = span(0.1, 0.05)
-            changes["stability"] = StabilityEvidence(first=calm, second=calm, without_best=calm)
+            changes["stability"] = StabilityEvidence(**dict.fromkeys(HALVES, span(0.1, 0.05)))
             best = LuckEvidence(percentile=span(0.999, 0.001), p=0.001, p_low=0.999, portfolios=10_000)
             changes |= {"leaks": LeakEvidence(tested=True, bound=0.01), "luck": best, "sessions": 756}
         if self.often(rough):
