@@ -1,10 +1,14 @@
+import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 from golden import session_home
 
+from tradeassay.cli import main
+from tradeassay.cli._group import root
 from tradeassay.data.datasets import store_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -30,3 +34,36 @@ def place(tmp_path, data_home, monkeypatch):
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     os.chdir(before)
+
+
+@pytest.fixture
+def given(tell):
+    """Give a command as one line, and return what it printed (``out``, ``err``)."""
+    return lambda line, status=0: tell(shlex.split(line), status)
+
+
+@pytest.fixture
+def told(given):
+    """Give a command as one line, and return what it says with ``--json``."""
+    return lambda line, status=0: json.loads(given(f"{line} --json", status).out)
+
+
+@pytest.fixture
+def done():
+    """Give a command as one line, and return its exit status."""
+    return lambda line: main(shlex.split(line))
+
+
+@pytest.fixture
+def pressed(monkeypatch, capsys):
+    """Press the tabulator key behind some words, and return what the shell is told."""
+
+    def press(typed, shell="bash"):
+        monkeypatch.setenv("_TRADEASSAY_COMPLETE", f"{shell}_complete")
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+        with pytest.raises(SystemExit):
+            root.main(prog_name="tradeassay")
+        return capsys.readouterr().out.split()
+
+    return press

@@ -45,6 +45,12 @@ def same(found, wanted, what):
         assert one is None or one == pytest.approx(two, rel=1e-9, abs=1e-11), (what, found, wanted)
 
 
+def average(values):
+    """Return the mean of what is known; None where nothing is."""
+    known = [one for one in values if one is not None]
+    return mean(known) if known else None
+
+
 def check_beside(told):
     """Make again what stands beside every paper: times of answers by model."""
     times = {}
@@ -76,14 +82,11 @@ def grouped(told, title, rows, exhibit="groups"):
     for head, row in cells(table).items():
         if head.startswith("printed"):
             continue
-        these = [
-            values
-            for name, values in rows.items()
-            if any(one in name for one in members.get(head.split(" (")[0], ()))
-        ]
-        columns = [[values[at] for values in these if values[at] is not None] for at in range(len(row))]
+        group = members.get(head.split(" (")[0], ())
+        these = [values for name, values in rows.items() if any(one in name for one in group)]
         assert head.endswith(f"({len(these)})"), head
-        same(row, [mean(column) if column else None for column in columns], ("groups", title, head))
+        wanted = [average(values[at] for values in these) for at in range(len(row))]
+        same(row, wanted, ("groups", title, head))
 
 
 # Runs that trade
@@ -204,16 +207,9 @@ def check_stockbench(told):
         lost = [line["decision"] for line in one.lines if line["decision"].get("status") == "failed"]
         gave_up = [any(f["kind"] == "give_up" for f in each["failures"]) for each in lost]
         wanted_shares = [*map(one.share, kinds), gave_up.count(False) / len(one.lines)]
-        (row,) = (
-            row
-            for name, row in errors.items()
-            if name.startswith(f"{one.name}, ")
-            and "names" not in name
-            and " to " in name
-            and "no-" not in name
-            and "neither" not in name
-        )
-        same(row, wanted_shares, ("figure-3", one.name))
+        of_main = [name for name in errors if name.startswith(f"{one.name}, ") and " to " in name]
+        (head,) = (name for name in of_main if not any(word in name for word in ("names", "no-", "neither")))
+        same(errors[head], wanted_shares, ("figure-3", one.name))
     if "size-5" in runs:
         sizes = cells(tables(told, "table-3")[0])
         at = [5, 10, 20, 30]
@@ -294,14 +290,8 @@ def _ktdfin_grid(told, every, groups):
     for head, row in cells(table).items():
         name, mode = head.rsplit(", ", 1)
         for at, mask in enumerate(masks):
-            these = [
-                one
-                for one in every
-                if one.name == name
-                and one.done
-                and one.settings.get("mask") == mask
-                and one.settings.get("mode") == mode
-            ]
+            ways = {"mask": mask, "mode": mode}.items()
+            these = [one for one in every if one.name == name and one.done and ways <= one.settings.items()]
             for place, of in enumerate(("total", "abstained", "turnover")):
                 wanted_value = median(getattr(one, of) for one in these) if these else None
                 same([row[at + place * len(masks)]], [wanted_value], ("table-3", head, mask, of))
@@ -344,21 +334,12 @@ def _attackers(told):
 # Programs
 
 
-def outcomes(runs):
-    """Return every episode of runs of programs with its outcome."""
-    found = []
+def programs(runs):
+    """Yield every episode of runs of programs with its record."""
     for run in map(Path, runs):
-        manifest = json.loads((run / "manifest.json").read_text())
-        for one in manifest["episodes"]:
-            folder = run / "episodes" / one["key"]
-            result = json.loads((folder / "outcome.json").read_text())
-            lines = (
-                (folder / "events.jsonl").read_text().splitlines() if (folder / "events.jsonl").exists() else []
-            )
-            found.append(
-                {"episode": one, "outcome": result, "turns": [json.loads(line)["result"] for line in lines]}
-            )
-    return found
+        for one in json.loads((run / "manifest.json").read_text())["episodes"]:
+            outcome = json.loads((run / "episodes" / one["key"] / "outcome.json").read_text())
+            yield one, outcome["program"]["record"]
 
 
 _STAGES = ("compile", "backtest", "trade", "judge")
@@ -387,12 +368,10 @@ _CLASSES = {
 
 def check_quantcode(told):
     """Make the tables of QuantCode-Bench again; return the exhibits that were compared."""
-    found = outcomes(told["runs"])
-    by = {}
-    for one in found:
-        record = one["outcome"]["program"]["record"]
-        by.setdefault((one["episode"]["agent"]["params"]["model"], record["setting"]), []).append(record)
-    checked = set()
+    by, tasks, checked = {}, set(), set()
+    for episode, record in programs(told["runs"]):
+        by.setdefault((episode["agent"]["params"]["model"], record["setting"]), []).append(record)
+        tasks.add(episode["task"])
     for exhibit, setting in (("table-3", "single-turn"), ("table-4", "agentic")):
         for table in tables(told, exhibit):
             ours = cells(table)
@@ -407,22 +386,18 @@ def check_quantcode(told):
                 if setting == "agentic":
                     same([row[4]], [mean(len(record["turns"]) for record in records)], (exhibit, model, "turns"))
                     for place, turn in enumerate((1, 3, 5, 10), 5):
-                        solved = [
-                            any(t["stage"] == "solved" for t in record["turns"][:turn]) for record in records
-                        ]
-                        same([row[place]], [mean(solved)], (exhibit, model, turn))
+                        first = ([one["stage"] for one in record["turns"][:turn]] for record in records)
+                        same([row[place]], [mean("solved" in some for some in first)], (exhibit, model, turn))
                 checked.add(exhibit)
     _failed(told, by)
     for setting, titles in (("single-turn", "table-3"), ("agentic", "table-4")):
-        ours = {
-            name: row[:4] for table in tables(told, titles) for name, row in cells(table).items() if "(" in name
-        }
+        rows = {name: row[:4] for table in tables(told, titles) for name, row in cells(table).items()}
+        ours = {name: row for name, row in rows.items() if "(" in name}
         for table in tables(told, "groups"):
             if table["title"].startswith(setting):
                 grouped(told, table["title"], ours)
     (table,) = tables(told, "table-2")[:1]
     counted = sum(row[1] or 0 for row in cells(table).values())
-    tasks = {one["episode"]["task"] for one in found}
     assert counted == len(tasks)
     assert sum(row[1] or 0 for row in cells(tables(told, "table-1")[0]).values()) == len(tasks)
     return checked | {"table-1", "table-2", "table-5", "table-6", "table-7", "table-8", "groups"}
@@ -453,7 +428,7 @@ def _failed(told, by):
 
 def check_systrade(told):
     """Make the tables of SysTradeBench again; return the exhibits that were compared."""
-    records = [one["outcome"]["program"]["record"] for one in outcomes(told["runs"])]
+    records = [record for _, record in programs(told["runs"])]
     last = {}
     for record in records:
         counted = [one["scored"] for one in record["iterations"] if one.get("scored") and not one.get("set_aside")]
@@ -479,14 +454,10 @@ def check_systrade(told):
         years = [one["scored"]["scorecard"].get("year") for one in these]
         totals = [year["costs"][0]["total"] for year in years if year]
         trails = [one["scored"]["trail"]["trades"] for one in these if one["scored"].get("trail")]
-        wanted = [len(these), mean(totals) if totals else None, mean(trails) if trails else None]
+        wanted = [len(these), average(totals), average(trails)]
         same([returned[name][at] for at in (0, 1, 3)], wanted, ("section-5-4-2", name))
-    return (
-        {"table-3", "section-5-4-2"}
-        | _systrade_rest(told, records, last, by_number)
-        | _review_map(told, records)
-        | _systrade_groups(told, last)
-    )
+    rest = _systrade_rest(told, records, last, by_number) | _systrade_groups(told, last)
+    return {"table-3", "section-5-4-2"} | rest | _review_map(told, records)
 
 
 def _systrade_rest(told, records, last, by_number):
@@ -499,10 +470,9 @@ def _systrade_rest(told, records, last, by_number):
         same([row[0]], [cards[0]["complexity"] if cards else row[0]], ("table-4", strategy, "complexity"))
         for place, names in ((2, ("D1", "D2")), (4, ("D3", "D4"))):
             halves = [[card["paper"][name]["value"] for name in names] for card in cards]
-            whole = [mean(half) for half in halves if None not in half]
-            same([row[place]], [mean(whole) if whole else None], ("table-4", strategy, names))
-        totals = [card["overall"]["value"] for card in cards if card["overall"]["value"] is not None]
-        same([row[6]], [mean(totals) if totals else None], ("table-4", strategy, "overall"))
+            whole = average(mean(half) for half in halves if None not in half)
+            same([row[place]], [whole], ("table-4", strategy, names))
+        same([row[6]], [average(card["overall"]["value"] for card in cards)], ("table-4", strategy, "overall"))
     through = cells(tables(told, "section-5-4-1")[0])
     tests = {}
     for model, scored in last.items():
@@ -516,8 +486,8 @@ def _systrade_rest(told, records, last, by_number):
     for name, these in by_number.items():
         cards = [one["scored"]["scorecard"]["sound"] for one in these]
         for place, dimension in enumerate(("D1", "D2", "D3", "D4")):
-            known = [card[dimension]["value"] for card in cards if card[dimension]["value"] is not None]
-            same([means[name][place]], [mean(known) if known else None], ("figure-2", name, dimension))
+            wanted = average(card[dimension]["value"] for card in cards)
+            same([means[name][place]], [wanted], ("figure-2", name, dimension))
     used = {}
     for record in records:
         for one in record["iterations"]:
@@ -538,13 +508,10 @@ def _systrade_groups(told, last):
     of_models = {}
     for model, scored in last.items():
         cards = [one["scorecard"] for one in scored if one is not None]
-        passed = [
-            {gate["name"] for gate in card["gates"]["gates"] if gate["status"] == "passed"} for card in cards
-        ]
-        of_models[model] = [sum(gates <= names for names in passed) / len(scored)]
+        tried = ([gate for gate in card["gates"]["gates"] if gate["status"] == "passed"] for card in cards)
+        of_models[model] = [sum(gates <= {gate["name"] for gate in passed} for passed in tried) / len(scored)]
         for dimension in ("D1", "D2", "D3", "D4"):
-            known = [value for card in cards if (value := card["sound"][dimension]["value"]) is not None]
-            of_models[model].append(mean(known) if known else None)
+            of_models[model].append(average(card["sound"][dimension]["value"] for card in cards))
     grouped(told, "Groups of models", of_models)
     return {"groups"}
 
@@ -580,11 +547,16 @@ def _review_map(told, records):
 
 # Seasons
 
-_ROUNDS = """select d.entry, d.asset, d.action, r.price, r.next_price, r.stage from decisions d
+_ROUNDS = """select d.entry, d.asset, d.action, r.price, r.next_price, r.stage, r.session from decisions d
 join rounds r on r.id = d.round where r.next_price is not null order by r.session"""
 
 
-_DAYS = "select distinct session from rounds where next_price is not null and stage = 'live' order by session"
+def seasons(told):
+    """Yield the spec of every season, and its decisions that were settled."""
+    for season in told["runs"]:
+        with closing(sqlite3.connect(season)) as opened:
+            spec = json.loads(opened.execute("select spec from seasons").fetchone()[0])
+            yield spec, opened.execute(_ROUNDS).fetchall()
 
 
 def check_ama(told):
@@ -592,10 +564,7 @@ def check_ama(told):
     by_asset = {table["title"]: cells(table) for table in tables(told, "main")[1:]}
     matrix = cells(tables(told, "main")[0])
     totals = {}
-    for season in told["runs"]:
-        with closing(sqlite3.connect(season)) as opened:
-            spec = json.loads(opened.execute("select spec from seasons").fetchone()[0])
-            lines = opened.execute(_ROUNDS).fetchall()
+    for spec, lines in seasons(told):
         assert spec["convention"] == "sound"
         for entry in spec["entries"]:
             for asset in spec["assets"]:
@@ -641,11 +610,8 @@ def _styles(told, matrix):
     found = cells(tables(told, "styles")[0])
     decisions = cells(tables(told, "timeline")[0])
     heads = tables(told, "timeline")[0]["columns"][1:]
-    for season in told["runs"]:
-        with closing(sqlite3.connect(season)) as opened:
-            spec = json.loads(opened.execute("select spec from seasons").fetchone()[0])
-            lines = opened.execute(_ROUNDS).fetchall()
-            days = [row[0] for row in opened.execute(_DAYS)]
+    for spec, lines in seasons(told):
+        days = {line[6] for line in lines if line[5] == "live"}
         for entry in spec["entries"]:
             name = f"{entry['architecture']}, {entry.get('model')}"
             if name not in found or len(spec["assets"]) != 1:
@@ -683,15 +649,13 @@ def store_coins(place):
     daily |= {"close": parts["close"][:, -1], "volume": parts["volume"].sum(axis=1)}
     daily["amount"] = parts["amount"].sum(axis=1)
     names = ("BNB", "BTC", "ETH")
-    facts = PanelFacts(
-        kind="synthetic", source="test", query="", currency="USD", calendar="24/7", minutes_per_bar=60
-    )
+    where = {"currency": "USD", "calendar": "24/7", "minutes_per_bar": 60}
+    facts = PanelFacts(kind="synthetic", source="test", query="", **where)
+    coins = [Instrument(symbol=name, kind="crypto") for name in names]
     panel = Panel(
         name="coins",
         facts=facts,
-        listings=tuple(
-            Listing(instrument=Instrument(symbol=name, kind="crypto"), listed=str(days[0])) for name in names
-        ),
+        listings=tuple(Listing(instrument=coin, listed=str(days[0])) for coin in coins),
         sessions=days,
         open_time=opens,
         close_time=opens + DAY,

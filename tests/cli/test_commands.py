@@ -3,13 +3,15 @@
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 from math import comb
 
+import click
 import pytest
 
-from tradeassay.cli import main
+from tradeassay.cli import doctor, main
 from tradeassay.cli._group import _COMMANDS, root
 from tradeassay.cli._output import say
 from tradeassay.core import __version__
@@ -18,26 +20,32 @@ from tradeassay.report.verifying import check_beside
 from tradeassay.runs import load_run
 from tradeassay.runs.verify.report import verify
 
-SMALL = ["daily-crypto-v1", "-a", "cash", "-a", "equal-weight", "--first", "2022-12-01", "--last", "2023-01-10"]
-TALK = ["ktdfin-v1", "-m", "scripted/sensible"]
+WINDOW = "--first 2022-12-01 --last 2023-01-10"
+SMALL = f"daily-crypto-v1 -a cash -a equal-weight {WINDOW}"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory, data_home):
+    """A run that was played once, under the path that every test gives it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRADEASSAY_HOME", str(data_home))
+        patch.chdir(folder := tmp_path_factory.mktemp("small"))
+        assert main(f"run {SMALL} --slug small --workers 1".split()) == 0
+    return folder / "runs" / "small"
 
 
 @pytest.fixture
-def small_run(place):
-    assert main(["run", *SMALL, "--slug", "small", "--workers", "1"]) == 0
-    return place / "runs" / "small"
+def small_run(small, place):
+    return shutil.copytree(small, place / "runs" / "small")
 
 
-def test_every_command_has_help_and_a_true_line_in_the_overview(capsys, tell):
-    import click
-
+def test_every_command_has_help_and_a_true_line_in_the_overview(capsys, given):
     for name in _COMMANDS:
         assert main([name, "--help"]) == 0
-        command = root.get_command(click.Context(root), name)
-        assert command.name == name
-    shown = capsys.readouterr().out
-    assert shown.count("Usage: tradeassay ") == len(_COMMANDS)
-    assert __version__ in tell(["--version"]).out
+        assert root.get_command(click.Context(root), name).name == name
+    assert capsys.readouterr().out.count("Usage: tradeassay ") == len(_COMMANDS)
+    assert __version__ in given("--version").out
+    assert "RUN | FILE.csv | self-test" in given("assay", 2).err
 
 
 @pytest.mark.parametrize(
@@ -57,103 +65,104 @@ def test_a_command_that_shows_something_loads_nothing_slow_that_it_does_not_need
     assert done.stderr.split() == []
 
 
-@pytest.mark.parametrize(
-    ("argv", "status", "said"),
-    [
-        (["demp"], 2, "did you mean demo"),
-        (["run"], 2, "Missing argument"),
-        (["run", "daily-us-v1", "--sedes", "3"], 2, "--seeds"),
-        (["run", "daily-us-v9"], 2, "did you mean daily-us-v1"),
-        (["run", "daily-us-v1", "-a", "momentum"], 2, "did you mean momentum-12-1"),
-        (["run", "daily-us-v1", "-a", "momentum-12-1:top=5"], 2, "has no parameter 'top'"),
-        (["run", "daily-us-v1", "-a", "cash", "--window", "W1"], 2, "--first and --last, or take after-DAY"),
-        (["run", "daily-us-v1", "-a", "random:k"], 2, "write name:key=value"),
-        (["run", "daily-us-v1", "-a", "mine/mine.py"], 2, "does not say which class (write mine/mine.py:CLASS)"),
-        (["run", "daily-us-v1", "-m", "scripted/sensible,openai/gpt-5"], 2, "give each its own -m"),
-        (["run", *TALK, "-p", "mask"], 2, "write KEY=VALUE"),
-        (["run", *TALK, "-p", "convention=paper"], 2, "follows the convention 'sound'"),
-        (["run", *TALK, "--cassettes", "nowhere"], 2, "no recorded run 'nowhere'"),
-        (["arena", "health", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
-        (["arena", "amend", "bar", "--season", "spring", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
-        (["assay", "gone.csv", "--against", "market.csv"], 2, "no file gone.csv"),
-        (["code", "eval", "x.py", "--dataset", "synthetic/us:7", "--symbols", "A,B"], 2, "once for each of them"),
-        (["run", "daily-us-v1", "-a", "cash", "--first", "yesterday"], 2, "'yesterday' is not a date"),
-        (["run", "daily-us-v1", "-a", "cash", "--dataset", "synthetic/mars:1"], 2, "mars"),
-        (["run", "daily-us-v1", "-a", "cash", "--seeds", "1000000000"], 2, "ask for 1 to 10,000"),
-        (["run", "daily-us-v1", "-a", "cash", "--seeds", "0"], 2, "0 seeds cannot be run"),
-        (["run", "daily-us-v1", "-a", "cash", "--runs", "/dev/null/x"], 2, "Not a directory"),
-        (["run", "missing.toml"], 2, "cannot read missing.toml"),
-        (["verify", "nothing"], 2, "no recorded run 'nothing'"),
-        (["resume", "nothing"], 2, "there are no runs in runs"),
-        (["data", "get", "fakestock"], 2, "did you mean fakestockdata"),
-        (["data", "import", "no-such-folder"], 2, "does not exist"),
-        (["data", "doctor", "no-such-set"], 2, "no dataset 'no-such-set'"),
-        (["leak-test", "cash", "--benchmark", "quantcode-v1"], 2, "is for models that write programs"),
-        (["leak-test", "nobody/none"], 2, "nobody/none cannot be opened"),
-        (["run", "quantcode-v1", "-m", "scripted/coder-sma"], 2, "tradeassay code run quantcode-v1"),
-        (["benchmarks", "ama"], 2, "is played in the arena (tradeassay arena run"),
-        (
-            ["code", "run", "ktdfin", "-m", "scripted/coder-sma"],
-            2,
-            "not programmed (tradeassay run ktdfin)",
-        ),
-        (["data", "get", "yahoo", "--name", "x"], 2, "no source 'yahoo'"),
-        (["memory", "probe", "--harden", "levels", "--mask", "bright"], 2, "(--mask blinded)"),
-        (["memory", "probe", "--mask", "bright", "--hardening", "rebased"], 2, "or --hardening plain)"),
-        (["code", "tasks", "--family", "all", "--draw", "5", "--seed", "9999999999"], 2, "(--draw 10 --seed 1)"),
-        (["benchmarks", "stockbrench"], 2, "no benchmark"),
-    ],
-)
-def test_bad_input_gets_one_line_with_the_mend(argv, status, said, tell, place):
-    shown = tell(argv, status)
-    assert said in shown.err
-    assert "Traceback" not in shown.err
-    assert shown.out == ""
-    assert len([line for line in shown.err.splitlines() if line.lower().startswith("error")]) == 1
+REFUSED = {
+    "demp": "did you mean demo",
+    "run": "Missing argument",
+    "run daily-us-v1 --sedes 3": "--seeds",
+    "run daily-us-v9": "did you mean daily-us-v1",
+    "run daily-us-v1 -a momentum": "did you mean momentum-12-1",
+    "run daily-us-v1 -a momentum-12-1:top=5": "has no parameter 'top'",
+    "run daily-us-v1 -a cash --window W1": "--first and --last, or take after-DAY",
+    "run daily-us-v1 -a random:k": "write name:key=value",
+    "run daily-us-v1 -a mine/mine.py": "does not say which class (write mine/mine.py:CLASS)",
+    "run daily-us-v1 -m scripted/sensible,openai/gpt-5": "give each its own -m",
+    "run ktdfin-v1 -m scripted/sensible -p mask": "write KEY=VALUE",
+    "run ktdfin-v1 -m scripted/sensible -p convention=paper": "follows the convention 'sound'",
+    "run ktdfin-v1 -m scripted/sensible --cassettes nowhere": "no recorded run 'nowhere'",
+    "arena health --db gone.db": "there is no database 'gone.db'",
+    "arena amend bar --season spring --db gone.db": "there is no database 'gone.db'",
+    "assay gone.csv --against market.csv": "no file gone.csv",
+    "code eval x.py --dataset synthetic/us:7 --symbols A,B": "once for each of them",
+    "run daily-us-v1 -a cash --first yesterday": "'yesterday' is not a date",
+    "run daily-us-v1 -a cash --first 2031-01-01": "2023-12-22",
+    "run daily-us-v1 -a cash --last 1999-01-01": "2022-01-10",
+    "run daily-us-v1 -a cash --dataset synthetic/mars:1": "mars",
+    "run daily-us-v1 -a cash --seeds 1000000000": "ask for 1 to 10,000",
+    "run daily-us-v1 -a cash --seeds 0": "0 seeds cannot be run",
+    "run daily-us-v1 -a cash --runs /dev/null/x": "Not a directory",
+    "run missing.toml": "cannot read missing.toml",
+    "verify nothing": "no recorded run 'nothing'",
+    "resume nothing": "there are no runs in runs",
+    "compare one": "two or more",
+    "data get fakestock": "did you mean fakestockdata",
+    "data get yahoo --name x": "no source 'yahoo'",
+    "data import no-such-folder": "does not exist",
+    "data doctor no-such-set": "no dataset 'no-such-set'",
+    "leak-test cash --benchmark quantcode-v1": "is for models that write programs",
+    "leak-test nobody/none": "nobody/none cannot be opened",
+    "run quantcode-v1 -m scripted/coder-sma": "tradeassay code run quantcode-v1",
+    "benchmarks ama": "is played in the arena (tradeassay arena run",
+    "benchmarks stockbrench": "no benchmark",
+    "benchmarks --needs synthetic/us:7": "--needs goes with one benchmark",
+    "benchmarks stockbench-v1 --needs nowhere": "nowhere",
+    "code run ktdfin -m scripted/coder-sma": "not programmed (tradeassay run ktdfin)",
+    "memory probe --harden levels --mask bright": "(--mask blinded)",
+    "memory probe --mask bright --hardening rebased": "or --hardening plain)",
+    "code tasks --family all --draw 5 --seed 9999999999": "(--draw 10 --seed 1)",
+    "models --get smollm": "no local model 'smollm' (did you mean smollm2? known: qwen2.5-coder-1.5b, smollm2)",
+    "models --get local/smollm": "no local model 'smollm' (did you mean smollm2? known: ",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_bad_input_gets_one_line_with_the_mend(line, given, place):
+    shown = given(line, 2)
+    assert REFUSED[line] in shown.err
+    assert "Traceback" not in shown.err and shown.out == ""
+    assert len([one for one in shown.err.splitlines() if one.lower().startswith("error")]) == 1
     assert not (place / "runs").exists(), "a refused command leaves nothing behind"
 
 
-@pytest.mark.slow_for("command3")
-@pytest.mark.parametrize("command", [["agents"], ["benchmarks"], ["data", "list"], ["doctor"]])
-def test_listings_are_tables_for_people_and_json_for_programs(command, tell):
-    assert tell(command).out.strip()
-    assert json.loads(tell([*command, "--json"]).out)
+@pytest.mark.slow_for("doctor")
+@pytest.mark.parametrize("command", ["agents", "benchmarks", "data list", "doctor"])
+def test_listings_are_tables_for_people_and_json_for_programs(command, given, told):
+    assert given(command).out.strip()
+    assert told(command)
 
 
-def test_what_is_found_in_part_or_cannot_be_kept_is_said(small_run, data_home, place, tell, monkeypatch):
+def test_what_is_found_in_part_or_cannot_be_kept_is_said(small_run, data_home, place, given, monkeypatch):
     home = place / "home"
     home.mkdir()
     (home / "store").symlink_to(data_home / "store")
     (home / "verified").write_text("no folder")
     (small_run / "assay.json").mkdir()
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
-    assert "is re-derived" in tell(["verify", "small", "--workers", "1"]).out
-    shown = tell(["assay", "small", "--portfolios", "0"])
+    assert "is re-derived" in given("verify small --workers 1").out
+    shown = given("assay small --portfolios 0")
     assert "equal-weight" in shown.out and "assay.json cannot be written: Is a directory" in shown.err
     assert (place / "small-assay.html").is_file()
+    next(small_run.glob("episodes/*cash*/events.jsonl")).unlink()
+    assert "decisions (in part)" in given("verify small", 1).out
 
 
-def test_a_run_whose_streams_are_closed_is_a_run(place, tell):
+def test_a_run_whose_streams_are_closed_is_a_run(given):
     """The next file that is opened must not become what workers print to."""
-    words = [sys.executable, "-m", "tradeassay", "run", *SMALL, "--slug", "closed", "--workers", "2"]
+    words = [sys.executable, "-m", "tradeassay", *f"run {SMALL} --slug closed --workers 2".split()]
     assert subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *words], check=False).returncode == 0
-    assert "is re-derived" in tell(["verify", "closed", "--workers", "1"]).out
+    assert "is re-derived" in given("verify closed --workers 1").out
 
 
-def test_a_run_from_plan_to_report_by_rules_that_are_shown(place, tell, capsys):
-    planned = json.loads(tell(["run", "--plan", *SMALL, "--json"]).out)
-    assert planned["episodes"] == 2
-    shown = tell(["run", *SMALL, "--slug", "small", "--workers", "2", "--json"])
+def test_a_run_from_plan_to_report_by_rules_that_are_shown(place, given, told):
+    assert told(f"run --plan {SMALL}")["episodes"] == 2
+    shown = given(f"run {SMALL} --slug small --workers 2 --json")
     assert {row["agent"] for row in json.loads(shown.out)["agents"]} == {"cash", "equal-weight"}
     assert "runs/small/report.html" in shown.err
     assert (place / "runs/small/report.html").read_text().startswith("<!doctype html>")
-    assert main(["verify", "small", "--workers", "2"]) == 0
-    assert main(["report", "small", "-o", "elsewhere.html"]) == 0
+    given("verify small --workers 2")
+    assert "equal-weight" in given("report small -o elsewhere.html").out
     assert (place / "elsewhere.html").stat().st_size > 10_000
-    assert "equal-weight" in capsys.readouterr().out
-    shown = tell(["benchmarks", "daily-ashare-v1"]).out
-    assert "T+1" in shown
-    assert "multiples of 100" in shown
+    shown = given("benchmarks daily-ashare-v1").out
+    assert "T+1" in shown and "multiples of 100" in shown
 
 
 def exchanged(page, one, other):
@@ -189,44 +198,34 @@ def test_another_version_may_word_a_page_and_not_exchange_what_it_tells(small_ru
     assert checked(forged.replace("0.0%", "9.0%"), older).outcome == "cannot be checked"
 
 
-def test_plays_of_several_seeds_say_how_reliable_an_agent_is(place, tell):
+def test_plays_of_several_seeds_say_how_reliable_an_agent_is(place, given, told):
     """Terminal, page and JSON say the same, and the JSON is what the journals say when counted by hand."""
-    asked = ["run", *SMALL[:1], "-a", "random", "-a", "cash", *SMALL[5:], "--workers", "1"]
-    assert main([*asked, "--seeds", "4", "--slug", "four"]) == 0
-    tell([*asked, "--seeds", "2", "--slug", "two"])
-    shown = json.loads(tell(["report", "four", "--json"]).out)
-    results = {
-        name: [
-            one["measures"]["cumulative_return"]["value"]
-            for one in shown["scores"]["episodes"]
-            if one["agent"] == name
-        ]
-        for name in ("random", "cash", "equal-weight")
-    }
+    asked = f"run daily-crypto-v1 -a random -a cash {WINDOW} --workers 1"
+    given(f"{asked} --seeds 4 --slug four")
+    given(f"{asked} --seeds 2 --slug two")
+    shown = told("report four")
+    results = {"random": [], "cash": [], "equal-weight": []}
+    for one in shown["scores"]["episodes"]:
+        results[one["agent"]].append(one["measures"]["cumulative_return"]["value"])
     ahead = sum(one > results["equal-weight"][0] for one in results["random"])
     found = shown["reliability"]["passes"]["random"]["seed"]
     assert [one["value"] for one in found] == pytest.approx([comb(ahead, k) / comb(4, k) for k in (1, 2, 3, 4)])
     assert shown["reliability"]["spread"]["window"]["reason"] == "there is one window"
-    assert f"random ends ahead of its baseline in {ahead / 4:.1%} of plays" in tell(["report", "four"]).out
+    assert f"random ends ahead of its baseline in {ahead / 4:.1%} of plays" in given("report four").out
     assert "How reliable" in (place / "runs/four/report.html").read_text()
-    both = json.loads(tell(["compare", "four", "two", "--json"]).out)["reliability"]
+    both = told("compare four two")["reliability"]
     assert both["levels"] == {"model": 2, "wording": 2, "window": 1, "seed": 2} and both["left_out"] == 4
 
 
-def test_a_stop_while_the_page_is_written_says_that_the_run_is_complete(place, tell, monkeypatch):
+def test_a_stop_while_the_page_is_written_says_that_the_run_is_complete(given, monkeypatch):
     def stop(*_args, **_given):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr("tradeassay.report.write_html", stop)
-        said = tell(["run", *SMALL, "--slug", "late", "--workers", "1"], 130).err
+        said = given(f"run {SMALL} --slug late --workers 1", 130).err
     assert said.strip().endswith("stopped; the run is complete, see it with: tradeassay report runs/late")
-    assert "report: runs/late/report.html" in tell(["report", "late"]).err
-
-
-def test_what_is_re_derived_in_part_is_not_called_re_derived(small_run, tell):
-    next(small_run.glob("episodes/*cash*/events.jsonl")).unlink()
-    assert "decisions (in part)" in tell(["verify", "small"], 1).out
+    assert "report: runs/late/report.html" in given("report late").err
 
 
 def test_a_screen_that_is_not_in_unicode_keeps_the_minus(place, monkeypatch):
@@ -244,55 +243,46 @@ def test_a_screen_that_is_not_in_unicode_keeps_the_minus(place, monkeypatch):
 
 
 @pytest.mark.slow
-def test_compare_two_runs(small_run, tell):
-    tell(["run", *SMALL, "--slug", "other", "--workers", "1", "--dataset", "synthetic/crypto:8"])
-    assert "data differ" in tell(["compare", "small", "other"]).out
-    assert json.loads(tell(["compare", "small", "small", "--json"]).out)
+def test_compare_two_runs(small_run, given, told):
+    given(f"run {SMALL} --slug other --workers 1 --dataset synthetic/crypto:8")
+    assert "data differ" in given("compare small other").out
+    assert told("compare small small")
 
 
-def test_a_spec_file_runs_and_takes_no_second_opinion(place, tell):
+def test_a_spec_file_runs_and_takes_no_second_opinion(place, given):
     (place / "grid.toml").write_text(
         'benchmarks = ["daily-crypto-v1"]\nagents = ["cash"]\n'
         '[window]\nfirst = "2022-12-01"\nlast = "2022-12-20"\n'
     )
-    assert main(["run", "grid.toml", "--workers", "1"]) == 0
+    given("run grid.toml --workers 1")
     assert (place / "runs/grid/scores.json").exists()
-    assert "already says what to run" in tell(["run", "grid.toml", "-a", "random"], 2).err
+    assert "already says what to run" in given("run grid.toml -a random", 2).err
 
 
-def test_an_imported_folder_is_examined_stored_and_traded(place, tell):
-    folder = place / "prices"
-    folder.mkdir()
+def test_an_imported_folder_is_examined_stored_and_traded(place, given):
+    (place / "prices").mkdir()
+    head = "Date,Open,High,Low,Close,Volume\n"
     days = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08"]
-    for symbol, start in (("AAA", 10.0), ("BBB", 20.0)):
-        rows = [
-            f"{day},{start + i},{start + i + 1},{start + i - 1},{start + i + 0.5},100000"
-            for i, day in enumerate(days)
-        ]
-        (folder / f"{symbol}.csv").write_text("Date,Open,High,Low,Close,Volume\n" + "\n".join(rows) + "\n")
-    assert main(["data", "doctor", "prices"]) == 0
-    assert tell(["data", "import", "prices", "--name", "mine", "--replace"]).out.strip().endswith("mine")
-    window = ["--first", days[0], "--last", days[-1]]
-    traded = ["-a", "equal-weight", "--dataset", "mine", *window, "--workers", "1"]
-    assert main(["run", "daily-us-real-v1", *traded, "--slug", "own"]) == 0
-    shown = tell(["report", "own", "--format", "csv"]).out
+    for symbol, start in (("AAA", 10), ("BBB", 20)):
+        rows = [f"{day},{k},{k + 1},{k - 1},{k + 0.5},100000\n" for k, day in enumerate(days, start)]
+        (place / "prices" / f"{symbol}.csv").write_text(head + "".join(rows))
+    given("data doctor prices")
+    assert given("data import prices --name mine --replace").out.strip().endswith("mine")
+    traded = f"-a equal-weight --dataset mine --first {days[0]} --last {days[-1]} --workers 1"
+    given(f"run daily-us-real-v1 {traded} --slug own")
+    shown = given("report own --format csv").out
     assert "mine by the rules of daily-us-real-v1" in shown and "2007-2009" not in shown.split("note")[0]
-    indexed = ["run", "stockbench-v1", *traded]
     mend = "--index none --universe all"
-    assert mend in tell([*indexed, "--index", "none"], 2).err
-    assert main([*indexed, *mend.split()]) == 0
+    assert mend in given(f"run stockbench-v1 {traded} --index none", 2).err
+    given(f"run stockbench-v1 {traded} {mend}")
 
-    (folder / "AAA.csv").write_text("Date,Open,High,Low,Close,Volume\n2024-01-02,10,9,11,10,5\n")
-    assert "AAA.csv:2" in tell(["data", "doctor", "prices"], 1).out
-    assert "AAA.csv:2" in tell(["data", "import", "prices", "--name", "broken"], 2).err
-    assert (
-        "known bias" in tell(["data", "import", "prices", "--name", "broken", "--allow-faults", "--replace"]).err
-    )
+    (place / "prices/AAA.csv").write_text(f"{head}2024-01-02,10,9,11,10,5\n")
+    assert "AAA.csv:2" in given("data doctor prices", 1).out
+    assert "AAA.csv:2" in given("data import prices --name broken", 2).err
+    assert "known bias" in given("data import prices --name broken --allow-faults --replace").err
 
 
-def test_the_doctor_never_dies(monkeypatch, tell):
-    from tradeassay.cli import doctor
-
+def test_the_doctor_never_dies(monkeypatch, given):
     def torn():
         raise ConnectionResetError("the sandbox hung up")
         yield
@@ -300,7 +290,7 @@ def test_the_doctor_never_dies(monkeypatch, tell):
     monkeypatch.setattr(doctor, "_kernel", torn)
     monkeypatch.setattr(doctor, "_plugins", torn)
     monkeypatch.setitem(doctor._PACKAGES, "inspect_ai", "nowhere-to-be-found")
-    shown = tell(["doctor"], 1)
+    shown = given("doctor", 1)
     assert "could not be examined: ConnectionResetError" in shown.out
     assert "unknown version" in shown.out
     assert "Traceback" not in shown.out + shown.err

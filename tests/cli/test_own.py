@@ -12,9 +12,11 @@ from xml.etree import ElementTree
 import pytest
 from golden import stored as played
 
-from tradeassay.cli import main
+from tradeassay.agents import own_agent
+from tradeassay.cli._group import _COMMANDS
+from tradeassay.testing import check_agent
 
-WEEK = ["daily-us-v1", "--first", "2022-06-01", "--last", "2022-06-10", "--executor", "inline"]
+WEEK = "daily-us-v1 --first 2022-06-01 --last 2022-06-10 --executor inline"
 RULE = """
 from tradeassay.core.orders import Decision, Order
 
@@ -58,44 +60,36 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "trend.py").write_text(RULE)
-    return tmp_path
+def place(place):
+    (place / "trend.py").write_text(RULE)
+    return place
 
 
-def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(place, tell):
-    argv = ["run", *WEEK, "-a", "./trend.py:Mine", "-a", "./trend.py:Talks", "--slug", "own"]
-    assert main(argv) == 0
-    out = tell(["report", "own", "--format", "json"]).out
+def in_line(shown):
+    """Return all that was printed as one line."""
+    return " ".join((shown.out + shown.err).split())
+
+
+def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(place, given):
+    argv = f"run {WEEK} -a ./trend.py:Mine -a ./trend.py:Talks --slug own"
+    given(argv)
+    out = given("report own --format json").out
     rows = json.loads(out[out.index("[\n  {") :])[0]["rows"]
     assert {"rule from a file: Mine", "Python class: Talks"} <= {row[1]["text"] for row in rows}
-    assert main(argv) == 0, "the same command again is the same run"
+    given(argv)  # the same command again is the same run
     (place / "trend.py").write_text(RULE + "\n# another file\n")
-    said = tell(argv, 2).err
+    said = given(argv, 2).err
     assert "runs/own holds another run: the file trend.py of agent 'Mine' has changed since" in said
     assert "give another slug, or none" in said
-    assert (
-        "not the file this run began with"
-        in tell(["run", *WEEK, "-a", "file:path=trend.py,name=Mine,sha256=" + "a" * 64, "--slug", "other"], 2).err
-    )
+    other = f"run {WEEK} -a file:path=trend.py,name=Mine,sha256={'a' * 64} --slug other"
+    assert "not the file this run began with" in given(other, 2).err
 
 
-def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(place, tell, monkeypatch):
+def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(place, given, monkeypatch):
     """Without a label, from a relative script, by a Python that no default search path has."""
     monkeypatch.setenv("PATH", "/nowhere")
     (place / "piped.py").write_text(ON_A_PIPE)
-    argv = [
-        "run",
-        *WEEK,
-        "-a",
-        "pipe:command=python piped.py",
-        "-a",
-        "python:class=trend:Talks",
-        "--slug",
-        "piped",
-    ]
-    said = tell(argv)
+    said = given(f"run {WEEK} -a 'pipe:command=python piped.py' -a python:class=trend:Talks --slug piped")
     assert "program on a pipe: piped" in said.out and "Python class: Talks" in said.out
     assert "price unknown" not in said.out + said.err
     assert "a program of the runner's own" in said.out and "model" not in said.out + said.err, "none was asked"
@@ -109,20 +103,21 @@ def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(
     [
         ("./trend.py:Breaks", "has no attribute 'nothing' (trend.py, line 18)"),
         ("./trend.py:Forgets", "KeyError: 'orders' (trend.py, line 22)"),
-        ("pipe:command=python raises.py", "KeyError: 'gone' (raises.py, line 2)"),
+        ("'pipe:command=python raises.py'", "KeyError: 'gone' (raises.py, line 2)"),
+        ("http:url=http://127.0.0.1:9/agent", "program over HTTP: 127.0.0.1-9 has no result: unreachable"),
     ],
 )
-def test_an_exception_of_an_own_agent_is_shown_with_file_and_line(agent, said, place, tell):
+def test_a_fault_of_an_own_agent_is_shown_with_its_place(agent, said, place, given):
     (place / "raises.py").write_text("import sys\nfor line in sys.stdin: {}['gone']\n")
-    shown = tell(["run", *WEEK, "-a", agent, "--slug", "breaks"], 1)
-    assert said in shown.err
+    shown = given(f"run {WEEK} -a {agent} --slug breaks", 1)
     assert said in " ".join(shown.out.split())
+    assert said in shown.err or agent.startswith("http")
 
 
 @pytest.mark.slow_for("Mine")  # behind walls, as in the tests of walled agents
 @pytest.mark.parametrize("name", ["Mine", "Talks"])
-def test_an_agent_of_a_file_can_be_tested_for_leaks(name, place, tell):
-    shown = tell(["leak-test", f"./trend.py:{name}", "--first", "2022-06-01", "--sessions", "3"])
+def test_an_agent_of_a_file_can_be_tested_for_leaks(name, given):
+    shown = given(f"leak-test ./trend.py:{name} --first 2022-06-01 --sessions 3")
     assert shown.out.startswith(f"{name}: sessions that moved")
 
 
@@ -137,21 +132,21 @@ def test_an_agent_of_a_file_can_be_tested_for_leaks(name, place, tell):
         ("./typo.py:Mine", "(typo.py, line 1)"),
         ("./trend.py:Wants", "called without arguments"),
         ("./trend.py", "does not say which class"),
-        ("pipe:command=python gone.py", "there is no file 'gone.py'"),
-        ("pipe:command=no-such-program trend.py", "there is no program 'no-such-program'"),
+        ("'pipe:command=python gone.py'", "there is no file 'gone.py'"),
+        ("'pipe:command=no-such-program trend.py'", "there is no program 'no-such-program'"),
         ("./trend.py:Mine,speed=2", "takes no parameters"),
     ],
 )
-def test_a_file_that_is_of_no_use_gets_one_line(agent, said, place, tell):
+def test_a_file_that_is_of_no_use_gets_one_line(agent, said, place, given):
     (place / "broken.py").write_text("import nothing_of_that_name")
     (place / "typo.py").write_text("class Mine\n    pass\n")
-    shown = tell(["run", *WEEK, "-a", agent], 2).err
+    shown = given(f"run {WEEK} -a {agent}", 2).err
     assert said in shown
     assert "Traceback" not in shown
     assert "walls" not in shown or "broken" in agent, "only what needs to be run is run behind walls"
 
 
-def test_an_account_whose_orders_were_refused_says_so(place, capsys):
+def test_an_account_whose_orders_were_refused_says_so(place, given):
     """Nothing fails and nothing is traded: a return of zero alone would not say why."""
     (place / "short.py").write_text(
         "class Shorts:\n"
@@ -159,74 +154,57 @@ def test_an_account_whose_orders_were_refused_says_so(place, capsys):
         "        order = {'symbol': asked['observation']['names'][0]['symbol'], 'unit': 'target_weight'}\n"
         "        return {'answer': {'orders': [{**order, 'amount': -0.1}], 'reason': 'it falls'}}\n"
     )
-    assert main(["run", *WEEK, "-a", "./short.py:Shorts", "--slug", "short"]) == 0
     said = "100% of the orders of Python class: Shorts were refused by the venue, most often: no shorting."
-    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in in_line(given(f"run {WEEK} -a ./short.py:Shorts --slug short"))
     assert said in (place / "runs/short/report.html").read_text(encoding="utf-8")
 
 
-def test_a_server_is_called_after_its_host(place, tell):
-    assert "program over HTTP: 127.0.0.1-9 has no result: unreachable" in " ".join(
-        tell(["run", *WEEK, "-a", "http:url=http://127.0.0.1:9/agent"], 1).out.split()
-    )
-
-
-def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(place, tell):
-    argv = ["run", *WEEK, "-a", "./trend.py:Forgets"]
-    assert "after a change of your file, run it anew" in tell(argv, 1).err
+def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(place, given):
+    argv = f"run {WEEK} -a ./trend.py:Forgets"
+    assert "after a change of your file, run it anew" in given(argv, 1).err
     (place / "trend.py").write_text(RULE.replace('{}["orders"]', '{"answer": {"orders": [], "reason": "no"}}'))
-    assert main(argv) == 0
-    assert main(argv) == 0
+    given(argv)
+    given(argv)
     assert len(list((place / "runs").iterdir())) == 2, "nothing is lost, and the same file is the same run"
 
 
-def test_starter_folders_and_the_ways_in(place, tell):
-    assert main(["new", "agent", "slow_trend"]) == 0
-    assert (
-        sorted(path.name for path in (place / "slow_trend").iterdir())
-        == "README.md slow_trend.py test_slow_trend.py".split()
-    )
-    assert main(["new", "agent", "slow_trend"]) == 2
-    assert main(["new", "agent", "../up"]) == 2
-    for kind in ("agent", "benchmark", "source", "task"):
-        assert main(["new", kind, f"starter_{kind}"]) == 0
+KINDS = ("agent", "benchmark", "source", "task")
+
+
+def test_starter_folders_and_the_ways_in(place, given):
+    for kind in KINDS:
+        given(f"new {kind} starter_{kind}")
         for path in (place / f"starter_{kind}").iterdir():
             assert "{{" not in path.read_text() and "NAME" not in path.name
             if path.suffix == ".py":
                 compile(path.read_text(), path.name, "exec")
-    assert main(["new", "task", "starter_task"]) == 2
-    assert main(["new", "agent", "Bad-Name"]) == 2
-    assert main(["new", "agent", "class"]) == 2
-    assert main(["new", "source", "csv"]) == 2
-    from tradeassay.cli._group import _COMMANDS
-
-    lines = [line.split() for line in tell(["start"]).out.splitlines() if line.startswith("     tradeassay")]
+    made = sorted(path.name for path in (place / "starter_agent").iterdir())
+    assert made == ["README.md", "starter_agent.py", "test_starter_agent.py"]
+    for refused in ("agent starter_agent", "task starter_task", "agent ../up", "agent Bad-Name", "agent class"):
+        given(f"new {refused}", 2)
+    given("new source csv", 2)
+    lines = [line.split() for line in given("start").out.splitlines() if line.startswith("     tradeassay")]
     assert len(lines) >= 8
     assert all(line[1] in _COMMANDS for line in lines)
 
 
 @pytest.mark.slow
-def test_a_starter_folder_holds_a_sound_agent(place):
-    from tradeassay.agents import own_agent
-    from tradeassay.testing import check_agent
-
-    assert main(["new", "agent", "slow_trend"]) == 0
+def test_a_starter_folder_holds_a_sound_agent(given):
+    given("new agent slow_trend")
     check_agent(*own_agent("slow_trend/slow_trend.py:SlowTrend", {"sessions": 20}))
 
 
 @pytest.mark.slow
-def test_a_site_over_runs_of_both_kinds(tmp_path, tell):
+def test_a_site_over_runs_of_both_kinds(place, given):
     for name in ("daily", "ktdfin", "quantcode-frame"):
-        shutil.copytree(played(name), tmp_path / "runs" / name)
-    tell(["seal", str(tmp_path / "runs/daily"), "-o", str(tmp_path / "runs/daily.seal")])
-    (tmp_path / "runs" / "torn").mkdir()
-    (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
-    told = tell(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--json"], 1)
-    assert (
-        "left out torn" in told.err
-        and list(json.loads(told.out)["runs"]) == "daily ktdfin quantcode-frame".split()
-    )
-    site = tmp_path / "site"
+        shutil.copytree(played(name), place / "runs" / name)
+    given("seal runs/daily -o runs/daily.seal")
+    (place / "runs" / "torn").mkdir()
+    (place / "runs" / "torn" / "manifest.json").write_text("{")
+    told = given("site runs -o site --json", 1)
+    assert "left out torn" in told.err
+    assert list(json.loads(told.out)["runs"]) == ["daily", "ktdfin", "quantcode-frame"]
+    site = place / "site"
     index = (site / "index.html").read_text()
     assert 'href="conversations.html"' in index and "daily.seal" in index
     talk = (site / "conversations.html").read_text()
@@ -246,13 +224,13 @@ def test_a_site_over_runs_of_both_kinds(tmp_path, tell):
     for link in ("runs/daily/index.html", "runs/daily/daily.seal", "runs/quantcode-frame/table.json"):
         assert (site / link).is_file()
     assert "src=" not in index.replace("img-src", ""), "nothing is fetched"
-    assert main(["site", str(tmp_path / "site"), "-o", str(tmp_path / "no")]) == 2
+    given("site site -o no", 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["agent", "benchmark", "source", "task"])
-def test_every_starter_folder_passes_its_own_test(kind, place):
-    assert main(["new", kind, f"starter_{kind}"]) == 0
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_starter_folder_passes_its_own_test(kind, place, given):
+    given(f"new {kind} starter_{kind}")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "."]
     done = subprocess.run(words, cwd=place / f"starter_{kind}", capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout[-3000:]
@@ -329,13 +307,13 @@ def told_in(folder, *lines):
     return [(status, " ".join((out + err).split())) for status, out, err in json.loads(done.stdout)]
 
 
-def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_version(place, tell):
+def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_version(place, given):
     points = "[tradeassay.agents]\ntheir-rule = their_rule:TheirRule\n"
     points += "[tradeassay.benchmarks]\ntheir-market-v1 = their_market:THEIR_MARKET\n"
     points += "their-floor-v1 = their_venue:FLOOR\n"
     points += "[tradeassay.venues]\ntheir-venue-v1 = their_venue:THEIRS\n"
-    assert main(["new", "benchmark", "their_market"]) == 0
-    assert main(["new", "agent", "their_rule"]) == 0
+    given("new benchmark their_market")
+    given("new agent their_rule")
     package = place / "their_market"
     rule, market, venue = (package / f"their_{what}.py" for what in ("rule", "market", "venue"))
     shutil.copy(place / "their_rule" / "their_rule.py", rule)
@@ -358,7 +336,7 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_v
         "verify floor --workers 2",
     )
     assert [status for status, _ in done] == [0] * 6, done
-    without_their_package(place, tell)
+    without_their_package(place, given)
 
     runs = package / "runs"
     install(package, points, "2.0")
@@ -382,44 +360,44 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_v
     assert "follows as" in of_forged[1], "what does not depend on the venue is computed all the same"
 
 
-def without_their_package(place, tell):
+def without_their_package(place, given):
     """What cannot be re-derived without the package is no lie, and a changed page is one; the same holds for a
     site of both runs."""
     package = place / "their_market"
     received = package / "received"
     for slug in ("market", "rule"):
         shutil.copytree(package / "runs" / slug, received / slug)
-        said, _ = tell(["verify", str(received / slug)], 3)
+        said, _ = given(f"verify {received / slug}", 3)
         assert "nothing is contradicted" in said and "is not registered here" in said
         page = received / slug / "report.html"
         page.write_text(page.read_text().replace("equal-weight", "their-weight"))
-        tell(["verify", str(received / slug)], 1)
+        given(f"verify {received / slug}", 1)
     [(status, said)] = told_in(package, "site received -o ../site --workers 1")
     assert status == 0, said
-    said, _ = tell(["verify", "site", "--runs", str(received)], 3)
+    said, _ = given(f"verify site --runs {received}", 3)
     assert "not all of market is known here" in " ".join(said.split()), said
     shown = place / "site" / "runs" / "rule" / "index.html"
     shown.write_text(shown.read_text().replace("equal-weight", "their-weight"))
-    tell(["verify", "site", "--runs", str(received)], 1)
+    given(f"verify site --runs {received}", 1)
 
 
-def test_a_page_that_came_with_a_run_is_kept(place, tell):
-    assert main(["run", *WEEK, "-a", "cash", "--slug", "mine"]) == 0
+def test_a_page_that_came_with_a_run_is_kept(place, given):
+    given(f"run {WEEK} -a cash --slug mine")
     mine, theirs = place / "runs" / "mine", place / "runs" / "theirs"
-    assert main(["assay", "mine", "--portfolios", "100"]) == 0
-    for words in (["report", "mine"], ["verify", "mine", "-o", str(mine / "report.html")], ["report", "mine"]):
-        assert "is kept" not in tell(words).err, "what is written here is written again"
+    given("assay mine --portfolios 100")
+    for line in ("report mine", f"verify mine -o {mine / 'report.html'}", "report mine"):
+        assert "is kept" not in given(line).err, "what is written here is written again"
     shutil.copytree(mine, theirs)
     for name in ("report.html", "assay.json"):
         (theirs / name).write_text((theirs / name).read_text().replace("cash", "gold"))
     before = (theirs / "report.html").read_bytes(), (theirs / "assay.json").read_bytes()
-    for words in (["report", "theirs"], ["assay", "theirs", "--portfolios", "100"], ["resume", "theirs"]):
-        assert "was not" in (said := tell(words).err) and "on this machine and is kept" in said
+    for line in ("report theirs", "assay theirs --portfolios 100", "resume theirs"):
+        assert "was not" in (said := given(line).err) and "on this machine and is kept" in said
     assert ((theirs / "report.html").read_bytes(), (theirs / "assay.json").read_bytes()) == before
     assert (place / "theirs-assay.html").is_file()
-    assert "is kept" not in tell(["report", "theirs", "-o", str(theirs / "report.html")]).err
+    assert "is kept" not in given(f"report theirs -o {theirs / 'report.html'}").err
     assert (theirs / "report.html").read_bytes() != before[0]
-    assert "is kept" not in tell(["report", "theirs"]).err
+    assert "is kept" not in given("report theirs").err
 
 
 STARTED = [
@@ -453,9 +431,8 @@ sys.meta_path.insert(0, Stop())
 def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):
     (place / "half_made.py").write_text(HALF_MADE)
     install(place, POINTS)
-    agents, benchmarks, data, refused = told_in(
-        place, "agents", "benchmarks", "data list", f"run {' '.join(WEEK)} -a unlicensed"
-    )
+    lines = "agents", "benchmarks", "data list", f"run {WEEK} -a unlicensed"
+    agents, benchmarks, data, refused = told_in(place, *lines)
     assert agents[0] == 0 and "momentum-12-1" in agents[1]
     assert "'half' of an installed package: agent 'half' cannot be registered: it has no targets" in agents[1]
     assert "'bare' cannot be registered: it has no summary and no Config and no begin" in agents[1]
@@ -469,29 +446,27 @@ def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):
     assert "Traceback" not in refused[1]
 
 
-def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, capsys):
+def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, given):
     (place / "at_times.py").write_text(
         "from tradeassay.core.orders import Decision\nclass Mine:\n    def answer(self, request):\n"
         "        if request.observation.step == 3:\n            raise RuntimeError('in the middle')\n"
         "        return Decision(reason='waits')\n"
     )
-    assert main(["run", *WEEK, "-a", "./at_times.py:Mine", "--slug", "at-times"]) == 0
-    out = capsys.readouterr().out
+    out = given(f"run {WEEK} -a ./at_times.py:Mine --slug at-times").out
     assert "failure rate" in out
     assert "Mine first broke on 2022-06-06: RuntimeError: in the middle (at_times.py, line 5)" in out
 
 
-def test_what_is_no_run_is_called_what_it_is(place, capsys):
+def test_what_is_no_run_is_called_what_it_is(place, given):
     (place / "alone").mkdir()
     (place / "alone" / "report.html").write_text("<!doctype html>")
     (place / "theirs.seal").write_bytes(b"PK")
-    for words, said in (
-        (["verify", "alone"], "alone does not hold a run: manifest.json is missing"),
-        (["verify", "alone/report.html"], "is a page, which proves nothing alone"),
-        (["report", "theirs.seal"], "theirs.seal is a sealed run"),
-        (["assay", "theirs.seal"], "theirs.seal is a sealed run"),
-        (["compare", "theirs.seal", "theirs.seal"], "theirs.seal is a sealed run"),
-        (["report", "nobodys.seal"], "no file nobodys.seal"),
-    ):
-        assert main(words) == 2
-        assert said in capsys.readouterr().err
+    for line, said in {
+        "verify alone": "alone does not hold a run: manifest.json is missing",
+        "verify alone/report.html": "is a page, which proves nothing alone",
+        "report theirs.seal": "theirs.seal is a sealed run",
+        "assay theirs.seal": "theirs.seal is a sealed run",
+        "compare theirs.seal theirs.seal": "theirs.seal is a sealed run",
+        "report nobodys.seal": "no file nobodys.seal",
+    }.items():
+        assert said in given(line, 2).err

@@ -1,68 +1,59 @@
-"""``reproduce`` and ``benchmarks --needs``: a paper's cells with its tables, and what the data lacks for them."""
+"""``reproduce``: a paper's cells with its tables, and what the data lacks for them."""
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import paper_values
 import pytest
 
+import tradeassay.runs
+from tradeassay.agents.factor_models import fitting
+from tradeassay.agents.factor_models.fitting import RankIC, TrainedBaseline, TrainingRecipe
 from tradeassay.benchmarks.exhibits import exhibits
 from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import DaySpan, stored_year
-from tradeassay.cli import main
+from tradeassay.cli._options import after_cutoff
+from tradeassay.cli._papers import trained_agents
 from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
 
 
-def test_needs_windows_and_folders_are_refused_with_the_mend(tell, tmp_path):
-    assert "--needs goes with one benchmark" in tell(["benchmarks", "--needs", "synthetic/us:7"], 2).err
-    assert main(["benchmarks", "stockbench-v1", "--needs", "nowhere"]) == 2
-    from tradeassay.cli._options import after_cutoff
-    from tradeassay.core.errors import UserError
-
+def test_a_window_after_the_cutoff_needs_models_with_one():
     assert after_cutoff("W4", ()) == "W4"
     assert after_cutoff("after-cutoff", ["openai/gpt-4o"]).startswith("after-20")
     for models, said in (([], "goes with models"), (["nobody/nothing"], "is not known")):
         with pytest.raises(UserError, match=said):
             after_cutoff("after-cutoff", models)
-    (tmp_path / "a.csv").write_text("hello,world\n1,2\n")
-    said = tell(["reproduce", "ktdfin", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")], 2).err
-    assert "no column for date and close" in said and f"tradeassay data import {tmp_path} --name NAME" in said
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["quantcode"], "name one"),
-        (["systrade"], "-m scripted/builder-gold"),
-        (["ama", "--grid"], "no --grid"),
-        (["ama", "--seeds", "2"], "played once"),
-        (["stockbench", "--sample", "2"], "no tasks to sample"),
-        (["ktdfin", "--judge", "scripted/code-judge"], "ktdfin has no --judge"),
-        (["quantcode", "--symbols", "A"], "quantcode has no --symbol"),
-        (["ama", "-m", "scripted/sensible", "--data", "season.toml"], "names its own entries"),
-        (["ktdfin", "--cassettes", "recorded/nobody"], "there is no recording"),
-        (
-            ["quantcode", "--cassettes", "recorded/smollm2", "--replay", "-m", "openai/gpt-5"],
-            "has no recording here",
-        ),
-    ],
+    ("line", "said"),
+    {
+        "quantcode": "name one",
+        "systrade": "-m scripted/builder-gold",
+        "ama --grid": "no --grid",
+        "ama --seeds 2": "played once",
+        "stockbench --sample 2": "no tasks to sample",
+        "ktdfin --judge scripted/code-judge": "ktdfin has no --judge",
+        "quantcode --symbols A": "quantcode has no --symbol",
+        "ama -m scripted/sensible --data season.toml": "names its own entries",
+        "ktdfin --cassettes recorded/nobody": "there is no recording",
+        "quantcode --cassettes recorded/smollm2 --replay -m openai/gpt-5": "has no recording here",
+        "ktdfin --data folder": "no column for date and close",
+        "ktdfin --data ./folder": "tradeassay data import folder --name NAME",
+    }.items(),
 )
-def test_what_a_paper_does_not_have_is_refused(given, said, tell, tmp_path, monkeypatch):
-    import tradeassay.runs
-
-    monkeypatch.setattr(tradeassay.runs, "run", lambda spec, folder, **how: pytest.skip("played"))
-    if "openai/gpt-5" in given:
-        monkeypatch.setattr(
-            tradeassay.runs, "run", lambda spec, folder, **how: type("Done", (), {"folder": folder})
-        )
-        monkeypatch.setattr(tradeassay.runs, "load_run", lambda folder: folder)
-    assert said in tell(["reproduce", *given, "--runs", str(tmp_path)], 2).err
+def test_what_a_paper_does_not_have_is_refused(line, said, given, place, monkeypatch):
+    (place / "folder").mkdir()
+    (place / "folder/a.csv").write_text("hello,world\n1,2\n")
+    monkeypatch.setattr(tradeassay.runs, "run", lambda spec, folder, **how: SimpleNamespace(folder=folder))
+    monkeypatch.setattr(tradeassay.runs, "load_run", lambda folder: folder)
+    assert said in given(f"reproduce {line}", 2).err
 
 
-def test_options_reach_the_papers_about_programs(monkeypatch, tmp_path):
-    import tradeassay.runs
-
+def test_options_reach_the_papers_about_programs(monkeypatch, given):
     called = []
 
     def take(spec, folder, **how):
@@ -70,57 +61,56 @@ def test_options_reach_the_papers_about_programs(monkeypatch, tmp_path):
         raise UserError("nothing is played here")
 
     monkeypatch.setattr(tradeassay.runs, "run", take)
-    asked = ["--seeds", "3", "--max-usd", "5", "--workers", "1", "--runs", str(tmp_path), "--json"]
-    builder = ["reproduce", "systrade", "-m", "scripted/builder-gold"]
-    assert main([*builder, "--sample", "2", "--reviewer", "scripted/code-judge", *asked]) == 2
-    assert main([*builder, "--data", "synthetic/us:7", *asked]) == 2
-    coder = ["reproduce", "quantcode", "-m", "scripted/coder-gold", "--grid"]
-    public = ["--data", "public.json", "--judge", "scripted/code-judge", "--dataset", "synthetic/us:7"]
-    assert main([*coder, *asked]) == 2
-    assert main([*coder, *public, *asked]) == 2
+    builder = "reproduce systrade -m scripted/builder-gold"
+    coder = "reproduce quantcode -m scripted/coder-gold --grid"
+    for line in (
+        f"{builder} --sample 2 --reviewer scripted/code-judge",
+        f"{builder} --data synthetic/us:7",
+        coder,
+        f"{coder} --data public.json --judge scripted/code-judge --dataset synthetic/us:7",
+    ):
+        given(f"{line} --seeds 3 --max-usd 5 --workers 1 --json", 2)
     (systems, how), (stored, _), (programs, _), (judged, _) = called
     assert (systems.benchmark, systems.models) == ("systrade-v1", ("scripted/builder-gold",))
     assert len(systems.strategies) == 2 and systems.seeds == programs.seeds == (0, 1, 2)
     assert systems.reviewers == ("scripted/code-judge",)
     assert stored.dataset == "synthetic/us:7" and len(stored.symbols) >= 2
     assert programs.settings == ("single-turn", "agentic") and programs.benchmark == "quantcode-v1"
-    assert (judged.judge, judged.dataset, judged.evaluate.decides) == (
-        "scripted/code-judge",
-        "synthetic/us:7",
-        "language",
-    )
+    assert (judged.judge, judged.dataset) == ("scripted/code-judge", "synthetic/us:7")
+    assert judged.evaluate.decides == "language"
     assert how["workers"] == 1 and how["asking"].max_usd == 5.0
 
 
-RECORDED = ["--cassettes", "recorded/qwen2.5-coder-1.5b", "--cassettes", "recorded/smollm2", "--replay"]
+RECORDED = "--cassettes recorded/qwen2.5-coder-1.5b --cassettes recorded/smollm2 --replay"
 GIVEN = {
-    "stockbench": ["-m", "scripted/news-reader"],
-    "ktdfin": ["-m", "scripted/sensible"],
-    "ama": ["-m", "scripted/sensible"],
-    "quantcode": ["-m", "scripted/coder-gold", "--sample", "2", "--grid"],
-    "systrade": ["-m", "scripted/builder-gold", "--sample", "1", "--reviewer", "scripted/builder-mends"],
+    "stockbench": "-m scripted/news-reader",
+    "ktdfin": "-m scripted/sensible",
+    "ama": "-m scripted/sensible",
+    "quantcode": "-m scripted/coder-gold --sample 2 --grid",
+    "systrade": "-m scripted/builder-gold --sample 1 --reviewer scripted/builder-mends",
 }
 NOT_NUMBERS = {
-    "stockbench": set[str](),
     "ktdfin": {"table-1", "table-6", "table-7", "table-8", "table-10", "appendix-a", "table-3", "table-11"},
-    "ama": set[str](),
-    "quantcode": set[str](),
     "systrade": {"table-2"},
 }
 MAIN = {"stockbench": "main", "ktdfin": "table-4", "ama": "main", "quantcode": "table-3", "systrade": "table-3"}
 
 
-def reproduced(given, folder, capsys):
-    # A model whose every episode fails makes the command end with 1, and has its row nevertheless.
-    assert main(["reproduce", *given, "--runs", str(folder), "--workers", "1", "--json"]) in (0, 1)
-    told = json.loads(capsys.readouterr().out)
-    return told
+@pytest.fixture
+def reproduced(done, capsys):
+    """Reproduce a paper and return what is told. A model whose every episode fails has its row, and status 1."""
+
+    def reproduce(line):
+        assert done(f"reproduce {line} --workers 1 --json") in (0, 1)
+        return json.loads(capsys.readouterr().out)
+
+    return reproduce
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("paper", list(GIVEN))
-def test_recordings_and_a_script_fill_a_papers_page(paper, tmp_path, capsys):
-    told = reproduced([paper, *RECORDED, *GIVEN[paper]], tmp_path, capsys)
+@pytest.mark.parametrize("paper", GIVEN)
+def test_recordings_and_a_script_fill_a_papers_page(paper, reproduced):
+    told = reproduced(f"{paper} {RECORDED} {GIVEN[paper]}")
     page = Path(told["page"])
     html = page.read_text()
     shelves = told["paper"]["exhibits"]
@@ -131,82 +121,74 @@ def test_recordings_and_a_script_fill_a_papers_page(paper, tmp_path, capsys):
         for ending in ("md", "tex", "csv") if ours["tables"] else ():
             (file,) = (page.parent / "tables").glob(f"{place:02d}-*.{ending}")
             assert file.read_text()
-    names = str([one["ours"]["tables"] for one in shelves if one["exhibit"]["id"] == MAIN[paper]])
+    names = str(paper_values.tables(told, MAIN[paper]))
     assert "qwen2.5-coder-1.5b" in names and "smollm2" in names and "scripted" in names
     assert "comparable: no" in html
     checked = getattr(paper_values, f"check_{paper}")(told) | paper_values.check_beside(told)
     # What is not made again is words and settings, and what the grid's test makes again.
     numbers = {one["exhibit"]["id"] for one in shelves if one["ours"]["tables"] or one["ours"]["curves"]}
-    assert numbers - checked <= NOT_NUMBERS[paper]
+    assert numbers - checked <= NOT_NUMBERS.get(paper, set())
 
 
 @pytest.mark.slow
-def test_the_grids_of_the_trading_papers(tmp_path, capsys):
-    told = reproduced(["ktdfin", *RECORDED, *GIVEN["ktdfin"], "--grid", "--probes", "8"], tmp_path, capsys)
+def test_the_grids_of_the_trading_papers(reproduced):
+    told = reproduced(f"ktdfin {RECORDED} {GIVEN['ktdfin']} --grid --probes 8")
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
     assert {"table-3", "table-5", "figure-3", "table-8", "table-11", "table-12"} <= filled
     made_again = {"table-3", "table-4", "table-5", "table-8", "table-11", "figure-3", "table-12"}
     assert made_again <= paper_values.check_ktdfin(told)
-    told = reproduced(["stockbench", *RECORDED, *GIVEN["stockbench"], "--grid"], tmp_path, capsys)
+    told = reproduced(f"stockbench {RECORDED} {GIVEN['stockbench']} --grid")
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
     assert {"main", "figure-3", "table-3", "ablations", "figure-4"} <= filled & paper_values.check_stockbench(told)
 
 
 @pytest.mark.slow
-def test_stockbench_on_data_of_other_years(tmp_path, capsys):
-    own = ["stockbench", "-m", "scripted/news-reader", "--data", "synthetic/us:7", "--grid"]
-    told = reproduced(own, tmp_path, capsys)
+def test_stockbench_on_data_of_other_years(reproduced):
+    told = reproduced("stockbench -m scripted/news-reader --data synthetic/us:7 --grid")
     assert {"main", "table-3", "ablations", "figure-4"} <= paper_values.check_stockbench(told)
     (sizes,) = paper_values.tables(told, "table-3")
     assert [f"return, {n} names" for n in (5, 10, 20, 30)] == sizes["columns"][1:5]
 
 
 @pytest.mark.slow
-def test_public_tasks_with_a_judge_and_stored_bars(tmp_path, capsys):
+def test_public_tasks_with_a_judge_and_stored_bars(place, reproduced):
     words = "Buy one unit when the 10-day average crosses above the 30-day average, close when it crosses below."
-    tasks = [
-        {"id": n, "reformulated_task": words, "yf_symbol": s, "timeframe": "1d"}
-        for n, s in ((1, "AAJX"), (2, "X"))
-    ]
-    (tmp_path / "public.json").write_text(json.dumps(tasks))
-    given = ["quantcode", "-m", "scripted/coder-sma", "--data", str(tmp_path / "public.json"), "--grid"]
-    told = reproduced([*given, "--judge", "scripted/code-judge", "--dataset", "synthetic/us:7"], tmp_path, capsys)
+    task = {"reformulated_task": words, "timeframe": "1d"}
+    tasks = [{"id": n, "yf_symbol": symbol, **task} for n, symbol in ((1, "AAJX"), (2, "X"))]
+    (place / "public.json").write_text(json.dumps(tasks))
+    given = "quantcode -m scripted/coder-sma --data public.json --grid"
+    told = reproduced(f"{given} --judge scripted/code-judge --dataset synthetic/us:7")
     assert {"table-2", "table-3", "table-4", "table-5"} <= paper_values.check_quantcode(told)
     assert paper_values.cells(paper_values.tables(told, "table-1")[0])["public"][1] == 2
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_twelve_strategies_on_fourteen_instruments(tmp_path, capsys):
-    coins = paper_values.store_coins(tmp_path / "coins")
-    sets = ("synthetic/us:7", "synthetic/ashare:7", str(coins))
+def test_twelve_strategies_on_fourteen_instruments(place, reproduced):
+    sets = ("synthetic/us:7", "synthetic/ashare:7", str(paper_values.store_coins(place / "coins")))
     first = [load_dataset(name).at(700, "close").symbols[:n] for name, n in zip(sets, (5, 6, 3), strict=True)]
-    symbols = [symbol for some in first for symbol in some]
-    given = ["systrade", "-m", "scripted/builder-gold", "--data", ",".join(sets), "--symbols", ",".join(symbols)]
-    told = reproduced(given, tmp_path, capsys)
+    symbols = ",".join(symbol for some in first for symbol in some)
+    told = reproduced(f"systrade -m scripted/builder-gold --data {','.join(sets)} --symbols {symbols}")
     table = paper_values.tables(told, "section-5-4-2")[1]
-    assert len(table["rows"]) == 12 and sorted(table["columns"][1:]) == sorted(symbols)
+    columns = table["columns"][1:]
+    assert len(table["rows"]) == 12 and sorted(columns) == sorted(symbols.split(","))
     assert {"table-3", "section-5-4-2"} <= paper_values.check_systrade(told)
     ours = paper_values.cells(table)
-    whole = dict(zip(table["columns"][1:], ours["double-ma"], strict=True))
-    first_day, last_day = told_days = paper_values.cells(paper_values.tables(told, "table-2")[0])["test"][0].split(
-        " to "
-    )
-    assert len(told_days) == 2
+    whole = dict(zip(columns, ours["double-ma"], strict=True))
+    span = paper_values.cells(paper_values.tables(told, "table-2")[0])["test"][0].split(" to ")
+    days = DaySpan(name="test", **dict(zip(("first", "last"), span, strict=True)))
     spec = load_spec("double-ma")
     for dataset, some in zip(sets, first, strict=True):
-        year = stored_year(dataset, (some[0],), DaySpan(name="test", first=first_day, last=last_day))
+        year = stored_year(dataset, (some[0],), days)
         wanted = paper_values.earned(spec.frozen_decisions(year), year.feeds["A"]["close"])
         assert whole[some[0]] == pytest.approx(wanted, rel=1e-6, abs=1e-9), some[0]
     # Intraday strategies are run where there are minutes.
-    assert [value is not None for value in ours["r-breaker"]] == [
-        name in first[2] for name in table["columns"][1:]
-    ]
+    assert [value is not None for value in ours["r-breaker"]] == [name in first[2] for name in columns]
 
 
 @pytest.mark.slow
-def test_the_main_table_of_stockbench_without_data(tmp_path, capsys):
-    told = reproduced(["stockbench", "-m", "scripted/news-reader"], tmp_path, capsys)
+def test_the_main_table_of_stockbench_without_data(reproduced):
+    told = reproduced("stockbench -m scripted/news-reader")
     (table,) = told["paper"]["exhibits"][0]["ours"]["tables"]
     names = [row["head"]["text"] for row in table["rows"]]
     assert {"equal-weight", "scripted-news-reader"} <= set(names)
@@ -215,53 +197,35 @@ def test_the_main_table_of_stockbench_without_data(tmp_path, capsys):
 
 
 def test_factor_models_that_saw_nothing_of_the_windows_play_too(monkeypatch, capsys):
-    import msgspec
-
-    from tradeassay.agents.factor_models import fitting as trained
-    from tradeassay.agents.factor_models.fitting import RankIC, TrainedBaseline, TrainingRecipe
-    from tradeassay.cli.reproduce import _trained
-    from tradeassay.data import load_dataset
-
-    recipe = TrainingRecipe(
-        model="linear",
-        dataset="d",
-        data_sha256=load_dataset("synthetic/ashare:7").sha256,
-        universe="IDX",
-        features="f",
-        window=1,
-        train=("2021-01-04", "2021-06-01"),
-        valid=("2021-06-02", "2021-09-01"),
-        horizon=5,
-        purge=5,
-        size="full",
-        settings={},
-        seed=0,
-        threads=1,
-        gpu=False,
-        shuffled=False,
-        versions={},
-    )
-    ours = TrainedBaseline(
-        key="abcdef0123456789",
-        recipe=recipe,
-        seen_until="2021-09-01",
-        train_samples=1,
-        valid_samples=1,
-        valid_ic=RankIC(mean=0.1, error=None, days=1),
-        model_sha256="0",
-        cpu_seconds=0.0,
-    )
+    data = load_dataset("synthetic/ashare:7").sha256
+    market = {"dataset": "d", "data_sha256": data, "universe": "IDX", "features": "f", "window": 1, "horizon": 5}
+    days = {"train": ("2021-01-04", "2021-06-01"), "valid": ("2021-06-02", "2021-09-01"), "purge": 5}
+    how = {
+        "size": "full",
+        "settings": {},
+        "seed": 0,
+        "threads": 1,
+        "gpu": False,
+        "shuffled": False,
+        "versions": {},
+    }
+    recipe = TrainingRecipe(model="linear", **market, **days, **how)
+    measured = {"valid_ic": RankIC(mean=0.1, error=None, days=1), "train_samples": 1, "valid_samples": 1}
+    kept = {"recipe": recipe, "seen_until": "2021-09-01", "model_sha256": "0", "cpu_seconds": 0.0}
+    ours = TrainedBaseline(key="abcdef0123456789", **measured, **kept)
     change = msgspec.structs.replace
-    qlibs = change(ours, key="b" * 16, recipe=change(recipe, size="qlib"))
-    again = change(ours, key="c" * 16, recipe=change(recipe, seed=1))
-    late = change(ours, key="d" * 16, seen_until="2023-01-01")
-    elsewhere = change(ours, key="e" * 16, recipe=change(recipe, data_sha256="1"))
-    dealt = change(ours, key="f" * 16, recipe=change(recipe, shuffled=True))
-    monkeypatch.setattr(trained, "list_trained", lambda: (ours, qlibs, again, late, elsewhere, dealt))
-    played = _trained("synthetic/ashare:7", ["long"])
+    others = (
+        change(ours, key="b" * 16, recipe=change(recipe, size="qlib")),
+        change(ours, key="c" * 16, recipe=change(recipe, seed=1)),
+        change(ours, key="d" * 16, seen_until="2023-01-01"),
+        change(ours, key="e" * 16, recipe=change(recipe, data_sha256="1")),
+        change(ours, key="f" * 16, recipe=change(recipe, shuffled=True)),
+    )
+    monkeypatch.setattr(fitting, "list_trained", lambda: (ours, *others))
+    played = trained_agents("synthetic/ashare:7", ["long"])
     assert [agent.title for agent in played] == ["linear", "linear-qlib", "linear-cccccc"]
     assert [agent.params["key"] for agent in played] == ["abcdef0123456789", "b" * 16, "c" * 16]
     assert "1 trained factor models have seen sessions" in capsys.readouterr().err
-    monkeypatch.setattr(trained, "list_trained", tuple)
-    assert _trained("synthetic/ashare:7", ["long"]) == []
+    monkeypatch.setattr(fitting, "list_trained", tuple)
+    assert trained_agents("synthetic/ashare:7", ["long"]) == []
     assert "tradeassay baselines" in capsys.readouterr().err

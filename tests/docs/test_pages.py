@@ -26,6 +26,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tradeassay.benchmarks.exhibits import BESIDE as EVERYWHERE, PAPERS, exhibits
 from tradeassay.cli import main, root
 from tradeassay.core.registry import Registry
 
@@ -72,8 +73,8 @@ def script(body: str) -> str:
 
 
 def test_links_lead_somewhere():
-    links = [(page, target) for page in LINKED for target in LINK.findall(page.read_text())]
-    assert not [(page, target) for page, target in links if not (page.parent / target).exists()]
+    for page in LINKED:
+        assert not [to for to in LINK.findall(page.read_text()) if not (page.parent / to).exists()], page
 
 
 def test_every_command_is_run_or_says_what_it_needs():
@@ -124,14 +125,9 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
+RUN = [page for page in PAGES if any(tag in ("console", "python") for tag, *_ in blocks(page))]
 every_page_with_blocks = pytest.mark.parametrize(
-    "page",
-    [
-        page
-        for page in PAGES
-        if page not in GUIDES and any(tag in ("console", "python") for tag, *_ in blocks(page))
-    ],
-    ids=lambda page: str(page.relative_to(ROOT)),
+    "page", [page for page in RUN if page not in GUIDES], ids=lambda page: str(page.relative_to(ROOT))
 )
 
 
@@ -236,16 +232,13 @@ def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = F
             if (title := TITLE.match(found.group())) is not None:
                 (folder / title[1]).write_text(body)
                 continue
-            if tag == "python":
-                words, shown = [sys.executable, "-c", body], body
-            elif tag == "console":
-                shown = script(body)
-                words = ["bash", "-euo", "pipefail", "-c", shown]
-            else:
+            if tag not in ("python", "console"):
                 continue
+            shown = body if tag == "python" else script(body)
+            shell = [sys.executable] if tag == "python" else ["bash", "-euo", "pipefail"]
             beside = BESIDE.search(text[: found.start()])
             with nullcontext() if beside is None else _beside(folder, beside[1], env):
-                done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
+                done = subprocess.run([*shell, "-c", shown], cwd=folder, env=env, capture_output=True, text=True)
             if done.returncode != 0:
                 wrong.append(f"{page.name}\n{shown[:600]}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}")
                 assert keep_going, wrong[0]
@@ -253,12 +246,10 @@ def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = F
 
 
 def test_the_page_of_papers_lists_what_reproduce_makes():
-    from tradeassay.benchmarks.exhibits import BESIDE, PAPERS, exhibits
-
     text = (ROOT / "docs/reference/papers.md").read_text()
     parts = [part for part in re.split(r"(?m)^## ", text)[1:] if "| exhibit |" in part]
     listed = [re.findall(r"(?m)^\| ([^|]+?) \| (?:filled|not made)", part) for part in parts]
-    made = {paper: exhibits(paper)[: -len(BESIDE)] for paper in PAPERS}
+    made = {paper: exhibits(paper)[: -len(EVERYWHERE)] for paper in PAPERS}
     assert listed == [[one.number for one in made[paper]] for paper in PAPERS]
     for paper, part in zip(PAPERS, parts, strict=True):
         for one in made[paper]:
