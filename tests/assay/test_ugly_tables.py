@@ -83,9 +83,9 @@ def returned(name, rows, **more):
     return csv(name, "Date,Return", rows, **more)
 
 
-def each(form, values=DAILY, days=DAYS):
-    """Return a line for every day and its value."""
-    return [form(day, value) for day, value in zip(days, values, strict=True)]
+def each(form, *columns, days=DAYS):
+    """Return a line for every day and what stands beside it: the returns where nothing is named."""
+    return [form(*row) for row in zip(days, *(columns or (DAILY,)), strict=True)]
 
 
 def dates():
@@ -128,7 +128,7 @@ def dates():
     for name, form in forms.items():
         yield returned(name, each(lambda d, r, form=form: f"{form(d)},{r:.6f}"))
     yield csv("stamps of mail", "date;return", each(lambda d, r: f"{d:%a, %d %b %Y} 00:00:00 GMT;{r:.6f}"))
-    rows = each(lambda d, r: f"{d:%d-%b-%Y},{100 * r:+.4f}", MONTHLY, ENDS)
+    rows = each(lambda d, r: f"{d:%d-%b-%Y},{100 * r:+.4f}", MONTHLY, days=ENDS)
     yield csv("what ends a month", "Month ending,Performance %", rows, true=total(MONTHLY))
     rows = each(lambda d, r: f"{d.isoformat()},{100 * r:.4f},")
     yield csv("a column for remarks", "Date,P/L %,Comment", rows)
@@ -196,7 +196,7 @@ def levels():
         "French euros": (
             "Date;Valeur liquidative",
             ";",
-            lambda v: f"{v:,.2f}".replace(",", " ").replace(".", ",") + " €",
+            lambda v: f"{comma(f'{v:,.2f}')} €".replace(".", " "),
             money,
         ),
         "Italian quotas": ("Data;Valore quota", ";", lambda v: comma(f"{v:,.3f}"), 11 * grown),
@@ -210,34 +210,29 @@ def levels():
         "other currency": ("Date,NAV (JPY)", ",", lambda v: f'"¥{v:,.0f}"', 1e9 * grown),
     }
     for name, (head, by, form, values) in forms.items():
-        rows = [f"{d}{by}{form(v)}" for d, v in zip(start, values, strict=True)]
-        yield csv(name, head, rows, off=1e-3)
-    yield csv("cumulative return", "Date,Cumulative Return", each(lambda d, v: f"{d},{v - 1:.6f}", grown, start))
-    rows = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", grown, start)
+        yield csv(name, head, [f"{d}{by}{form(v)}" for d, v in zip(start, values, strict=True)], off=1e-3)
+    yield csv(
+        "cumulative return", "Date,Cumulative Return", each(lambda d, v: f"{d},{v - 1:.6f}", grown, days=start)
+    )
+    rows = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", grown, days=start)
     yield csv("cumulative per cent", "Date,Cumulative Return (%)", rows)
     yield csv("cumulative per cent called total", "Date,Total Return", [f"{row}%" for row in rows])
-    bars = [
-        f"{d},{v * 99:.4f},{v * 101:.4f},{v * 98:.4f},{v * 100:.4f},{v * 97:.6f},{1000 + k}"
-        for k, (d, v) in enumerate(zip(start, grown, strict=True))
-    ]
-    yield csv("Yahoo", "Date,Open,High,Low,Close,Adj Close,Volume", bars)
-    nasdaq = [
-        f"{d:%m/%d/%Y},${v * 100:.4f},1000,${v * 99:.2f},${v * 101:.2f},${v * 98:.2f}"
-        for d, v in zip(start, grown, strict=True)
-    ]
-    yield csv("Nasdaq", "Date,Close/Last,Volume,Open,High,Low", nasdaq[::-1], off=1e-3)
-    change = [
-        f'"{d:%m/%d/%Y}","{v * 1000:,.4f}","1","1","1","1.2M","{100 * r:.2f}%"'
-        for d, v, r in zip(DAYS, path, DAILY, strict=True)
-    ]
+    bars = "{0},{1:.4f},{2:.4f},{3:.4f},{4:.4f},{5:.6f},1000"
+    rows = each(lambda d, v: bars.format(d, *(v * scale for scale in (99, 101, 98, 100, 97))), grown, days=start)
+    yield csv("Yahoo", "Date,Open,High,Low,Close,Adj Close,Volume", rows)
+    bars = "{0:%m/%d/%Y},${1:.4f},1000,${2:.2f},${3:.2f},${4:.2f}"
+    rows = each(lambda d, v: bars.format(d, *(v * scale for scale in (100, 99, 101, 98))), grown, days=start)
+    yield csv("Nasdaq", "Date,Close/Last,Volume,Open,High,Low", rows[::-1], off=1e-3)
+    bars = '"{0:%m/%d/%Y}","{1:,.4f}","1","1","1","1.2M","{2:.2f}%"'
+    change = each(lambda d, v, r: bars.format(d, v * 1000, 100 * r), path, DAILY)
     yield csv("Investing.com", '"Date","Price","Open","High","Low","Vol.","Change %"', change[::-1], off=0.015)
-    both = each(lambda d, v: f"{d},{v * 100:.4f},{v * 91:.4f}", grown, start)
+    both = each(lambda d, v: f"{d},{v * 100:.4f},{v * 91:.4f}", grown, days=start)
     yield csv("a second currency moves alike", "Date,NAV (USD),NAV (EUR)", both)
     saved = [1e4]
     for r in DAILY:
         saved.append((saved[-1] + 500.0) * (1.0 + r))
-    deposits = [f"{d},{v:.2f},{500 if k else 0}" for k, (d, v) in enumerate(zip(start, saved, strict=True))]
-    yield csv("deposits beside", "Date,Account Value,Deposits", deposits)
+    rows = each(lambda d, v, paid: f"{d},{v:.2f},{paid}", saved, [0] + [500] * len(DAYS), days=start)
+    yield csv("deposits beside", "Date,Account Value,Deposits", rows)
     yield csv("money won", "Date,P&L ($)", each(lambda d, r: f"{d},{1e4 * r:.2f}"), true=None)
     yield csv("factors of growth", "Date,Growth factor", each(lambda d, r: f"{d},{1 + r:.6f}"))
     yield csv("excess", "Date,Excess Return", each(lambda d, r: f"{d},{r:.6f}"), true=None)
@@ -273,12 +268,8 @@ def encodings():
     crlf = "\r\n".join(["Date,Return,", *(f"{row}," for row in plain), "", ""])
     yield Ugly("line ends of Windows", "account.csv", crlf.encode(), true)
     yield Ugly("line ends of an old Macintosh", "account.csv", "\r".join(["Date,Return", *plain]).encode(), true)
-    yield Ugly(
-        "text file",
-        "account.txt",
-        "\n".join(["Date\tReturn", *(row.replace(",", "\t") for row in plain)]).encode(),
-        true,
-    )
+    tabs = "\n".join(["Date\tReturn", *(row.replace(",", "\t") for row in plain)])
+    yield Ugly("text file", "account.txt", tabs.encode(), true)
 
 
 def layouts():
@@ -290,9 +281,8 @@ def layouts():
     yield returned("a total below", plain, foot=f"Total,{true:.6f}")
     yield returned("a sum below", plain, foot=f"Sum,{DAILY.sum():.6f}")
     yield returned("a disclaimer below", plain, foot='\n"Past performance is no guide, 12% of clients lose."')
-    yield returned(
-        "averages below", plain, foot=f"Average,{DAILY.mean():.6f}\nStd,{DAILY.std():.6f}\nMax,{DAILY.max():.6f}"
-    )
+    foot = f"Average,{DAILY.mean():.6f}\nStd,{DAILY.std():.6f}\nMax,{DAILY.max():.6f}"
+    yield returned("averages below", plain, foot=foot)
     yield csv("no titles", "", plain)
     yield csv("a remark above", "# exported\n,date,My Fund", [f"{k},{row}" for k, row in enumerate(plain)])
     units = each(lambda d, r: f"{d},{100 * r:.6f},")
@@ -316,25 +306,21 @@ def layouts():
     yield returned("a day with two returns", [*plain[:50], f"{DAYS[49]},0.05", *plain[50:]], true=None)
     yield returned("one return is no number", [*plain[:50], f"{DAYS[50]},pending", *plain[51:]], true=None)
     yield csv("a remark beside each", "Date,Return,Comment", [f"{row},ok" for row in plain])
-    yield csv(
-        "a weekday beside", "Weekday,Date,Return", [f"{d:%A},{row}" for d, row in zip(DAYS, plain, strict=True)]
-    )
+    yield csv("a weekday beside", "Weekday,Date,Return", each(lambda d, row: f"{d:%A},{row}", plain))
     other = np.round(RNG.normal(0.0, 0.01, len(DAYS)), 6)
-    two = [f"{row},{b:.6f}" for row, b in zip(plain, other, strict=True)]
+    two = each(lambda d, r, b: f"{d},{r:.6f},{b:.6f}", DAILY, other)
     yield csv("a benchmark beside", "Date,Portfolio Return,Benchmark Return", two)
     yield csv("two funds", "Date,Alpha Fund,Beta Fund", two, true=None)
-    rows = [f"{d},{v:.4f},{r:.6f}" for d, v, r in zip(DAYS, 100 * np.cumprod(1 + DAILY), DAILY, strict=True)]
+    rows = each(lambda d, v, r: f"{d},{v:.4f},{r:.6f}", 100 * np.cumprod(1 + DAILY), DAILY)
     yield csv("value and return", "Date,Value,Daily Return", rows)
     rows = each(lambda d, r: f"{d},{100 * r:.5f}", QUIET)
     yield csv("a quiet fund in per cent", "Date,Return (%)", rows, true=total(QUIET), off=1e-5)
     rows = each(lambda d, r: f"{d},{1e4 * r:.6f}", QUIET)
     yield csv("a quiet fund in basis points", "Date,Return (bps)", rows, true=total(QUIET), off=1e-5)
-    yield returned(
-        "a quiet fund in fractions", each(lambda d, r: f"{d},{r:.7f}", QUIET), true=total(QUIET), off=1e-5
-    )
-    yield csv(
-        "day month year apart", "Year,Month,Day,Return", each(lambda d, r: f"{d.year},{d.month},{d.day},{r:.6f}")
-    )
+    rows = each(lambda d, r: f"{d},{r:.7f}", QUIET)
+    yield returned("a quiet fund in fractions", rows, true=total(QUIET), off=1e-5)
+    rows = each(lambda d, r: f"{d.year},{d.month},{d.day},{r:.6f}")
+    yield csv("day month year apart", "Year,Month,Day,Return", rows)
     ib = [
         "Statement,Header,Field Name,Field Value",
         "Statement,Data,Title,Daily Performance",
@@ -360,9 +346,9 @@ def months():
     for name, form in forms.items():
         rows = [f"{form(d, e)},{100 * r:.4f}%" for d, e, r in zip(MONTHS, ENDS, MONTHLY, strict=True)]
         yield csv(name, "Month,Return", rows, true=true, off=1e-3)
-    rows = each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, MONTHS)
+    rows = each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, days=MONTHS)
     yield csv("wild months", "Month,Return", rows, true=total(WILD), off=0.05)
-    rows = each(lambda d, r: f"{d:%Y-%m},{100 * r:.2f}%", WILD, MONTHS)
+    rows = each(lambda d, r: f"{d:%Y-%m},{100 * r:.2f}%", WILD, days=MONTHS)
     yield csv("wild months in per cent", "Month,Return", rows, true=total(WILD), off=0.05)
     quarters = np.array([total(MONTHLY[k : k + 3]) for k in range(0, 36, 3)])
     rows = [f"{2020 + k // 4}Q{k % 4 + 1},{100 * q:.4f}%" for k, q in enumerate(quarters)]
@@ -416,18 +402,15 @@ def books():
         made.save(written)
         return Ugly(name, "account.xlsx", written.getvalue(), true)
 
-    pairs = [[pd.Timestamp(d).to_pydatetime(), float(r)] for d, r in zip(DAYS, DAILY, strict=True)]
+    pairs = each(lambda d, r: [pd.Timestamp(d).to_pydatetime(), float(r)])
     yield book("a workbook", [["Date", "Return"], *pairs])
     yield book("a workbook with a cover", [["Date", "Return"], *pairs], first=True)
     yield book("a workbook of per cent", [["Date", "Return"], *pairs], form="0.00%")
     yield book("a workbook from 1904", [["Date", "Return"], *pairs], old=True)
-    yield book(
-        "a workbook of texts",
-        [["Date", "Return"], *[[f"{d:%d.%m.%Y}", comma(f"{r:.6f}")] for d, r in zip(DAYS, DAILY, strict=True)]],
-    )
-    yield book(
-        "a workbook with remarks", [["My fund", None], [None, None], ["Date", "Return"], *pairs, ["Total", true]]
-    )
+    texts = each(lambda d, r: [f"{d:%d.%m.%Y}", comma(f"{r:.6f}")])
+    yield book("a workbook of texts", [["Date", "Return"], *texts])
+    remarks = [["My fund", None], [None, None]]
+    yield book("a workbook with remarks", [*remarks, ["Date", "Return"], *pairs, ["Total", true]])
     grid = [["Year", *(month(d, "en", True) for d in MONTHS[:12])]]
     grid += [[2020 + k, *map(float, MONTHLY[12 * k : 12 * k + 12])] for k in range(3)]
     yield Ugly("a factsheet in a workbook", "account.xlsx", book("", grid).content, total(MONTHLY), 1e-3)
@@ -445,17 +428,16 @@ def traps():
     path, true = np.cumprod(1.0 + DAILY), total(DAILY)
     start, grown = [DAYS[0] - timedelta(days=3), *DAYS], np.concatenate([[1.0], path])
     around = np.round(1000 * grown)
-    grouped = each(lambda d, v: f"{d:%d.%m.%Y};{comma(f'{v:,.0f}')}", around, start)
-    yield csv(
-        "grouped thousands that are crossed", "Datum;Depotwert", grouped, true=float(around[-1] / around[0] - 1)
-    )
+    grouped = each(lambda d, v: f"{d:%d.%m.%Y};{comma(f'{v:,.0f}')}", around, days=start)
+    made = float(around[-1] / around[0] - 1)
+    yield csv("grouped thousands that are crossed", "Datum;Depotwert", grouped, true=made)
     broken = each(lambda d, r: f"{d},{comma(f'{100 * r:.4f}')}")
     yield csv("decimal commas between commas", "Date,Return (%)", broken, off=3e-4)
     short = [date(2021, 1, 1) + timedelta(days=31 * k) for k in range(12)]
     few = [f"{d.month:02d}/{d.day % 12 + 1:02d}/{d.year},{r:.6f}" for d, r in zip(short, MONTHLY, strict=False)]
     yield returned("days that could be months", few, true=None)
     yield returned("years first and short", each(lambda d, r: f"{d:%y/%m/%d},{r:.6f}"))
-    monthly = each(lambda d, r: f"{d:%Y-%m},{100 * r:.4f}%", MONTHLY, MONTHS)
+    monthly = each(lambda d, r: f"{d:%Y-%m},{100 * r:.4f}%", MONTHLY, days=MONTHS)
     yearly = [f"{2020 + k},{100 * total(MONTHLY[12 * k : 12 * k + 12]):.4f}%" for k in range(3)]
     mixed = [row for k in range(3) for row in (*monthly[12 * k : 12 * k + 12], yearly[k])]
     yield csv("totals of years between months", "Month,Return", mixed, true=total(MONTHLY), off=1e-3)
@@ -464,7 +446,7 @@ def traps():
     rows = each(lambda d, v: f"{d},{v:.6f}", 0.1 + DAILY.cumsum())
     yield csv("yearly rates", "Date,Annualized Return", rows, true=None)
     falls = grown / np.maximum.accumulate(grown) - 1
-    yield csv("drawdowns", "Date,Drawdown", each(lambda d, v: f"{d},{100 * v:.4f}%", falls, start), true=None)
+    yield csv("drawdowns", "Date,Drawdown", each(lambda d, v: f"{d},{100 * v:.4f}%", falls, days=start), true=None)
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
     yield returned("year to date called return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), true=None)
     yield csv("volatility", "Date,Volatility", each(lambda d, v: f"{d},{abs(v) + 0.1:.6f}"), true=None)
@@ -472,10 +454,8 @@ def traps():
     yield csv("contribution", "Date,Contribution to Return", each(lambda d, r: f"{d},{r:.6f}"), true=None)
     fees = each(lambda d, r: f"{d},{r + 0.0001:.6f},{r:.6f}")
     yield csv("gross and net", "Date,Gross Return,Net Return", fees)
-    first = [
-        f"{d},{b:.6f},{r:.6f}" for d, b, r in zip(DAYS, np.round(RNG.normal(0, 0.01, 130), 6), DAILY, strict=True)
-    ]
-    yield csv("benchmark first", "Date,Benchmark,Fund", first)
+    rows = each(lambda d, b, r: f"{d},{b:.6f},{r:.6f}", np.round(RNG.normal(0, 0.01, 130), 6), DAILY)
+    yield csv("benchmark first", "Date,Benchmark,Fund", rows)
     rows = [f"{d},{v * (100 if k < 60 else 50):.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
     yield csv("a split", "Date,Close", rows, true=None, said="moves by")
     rows = [f"{d},{0 if k == 40 else 100 * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
@@ -489,24 +469,17 @@ def traps():
     yield csv("cumulative without its name", "Date,Performance (%)", later)
     sums = each(lambda d, v: f"{d},{100 * v:.4f}", DAILY.cumsum())
     yield csv("sums of returns", "Date,Cumulative Sum (%)", sums, true=None)
-    rows = each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, start)
+    rows = each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, days=start)
     yield csv("logarithms of value", "Date,Log NAV", rows, true=None)
-    units = [
-        f"{d},{100 * v:.4f},{500 + k},{100 * v * (500 + k):.2f}"
-        for k, (d, v) in enumerate(zip(start, grown, strict=True))
-    ]
+    held = 500 + np.arange(len(start))
+    units = each(lambda d, v, n: f"{d},{100 * v:.4f},{n},{100 * v * n:.2f}", grown, held, days=start)
     yield csv("units bought", "Date,NAV per share,Shares,Total Assets", units)
     rows = [",".join((r.split(",")[0], r.split(",")[3], r.split(",")[2])) for r in units]
     yield csv("assets that grow by deposits", "Date,Total Assets,Shares", rows, true=None)
-    quotas = [
-        f"{d},{100 * v:.4f},{2.0 if k == 60 else 0}" for k, (d, v) in enumerate(zip(start, grown, strict=True))
-    ]
-    yield csv("distributions", "Date,NAV,Dividend", quotas, true=None, said="not counted")
-    long = [
-        f"{d},{name},{r:.6f}"
-        for name, part in (("A1", DAILY), ("B2", DAILY[::-1]))
-        for d, r in zip(DAYS, part, strict=True)
-    ]
+    paid = np.where(np.arange(len(start)) == 60, 2.0, 0)
+    rows = each(lambda d, v, out: f"{d},{100 * v:.4f},{out}", grown, paid, days=start)
+    yield csv("distributions", "Date,NAV,Dividend", rows, true=None, said="not counted")
+    long = [*each(lambda d, r: f"{d},A1,{r:.6f}"), *each(lambda d, r: f"{d},B2,{r:.6f}", DAILY[::-1])]
     yield csv("two accounts below each other", "Date,Account,Return", long, true=None)
     twice = [f"{d} {t},{v * 100:.4f}" for d, v in zip(start, grown, strict=True) for t in ("09:30:00", "16:00:00")]
     yield csv("morning and evening", "Time,Balance", twice)
