@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import settings
@@ -115,30 +115,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
     asyncio.run(pyfuncitem.obj(**given))
     return True
-
-
-def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Say of two folders of bytes which files differ and where, instead of showing both."""
-    if op != "==" or not (_folder(left) and _folder(right)):
-        return None
-    said = [f"{len(left)} files are not {len(right)} files" if len(left) != len(right) else "files differ"]
-    for name in sorted({*left, *right}):
-        one, other = left.get(name), right.get(name)
-        if one is None or other is None:
-            said.append(f"{name}: only {'right' if one is None else 'left'}")
-        elif one != other:
-            at = next(
-                (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-            )
-            shown = " is not ".join(repr(text[max(0, at - 60) : at + 60]) for text in (one, other))
-            said.append(f"{name}: from byte {at} (line {one[:at].count(10) + 1}): {shown}")
-    return said[:1] + said[1:6] + [f"and {len(said) - 6} more"] * (len(said) > 6)
-
-
-def _folder(value: object) -> TypeGuard[dict[str, bytes]]:
-    return isinstance(value, dict) and all(
-        isinstance(key, str) and isinstance(item, bytes) for key, item in value.items()
-    )
 
 
 @pytest.fixture

@@ -194,8 +194,8 @@ class Forged:
 def put(where, path, value):
     """Write a value at a path of keys and places, such as ``episodes|0|agent``; ``*`` is every child."""
     head, _, rest = path.partition("|")
-    keys = [*where] if head == "*" else [head if isinstance(where, dict) else int(head)]
-    for key in keys:
+    every = where if isinstance(where, dict) else range(len(where))
+    for key in every if head == "*" else [head if isinstance(where, dict) else int(head)]:
         if rest:
             put(where[key], rest, value)
         else:

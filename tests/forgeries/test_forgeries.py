@@ -16,8 +16,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import beside_list  # noqa: F401 - puts its forgeries on the list
-import recent_list  # noqa: F401 - puts its forgeries on the list
 from forgery_list import FORGERIES
 from forging import command, copied
 from honest_runs import HONEST

@@ -49,10 +49,7 @@ def examined(task, source, **rest):
         framework="backtrader",
         source_sha256=sha256_bytes(source.encode("utf-8", "surrogatepass")),
         compile=PASSED,
-        backtest=PASSED,
-        trade=PASSED,
-        lookahead=PASSED,
-        judge=PASSED,
+        **dict.fromkeys(("backtest", "trade", "lookahead", "judge"), PASSED),
         decided_by="behaviour",
         trades=22,
         earned=_EARNED,
@@ -61,17 +58,9 @@ def examined(task, source, **rest):
     )
     replace = msgspec.structs.replace
     if "Broken" in source:
-        after = not_reached("it does not compile")
-        return replace(
-            plain,
-            compile=failed(HOSTILE, "SyntaxError", line=5),
-            backtest=after,
-            trade=after,
-            lookahead=after,
-            judge=after,
-            judge_behaviour=None,
-            earned=None,
-        )
+        after = dict.fromkeys(("backtest", "trade", "lookahead", "judge"), not_reached("it does not compile"))
+        wrong = failed(HOSTILE, "SyntaxError", line=5)
+        return replace(plain, compile=wrong, judge_behaviour=None, earned=None, **after)
     if "Peeker" in source:
         evidence = ChangedDecision(method="truncation", cut_row=10, row=9, scored="a buy", other="nothing")
         leak = LeakRecord(verdict="leaky", reason="it looks ahead", evidence=(evidence,))
@@ -106,12 +95,8 @@ def code_run(folder, **changes):
 @contextmanager
 def coders_given():
     """Let no program run: what an examination finds is given."""
-    nothing = mock.MagicMock()
     with (
         mock.patch("tradeassay.benchmarks.quantcode.benchmark.examine", examined),
-        mock.patch(
-            "tradeassay.benchmarks.quantcode.benchmark.QuantCodeProtocol.open_executor",
-            lambda self, workers: nothing,
-        ),
+        mock.patch("tradeassay.benchmarks.quantcode.benchmark.QuantCodeProtocol.open_executor"),
     ):
         yield

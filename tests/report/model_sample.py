@@ -25,6 +25,8 @@ PROMPT = 'It is day 7.\n\n```json\n{"kind":"observation","cash":1000.0,"position
 
 
 def decision(session, word=""):
+    asked = (("system", word or "You manage a portfolio."), ("user", word or PROMPT))
+    call = CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}')
     return DecisionNote(
         session=session,
         reason=word or "two names look cheap",
@@ -43,15 +45,7 @@ def decision(session, word=""):
         ),
         problems=(f"schema: {word or 'no JSON'}",),
         turns=(
-            ShownTurn(
-                purpose="research",
-                attempt=1,
-                asked=(("system", word or "You manage a portfolio."), ("user", word or PROMPT)),
-                said="",
-                calls=(
-                    CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}'),
-                ),
-            ),
+            ShownTurn(purpose="research", attempt=1, asked=asked, said="", calls=(call,)),
             ShownTurn(purpose="submit", attempt=2, asked=(("assistant", word or "before"),), said=word or "Done."),
             ShownTurn(purpose="submit", attempt=3, asked=(), said="", error=f"timeout: {word}"),
         ),
@@ -67,6 +61,7 @@ def model(answers, *, usd, word=""):
         Bin(low=0.7, high=0.8, n=90, confidence=0.74, accuracy=0.52),
         Bin(low=0.9, high=1.0, n=0, confidence=None, accuracy=None),
     )
+    valid = rate_measure(90, 100, nothing="")
     return ModelSummary(
         model=word or f"{answers}/some-model",
         answers=answers,
@@ -87,13 +82,7 @@ def model(answers, *, usd, word=""):
             ErrorRow(kind=word or "schema", answers=40, sessions=25, rate=rate_measure(25, 100, nothing="")),
             ErrorRow(kind="give_up", answers=3, sessions=3, rate=rate_measure(3, 100, nothing="")),
         ),
-        rates=(
-            FormRate(
-                title="Valid tool calls",
-                defined="Calls that were answered.",
-                rate=rate_measure(90, 100, nothing=""),
-            ),
-        ),
+        rates=(FormRate(title="Valid tool calls", defined="Calls that were answered.", rate=valid),),
         confidence=Calibration(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
     )
 

@@ -32,22 +32,11 @@ def trail():
         AuditStep(kind="position", id="p-1", claimed=11.0, own=10.0),
         AuditStep(kind="pnl", id="g-1", claimed=0.0, own=0.0),
     )
-    trade = FollowedTrade(
-        number=0,
-        row=5,
-        time="2025-01-08",
-        leg="X",
-        quantity=10.0,
-        claimed_price=101.0,
-        price=101.0,
-        signal=HOSTILE,
-        order_id="o-1",
-        steps=steps,
-    )
+    where = {"number": 0, "row": 5, "time": "2025-01-08", "leg": "X", "quantity": 10.0, "order_id": "o-1"}
+    trade = FollowedTrade(**where, claimed_price=101.0, price=101.0, signal=HOSTILE, steps=steps)
+    about = {"bars": "synthetic us:1 test", "rows": 60, "timeframe": "1d"}
     return Trail(
-        bars="synthetic us:1 test",
-        rows=60,
-        timeframe="1d",
+        **about,
         first="2025-01-01",
         last="2025-03-25",
         trades=3,
@@ -59,16 +48,10 @@ def trail():
 
 
 def robustness():
+    unknown = {"per_turnover": None, "break_even_turnover": None}
     points = tuple(
-        CostPoint(
-            cost_bp=cost,
-            total=0.05 - cost / 200.0,
-            sharpe=None if cost > 10 else 0.4,
-            fees=cost / 500.0,
-            per_turnover=None,
-            break_even_turnover=None,
-        )
-        for cost in (0.1, 1.0, 5.0, 10.0, 20.0)
+        CostPoint(cost_bp=bp, total=0.05 - bp / 200.0, sharpe=None if bp > 10 else 0.4, fees=bp / 500.0, **unknown)
+        for bp in (0.1, 1.0, 5.0, 10.0, 20.0)
     )
     return Robustness(
         costs=points,
@@ -111,23 +94,11 @@ def examined(submission, spec, executor, bars, config, scenarios=None, pins=None
     }
     part = PaperScore(score=8.0, parts={"det": 10.0})
     none = not_scored("no peer has marked it")
+    when = {"bars": 2, "first": 31, "time": "2025-02-13"}
+    breach = Breach(constraint="max_exposure", worst=0.1, severity="major", logged=0, **when)
     regimes = (
         Discipline(regime="normal", decisions=10),
-        Discipline(
-            regime="gap",
-            decisions=9,
-            breaches=(
-                Breach(
-                    constraint="max_exposure",
-                    bars=2,
-                    first=31,
-                    time="2025-02-13",
-                    worst=0.1,
-                    severity="major",
-                    logged=0,
-                ),
-            ),
-        ),
+        Discipline(regime="gap", decisions=9, breaches=(breach,)),
         Discipline(regime="crash", decisions=0, failed=HOSTILE),
     )
     card = Scorecard(
@@ -168,12 +139,9 @@ def systrade_run(folder, **changes):
 @contextmanager
 def builders_given():
     """Let no program run: what an examination finds is given."""
-    nothing = mock.MagicMock()
+    given = {"examine_submission": examined, "run_scenarios": on_scenarios}
     with (
-        mock.patch("tradeassay.benchmarks.systrade.benchmark.examine_submission", examined),
-        mock.patch("tradeassay.benchmarks.systrade.benchmark.run_scenarios", on_scenarios),
-        mock.patch(
-            "tradeassay.benchmarks.systrade.benchmark.SystradeProtocol.open_executor", lambda self, n: nothing
-        ),
+        mock.patch.multiple("tradeassay.benchmarks.systrade.benchmark", **given),
+        mock.patch("tradeassay.benchmarks.systrade.benchmark.SystradeProtocol.open_executor"),
     ):
         yield

@@ -1,10 +1,10 @@
 """The pages of a SysTradeBench run: what they say, that nothing a model wrote can run, and odd runs."""
 
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
+from test_page import Page
 
 from tradeassay.benchmarks.programs import SubmissionCard
 from tradeassay.benchmarks.systrade import load_reference, load_spec
@@ -21,28 +21,9 @@ def run(tmp_path_factory):
     return systrade_run(tmp_path_factory.mktemp("systrade") / "r")
 
 
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.handlers: list[str] = []
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.handlers += [name for name, _ in attrs if name.startswith("on")]
-        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
-
-
-def _read(page):
-    found = _Tags()
-    found.feed(page)
-    return found
-
-
 def test_the_run_page_its_scorecards_and_the_table(run, capsys):
     page = write_html(run).read_text()
-    found = _read(page)
+    found = Page(page)
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
     cards = [link for link in found.links if link.startswith("cards/")]
     assert len(cards) == 6 and all((run.folder / link).is_file() for link in cards)
@@ -78,7 +59,7 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
     write_html(run)
     (leaky,) = (run.folder / "cards").glob("*peeps*bollinger*.html")
     page = leaky.read_text()
-    found = _read(page)
+    found = Page(page)
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
     assert "alert(1)" in page and "<script>alert" not in page and "{{ 7 * 7 }}" in page
     for words in (

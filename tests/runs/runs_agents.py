@@ -13,11 +13,18 @@ from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.orders import Decision, Order
 
 
+class ToyConfig(AgentConfig, frozen=True, kw_only=True):
+    ms: float = 0.0
+    log: str = ""
+    marker: str = ""
+    times: int = 1
+
+
 class _Base:
     summary: ClassVar[str] = "for tests"
-    Config: ClassVar[type[AgentConfig]] = AgentConfig
+    Config: ClassVar[type[ToyConfig]] = ToyConfig
 
-    def __init__(self, config: AgentConfig) -> None:
+    def __init__(self, config: ToyConfig) -> None:
         self.config = config
         self.rng = np.random.default_rng(0)
 
@@ -77,10 +84,6 @@ class NeverAnswers(_Base):
         raise TimeoutError("no answer")
 
 
-class SleepConfig(AgentConfig, frozen=True, kw_only=True):
-    ms: float = 1.0
-
-
 def _buys(seen: Observation) -> Decision:
     if seen.step % 3:
         return Decision(reason="holds")
@@ -92,33 +95,24 @@ def _buys(seen: Observation) -> Decision:
 class Slow(_Base):
     """Decides slowly, so that there is a moment in which to kill it; uses its dice every day."""
 
-    Config: ClassVar[type[AgentConfig]] = SleepConfig
-
     def answer(self, request: AskDecision) -> Decision:
-        time.sleep(self.config.ms / 1000)  # type: ignore[attr-defined]
+        time.sleep(self.config.ms / 1000)
         seen = request.observation
         symbol = seen.universe[int(self.rng.integers(len(seen.universe)))]
         side = "BUY" if self.rng.random() < 0.7 else "SELL"
         return Decision(orders=(Order(symbol=symbol, amount=100, side=side),), reason="tosses a coin")
 
 
-class LogConfig(AgentConfig, frozen=True, kw_only=True):
-    log: str = ""
-    ms: float = 0.0
-
-
 @agents.register("test-costly")
 class Costly(_Base):
     """Writes down every question it is asked and every answer it is reminded of."""
 
-    Config: ClassVar[type[AgentConfig]] = LogConfig
-
     def _note(self, text: str) -> None:
-        with Path(self.config.log).open("a") as file:  # type: ignore[attr-defined]
+        with Path(self.config.log).open("a") as file:
             file.write(text + "\n")
 
     def answer(self, request: AskDecision) -> Decision:
-        time.sleep(self.config.ms / 1000)  # type: ignore[attr-defined]
+        time.sleep(self.config.ms / 1000)
         self._note(f"asked {request.observation.step}")
         return _buys(request.observation)
 
@@ -134,22 +128,15 @@ class Fickle(_Base):
         return Decision(reason=os.urandom(4).hex())
 
 
-class MarkerConfig(AgentConfig, frozen=True, kw_only=True):
-    marker: str = ""
-    times: int = 1
-
-
 @agents.register("test-dies")
 class Dies(_Base):
     """Kills its own process at the tenth day, a number of times."""
 
-    Config: ClassVar[type[AgentConfig]] = MarkerConfig
-
     def answer(self, request: AskDecision) -> Decision:
         if request.observation.step == 10:
-            marker = Path(self.config.marker)  # type: ignore[attr-defined]
+            marker = Path(self.config.marker)
             deaths = len(marker.read_text()) if marker.exists() else 0
-            if deaths < self.config.times:  # type: ignore[attr-defined]
+            if deaths < self.config.times:
                 marker.write_text("x" * (deaths + 1))
                 os.kill(os.getpid(), signal.SIGKILL)
         return _buys(request.observation)

@@ -155,27 +155,11 @@ def register() -> None:
         name = f"tiny-{venue}-v1"
         if name in benchmarks:
             continue
-        market = MarketConfig(
-            venue=f"{venue}-v1",
-            universe=universe,
-            cash=cash,
-            first=str(day[0]),
-            last=str(day[1]),
-            index="IDX",
-            max_weight=0.9 if venue == "us-fractional" else None,
-            max_positions=5 if venue == "us-fractional" else None,
-        )
-        benchmarks.add(
-            name,
-            Benchmark(
-                id=name,
-                title=name,
-                description="a test",
-                dataset=f"tiny-{panel}",
-                market=market,
-                takes_secret=False,
-            ),
-        )
+        days = {"first": str(day[0]), "last": str(day[1])}
+        most = {"max_weight": 0.9, "max_positions": 5} if venue == "us-fractional" else {}
+        market = MarketConfig(venue=f"{venue}-v1", universe=universe, cash=cash, index="IDX", **days, **most)
+        said = {"id": name, "title": name, "description": "a test", "dataset": f"tiny-{panel}"}
+        benchmarks.add(name, Benchmark(**said, market=market, takes_secret=False))
 
 
 def tiny_spec(slug: str = "tiny", **changes: object) -> RunSpec:

@@ -124,10 +124,18 @@ def test_leaving_stops_a_task_between_two_steps(tmp_path):
     assert marker.read_text() == "stopped"
 
 
+def started(tmp_path, text, *words, **how):
+    """Start a script, which is a file as a user's is."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env.pop("PYTHONUNBUFFERED", None)  # which would hide output that is lost in a buffer
+    head = "import sys\nfrom tradeassay.core.executors.task import Task\n"
+    head += "from tradeassay.core.executors.pool import LocalProcesses\n"
+    (tmp_path / "script.py").write_text(head + text)
+    command = [sys.executable, str(tmp_path / "script.py"), *map(str, words)]
+    return subprocess.Popen(command, env=env, text=True, **how)
+
+
 PARENT = """
-import sys
-from tradeassay.core.executors.task import Task
-from tradeassay.core.executors.pool import LocalProcesses
 with LocalProcesses("runs_entry:perform", 2) as executor:
     list(executor.perform([Task("a", f"{sys.argv[1]}:{sys.argv[2]}".encode())], lambda key, n: None))
 """
@@ -136,8 +144,7 @@ with LocalProcesses("runs_entry:perform", 2) as executor:
 @pytest.mark.parametrize("word", ["wait", "deaf"])
 def test_workers_end_when_their_parent_is_killed(word, tmp_path):
     marker = tmp_path / "marker"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen([sys.executable, "-c", PARENT, word, str(marker)], env=env) as parent:
+    with started(tmp_path, PARENT, word, marker) as parent:
         found = wait_for(marker)
         parent.kill()
         parent.wait()
@@ -153,8 +160,6 @@ def test_workers_end_when_their_parent_is_killed(word, tmp_path):
 STOPPED_AT_ONCE = """
 import os, signal, threading, time
 from concurrent.futures import ProcessPoolExecutor
-from tradeassay.core.executors.task import Task
-from tradeassay.core.executors.pool import LocalProcesses
 start = ProcessPoolExecutor._spawn_process
 def spawn(self):
     start(self)
@@ -169,29 +174,21 @@ try:
 except KeyboardInterrupt:
     print("stopped")
 """
+UNGUARDED = """
+with LocalProcesses('runs_entry:perform', 2) as executor:
+    results = executor.perform([Task('a', b'print:'), Task('b', b'echo:')], lambda key, n: None)
+    print(len(list(results)))
+"""
 
 
-def test_a_stop_while_workers_start_is_no_traceback_of_theirs():
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", STOPPED_AT_ONCE]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=250)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
-
-
-def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from tradeassay.core.executors import Task\n"
-        "from tradeassay.core.executors.pool import LocalProcesses\n"
-        "with LocalProcesses('runs_entry:perform', 2) as executor:\n"
-        "    results = executor.perform([Task('a', b'print:'), Task('b', b'echo:')], lambda key, n: None)\n"
-        "    print(len(list(results)))\n"
-    )
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    env.pop("PYTHONUNBUFFERED", None)  # which would hide output that is lost in a buffer
-    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=250)
-    assert done.stdout == "2\n"
-    assert "an agent prints" in done.stderr
+@pytest.mark.parametrize(
+    ("text", "out", "err"),
+    [(STOPPED_AT_ONCE, "stopped\n", ""), (UNGUARDED, "2\n", "an agent prints to stdout\n")],
+    ids=["a stop while workers start is no traceback of theirs", "no main guard, and stdout stays clean"],
+)
+def test_a_script_shows_no_more_than_it_should(text, out, err, tmp_path):
+    with started(tmp_path, text, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as script:
+        assert (*script.communicate(timeout=250), script.returncode) == (out, err, 0)
 
 
 def test_workers_that_cannot_start_say_so():

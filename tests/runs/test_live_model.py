@@ -5,7 +5,9 @@ import os
 import shutil
 import threading
 from datetime import date
+from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -19,6 +21,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.llm import get_local_model
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.runs import AgentSpec, Asking, Window, run
+from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import read_manifest
 from tradeassay.runs.store.outcome import ModelPart, read_outcome, write_outcome
 from tradeassay.runs.verify.report import verify
@@ -39,18 +42,10 @@ class Answers(BaseHTTPRequestHandler):
         if body["messages"][0]["role"] == "system" and len(body["messages"]) > 2:
             payload = json.loads(body["messages"][1]["content"].removeprefix("```json\n").removesuffix("\n```"))
             text = talk.Good().decide(None, payload).text
-        content = json.dumps(
-            {
-                "id": "x",
-                "object": "chat.completion",
-                "created": 0,
-                "model": "tiny",
-                "choices": [
-                    {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-                ],
-                "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
-            }
-        ).encode()
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        usage = {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77}
+        said = {"id": "x", "object": "chat.completion", "created": 0, "model": "tiny", "choices": [choice]}
+        content = json.dumps({**said, "usage": usage}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -125,27 +120,26 @@ def paid(server, home, tmp_path, monkeypatch):
     return run(spec(), tmp_path / "paid", executor="inline", home=home).folder
 
 
-def spend(folder, home, **changes):
-    """Write every recorded answer with another usage, and what depends on it again, as a forger does."""
-    manifest = read_manifest(folder / "manifest.json")
-    for episode in manifest.episodes:
-        for file in (folder / f"models/{episode.key}.jsonl", folder / f"episodes/{episode.key}/dialogue.jsonl"):
-            if file.is_file():
-                lines = [json.loads(line) for line in file.read_bytes().splitlines()]
-                for line in lines:
-                    if "reply" in line:
-                        line["reply"]["usage"] |= changes
-                file.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-        spent = Spending()
-        for line in read_dialogue(folder / f"episodes/{episode.key}/dialogue.jsonl"):
-            spent = spent.plus(line.reply.usage)
-        outcome = read_outcome(folder / f"episodes/{episode.key}/outcome.json")
-        if outcome is not None and isinstance(outcome.model, ModelPart):
+def spend(honest, folder, home, **changes):
+    """Write every recorded answer of a copy with another usage, and what depends on it again, as a forger does."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(honest, folder)
+    for episode in read_manifest(folder / "manifest.json").episodes:
+        place = RunFolder(folder)
+        log, end = place.dialogue(episode.key), place.outcome(episode.key)
+        for file in filter(Path.is_file, (place.models / f"{episode.key}.jsonl", log)):
+            lines = [json.loads(line) for line in file.read_bytes().splitlines()]
+            for line in lines:
+                if "reply" in line:
+                    line["reply"]["usage"] |= changes
+            file.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        spent = reduce(Spending.plus, (line.reply.usage for line in read_dialogue(log)), Spending())
+        outcome = read_outcome(end)
+        if isinstance(outcome.model, ModelPart):
             roles = outcome.model.roles
             roles = roles if roles is msgspec.UNSET else dict.fromkeys(roles, spent)
             model = msgspec.structs.replace(outcome.model, spending=spent, roles=roles)
-            changed = msgspec.structs.replace(outcome, model=model)
-            write_outcome(folder / f"episodes/{episode.key}/outcome.json", changed)
+            write_outcome(end, msgspec.structs.replace(outcome, model=model))
     return verify(folder, home=home, workers=1)
 
 
@@ -161,19 +155,18 @@ def test_dollars_follow_from_tokens_and_the_dated_table(programs, paid, home, tm
     honest = verify(paid, home=home, workers=1)
     assert not honest.contradicted
     assert [one.outcome for one in honest.claims if one.claim == "dollars"] == ["re-derived"]
-    for name, changes, what in (
-        ("free", {"usd": 0.0}, "cost $0; its tokens cost $"),
-        ("gift", {"usd": -1.0}, "cost -1 dollars"),
-        ("rich", {"usd": 1e300}, "cost $1e+300; its tokens"),
-        ("unknown", {"usd": None}, "cost an unknown sum"),
-        ("minus", {"output_tokens": -5}, "counts -5 tokens"),
-        ("huge", {"input_tokens": 10**300}, "counts more tokens than any question"),
-        ("cached", {"cached_tokens": 10**6}, "in the provider's cache"),
+    for changes, what in (
+        ({"usd": 0.0}, "cost $0; its tokens cost $"),
+        ({"usd": -1.0}, "cost -1 dollars"),
+        ({"usd": 1e300}, "cost $1e+300; its tokens"),
+        ({"usd": None}, "cost an unknown sum"),
+        ({"output_tokens": -5}, "counts -5 tokens"),
+        ({"input_tokens": 10**300}, "counts more tokens than any question"),
+        ({"cached_tokens": 10**6}, "in the provider's cache"),
     ):
-        shutil.copytree(paid, tmp_path / name)
-        found = spend(tmp_path / name, home, **changes)
-        assert found.exit_code == 1, name
-        assert any(one.check == "spending" and what in one.what for one in found.violations), name
+        found = spend(paid, tmp_path / "copy", home, **changes)
+        assert found.exit_code == 1, changes
+        assert any(one.check == "spending" and what in one.what for one in found.violations), changes
     (tmp_path / "mine/models.toml").write_text(PRICED.replace("2026-01-01", "2026-02-02"))
     found = verify(paid, home=home, workers=1)
     why = [one.why for one in found.claims if one.claim == "dollars"]
@@ -183,15 +176,14 @@ def test_dollars_follow_from_tokens_and_the_dated_table(programs, paid, home, tm
 
 
 def test_counts_that_cannot_be_are_named(paid, home, tmp_path):
-    for name, changes, what in (
-        ("zero", {"input_tokens": 0, "output_tokens": 0, "usd": 0.0}, "counts no tokens for what it wrote"),
-        ("long", {"input_tokens": 10**6, "output_tokens": 7, "usd": 2.00007}, "than its question has bytes"),
-        ("loud", {"input_tokens": 70, "output_tokens": 10**5, "usd": 1.00014}, "than an answer may have"),
+    for tokens, answer, usd, what in (
+        (0, 0, 0.0, "counts no tokens for what it wrote"),
+        (10**6, 7, 2.00007, "than its question has bytes"),
+        (70, 10**5, 1.00014, "than an answer may have"),
     ):
-        shutil.copytree(paid, tmp_path / name)
-        found = spend(tmp_path / name, home, **changes)
+        found = spend(paid, tmp_path / "copy", home, input_tokens=tokens, output_tokens=answer, usd=usd)
         assert not [one for one in found.violations if one.check == "spending"], found.violations
-        assert any(one.claim == "dollars" and what in one.why for one in found.claims), name
+        assert any(one.claim == "dollars" and what in one.why for one in found.claims), what
 
 
 # Left to itself the model writes until its limit: a short one keeps an answer within seconds.

@@ -18,11 +18,6 @@ from tradeassay.runs.play import trading
 from tradeassay.runs.store.folder import Versions, present_versions, run_lock, version_changes
 
 
-def copy(finished, folder):
-    shutil.copytree(finished.folder, folder)
-    return folder
-
-
 def test_a_run_has_everything_on_disk(finished):
     assert finished.complete
     assert finished.failed == {}
@@ -46,7 +41,7 @@ def test_the_same_bytes_from_every_executor(finished, home, tmp_path, executor, 
 
 
 def test_a_finished_run_is_not_touched_again(finished, home, tmp_path):
-    folder = copy(finished, tmp_path / "tiny")
+    folder = shutil.copytree(finished.folder, tmp_path / "tiny")
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("events.jsonl")}
     phases = []
     resume(folder, executor="inline", home=home, progress=phases.append)
@@ -55,7 +50,7 @@ def test_a_finished_run_is_not_touched_again(finished, home, tmp_path):
 
 
 def test_another_spec_under_the_same_name_is_refused(finished, home, tmp_path):
-    folder = copy(finished, tmp_path / "tiny")
+    folder = shutil.copytree(finished.folder, tmp_path / "tiny")
     before = world.same_bytes(folder)
     with pytest.raises(RunError, match="holds another run: its seeds differ") as caught:
         run(world.tiny_spec(seeds=(0,)), folder, executor="inline", home=home)
@@ -85,9 +80,8 @@ def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home, t
     assert run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home).complete
 
 
-def test_no_stale_scores_while_an_episode_is_played_again(home, tmp_path):
-    spec = world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),), seeds=(0,), benchmarks=("tiny-us-v1",))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
+def test_no_stale_scores_while_an_episode_is_played_again(home, play):
+    done = play("test-cannot-begin")
     whole = world.same_bytes(done.folder)
 
     def stop(event):
@@ -107,16 +101,15 @@ def test_no_stale_scores_while_an_episode_is_played_again(home, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_episode_that_fails_is_recorded_and_the_others_go_on(home, tmp_path, workers):
-    events = []
-    names = ("test-cannot-begin", "test-never-answers", "reversal")
-    spec = world.tiny_spec(agents=tuple(AgentSpec(name=name) for name in names), seeds=(0,))
-    done = run(spec, tmp_path / "r", workers=workers, home=home, progress=events.append)
+def test_an_episode_that_fails_is_recorded_and_the_others_go_on(play, workers):
+    events, names = [], ("test-cannot-begin", "test-never-answers", "reversal")
+    both = ("tiny-us-v1", "tiny-ashare-v1")
+    done = play(*names, benchmarks=both, how=("local", workers), progress=events.append)
     assert len(done.failed) == 4
     failures = [event for event in events if isinstance(event, Finished) and event.status == "failed"]
     assert {event.key for event in failures} == set(done.failed)
     begin = done.scores.episode("tiny-us-v1__tiny-us__test-cannot-begin__s0")
-    assert begin.reason == "RuntimeError: no key for <object object at 0x...> (runs_agents.py, line 66)"
+    assert begin.reason == "RuntimeError: no key for <object object at 0x...> (runs_agents.py, line 73)"
     assert begin.steps == 0
     silent = done.scores.episode("tiny-us-v1__tiny-us__test-never-answers__s0")
     assert silent.steps == 50
@@ -126,8 +119,7 @@ def test_an_episode_that_fails_is_recorded_and_the_others_go_on(home, tmp_path, 
     row = next(row for row in done.scores.agents if row.agent == "test-never-answers")
     assert (row.failed, row.versus_baseline.distinguishable) == (1, None)
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
-    outcome = done.outcome(begin.key)
-    assert "Traceback" in str(outcome.traceback)
+    assert "Traceback" in str(done.outcome(begin.key).traceback)
 
 
 def test_wrong_money_stops_everything(home, tmp_path, monkeypatch):
@@ -140,7 +132,7 @@ def test_wrong_money_stops_everything(home, tmp_path, monkeypatch):
     assert not list((tmp_path / "r").rglob("outcome.json"))
 
 
-def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(home, tmp_path, monkeypatch):
+def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(play, monkeypatch):
     step = Market.step
 
     def overflows(market, decision):
@@ -149,18 +141,14 @@ def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(home, tmp_path, mon
         return step(market, decision)
 
     monkeypatch.setattr(Market, "step", overflows)
-    agents = (AgentSpec(name="test-special-floats"), AgentSpec(name="reversal"))
-    spec = world.tiny_spec(agents=agents, seeds=(0,), benchmarks=("tiny-us-v1",))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    done = play("test-special-floats", "reversal")
     assert list(done.failed) == ["tiny-us-v1__tiny-us__test-special-floats__s0"]
     assert "NotFinite: the balance would become -inf" in str(done.scores.episode(next(iter(done.failed))).reason)
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
 
 
-def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others(home, tmp_path):
-    agents = (AgentSpec(name="test-special-floats"), AgentSpec(name="reversal"))
-    spec = world.tiny_spec(agents=agents, seeds=(0,), benchmarks=("tiny-us-v1", "tiny-ashare-v1"))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
+def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others(play):
+    done = play("test-special-floats", "reversal", benchmarks=("tiny-us-v1", "tiny-ashare-v1"))
     assert done.failed == {}
     scores = done.scores.episode("tiny-us-v1__tiny-us__test-special-floats__s0")
     assert scores.measures["cumulative_return"].value is not None
@@ -169,60 +157,55 @@ def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others
     assert scores.failures["amount"] >= scores.steps // 10
 
 
-def test_a_worker_that_dies_once_does_not_show_in_the_result(home, tmp_path):
-    agent = AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths")}, label="dies")
-    spec = world.tiny_spec(agents=(agent, AgentSpec(name="reversal")), benchmarks=("tiny-us-v1",), seeds=(0,))
-    first = run(spec, tmp_path / "one", workers=2, home=home)
+def dying(tmp_path, times):
+    """An agent that kills its process so many times."""
+    return AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths"), "times": times}, label="dies")
+
+
+def test_a_worker_that_dies_once_does_not_show_in_the_result(play, tmp_path):
+    first, second = (
+        play(dying(tmp_path, 1), "reversal", folder=folder, how=("local", 2)) for folder in ("one", "two")
+    )
     assert (tmp_path / "deaths").read_text() == "x"
-    second = run(spec, tmp_path / "two", workers=2, home=home)
     assert first.failed == {}
     assert world.same_bytes(first.folder) == world.same_bytes(second.folder)
 
 
-def test_a_worker_that_dies_again_is_a_failed_episode(home, tmp_path):
-    agent = AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths"), "times": 9}, label="dies")
-    spec = world.tiny_spec(agents=(agent, AgentSpec(name="reversal")), benchmarks=("tiny-us-v1",), seeds=(0,))
-    done = run(spec, tmp_path / "r", workers=2, home=home)
+def test_a_worker_that_dies_again_is_a_failed_episode(play, tmp_path):
+    done = play(dying(tmp_path, 9), "reversal", how=("local", 2))
     assert list(done.failed) == ["tiny-us-v1__tiny-us__dies__s0"]
     assert "died" in str(done.scores.episode(next(iter(done.failed))).reason)
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
 
 
-def test_an_agent_with_other_randomness_is_caught_on_resume(home, tmp_path):
-    spec = world.tiny_spec(agents=(AgentSpec(name="test-fickle"),), benchmarks=("tiny-us-v1",), seeds=(0,))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
-    key = "tiny-us-v1__tiny-us__test-fickle__s0"
-    (done.folder / "episodes" / key / "outcome.json").unlink()
+def test_an_agent_with_other_randomness_is_caught_on_resume(play, home):
+    done = play("test-fickle")
+    (done.folder / "episodes" / "tiny-us-v1__tiny-us__test-fickle__s0" / "outcome.json").unlink()
     with pytest.raises(RunError, match=r"step 0 of .* does not come out as the journal says"):
         resume(done.folder, executor="inline", home=home)
 
 
 def test_a_journal_that_was_swapped_is_noticed_on_resume(finished, home, tmp_path):
-    folder = copy(finished, tmp_path / "tiny")
+    folder = shutil.copytree(finished.folder, tmp_path / "tiny")
     first, second = sorted(folder.glob("episodes/*/events.jsonl"))[:2]
     first.write_bytes(second.read_bytes())
     with pytest.raises(RunError, match="is not the one its outcome"):
         resume(folder, executor="inline", home=home)
 
 
-def test_a_costly_agent_is_reminded_not_asked_again(home, tmp_path):
+def test_a_costly_agent_is_reminded_not_asked_again(play, home, tmp_path):
     log = tmp_path / "log"
-    agent = AgentSpec(name="test-costly", params={"log": str(log)}, label="costly")
-    spec = world.tiny_spec(agents=(agent,), benchmarks=("tiny-us-v1",), seeds=(0,))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    done = play(AgentSpec(name="test-costly", params={"log": str(log)}, label="costly"))
     whole = world.same_bytes(done.folder)
-    assert log.read_text().split("\n")[:-1] == [f"asked {step}" for step in range(50)]
-    key = "tiny-us-v1__tiny-us__costly__s0"
-    events = done.folder / "episodes" / key / "events.jsonl"
+    assert log.read_text().splitlines() == [f"asked {step}" for step in range(50)]
+    events = done.folder / "episodes" / "tiny-us-v1__tiny-us__costly__s0" / "events.jsonl"
     lines = events.read_bytes().splitlines(keepends=True)
     events.write_bytes(b"".join(lines[:20]) + lines[20][:40])
     (events.parent / "outcome.json").unlink()
     log.write_text("")
     resume(done.folder, executor="inline", home=home)
-    told = [line for line in log.read_text().splitlines() if line.startswith("told")]
-    asked = [line for line in log.read_text().splitlines() if line.startswith("asked")]
-    assert [line.split()[1] for line in told] == [str(step) for step in range(20)]
-    assert asked == [f"asked {step}" for step in range(20, 50)]
+    said = [line.split()[:2] for line in log.read_text().splitlines()]
+    assert said == [["told" if step < 20 else "asked", str(step)] for step in range(50)]
     assert world.same_bytes(done.folder) == whole
 
 
@@ -231,7 +214,7 @@ def test_reading_what_is_not_there(finished, tmp_path):
         Run.load(tmp_path)
     with pytest.raises(RunError, match="did you mean"):
         finished.episode("tiny-us-v1__tiny-us__equal-weight__s1")
-    folder = copy(finished, tmp_path / "tiny")
+    folder = shutil.copytree(finished.folder, tmp_path / "tiny")
     (folder / "scores.json").unlink()
     with pytest.raises(RunError, match="has no scores yet"):
         _ = Run.load(folder).scores
@@ -246,7 +229,7 @@ def test_reading_what_is_not_there(finished, tmp_path):
 @pytest.fixture
 def unfinished(finished, tmp_path):
     """The finished run with one episode still to play."""
-    folder = copy(finished, tmp_path / "tiny")
+    folder = shutil.copytree(finished.folder, tmp_path / "tiny")
     shutil.rmtree(sorted((folder / "episodes").iterdir())[0])
     (folder / "scores.json").unlink()
     return folder
@@ -293,7 +276,7 @@ def test_another_benchmark_venue_or_version_is_refused(unfinished, home, monkeyp
     refused(unfinished, home, r"made with other versions: numpy was .*, is 99.0")
 
 
-def test_changed_code_beside_a_users_agent_is_refused(home, tmp_path, monkeypatch):
+def test_changed_code_beside_a_users_agent_is_refused(play, home, tmp_path, monkeypatch):
     """An agent may be a package, and decide in a file that does not define it."""
     package = tmp_path / "many_files"
     package.mkdir()
@@ -304,8 +287,7 @@ def test_changed_code_beside_a_users_agent_is_refused(home, tmp_path, monkeypatc
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(agents._items, "test-many-files", import_module("many_files.trader").Trader)
-    spec = world.tiny_spec(agents=(AgentSpec(name="test-many-files"),), benchmarks=("tiny-us-v1",), seeds=(0,))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    done = play("test-many-files")
     assert resume(done.folder, executor="inline", home=home).complete
     (package / "picks.py").write_text("SYMBOLS = 2\n")
     refused(done.folder, home, "the code of agent 'test-many-files' has changed")

@@ -9,6 +9,7 @@ import pytest
 import runs_world as world
 
 from tradeassay.core.events import STEP_DECODER
+from tradeassay.data import load_dataset
 from tradeassay.play.journal import encode_line
 from tradeassay.runs import AgentSpec, run
 from tradeassay.runs.verify.report import verify
@@ -26,8 +27,7 @@ def honest(home, tmp_path_factory):
 
 @pytest.fixture
 def folder(honest, tmp_path):
-    shutil.copytree(honest.folder, tmp_path / "r")
-    return tmp_path / "r"
+    return shutil.copytree(honest.folder, tmp_path / "r")
 
 
 def tamper(folder, key, change):
@@ -79,12 +79,8 @@ def test_the_run_under_test_is_worth_testing(honest):
 
 
 @pytest.mark.parametrize("venue", ["us-fractional", "us-margin", "ashare-qlib", "crypto", "futures"])
-def test_the_second_opinion_knows_every_venue(home, tmp_path, venue):
-    world.register()
-    spec = world.tiny_spec(
-        benchmarks=(f"tiny-{venue}-v1",), agents=(AgentSpec(name="test-provoker"),), seeds=(0, 1, 2)
-    )
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
+def test_the_second_opinion_knows_every_venue(play, home, venue):
+    done = play("test-provoker", benchmarks=(f"tiny-{venue}-v1",), seeds=(0, 1, 2))
     report = verify(done.folder, home=home, workers=1)
     assert [str(violation) for violation in report.violations] == []
     trades = done.frames().trades
@@ -160,7 +156,7 @@ def test_a_tampered_journal_is_found_by_name(folder, home, change, found):
     assert checks(report, BUSY) == set(), "the other episodes are untouched"
 
 
-def insert_fill(folder, key, step, symbol, quantity, price):
+def insert_fill(folder, step, symbol, quantity, price, at=0):
     """Add an order and its fill with the venue's own costs: only the rule in question is broken."""
 
     def change(lines):
@@ -170,26 +166,15 @@ def insert_fill(folder, key, step, symbol, quantity, price):
         orders.append({"symbol": symbol, "amount": abs(quantity), "side": side})
         value = abs(quantity) * price
         tax = 0.0 if quantity > 0 else value * 10e-4
-        fee = max(value * 5e-4, 5.0 - tax)
-        event = {
-            "type": "filled",
-            "order_id": f"{step}.{len(orders) - 1}",
-            "symbol": symbol,
-            "quantity": quantity,
-            "price": price,
-            "reference": price,
-            "fee": fee,
-            "tax": tax,
-            "cash": -quantity * price - fee - tax,
-        }
-        line["events"].insert(0, event)
+        event = {"type": "filled", "order_id": f"{step}.{len(orders) - 1}", "symbol": symbol, "quantity": quantity}
+        event |= {"fee": max(value * 5e-4, 5.0 - tax), "tax": tax, "cash": 0.0, "price": price, "reference": price}
+        reprice(event)
+        line["events"].insert(at, event)
 
-    tamper(folder, key, change)
+    tamper(folder, KEY, change)
 
 
 def opens(home, symbol):
-    from tradeassay.data import load_dataset
-
     snapshot = load_dataset("tiny-ashare", home)
     view = snapshot.at(len(snapshot.sessions) - 1, "close")
     return view.bars("open", adjust="none")[world.WARM :, view.column(symbol)]
@@ -206,7 +191,7 @@ def opens(home, symbol):
     ids=["while suspended", "at the limit", "more than the volume allows", "outside the universe"],
 )
 def test_a_purchase_that_could_not_be_made(folder, home, step, symbol, quantity, price, found):
-    insert_fill(folder, KEY, step, symbol, quantity, price or float(opens(home, symbol)[step]))
+    insert_fill(folder, step, symbol, quantity, price or float(opens(home, symbol)[step]))
     report = verify(folder, home=home, workers=1)
     assert found <= checks(report, KEY)
     assert step in {one.step for one in report.violations if one.check in found}
@@ -220,12 +205,7 @@ def test_a_sale_of_what_was_bought_the_same_day(folder, home):
         for event in json.loads(lines[0])["events"]
         if event["type"] == "filled" and event["symbol"] == "S6"
     )
-    insert_fill(folder, KEY, 0, "S6", -bought, price)
-
-    def last(lines):
-        lines[0]["events"].insert(-1, lines[0]["events"].pop(0))
-
-    tamper(folder, KEY, last)
+    insert_fill(folder, 0, "S6", -bought, price, at=-1)
     assert "t_plus_1" in checks(verify(folder, home=home, workers=1), KEY)
 
 
@@ -246,9 +226,8 @@ def test_a_line_in_another_form_is_found(folder, home):
     assert [v.step for v in report.violations if "not written as" in v.what] == [4]
 
 
-def test_a_failure_turned_into_a_success_is_found(home, tmp_path):
-    spec = world.tiny_spec(agents=(AgentSpec(name="test-never-answers"),), benchmarks=("tiny-us-v1",), seeds=(0,))
-    done = run(spec, tmp_path / "r", executor="inline", home=home)
+def test_a_failure_turned_into_a_success_is_found(play, home):
+    done = play("test-never-answers")
     assert verify(done.folder, home=home, workers=1).ok
     (key,) = done.failed
     path = done.folder / "episodes" / key / "outcome.json"
@@ -257,16 +236,18 @@ def test_a_failure_turned_into_a_success_is_found(home, tmp_path):
     assert "outcome" in checks(verify(done.folder, home=home, workers=1), key)
 
 
-def test_a_changed_spec_or_benchmark_is_found(folder, home):
-    text = (folder / "manifest.json").read_text()
-    manifest = json.loads(text)
-    manifest["spec"]["seeds"] = [7]
+@pytest.mark.parametrize(
+    ("found", "change"),
+    [
+        ("spec", lambda manifest: manifest["spec"].update(seeds=[7])),
+        ("benchmark", lambda manifest: manifest["benchmarks"]["tiny-us-v1"]["config"]["market"].update(cash=5.0)),
+    ],
+)
+def test_a_changed_spec_or_benchmark_is_found(folder, home, found, change):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    change(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert "spec" in checks(verify(folder, home=home, workers=1))
-    manifest = json.loads(text)
-    manifest["benchmarks"]["tiny-us-v1"]["config"]["market"]["cash"] = 5.0
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert "benchmark" in checks(verify(folder, home=home, workers=1))
+    assert found in checks(verify(folder, home=home, workers=1))
 
 
 def test_changed_data_is_found_and_missing_data_is_said(folder, tmp_path):

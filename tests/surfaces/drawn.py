@@ -108,35 +108,17 @@ def drawn_run(seed, folder):
     name, sessions = f"tiny-surfaces-{seed}", int(rng.choice(LENGTHS))
     made = panel(name, rng, sessions)
     write_snapshot(made, folder / "home" / "store" / name, allow_faults=True)
-    market = MarketConfig(
-        venue="us-fractional-v1",
-        universe="IDX",
-        cash=1e5,
-        first=str(made.sessions[WARM]),
-        last=str(made.sessions[-1]),
-        index="IDX",
-    )
+    days = {"first": str(made.sessions[WARM]), "last": str(made.sessions[-1])}
+    market = MarketConfig(venue="us-fractional-v1", universe="IDX", index="IDX", cash=1e5, **days)
     id = f"{name}-v1"
     if id not in benchmarks:
-        benchmarks.add(
-            id,
-            Benchmark(
-                id=id, title=f"Market {seed}", description="t", dataset=name, market=market, takes_secret=False
-            ),
-        )
-    held = [
-        AgentSpec(
-            name="test-holder",
-            label=f"holder-{place}",
-            params={
-                "first": int(rng.integers(9)),
-                "count": int(rng.integers(1, 5)),
-                "every": int(rng.choice([0, 0, 7])),
-                "silent": float(rng.choice([0.0, 0.0, 0.0, 0.4, 1.0])),
-            },
-        )
-        for place in range(int(rng.integers(1, 5)))
-    ]
+        said = {"id": id, "title": f"Market {seed}", "description": "t", "dataset": name}
+        benchmarks.add(id, Benchmark(**said, market=market, takes_secret=False))
+    held = []
+    for place in range(int(rng.integers(1, 5))):
+        names = {"first": int(rng.integers(9)), "count": int(rng.integers(1, 5))}
+        habits = {"every": int(rng.choice([0, 0, 7])), "silent": float(rng.choice([0.0, 0.0, 0.0, 0.4, 1.0]))}
+        held.append(AgentSpec(name="test-holder", label=f"holder-{place}", params=names | habits))
     twin = [AgentSpec(name="test-holder", label="twin", params=held[0].params)] if rng.random() < 0.4 else []
     spec = RunSpec(
         slug=name,

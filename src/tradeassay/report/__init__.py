@@ -1,8 +1,7 @@
 """Reports: leaderboards for a terminal and self-contained HTML pages, written from recorded runs and assays.
 
 Everything is written out from records of ``runs`` and ``assay``; nothing is computed here. The names are imported
-on first use, because some of them are heavy.
-"""
+on first use, because some of them are heavy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Cards: a run's results for a model's page, and what a benchmark version is made of, for people and for machines.
 
 The results card is Markdown behind the ``model-index`` metadata that model hubs read. A benchmark's card is
-Markdown and Croissant metadata (JSON-LD); both say what the data is, never more than is known about it here.
-"""
+Markdown and Croissant metadata (JSON-LD); both say what the data is, never more than is known about it here."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ class BenchmarkCard(msgspec.Struct, frozen=True, kw_only=True):
 def results_card(tables: Sequence[PasteTable], body: str) -> str:
     """Return the card of a run: ``model-index`` metadata of every agent, then the tables as Markdown.
 
-    A number without a value is left out of the metadata; ``verified`` is false, as nobody has checked it there.
-    """
+    A number without a value is left out of the metadata; ``verified`` is false, as nobody has checked it there."""
     models: dict[str, list[str]] = {}
     for table in tables:
         for row in table.rows:
@@ -172,8 +170,7 @@ def data_card(about: BenchmarkCard) -> str:
 
 def croissant(about: BenchmarkCard) -> dict[str, Any]:
     """Return Croissant 1.0 metadata. Without a stored data set there is no file to name: none is named, and the
-    fields are described as plain variables, because a record without a source is not valid.
-    """
+    fields are described as plain variables, because a record without a source is not valid."""
     described: dict[str, Any] = {
         "variableMeasured": [
             {"@type": "sc:PropertyValue", "name": name, "description": words} for name, _, words in about.fields

@@ -7,8 +7,7 @@ table. Colours come from the style sheet, so that both themes work, and a page c
 
 A chart of lines has no size: the browser stretches it. Its paths are in units of the data (days across, values
 upwards), so a period is a view box, and the script reads values from the path itself; texts and marks are placed
-in per cent of the frame and keep their size. Points are thinned for a picture, never for a number.
-"""
+in per cent of the frame and keep their size. Points are thinned for a picture, never for a number."""
 
 from __future__ import annotations
 
@@ -108,8 +107,7 @@ class Equity(msgspec.Struct, frozen=True, kw_only=True):
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
     """Points of one kind on a chart: (day, value, words); those without a value are drawn at its foot.
 
-    ``tone`` is one of buy, sell, hold, bad and news.
-    """
+    ``tone`` is one of buy, sell, hold, bad and news."""
 
     label: str
     glyph: str
@@ -121,8 +119,7 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
     """How a chart of lines is drawn.
 
     ``names`` are written at the ends of lines, or room is left for them, so that the dates of charts above one
-    another are in line. ``filled``: the area between a line and zero. ``zero``: it is always in sight.
-    """
+    another are in line. ``filled``: the area between a line and zero. ``zero``: it is always in sight."""
 
     styles: Mapping[str, LineStyle] = {}
     size: Literal["tall", "mid", "low"] = "tall"
@@ -136,8 +133,7 @@ class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
     """The charts of a cell; ``holdings`` and ``trades`` by the agents' places on the page.
 
     ``prices`` are the charts on which ``charts.js`` puts the trades, by symbol; ``trades`` are (place in
-    ``prices``, purchases and sales as (day, price, size)), the largest traded value first.
-    """
+    ``prices``, purchases and sales as (day, price, size)), the largest traded value first."""
 
     equity: Markup
     underwater: Markup
@@ -179,8 +175,7 @@ def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: 
 def account_curves(cell: CellSummary) -> tuple[Equity, Equity]:
     """Return the first accounts' return since the start beside one market, and their fall from the last peak.
 
-    The market is the baseline that all are compared with, or the index where there is none.
-    """
+    The market is the baseline that all are compared with, or the index where there is none."""
     every = [agent for agent in cell.ranked if agent.paths and agent.path[0] > 0]
     first = [agent.name for agent in every if not agent.baseline][:MOST_LINES]
     drawn = [agent for agent in every if agent.baseline or agent.name in first]
@@ -215,8 +210,7 @@ def curve_chart(
 def kept(n: int, paths: Sequence[Sequence[float]], limit: int = LIMIT) -> list[int]:
     """Return which of ``n`` points to draw: all when there are few, else evenly spaced ones.
 
-    The highest and lowest point and the deepest drawdown of every path are always among them, as are both ends.
-    """
+    The highest and lowest point and the deepest drawdown of every path are always among them, as are both ends."""
     if n <= limit:
         return list(range(n))
     places = {int(place) for place in np.linspace(0, n - 1, limit)}
@@ -327,8 +321,7 @@ def line_chart(
     """Return a chart of lines; ``about`` says in words what it shows.
 
     ``periods`` are the days that can be looked at; 0 is all of them. ``cell`` connects it with the legend and the
-    buttons of periods that carry the same ``data-for``.
-    """
+    buttons of periods that carry the same ``data-for``."""
     days = [_day(day) for day in chart.days]
     grown = [1.0 + value for curve in chart.curves for value in curve.returns if value is not None]
     shares = look.form == "share" and not look.filled and bool(grown)
@@ -637,8 +630,7 @@ def plain_chart(
 def waterfall_svg(one: AgentAssay) -> Markup | None:
     """Return the steps from zero to the return as bars, with the parts' intervals; None where there are none.
 
-    It has a size of its own, because notebooks show it outside of our pages.
-    """
+    It has a size of its own, because notebooks show it outside of our pages."""
     steps = waterfall(one)
     if not steps:
         return None

@@ -60,8 +60,7 @@ def run_badges(run: CodeRun, page: Shown) -> Badges:
 
 def write_code_html(run: CodeRun, path: Path | None = None, verified: VerifyReport | None = None) -> Path:
     """Write the page of a finished run, with a page for every scorecard beside it, and return its path (default:
-    ``report.html`` in its folder; see :func:`write_run_page`).
-    """
+    ``report.html`` in its folder; see :func:`write_run_page`)."""
     page = shown_run(run)
     place = write_run_page(run.folder, path, render_code_html(run, page, verified))
     write_cards(page, run_badges(run, page), place)

@@ -1,7 +1,6 @@
 """Decisions and conversations, packed for a page: every text once, compressed, unpacked by ``decisions.js``.
 
-Prompts repeat what came before them; written out they would be most of a page's bytes many times over.
-"""
+Prompts repeat what came before them; written out they would be most of a page's bytes many times over."""
 
 from __future__ import annotations
 
@@ -107,8 +106,7 @@ class DecisionPack:
 def packed(accounts: Sequence[Sequence[DecisionNote]], budget: int = BUDGET) -> list[tuple[str, int, int]]:
     """Return the packs of several accounts that share a page, and how many decisions and conversations each has.
 
-    The first way of leaving out that keeps the ``budget`` is taken, the same for all.
-    """
+    The first way of leaving out that keeps the ``budget`` is taken, the same for all."""
     found: list[tuple[str, int, int]] = []
     for talks, quiet in ((None, None), (24, None), (6, None), (2, 150), (2, 60), (0, 20)):
         found = [_pack(notes, talks, quiet) for notes in accounts]

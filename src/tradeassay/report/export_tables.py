@@ -4,8 +4,7 @@ Markdown and LaTeX are written for readers, rounded as pages round; CSV and JSON
 where the numbers come from: badges become footnotes, so that a table never travels without them.
 
 A run as LaTeX to include has tables that fit the text, verdicts in words, the edge as a drawing, and BibTeX.
-Drawings use LaTeX's own ``picture``, so that a paper needs no more than ``booktabs`` and ``graphicx``.
-"""
+Drawings use LaTeX's own ``picture``, so that a paper needs no more than ``booktabs`` and ``graphicx``."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ def write_latex(
 ) -> str:
     """Return all tables, each with its verdicts and its drawing where it compares agents with a baseline.
 
-    ``texts`` are the entries of every table with their marks, and the footnotes to these.
-    """
+    ``texts`` are the entries of every table with their marks, and the footnotes to these."""
     cited = ",".join(["tradeassay", *_cited(benchmarks)])
     blocks = [rf"% needs \usepackage{{booktabs,graphicx}}; report --format bibtex has \cite{{{cited}}}"]
     seen: set[str] = set()
@@ -183,8 +181,7 @@ def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
 def paste(source: Run | CodeRun | RunSummary, form: PasteFormat, columns: Sequence[str] = ()) -> str:
     """Return a run's leaderboards as text in one of :data:`PasteFormat`, or only some ``columns`` of them.
 
-    Raises :class:`UserError` for a column that no table has.
-    """
+    Raises :class:`UserError` for a column that no table has."""
     if isinstance(source, RunSummary):
         names = tuple(cell.benchmark for cell in source.cells)
     else:

@@ -1,8 +1,7 @@
 """A measure written out: its number, its interval, why there is none, and the interval as a small drawing.
 
 All bars of a column share one scale, so that they can be compared by eye. The drawing is decoration: the
-numbers are next to it as text.
-"""
+numbers are next to it as text."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ def common_scale(measures: Sequence[Measure]) -> Scale:
     """Return a scale that includes zero, every value, and the intervals unless one is far wider than the others.
 
     One wild agent must not squeeze all others into a dot: ends beyond three times the middle half of all ends
-    are cut, and the drawing shows an arrow there.
-    """
+    are cut, and the drawing shows an arrow there."""
     values = [measure.value for measure in measures if measure.value is not None]
     ends = sorted(end for measure in measures for end in (measure.low, measure.high) if end is not None)
     low, high = min([0.0, *values]), max([0.0, *values])
@@ -77,8 +75,7 @@ class MeasureShown(msgspec.Struct, frozen=True, kw_only=True):
     """One measure as a page or table shows it. ``value`` orders a column, None last.
 
     ``note`` says why there is no number, or what a number rests on; ``tone`` is ``above`` or ``below`` where the
-    interval lies on one side of zero.
-    """
+    interval lies on one side of zero."""
 
     text: str
     interval: str = ""
@@ -158,8 +155,7 @@ def paste_cell(measure: Measure, form: str) -> PasteCell:
 class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
     """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table.
 
-    ``verdicts`` are agent, label and sentence; ``edges`` every agent's difference from the baseline.
-    """
+    ``verdicts`` are agent, label and sentence; ``edges`` every agent's difference from the baseline."""
 
     title: str
     columns: tuple[str, ...]

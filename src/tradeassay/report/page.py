@@ -1,6 +1,5 @@
 """The one page of a run, or of somebody's own account: the answer, the edge against zero, what it is made of, the
-account, reasons for and against, how long until it is known, and every decision.
-"""
+account, reasons for and against, how long until it is known, and every decision."""
 
 from __future__ import annotations
 
@@ -73,8 +72,7 @@ class AccountOnPage:
     """One account: its scores where a run has them, its verdict where it was judged, and how both are written.
 
     ``place`` is its tier or rank, ``unranked`` says why it has none. ``edge`` is what the one chart draws: what
-    is left beyond market and style where the account was judged, otherwise the difference from the baseline.
-    """
+    is left beyond market and style where the account was judged, otherwise the difference from the baseline."""
 
     def __init__(
         self,
@@ -177,8 +175,7 @@ class CellOnPage:
     """One tab: accounts that may be compared. ``cell`` is a run's, None for somebody's own account.
 
     ``returns``, ``differences`` and ``edges`` are common scales; ``hottest`` is the largest return of a month, by
-    size, for the depth of colours.
-    """
+    size, for the depth of colours."""
 
     def __init__(
         self, id: str, tab: str, cell: CellSummary | None, judged: Sequence[AgentAssay], data: PageData
@@ -293,8 +290,7 @@ def render_html(
     """Return the page of a run or of an assay. Every text in it is escaped; it works from a file, offline.
 
     ``papers`` are the paper's own tables, where the benchmark has a paper; ``verified`` what became of the run's
-    claims, where it was verified just now; ``assay`` what the run's results are made of, where that is known.
-    """
+    claims, where it was verified just now; ``assay`` what the run's results are made of, where that is known."""
     summary = data if isinstance(data, RunSummary) else None
     page = PageData(summary, data if isinstance(data, Assay) else assay)
     context = {
@@ -335,8 +331,7 @@ def write_html(
 
     ``summary`` is that of the run, where it is known already; ``verified`` what became of the run's claims, where
     it was verified just now: the page then says so, claim by claim. ``assay`` is what its results are made of; by
-    default the one that is recorded with the run.
-    """
+    default the one that is recorded with the run."""
     if isinstance(source, CodeRun):
         from tradeassay.report.code_page import write_code_html
 
@@ -354,8 +349,7 @@ def write_html(
 def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return plain text as blocks of ("p" | "h4" | "ul", lines).
 
-    Lines that start with a dash are a list; a short line without a full stop before a list is its heading.
-    """
+    Lines that start with a dash are a list; a short line without a full stop before a list is its heading."""
     blocks: list[tuple[str, tuple[str, ...]]] = []
     for line in (line.strip() for line in text.splitlines() if line.strip()):
         if not line.startswith("- "):

@@ -23,8 +23,7 @@ _FILES = {"md": "md", "latex": "tex", "csv": "csv"}
 def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]] = ()) -> Path:
     """Write ``paper.html`` into a folder, with its tables beside it in ``tables/``, and return the page's path.
 
-    ``badges`` are what a reader must know before believing a number.
-    """
+    ``badges`` are what a reader must know before believing a number."""
     made = folder / "tables"
     made.mkdir(parents=True, exist_ok=True)
     for place, shelf in enumerate(page.exhibits, 1):
@@ -64,8 +63,7 @@ def _pasted(shelf: Shelf, table: Table, page: PaperPage, badges: Sequence[tuple[
 def print_paper(page: PaperPage, *, only: bool = False) -> None:
     """Print a paper's tables on stdout in its order; ``only`` leaves out what was not filled.
 
-    Why a cell is empty is said below its table.
-    """
+    Why a cell is empty is said below its table."""
     from rich.text import Text
 
     from tradeassay.core.screen import stdout

@@ -17,8 +17,7 @@ class PageKept(UserError):
 def write_run_page(folder: Path, path: Path | None, text: str) -> Path:
     """Write the page of the run in a folder to ``path`` (default: ``report.html`` in the folder).
 
-    Without a ``path``, raises :class:`PageKept` where another page is that was not written on this machine.
-    """
+    Without a ``path``, raises :class:`PageKept` where another page is that was not written on this machine."""
     usual, content = folder / "report.html", without_secrets(text.encode("utf-8", "replace"))  # as it is written
     place = path or usual
     if path is None and place.is_file() and (there := place.read_bytes()) != content and not vouched(there):

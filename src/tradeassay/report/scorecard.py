@@ -1,6 +1,5 @@
 """The scorecard of one submission as a page with its drawings (decisions on the price path, exposure wanted, what
-costs leave of a year), and the pages on which people review submissions.
-"""
+costs leave of a year), and the pages on which people review submissions."""
 
 from __future__ import annotations
 
@@ -148,8 +147,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 10.0, 22.0
 
 def leg_charts(trail: Trail) -> tuple[Drawing, ...]:
     """Return a drawing for each leg that was traded by either side, or for the first where nothing was: prices,
-    the decisions on them, and the exposures of both sides below.
-    """
+    the decisions on them, and the exposures of both sides below."""
     legs = {mark.leg for mark in trail.marks}
     chosen = [path for path in trail.paths if path.leg in legs] or list(trail.paths[:1])
     whole = len(trail.marks) == sum(trail.counts.values())
@@ -205,8 +203,7 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
 def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> Drawing | None:
     """Return the drawing of (cost in basis points, total return) pairs on a logarithmic scale of costs.
 
-    ``even`` is where the return crosses zero; it is left out where that is off the chart.
-    """
+    ``even`` is where the return crosses zero; it is left out where that is off the chart."""
     if len(points) < 2:
         return None
     low_x, high_x = math.log10(points[0][0]), math.log10(points[-1][0])

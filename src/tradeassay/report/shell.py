@@ -1,8 +1,7 @@
 """The shell of every page: templates, styles, scripts and the filters that write records out.
 
 A report is one self-contained file: no request leaves it, and nothing in it can run but its own scripts. The arena
-serves its pages from the same templates and files.
-"""
+serves its pages from the same templates and files."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ _TEMPLATES = "templates"
 def page_environment(*packages: str) -> Environment:
     """Return the template environment; templates of ``packages`` come before our own.
 
-    Everything is escaped, an unknown name is an error.
-    """
+    Everything is escaped, an unknown name is an error."""
     from jinja2 import ChoiceLoader, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
     class Compiled(FileSystemBytecodeCache):
@@ -82,8 +80,7 @@ def page_environment(*packages: str) -> Environment:
 def render_page(template: str, context: dict[str, Any], *, scripts: Sequence[str] = ()) -> str:
     """Return a self-contained page; ``scripts`` are those that only this page and its like need.
 
-    Every text in ``context`` is escaped. The page works from a file, offline.
-    """
+    Every text in ``context`` is escaped. The page works from a file, offline."""
     run = {"theme": template_text("theme.js"), "page": "".join(map(template_text, ("shell.js", *scripts)))}
     shell = {
         "style": Markup(template_text("page.css")),

@@ -3,8 +3,7 @@
 Every page is one self-contained file, so the folder can be opened from a disk or put on any web host; the board is
 also there as JSON, as a feed, and as cards to embed. Numbers are shown of runs that were verified here, or whose
 verdict was kept here for exactly their bytes; that stands in every row. Sealed runs that lie beside the runs are
-offered for download, if they are of these bytes.
-"""
+offered for download, if they are of these bytes."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     ``checked`` is what became of the run's claims, ``verdict`` what its return is made of, as assayed here, or how
     it compares with the baseline; ``tone`` its colour. ``edge`` is the yearly one beyond market and
     style, or against the baseline; ``figures`` are what its kind of benchmark measures, by the title of a column.
-    ``link`` leads to the account on the run's page, ``card`` to a picture.
-    """
+    ``link`` leads to the account on the run's page, ``card`` to a picture."""
 
     benchmark: str
     setting: str
@@ -74,8 +72,7 @@ class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run on the site: ``talked`` sessions have a conversation, ``sealed`` is its archive's name.
 
     A run that is ``unverified`` is listed without its numbers. ``plan`` says which of its author's plans it was
-    made by, and how many of them are not revealed; empty where it has none.
-    """
+    made by, and how many of them are not revealed; empty where it has none."""
 
     slug: str
     verdict: Attestation
@@ -108,8 +105,7 @@ def write_site(
 
     A run that cannot be read, that is contradicted, that is another one's copy or whose seal is of other bytes is
     left out and named, and pages of runs that are not shown are taken away; one whose numbers could not be made
-    again is listed without them. ``home`` is the data store's root.
-    """
+    again is listed without them. ``home`` is the data store's root."""
     folders = sorted(path.parent for path in runs.glob("*/manifest.json"))
     if not folders:
         raise UserError(f"no run in {runs}", hint="name the folder that holds the runs, e.g. runs/")

@@ -1,7 +1,6 @@
 """Hand a run's numbers to an experiment tracker, MLflow or Weights & Biases (extra ``tracking``), when asked to.
 
-Nothing is computed here: every number is the run's own, with its interval beside it.
-"""
+Nothing is computed here: every number is the run's own, with its interval beside it."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ def tracked(run: Run | CodeRun) -> Told:
     """Return what a tracker is told: parameters, and numbers by ``table/agent/column`` with its ends. Names that
     only differ in letters that a tracker refuses are numbered.
 
-    Raises :class:`RunError` for a run that is not finished.
-    """
+    Raises :class:`RunError` for a run that is not finished."""
     if not run.complete:
         raise RunError(f"{run.name} is not finished", hint=f"tradeassay resume {run.folder}")
     names = dict.fromkeys(episode.benchmark for episode in run.episodes)

@@ -33,8 +33,7 @@ _STYLE: dict[str, str] = dict(
 def in_order(assay: Assay) -> list[AgentAssay]:
     """Return the agents by cell: those that are judged first, baselines last, each group by its return.
 
-    Planted ones stay in the order of the answer key, and before everybody else.
-    """
+    Planted ones stay in the order of the answer key, and before everybody else."""
     if assay.key:
         return list(assay.agents)
     return sorted(assay.agents, key=lambda one: (one.cell, one.baseline, -(one.total.value or -1e9)))

@@ -67,8 +67,7 @@ _LARGEST = 1 << 28
 
 class PaperRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What lies beside ``paper.html``: the runs or seasons in its folder that it was made of, how, and what
-    attackers of a mask recovered. ``replayed`` are the seasons whose models were not asked.
-    """
+    attackers of a mask recovered. ``replayed`` are the seasons whose models were not asked."""
 
     runs: tuple[str, ...]
     attribution: bool = True
@@ -241,8 +240,7 @@ def verify_site(
     """Write a site again from the runs that it shows, each verified, and compare every file of it.
 
     Where ``runs`` holds others than the site shows, what differs is named and contradicts nobody: the site may be
-    older. Raises :class:`RunError` where no run can be shown.
-    """
+    older. Raises :class:`RunError` where no run can be shown."""
     with tempfile.TemporaryDirectory() as place:
         done = write_site(runs, Path(place), workers=workers, progress=progress)
         wrong = list(_others(Path(place), site, ("**/*",)))
@@ -333,8 +331,7 @@ def _lines(path: Path) -> list[str]:
 
 def _placeless(path: re.Match[str]) -> str:
     """Return nothing for one path, which is another wherever the run lies, and anything else, which readers would
-    paste into a shell, as it is.
-    """
+    paste into a shell, as it is."""
     said = html.unescape(path[0])
     try:
         return "" if [shlex.quote(word) for word in shlex.split(said)] == [said] else path[0]

@@ -1,8 +1,7 @@
 """The plain sentences: which agent is best, does it differ from the baseline, or from itself in another setting?
 
 Nothing is decided here. Whether two can be told apart was recorded with the scores, after Holm's correction for
-the number of agents compared in one table; who shares a tier is in the summary.
-"""
+the number of agents compared in one table; who shares a tier is in the summary."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ class BestAnswer(msgspec.Struct, frozen=True):
 def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
     """Return (kind, text) per badge; every table and page carries them.
 
-    ``answers`` says whose answers are in the table; where they differ each kind has a badge of its own.
-    """
+    ``answers`` says whose answers are in the table; where they differ each kind has a badge of its own."""
     models = answers or ([] if badges.model == "none" else [badges.model])
     return (
         (badges.data, f"{badges.data} data"),

@@ -3,8 +3,7 @@
 The same for runs that trade and for runs in which models write programs.
 
 ``run`` starts or continues, ``resume`` continues, ``verify`` checks, ``compare`` puts two side by side, ``plan``
-estimates what a run would take. The names are imported on first use, because some of them are heavy.
-"""
+estimates what a run would take. The names are imported on first use, because some of them are heavy."""
 
 from __future__ import annotations
 

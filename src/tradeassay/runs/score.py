@@ -333,8 +333,7 @@ def yardstick(
     no fund of the index has a price throughout it is the index itself, with a note if missing dividends make it
     easier to beat than it looks. Read at the end of the window: nothing here reaches an agent. No levels without
     an index, without sessions, when the data does not have that index, or when it does not begin before the first
-    session. ``printed`` is KTD-Fin's: the index itself, counted from the first close of the window.
-    """
+    session. ``printed`` is KTD-Fin's: the index itself, counted from the first close of the window."""
     if index is None or not sessions:
         return Yardstick(None)
     rows = snapshot.rows(sessions[0], sessions[-1])

@@ -3,8 +3,7 @@
 An agent that answers at once is always played from the first session: what the journal already holds is not
 written again but must come out the same, to the byte. An agent whose answers cost something is brought back to
 where it was by its journal, and goes on from there. Either way a resumed episode continues from a state that was
-checked, not taken on trust.
-"""
+checked, not taken on trust."""
 
 from __future__ import annotations
 

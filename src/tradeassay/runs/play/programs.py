@@ -1,8 +1,7 @@
 """Code episodes: models are asked in the event loop, programs are examined in threads, results are journal lines.
 
 A continued episode gets the replies and the results that it was given before the interruption, in their order,
-from its dialogue log and its journal; only what follows is asked and worked out.
-"""
+from its dialogue log and its journal; only what follows is asked and worked out."""
 
 from __future__ import annotations
 

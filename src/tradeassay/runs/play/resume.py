@@ -1,8 +1,7 @@
 """Starting and continuing runs: describe, play what has not ended, score, write. The same for both kinds of run.
 
 Starting a spec whose folder already holds that very run continues it, so a run killed at any point is continued by
-repeating the command, or by :func:`resume`.
-"""
+repeating the command, or by :func:`resume`."""
 
 from __future__ import annotations
 
@@ -76,8 +75,7 @@ def run(
     Episodes that fail are recorded as failed and the others go on; see :attr:`Run.failed`. Raises
     :class:`~tradeassay.core.errors.UserError` for a wrong name or parameter before anything is written,
     :class:`RunError` when the folder holds another run or something else, and on Ctrl-C ``KeyboardInterrupt``
-    with the command that continues the run.
-    """
+    with the command that continues the run."""
     if folder is None:
         folder = DEFAULT_PARENT / (spec.slug if isinstance(spec, RunSpec) else spec.benchmark)
     where = None if home is None else str(path_from("home", home).absolute())

@@ -1,8 +1,7 @@
 """From a spec to its episodes: one agent, one data set, one benchmark, one seed each, with a readable key.
 
 Models and foreign agents play an episode in the benchmark's conversation; its protocol, settings and prompt files
-are found here too.
-"""
+are found here too."""
 
 from __future__ import annotations
 
@@ -178,8 +177,7 @@ def open_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | No
 
 def code_sha256(module: str) -> str | None:
     """Return the hash of a module's file, or of all Python files of the outermost package that it is in: what it
-    does may be in any of them. None for our own code, which has a version, and for code without a file.
-    """
+    does may be in any of them. None for our own code, which has a version, and for code without a file."""
     parts = module.split(".")
     around = (sys.modules.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
     # A namespace has no file: then the package is the one in it.
@@ -214,8 +212,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     ``concurrency`` episodes talk at the same time. ``max_usd`` is a hard cap on what the whole run spends.
     ``replay`` takes recorded answers only, with no network; ``cassettes`` is another run whose recorded answers
     are taken over. ``prices`` is a file of prices that override the packaged ones, ``base_url`` another server.
-    Raises :class:`UserError` for nonsensical numbers.
-    """
+    Raises :class:`UserError` for nonsensical numbers."""
 
     concurrency: int = 8
     max_usd: float | None = None

@@ -4,8 +4,7 @@ The estimate is measured: the first sessions of every agent are played in memory
 data set that has to be generated. Agents whose answers cost something are not asked. A model's conversation is
 played for a few days with the scripted model that does everything right, and its prompts are measured; how much a
 real model writes, and how fast, is assumed, unless earlier runs of the same conversation with the same model say
-so.
-"""
+so."""
 
 from __future__ import annotations
 

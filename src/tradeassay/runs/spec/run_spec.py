@@ -2,8 +2,7 @@
 
 Written by hand it is a TOML or JSON file with the fields of :class:`RunSpec`. An agent may be written as on the
 command line (:func:`parse_agent`), ``datasets`` may be one name or a list, for all benchmarks, and the slug
-defaults to the file's name.
-"""
+defaults to the file's name."""
 
 from __future__ import annotations
 
@@ -89,8 +88,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     are derived from; without one it is drawn when the run is started, from the ``beacon`` where one is named.
     ``index`` and ``universe`` replace the benchmarks' own: what results are compared with (``none`` for no
     index), and what may be bought. ``hardened`` says what the mask's hardening rests on. Raises
-    :class:`UserError` when a part is empty, given twice, or cannot name a folder.
-    """
+    :class:`UserError` when a part is empty, given twice, or cannot name a folder."""
 
     slug: str
     benchmarks: tuple[str, ...]

@@ -11,8 +11,7 @@ and what every other file hashes to::
     models/<key>.jsonl        answers by the hash of their question
 
 ``recorded/NAME`` means the recordings in the folder that ``TRADEASSAY_RECORDINGS`` names, else those of the
-installed package ``tradeassay-recordings``, else those of the checkout: a folder per model, a file per run.
-"""
+installed package ``tradeassay-recordings``, else those of the checkout: a folder per model, a file per run."""
 
 from __future__ import annotations
 
@@ -153,8 +152,7 @@ def refuse_own_programs(spec: RunSpec) -> None:
 def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, command: str = "") -> RecordingLabel:
     """Pack a run's answers into ``file``; the same run gives the same bytes.
 
-    ``command`` records it again. Raises :class:`RunError` when the run is not there or no model played in it.
-    """
+    ``command`` records it again. Raises :class:`RunError` when the run is not there or no model played in it."""
     manifest = read_manifest(folder / "manifest.json")
     if isinstance(manifest, RunManifest):
         refuse_own_programs(manifest.spec)
@@ -197,8 +195,7 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
 def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
     """Write a recording of the given files; ``said`` is what its label says beside what is counted here.
 
-    Raises :class:`RunError` when no model answered.
-    """
+    Raises :class:`RunError` when no model answered."""
     found = {name: without_secrets(content) for name, content in found.items()}
     counted = count_answers(found)
     if not counted["models"]:
@@ -267,8 +264,7 @@ def find_recording(name: str, *benchmarks: str) -> Path:
     """Return the file of ``recorded/MODEL``, ``recorded/MODEL/RUN`` or of a path to one.
 
     With ``benchmarks`` it must be of one of them, which chooses among a model's recordings. Raises
-    :class:`UserError` with near names.
-    """
+    :class:`UserError` with near names."""
     if Path(name).is_file():
         chosen = [(name, Path(name), read_label(Path(name)))]
     else:
@@ -296,8 +292,7 @@ def find_recording(name: str, *benchmarks: str) -> Path:
 def find_audit(name: str, dataset: str) -> Path:
     """Return the folder of the answers in ``recorded/MODEL`` to questions about a data set; it needs no network.
 
-    Raises :class:`UserError` where that model was not asked about it.
-    """
+    Raises :class:`UserError` where that model was not asked about it."""
     known = {
         one.name.partition("/recall-")[2]: Path(one.path)
         for one in list_recordings(AUDIT)
@@ -316,8 +311,7 @@ GET_RECORDINGS = f"in a checkout: pip install ./recordings; or name a folder of 
 def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
     """Unpack a recording into the user's folder and check it; one that is there and whole is taken as it is.
 
-    Raises :class:`RunError` when it is damaged or is not what its label says.
-    """
+    Raises :class:`RunError` when it is damaged or is not what its label says."""
     folder = data_home(home) / "recordings" / sha256_file(file)[:16]
     if _damage(folder) is not None:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -421,8 +415,7 @@ def is_our_command(command: str) -> bool:
 
 def command_of(words: list[str]) -> str:
     """Return what a label says for a command that was given: without the folders of whoever gave it, and without
-    what the label or the manifest says itself in words that a shell would read otherwise.
-    """
+    what the label or the manifest says itself in words that a shell would read otherwise."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -453,8 +446,7 @@ def replay_recording(
 
 def score_differences(opened: OpenRecording, replayed: Path, *, tasks: tuple[str, ...] = ()) -> list[str]:
     """Return where a replay's scores or outcomes differ from the recorded ones, numbers by more than 1e-12; of a
-    replay of some tasks, only their outcomes.
-    """
+    replay of some tasks, only their outcomes."""
     found: list[str] = []
     for name in sorted(opened.label.files):
         of_some = any(f"__{task}__" in name for task in tasks)
@@ -468,8 +460,7 @@ def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
     """Return where the manifest of a replay of the same spec says something else.
 
     Versions may differ, and so may how and when a data set was obtained: its hash says what it holds. A manifest
-    written before runs of programs named their models claims nothing of them.
-    """
+    written before runs of programs named their models claims nothing of them."""
     manifests: list[dict[str, Any]] = []
     for folder in (opened.folder, replayed):
         manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
@@ -487,8 +478,7 @@ def unlike_recorded(found: object, wanted: object, place: str) -> Iterator[str]:
 
     Not :func:`tradeassay.runs.verify.replay.differences`, which is exact: recordings are played again on other
     machines, whose last digits may differ, and with them the hashes over such numbers. And a recording comes from
-    somebody else, so that a name it lacks is told apart from one that is null.
-    """
+    somebody else, so that a name it lacks is told apart from one that is null."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         for key in sorted({*found, *wanted}):
             if (key in found) != (key in wanted):
@@ -514,8 +504,7 @@ def recording_faults(opened: OpenRecording) -> list[str]:
     """Return what is wrong with a recording in itself, before anything is played again.
 
     Answers under keys that are not their question's, texts of questions, files that tradeassay did not write, a
-    label that says something else than is in the files, and whatever is formed like a provider's key.
-    """
+    label that says something else than is in the files, and whatever is formed like a provider's key."""
     label, folder = opened.label, opened.folder
     paths = [path for path in folder.rglob("*") if path.is_file()]
     content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
@@ -599,8 +588,7 @@ def _unlikely(path: Path) -> Iterator[str]:
 def changed_facts(opened: OpenRecording) -> list[str]:
     """Return what a recording was made with that is another thing here: prompts, rules, settings, tasks.
 
-    Data sets that are not stored here are left out: a replay says so itself.
-    """
+    Data sets that are not stored here are left out: a replay says so itself."""
     manifest = opened.manifest
     if isinstance(manifest, RunManifest):
         now = {

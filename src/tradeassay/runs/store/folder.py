@@ -13,8 +13,7 @@
       timing.json               wall times (a sidecar: never compared)
       report.html               written by the report
 
-A trading episode's step is a session; a code episode's step is one examined program.
-"""
+A trading episode's step is a session; a code episode's step is one examined program."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ def run_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a run. Raises :class:`RunError` when a living process holds it.
 
     The file stays behind with the name of its last holder. Only the kernel's lock counts, so that the leftovers of
-    a dead process do no harm.
-    """
+    a dead process do no harm."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         known = "another process"

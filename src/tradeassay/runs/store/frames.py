@@ -40,8 +40,7 @@ class Frames:
 
     ``nav``: one row per session, the initial value being step -1 with no session; ``trades``: one per fill;
     ``rejections``: one per refused order; ``decisions``: one per session; ``positions``: one per holding at the
-    end of a session; ``scores``: one per episode and measure, with its interval or the reason it has none.
-    """
+    end of a session; ``scores``: one per episode and measure, with its interval or the reason it has none."""
 
     nav: Any
     trades: Any

@@ -1,8 +1,7 @@
 """``manifest.json``: what was run, on what, with what. A run is resumed only while all of it still holds.
 
 There are two kinds of manifest: for a run that trades, and for a run in which programs are written. Resuming,
-verifying and comparing rely on their ``facts``: everything that decides a result, by name.
-"""
+verifying and comparing rely on their ``facts``: everything that decides a result, by name."""
 
 from __future__ import annotations
 
@@ -71,8 +70,7 @@ class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
 class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
     """Prepare a data set for reading (generate a synthetic world), describe it, and check that it can be played.
 
-    ``markets`` are the ways in which it will be played, ``windows`` the named windows that it must have.
-    """
+    ``markets`` are the ways in which it will be played, ``windows`` the named windows that it must have."""
 
     dataset: str
     home: str | None
@@ -102,8 +100,7 @@ def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
     """Describe an open data set.
 
     Raises :class:`DataError` when a file or a note of the manifest was altered, and whatever a market raises that
-    cannot be played on it: a window without sessions, an unknown index, no such named window.
-    """
+    cannot be played on it: a window without sessions, an unknown index, no such named window."""
     verify_snapshot(snapshot.folder, again=False)
     for market in task.markets:
         Market(snapshot, market)
@@ -163,8 +160,7 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 
     ``protocols`` (by cell) are the conversations of models, ``windows`` (by cell) the named windows as found on
     the data, ``models`` (by label) what is known about the models, ``files`` (by label) the hashes of the runner's
-    own files that an agent is made of, as they were when the run began.
-    """
+    own files that an agent is made of, as they were when the run began."""
 
     spec: RunSpec
     convention: Convention
@@ -227,8 +223,7 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 
     def refuse_other_venue(self, benchmark: str) -> None:
         """Raise :class:`UserError` where a benchmark's venue is not here, or has other rules here than were played
-        by: only their hash is on record.
-        """
+        by: only their hash is on record."""
         name, then = self.benchmarks[benchmark].config.market.venue, self.benchmarks[benchmark].venue_sha256
         now = sha256_of(venues.get(name))
         if now != then:
@@ -249,8 +244,7 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
 
     ``spec`` is the benchmark's own, as JSON. ``facts`` are hashes of tasks, prompts and configuration, and
     versions of the packages that programs run on. ``notes`` says what was left out, ``models`` what was known of
-    those that cost something.
-    """
+    those that cost something."""
 
     benchmark: str
     spec: msgspec.Raw
@@ -332,8 +326,7 @@ def build_manifest(
     """Describe a run as it would be started now; ``prices`` is a file of model prices that override ours.
 
     ``files`` are those of :func:`agent_files`, for whoever starts the run; ``stated`` is the recorded manifest,
-    for whoever verifies it: what came with packages that are not installed here is taken from it.
-    """
+    for whoever verifies it: what came with packages that are not installed here is taken from it."""
     absent = {} if stated is None else stated.absent_agents
     rules: dict[str, BenchmarkRecord] = {}
     for name in spec.benchmarks:
@@ -415,8 +408,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 def read_manifest(path: Path) -> Manifest:
     """Read ``manifest.json``; raises :class:`RunError` when it is missing, damaged or of an unknown format, or
-    when the run has files that cannot be read to their end. Everything that reads a run begins here.
-    """
+    when the run has files that cannot be read to their end. Everything that reads a run begins here."""
     refuse_odd_files(path.parent)
     try:
         content = path.read_bytes()

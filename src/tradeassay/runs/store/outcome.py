@@ -1,7 +1,6 @@
 """The record of an episode's end (done, or failed with the reason), and of what does not hold about it.
 
-A failed episode has no return and no verdict.
-"""
+A failed episode has no return and no verdict."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ Answers = Literal["scripted", "replayed", "live"]
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
     """Whose answers an episode was played with, and what they cost.
 
-    ``roles`` breaks this down by model: the writer of a program, its judge, its reviewers.
-    """
+    ``roles`` breaks this down by model: the writer of a program, its judge, its reviewers."""
 
     answers: Answers
     spending: Spending
@@ -42,8 +40,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """``error`` says in one line why an episode failed; ``traceback`` is for the author of the agent.
 
     ``events_sha256`` is the hash of the whole journal. ``model`` describes a model's part, ``program`` what came
-    of the programs it wrote (unset if the episode broke).
-    """
+    of the programs it wrote (unset if the episode broke)."""
 
     status: Status
     steps: int

@@ -342,8 +342,7 @@ def shown_title(benchmark: Benchmark, dataset: str) -> str:
     """Return a benchmark's title as registered here; what a run calls one that is not is quoted behind its id.
 
     A title tells of the registered data ("29 US stocks, real prices 2007-2009"): only another draw of the same
-    synthetic world may bear it, and any other data is named.
-    """
+    synthetic world may bear it, and any other data is named."""
     if benchmark.id in benchmarks:
         known = benchmarks.get(benchmark.id)
         world, colon, _ = known.dataset.partition(":")

@@ -1,8 +1,7 @@
 """A finished run, prepared for readers: what was recorded, and every figure that follows from it.
 
 :func:`summary_of` reads a run and computes those figures; pages and tables only write them out. Runs recorded by
-earlier versions get the same figures, because all of them follow from journals, scores and the hashed data.
-"""
+earlier versions get the same figures, because all of them follow from journals, scores and the hashed data."""
 
 from tradeassay.runs.summary.figures import (
     compare_cell as compare_cell,

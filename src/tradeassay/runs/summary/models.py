@@ -1,7 +1,6 @@
 """What a run shows about an agent that is a model: cost, mistakes, confidence, and its conversations.
 
-Read from journals, dialogues, scores and data, for a person to read session by session.
-"""
+Read from journals, dialogues, scores and data, for a person to read session by session."""
 
 from __future__ import annotations
 

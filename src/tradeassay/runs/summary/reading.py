@@ -1,8 +1,7 @@
 """From a run's folder to its summary. Reads journals, scores and the hashed data; asks no agent.
 
 Numbers come from the scores and the journals. Data is only read for context (the index, prices under trades): when
-it is gone or has changed, the summary is made without it.
-"""
+it is gone or has changed, the summary is made without it."""
 
 from __future__ import annotations
 
@@ -338,8 +337,7 @@ class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """``steps`` sessions were played, ``lost`` of them without a decision; ``failures`` counts by kind.
 
     ``ahead`` is the yearly log growth so far less that of the cell's baseline, with a band that holds for all
-    episodes of the cell together, however often one looks.
-    """
+    episodes of the cell together, however often one looks."""
 
     key: str
     ended: bool

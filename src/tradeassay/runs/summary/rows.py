@@ -170,8 +170,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     first answers that could not be used, where an episode failed or the agent raised. ``design`` is the comparison
     with the baseline as an experiment, with the dependence measured in it, None where nothing was compared.
     ``model`` is None for a rule, ``detail`` None where only a table was asked for. ``called`` is what it is called
-    where the label would say too much.
-    """
+    where the label would say too much."""
 
     row: AgentScores
     called: str = ""
@@ -249,8 +248,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     ``baseline_phrase`` is what the baseline is called in a sentence ("buy and hold"). ``index`` has one level per
     session and one before, or is None. ``prices`` are closing prices as traded, one per session. ``settings`` are
     those of the conversation that the run named, ``window`` its named window; ``contest`` who is best, None where
-    that was not worked out; ``limits`` say when skill could not have shown here at all.
-    """
+    that was not worked out; ``limits`` say when skill could not have shown here at all."""
 
     id: str
     title: str

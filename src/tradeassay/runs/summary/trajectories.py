@@ -2,8 +2,7 @@
 
 A program is worth what :func:`~tradeassay.code.reward.reward_of` gives its recorded verdict, without the part for
 coming near, which is not recorded (``agreement`` is). An answer on a trading day is worth what the account made
-until the next session's mark. ``reward`` is None, and ``reason`` says why, where neither is known.
-"""
+until the next session's mark. ``reward`` is None, and ``reason`` says why, where neither is known."""
 
 from __future__ import annotations
 
@@ -99,8 +98,7 @@ def _days(run: Run, key: str) -> Worth:
 def training_lines(run: Run | CodeRun, form: TrainingForm) -> Iterator[dict[str, Any]]:
     """Yield a run as lines of a data set: ``rl`` has every answer with its reward, ``sft`` the best answer to a
     question where it is good (1 for a program, more than 0 for a day), ``dpo`` the best and the worst answer to
-    one question where they differ.
-    """
+    one question where they differ."""
     every = list(trajectories(run))
     if form == "rl":
         yield from (msgspec.to_builtins(one) for one in every)

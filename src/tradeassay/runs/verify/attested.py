@@ -3,8 +3,7 @@
 It is kept where the data is, not in the run's folder: a run may have been sent by anybody, and must not bring
 along what is believed about it. It holds for exactly these bytes and this version, and only where every number
 was made again: what contradicts a run, or keeps it from being checked, may lie outside it (data that are not here
-yet, an agent's file that was edited and put back), so such a run is verified each time.
-"""
+yet, an agent's file that was edited and put back), so such a run is verified each time."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ _MADE_AGAIN = frozenset(("data", "rules", "account", "programs", "conversation",
 class Attestation(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a run. ``verified``: everything was made again. ``named``: every number was, and ``why``
     names what nobody can make again, such as a live model's replies. ``unverified``: a number was not made again.
-    ``root`` is over scores and evidence, ``version`` that of the verifier.
-    """
+    ``root`` is over scores and evidence, ``version`` that of the verifier."""
 
     root: str
     word: VerdictWord
@@ -44,8 +42,7 @@ def attest(
 ) -> Attestation:
     """Return the verdict on a finished run: a good one kept for exactly these bytes, else what verify says now.
 
-    Raises :class:`RunError` for a run that has not ended or cannot be read.
-    """
+    Raises :class:`RunError` for a run that has not ended or cannot be read."""
     root = run_root(folder)
     try:
         known = msgspec.json.decode(_place(root, home).read_bytes(), type=Attestation)

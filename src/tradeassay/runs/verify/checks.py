@@ -2,8 +2,7 @@
 
 The episode is made again from what it was made of (:mod:`tradeassay.runs.verify.replay`) and must come out byte
 for byte. Further checks share no code with what made it: an account kept from the events alone,
-an auditor of fills and rules. They still say something where an episode cannot be made again.
-"""
+an auditor of fills and rules. They still say something where an episode cannot be made again."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
 
     ``benchmark`` is the registered one where there is one, whatever the run says; ``model`` what the run says
     about its model's price. ``no_venue`` says why the venue's rules are not here, ``other_code`` which other
-    version of the agent is.
-    """
+    version of the agent is."""
 
     folder: str
     home: str | None
@@ -343,8 +341,7 @@ def audit(
     """An auditor that shares no code with the exchange finds nothing that the data or the rules contradict.
 
     With ``complete`` the journal must reach the end of the window. Where the rules of the venue are not here
-    (``venue_known``), days, prices, marks and corporate actions are still those of the data.
-    """
+    (``venue_known``), days, prices, marks and corporate actions are still those of the data."""
     rows = snapshot.rows(config.first, config.last)
     if len(records) > len(rows) or (complete and len(records) < len(rows)):
         yield None, "sessions", f"{len(records)} steps are recorded, the window has {len(rows)} sessions"
@@ -401,8 +398,7 @@ def check_program(
     ``again`` is the episode as it comes out when its programs are examined again, or what stopped it; None where
     they cannot be, for the reason ``why``. Then the recorded findings are believed, and the rest is checked.
     ``dated`` is what the run says about its models' prices.
-    Without a ``protocol`` that is only the form of the record.
-    """
+    Without a ``protocol`` that is only the form of the record."""
     found = Checked(key=episode.key)
     evidence = _open(found, place, episode, TURN_DECODER)
     if evidence is None:
@@ -588,8 +584,7 @@ def _dollars(reply: ModelReply, price: Price | None) -> str:
     """Say in what the dollars of an answer do not follow from its tokens; empty where they do.
 
     How many tokens were written to a provider's cache is not recorded: where that has a price of its own, the
-    dollars lie between all of them and none.
-    """
+    dollars lie between all of them and none."""
     usage, usd = reply.usage, reply.usage.usd
     if not usage.input_tokens and not usage.output_tokens and reply.error is not None:
         return "" if usd is None or usd == 0.0 else f"took no tokens and ${usd:g}"

@@ -6,8 +6,7 @@ A result chosen among many windows, names or tries looks like any other; what it
 
 Some fields of a spec are *rules*: gates, tolerances, weights, how judges are held. They belong to the benchmark's
 id, and a run with others is a run of another benchmark, whatever it says it is. All else (a window, seeds, other
-data, how models are asked) is documented as free, and is shown beside the result.
-"""
+data, how models are asked) is documented as free, and is shown beside the result."""
 
 from __future__ import annotations
 
@@ -141,8 +140,7 @@ def _shown(value: object) -> str:
 class Freedom(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen for a run. ``runs`` counts those of its benchmarks in its folder, itself included; None
     where the folder is not known (a sealed run). ``words`` is the statement, a phrase for each freedom: every
-    surface shows these.
-    """
+    surface shows these."""
 
     departures: tuple[Departure, ...]
     seeds: tuple[int, ...]

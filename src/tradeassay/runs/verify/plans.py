@@ -3,8 +3,7 @@
 A sealed plan binds the spec with its secret, data, rules, prompts and the files of every agent. Its secret may be
 drawn from a public beacon instead, of which only source and round are known when the plan is published. A log of
 an author's plans is a chain of hashes that is only ever appended to: whoever publishes fifty plans and reveals
-the one that went well shows forty-nine that are missing.
-"""
+the one that went well shows forty-nine that are missing."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     ``spec`` is that of a run that trades, or of the programs of ``benchmark``; it has its secret, or the beacon
     that the secret will be drawn from. ``author`` says whose plan it is. ``facts`` are those of the run's
     manifest: hashes of data, rules, venues, prompts and agents' files; ``drawn`` names those that follow from a
-    secret nobody knows yet. ``open`` says what is not committed to.
-    """
+    secret nobody knows yet. ``open`` says what is not committed to."""
 
     spec: msgspec.Raw
     author: str = ""
@@ -85,8 +83,7 @@ def seal_plan(
 
     Data that is not in the store yet is left open, and so is a program behind a web address. Raises
     :class:`UserError` for a spec that cannot be played, and :class:`~tradeassay.core.errors.DataError` for data
-    that is damaged.
-    """
+    that is damaged."""
     if spec.beacon and spec.beacon.value:
         raise UserError("a plan names a beacon's round before its value is known", hint="leave the value out")
     whole = _unkeyed(spec) if spec.beacon else with_secret(spec)
@@ -204,8 +201,7 @@ def verify_anything(
 
     With a ``plan`` the run must be the one committed to. ``check`` is how a folder is verified. Returns what is
     known about the seal, if there is one, and what became of the claims: None for the seal of a plan, which makes
-    none. Raises :class:`RunError` for a seal that is broken.
-    """
+    none. Raises :class:`RunError` for a seal that is broken."""
     if not path.is_file():
         if signers is not None:
             raise UserError(f"{path} is a folder; only a seal is signed", hint="verify the file made by seal")
@@ -273,8 +269,7 @@ class PlanLog:
     def read(cls, file: Path) -> PlanLog:
         """Read a log, which need not exist, and find its plans and their runs beside it.
 
-        Raises :class:`RunError` for one that is not whole: a line was changed, taken out or put in.
-        """
+        Raises :class:`RunError` for one that is not whole: a line was changed, taken out or put in."""
         content = file.read_bytes() if file.is_file() else b""
         lines: list[PlanLine] = []
         before = ""

@@ -81,8 +81,7 @@ def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
     """Hold an episode's conversations again with the recorded replies.
 
     Raises :class:`~tradeassay.llm.CassetteMismatch` when a question was not recorded, and when a scripted model
-    answers otherwise now; :class:`NotReplayable` for a conversation of a package that is not here.
-    """
+    answers otherwise now; :class:`NotReplayable` for a conversation of a package that is not here."""
 
     if task.benchmark.protocol not in protocols:
         raise NotReplayable(f"the conversation '{task.benchmark.protocol}' is not registered here")
@@ -134,8 +133,7 @@ class RecordedModels(OpenModels):
 def can_be_asked(names: list[str]) -> bool:
     """Return whether all models of these names can be asked again: scripted ones that are here.
 
-    An agent over HTTP or a pipe converses and has no model's name: nobody can ask it again.
-    """
+    An agent over HTTP or a pipe converses and has no model's name: nobody can ask it again."""
     if not names or not all(names):
         return False
     parsed = [parse_name(name) for name in names]
@@ -179,8 +177,7 @@ class _Recording:
 def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
     """Return an outcome with what no replay can know taken from another.
 
-    That is the text of a traceback, which names files and lines, and whether answers were live or replayed.
-    """
+    That is the text of a traceback, which names files and lines, and whether answers were live or replayed."""
     changed = msgspec.structs.replace(outcome, traceback=like.traceback)
     if isinstance(changed.model, msgspec.UnsetType) or isinstance(like.model, msgspec.UnsetType):
         return changed

@@ -3,8 +3,7 @@
 The rules are those that are registered here, not those that the run brings along; the data is the store's. The
 claims of one episode are in :mod:`tradeassay.runs.verify.checks`, those of the run as a whole here. What cannot
 be made again is said, claim by claim: above all what a model replied, which is a claim of the runner unless
-the run was sealed before the result was known, or a witness recorded it.
-"""
+the run was sealed before the result was known, or a witness recorded it."""
 
 from __future__ import annotations
 
@@ -100,8 +99,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of every claim of a run, and everything that does not hold.
 
     ``notes`` say what is beside the record and was not looked at, ``freedom`` what the runner chose, ``counted``
-    what its ``episodes`` are.
-    """
+    what its ``episodes`` are."""
 
     folder: str
     episodes: int
@@ -169,8 +167,7 @@ def verify(
     hears how far it is. ``copies`` is this machine's copy of the file that a run's tasks came from, or the folder
     of its agents' own files: no path in a recorded run is opened. ``beacon`` is the public value that the run's
     secret must be drawn from, looked up by whoever verifies. Raises :class:`RunError` only when there is no
-    readable manifest; everything else is in the report.
-    """
+    readable manifest; everything else is in the report."""
     place = RunFolder(folder_of(folder))
     manifest = read_manifest(place.manifest)
     if isinstance(manifest, CodeManifest):
@@ -257,8 +254,7 @@ class _Verifier(ABC, Generic[M]):
         """Wall times follow from nothing, but not every number can be one: name those that cannot.
 
         Live answers have a time each, and an episode takes longer than any of its answers; of a resumed run only
-        the last start is known.
-        """
+        the last start is known."""
         timing = read_timing(self._place.timing)
         odd: list[str] = []
         for episode in self._manifest.episodes:
@@ -707,8 +703,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
     def _compare_manifest(self, protocol: CodeProtocol) -> None:
         """Describe the run again as it would be started now. Somebody else's benchmark with other rules is here in
-        another version: that contradicts nobody, and nothing can be examined by it.
-        """
+        another version: that contradicts nobody, and nothing can be examined by it."""
         manifest, rules = self._manifest, list[str]()
         try:
             then, now = manifest.facts, protocol.facts()

@@ -4,8 +4,7 @@ The hash is the root of a Merkle tree (SHA-256) over the files, sorted by path; 
 with different first bytes, so that neither can stand for the other. A root that was published before a result
 was known proves that the sealed files were not changed since. It does not prove who made them, unless it is
 signed, nor that they are true: that is what ``verify`` is for. Signatures are made and checked by
-``ssh-keygen -Y`` with the user's own key.
-"""
+``ssh-keygen -Y`` with the user's own key."""
 
 from __future__ import annotations
 
@@ -81,8 +80,7 @@ def merkle_root(files: Mapping[str, str]) -> str:
 def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -> Sealed:
     """Write a finished run into one file and return its root; ``key`` is an SSH key to sign it with.
 
-    Raises :class:`RunError` for a run that has not ended.
-    """
+    Raises :class:`RunError` for a run that has not ended."""
     return write_seal(Path(file), "run", _content(Path(folder)), key)
 
 
