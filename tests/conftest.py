@@ -1,8 +1,7 @@
 """What holds for all tests. Those marked ``slow`` are left out unless asked for: see ``addopts``.
 
 A test that takes more than a few seconds of CPU carries the mark; where only some of its cases do, ``slow_for``
-names them.
-"""
+names them."""
 
 from __future__ import annotations
 
@@ -154,8 +153,7 @@ class LentZygote(sandbox._ZygoteLine):
     """A sandbox's line of zygotes, of which the first is kept for the next sandbox of the same configuration.
 
     Starting one means importing pandas, SciPy and Matplotlib, longer than most tests that need one take. What
-    runs in its children cannot reach it: each job gets a fresh one, in a test as in a run.
-    """
+    runs in its children cannot reach it: each job gets a fresh one, in a test as in a run."""
 
     kept: ClassVar[dict[SandboxConfig, ZygoteProcess]] = {}
 
@@ -233,8 +231,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     them come markets and aliases.
 
     A file's first draw is the same in each of its tests, so that what a fixture of the file made does not depend
-    on which test asked for it. Processes that a test starts draw their own.
-    """
+    on which test asked for it. Processes that a test starts draw their own."""
     own = item.nodeid.startswith("tests/sandbox/")  # they are about zygotes
     numbers = count()
     fixed = SimpleNamespace(token_hex=lambda size: sha256_of([item.path.name, next(numbers)])[: 2 * size])

@@ -2,8 +2,7 @@
 
 Those that only write other values are lines of ``edits.toml``. One without an answer of its own leaves a run for
 ``verify``; others return exit status and words of the door through which their lie would be told (``site``,
-``verify --plan``, ``recordings check`` ...).
-"""
+``verify --plan``, ``recordings check`` ...)."""
 
 import hashlib
 import json

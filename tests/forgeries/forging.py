@@ -124,8 +124,7 @@ class Forged:
     def rescore(self) -> None:
         """Score the run as it now stands; where that cannot be done, the scores stay as they were.
 
-        The page goes: it would contradict whatever was edited, and nobody needs to show one.
-        """
+        The page goes: it would contradict whatever was edited, and nobody needs to show one."""
         if not self.keeps_page:
             (self.path / "report.html").unlink(missing_ok=True)
         with contextlib.suppress(Exception):

@@ -2,8 +2,7 @@
 
 An exit status of 1 contradicts; 2 refuses what cannot be a run. Otherwise the output must hold the words that the
 list gives, which say what was forged. Honest runs, and honest runs that were only written again with the forger's
-tools, are never contradicted.
-"""
+tools, are never contradicted."""
 
 import fcntl
 import os

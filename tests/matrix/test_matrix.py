@@ -1,8 +1,7 @@
 """Every benchmark and setting, played afresh, through every command that reads a run, by exit status.
 
 0: all is as recorded. 3: something cannot be checked. 1: something is contradicted. 2: the command was wrong.
-The smallest runs are those of the golden tests; all benchmarks, settings and Pythons of the machine are slow.
-"""
+The smallest runs are those of the golden tests; all benchmarks, settings and Pythons of the machine are slow."""
 
 import json
 import os

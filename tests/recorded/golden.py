@@ -3,8 +3,7 @@
 Everything is synthetic, every model scripted and every secret fixed. Prose (reasons, messages) stays out, because
 it may be reworded, but the hash of every question is part of it: texts sent to models do not change unnoticed.
 ``python tests/recorded/golden.py [NAME ...]`` writes ``expected/NAME.json`` anew; do so only for a change that is
-meant to move numbers, and say so.
-"""
+meant to move numbers, and say so."""
 
 from __future__ import annotations
 

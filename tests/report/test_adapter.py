@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-import report_agents  # noqa: F401  # registers the agents
+import runs_agents  # noqa: F401  # registers the agents
 from test_page import Page
 
 from tradeassay import Run, compare, run
@@ -14,7 +14,7 @@ from tradeassay.runs import RunSpec, Window, run as run_spec
 from tradeassay.runs.spec.run_spec import model_agent
 from tradeassay.runs.summary import summary_of
 
-AGENTS = ["random", "reversal", "cash", "test-report-silent", "test-report-broken"]
+AGENTS = ["random", "reversal", "cash", "test-never-answers", "test-cannot-begin"]
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +85,15 @@ def test_the_repetition_in_the_middle_is_shown_and_trades_lie_on_their_prices(da
 
 def test_failures_keep_their_reasons(data):
     by_name = {agent.row.agent: agent for agent in data.cells[0].agents}
-    silent, broken = by_name["test-report-silent"], by_name["test-report-broken"]
+    silent, broken = by_name["test-never-answers"], by_name["test-cannot-begin"]
     assert silent.paths == ()
     assert "no usable answer in any of 61 sessions" in str(silent.failure)
     assert silent.failures
-    assert "no key" in str(broken.failure)
+    assert "<b>key</b>" in str(broken.failure)
     assert silent.causes and silent.causes[0].kind in silent.failures
-    assert broken.causes[0].kind == "exception" and "(report_agents.py, line " in broken.causes[0].detail
-    assert broken.causes[0].where.endswith("/outcome.json") and "(report_agents.py, line" in str(broken.failure)
-    assert "no key" in broken.causes[0].answer
+    assert broken.causes[0].kind == "exception" and "(runs_agents.py, line " in broken.causes[0].detail
+    assert broken.causes[0].where.endswith("/outcome.json") and "(runs_agents.py, line" in str(broken.failure)
+    assert "<b>key</b>" in broken.causes[0].answer
     assert len(broken.failed_episodes) == 3
     assert by_name["cash"].failure is None
 
@@ -102,8 +102,8 @@ def test_the_page_lies_beside_the_run(recorded):
     page = write_html(recorded)
     assert page == recorded.folder / "report.html"
     text = page.read_text(encoding="utf-8")
-    assert "no key &lt;b&gt;given&lt;/b&gt;" in text
-    assert f"tradeassay resume {recorded.name} --retry-failed" in text and "(report_agents.py, line " in text
+    assert "no &lt;b&gt;key&lt;/b&gt;" in text
+    assert f"tradeassay resume {recorded.name} --retry-failed" in text and "(runs_agents.py, line " in text
     assert recorded.manifest.work_sha256 in text
     assert str(recorded.folder) not in text
     assert text == write_html(recorded, recorded.folder / "again.html").read_text(encoding="utf-8")

@@ -2,8 +2,7 @@
 
 A change of a field is made as a forger would make it: the file is written in its own form again, and hashes, step
 counts, sums and scores that depend on it are computed anew, so that the run agrees with itself. A change of a byte
-is left as it is: that is a broken disk. What ``verify`` does not cover is listed with the reason.
-"""
+is left as it is: that is a broken disk. What ``verify`` does not cover is listed with the reason."""
 
 import random
 import re
@@ -71,8 +70,7 @@ def attack(folder, *, home=None, most=20, part=None, seed=0):
     """Change a copy of a recorded run in up to ``most`` fields, and as many bytes, per file, and verify each time.
 
     With ``part`` only the changes of these numbers are tried, in an order that is drawn: the same ``most`` and
-    ``seed`` give the same order, so that all changes can be tried in parts.
-    """
+    ``seed`` give the same order, so that all changes can be tried in parts."""
     with tempfile.TemporaryDirectory() as place:
         work, examined, rng = Path(place) / "run", {}, random.Random(seed)
         shutil.copytree(folder, work)

@@ -70,7 +70,7 @@ class CannotBegin(_Base):
     """Fails before its first day."""
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        raise RuntimeError(f"no key\nfor {object()}")
+        raise RuntimeError(f"no <b>key</b>\nfor {object()}")
 
     def answer(self, request: AskDecision) -> Decision:
         return Decision()

@@ -1,11 +1,16 @@
-"""What the kill tests start: a run in a process of its own. ``python runs_child.py FOLDER HOME WORKERS [ray]``."""
+"""What the kill tests start, in a process of its own: a run of rules, of a slow model or of programs.
+
+``python runs_child.py rules FOLDER HOME WORKERS``, ``model FOLDER HOME LOG``, ``programs FOLDER LOG KILL_AT``."""
 
 import sys
+from pathlib import Path
 
 import runs_agents  # noqa: F401  # registers the agents
+import runs_code_toy as toy
+import runs_talk as talk
 import runs_world as world
 
-from tradeassay.runs import AgentSpec, run
+from tradeassay.runs import AgentSpec, Asking, run
 
 AGENTS = (
     AgentSpec(name="test-slow", params={"ms": 4.0}, label="slow"),
@@ -19,4 +24,11 @@ def spec() -> world.RunSpec:
 
 
 if __name__ == "__main__":
-    run(spec(), sys.argv[1], workers=int(sys.argv[3]), home=sys.argv[2], progress="lines")
+    kind, folder, one, other = sys.argv[1:]
+    if kind == "rules":
+        run(spec(), folder, workers=int(other), home=one, progress="lines")
+    elif kind == "model":
+        talk.LOG.path = Path(other)
+        run(talk.talk_spec("tiny-slow"), folder, executor="inline", home=one)
+    else:
+        run(toy.ToySpec(log=one, kill_at=int(other)), folder, asking=Asking(concurrency=2), workers=1)

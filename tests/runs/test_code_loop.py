@@ -65,7 +65,7 @@ def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path):
     log = tmp_path / "log"
     run_spec(ToySpec(log=str(tmp_path / "other")), whole)
     child = subprocess.run(
-        [sys.executable, str(HERE / "runs_code_child.py"), str(tmp_path / "cut"), str(log), "5"],
+        [sys.executable, str(HERE / "runs_child.py"), "programs", str(tmp_path / "cut"), str(log), "5"],
         env={**os.environ, "PYTHONPATH": str(HERE)},
         capture_output=True,
     )

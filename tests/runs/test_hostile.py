@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -143,30 +144,31 @@ needs_walls = pytest.mark.skipif(
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )
 
-RULE = (AgentSpec(name="cash"),)
+AWAY = {"models": ("scripted/away",)}
+GRID = {"slug": "x", "benchmarks": ("ktdfin-v1",), "agents": (AgentSpec(name="cash"),)}
+MANY = {"models": tuple(f"scripted/{n}" for n in range(1000)), "seeds": tuple(range(1000))}
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: SystradeSpec(models=("scripted/away",), minutes=10**9),
-        lambda: SystradeSpec(models=("scripted/away",), minutes=-1),
-        lambda: SystradeSpec(models=("scripted/away",), data_seed=10**30),
-        lambda: SystradeSpec(models=("scripted/away",), seeds=tuple(range(10**6))),
-        lambda: QuantCodeSpec(models=("scripted/away",), turns=10**9),
-        lambda: QuantCodeSpec(models=("scripted/away",), seeds=(-1,)),
-        lambda: QuantCodeSpec(models=("scripted/away",), tasks=tuple(map(str, range(10**6)))),
-        lambda: QuantCodeProtocol(
-            QuantCodeSpec(models=tuple(f"scripted/{n}" for n in range(1000)), seeds=tuple(range(1000)))
-        ).episodes(),
-        lambda: RunSpec(slug="x", benchmarks=("ktdfin-v1",), agents=RULE, seeds=(2**63,)),
-        lambda: RunSpec(slug="x", benchmarks=("ktdfin-v1",), agents=RULE, seeds=tuple(range(10**6))),
-        lambda: RunSpec(
-            slug="x", benchmarks=("ktdfin-v1",), agents=RULE, protocol={"temperature": tuple(range(100_000))}
+        *(
+            partial(kind, **AWAY, **{field: value})
+            for kind, field, value in (
+                (SystradeSpec, "minutes", 10**9),
+                (SystradeSpec, "minutes", -1),
+                (SystradeSpec, "data_seed", 10**30),
+                (SystradeSpec, "seeds", tuple(range(10**6))),
+                (QuantCodeSpec, "turns", 10**9),
+                (QuantCodeSpec, "seeds", (-1,)),
+                (QuantCodeSpec, "tasks", tuple(map(str, range(10**6)))),
+            )
         ),
-        lambda: spec_from(
-            {"slug": "x", "benchmarks": ["ktdfin-v1"], "agents": ["cash"], "bootstrap": {"level": np.nan}}
-        ),
+        lambda: QuantCodeProtocol(QuantCodeSpec(**MANY)).episodes(),
+        lambda: RunSpec(**GRID, seeds=(2**63,)),
+        lambda: RunSpec(**GRID, seeds=tuple(range(10**6))),
+        lambda: RunSpec(**GRID, protocol={"temperature": tuple(range(100_000))}),
+        lambda: spec_from({**GRID, "agents": ["cash"], "bootstrap": {"level": np.nan}}),
         lambda: load_dataset(f"synthetic/us:{'9' * 5000}"),
     ],
 )

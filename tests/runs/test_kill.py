@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 def start(folder, home, workers):
     return subprocess.Popen(
-        [sys.executable, str(HERE / "runs_child.py"), str(folder), str(home), str(workers)],
+        [sys.executable, str(HERE / "runs_child.py"), "rules", str(folder), str(home), str(workers)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -140,7 +140,7 @@ def test_kill_9_in_the_middle_of_a_day(talked, home, tmp_path, seed):
     for _ in range(2):
         before = len(log.read_text().splitlines()) if log.exists() else 0
         child = subprocess.Popen(
-            [sys.executable, str(HERE / "runs_talk_child.py"), str(folder), str(home), str(log)],
+            [sys.executable, str(HERE / "runs_child.py"), "model", str(folder), str(home), str(log)],
             env={**os.environ, "PYTHONPATH": str(HERE)},
             stderr=subprocess.DEVNULL,
         )

@@ -1,7 +1,6 @@
 """A run's answers are packed without the texts they answer, named, checked and played again.
 
-The recordings of this checkout were made with its prompts and rules.
-"""
+The recordings of this checkout were made with its prompts and rules."""
 
 import hashlib
 import json

@@ -109,7 +109,7 @@ def test_an_episode_that_fails_is_recorded_and_the_others_go_on(play, workers):
     failures = [event for event in events if isinstance(event, Finished) and event.status == "failed"]
     assert {event.key for event in failures} == set(done.failed)
     begin = done.scores.episode("tiny-us-v1__tiny-us__test-cannot-begin__s0")
-    assert begin.reason == "RuntimeError: no key for <object object at 0x...> (runs_agents.py, line 73)"
+    assert begin.reason == "RuntimeError: no <b>key</b> for <object object at 0x...> (runs_agents.py, line 73)"
     assert begin.steps == 0
     silent = done.scores.episode("tiny-us-v1__tiny-us__test-never-answers__s0")
     assert silent.steps == 50

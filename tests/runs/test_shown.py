@@ -129,35 +129,29 @@ def test_a_verdict_is_kept_for_exactly_these_bytes(runs, home, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("agent", "module", "shown"),
+    ("name", "params", "label", "shown"),
     [
-        (AgentSpec(name="http", params={"url": "http://h"}, label="gpt-5"), "", "program over HTTP: gpt-5"),
-        (AgentSpec(name="pipe", params={"command": "x"}, label="gpt-5"), "", "program on a pipe: gpt-5"),
-        (AgentSpec(name="python", params={"class": "m:C"}, label="gpt-5"), "", "Python class: gpt-5"),
-        (AgentSpec(name="file", params={"path": "m.py"}, label="gpt-5"), "", "rule from a file: gpt-5"),
-        (AgentSpec(name="cash", label="openai-gpt-5"), "", "rule cash: openai-gpt-5"),
+        ("http", {"url": "http://h"}, "gpt-5", "program over HTTP: gpt-5"),
+        ("pipe", {"command": "x"}, "gpt-5", "program on a pipe: gpt-5"),
+        ("python", {"class": "m:C"}, "gpt-5", "Python class: gpt-5"),
+        ("file", {"path": "m.py"}, "gpt-5", "rule from a file: gpt-5"),
+        ("cash", {}, "openai-gpt-5", "rule cash: openai-gpt-5"),
+        ("momentum-12-1", {"k": 3}, "momentum-12-1", "rule momentum-12-1-k=3: momentum-12-1"),
+        ("momentum-12-1", {"k": 3}, None, "momentum-12-1-k=3"),
+        ("plugin.rules", {}, "openai-gpt-5", "rule of plugin: openai-gpt-5"),
+        ("model", {"model": "openai/gpt-5"}, "openai-gpt-5", "openai-gpt-5"),
         (
-            AgentSpec(name="momentum-12-1", params={"k": 3}, label="momentum-12-1"),
-            "",
-            "rule momentum-12-1-k=3: momentum-12-1",
-        ),
-        (AgentSpec(name="momentum-12-1", params={"k": 3}), "", "momentum-12-1-k=3"),
-        (AgentSpec(name="openai-gpt-5"), "plugin.rules", "rule of plugin: openai-gpt-5"),
-        (AgentSpec(name="model", params={"model": "openai/gpt-5"}, label="openai-gpt-5"), "", "openai-gpt-5"),
-        (
-            AgentSpec(name="model", params={"model": "openai/gpt-5", "temperature": 2}, label="openai-gpt-5"),
-            "",
+            *("model", {"model": "openai/gpt-5", "temperature": 2}, "openai-gpt-5"),
             "openai/gpt-5 temperature=2: openai-gpt-5",
         ),
-        (
-            AgentSpec(name="model", params={"model": "scripted/sensible"}, label="openai-gpt-5"),
-            "",
-            "scripted/sensible: openai-gpt-5",
-        ),
+        ("model", {"model": "scripted/sensible"}, "openai-gpt-5", "scripted/sensible: openai-gpt-5"),
     ],
 )
-def test_a_label_never_hides_the_kind(agent, module, shown):
-    assert shown_name(agent, AgentRecord(module=module) if module else None) == shown
+def test_a_label_never_hides_the_kind(name, params, label, shown):
+    record = None
+    if name == "plugin.rules":  # a module of somebody else's, whose agent has the name
+        name, label, record = label, None, AgentRecord(module=name)
+    assert shown_name(AgentSpec(name=name, params=params, label=label), record) == shown
 
 
 def test_every_surface_uses_the_same_name(small, home, tell, monkeypatch):

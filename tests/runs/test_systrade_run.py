@@ -151,8 +151,7 @@ def test_a_resume_makes_the_same_bytes(run, tmp_path, executor):
 @pytest.mark.slow
 def test_a_machine_that_kills_children_makes_the_same_bytes(run, tmp_path, executor, monkeypatch):
     """The mended item is played anew; every fifth child is killed at its start, as where memory is short: a
-    killed child whose code had begun ends the run.
-    """
+    killed child whose code had begun ends the run."""
     children, take = count(), Supervisor._take_message
 
     def killed(self):

@@ -2,8 +2,8 @@
 
 import html
 import re
-from dataclasses import dataclass
 from html.parser import HTMLParser
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,8 +19,7 @@ _SPANNED = re.compile(
 _FORMS = (*numbers.FORMS, "{:.1%}", "{:.0%}", "{:.2f}", "{:+.2%}")
 
 
-@dataclass(frozen=True)
-class Surface:
+class Surface(NamedTuple):
     """One place where claims are shown, as the text that a person reads."""
 
     name: str
@@ -77,15 +76,12 @@ def measures(record):
     """Yield every measure in a record, however deep."""
     if isinstance(record, Measure):
         yield record
-    elif isinstance(record, msgspec.Struct):
-        for name in record.__struct_fields__:
-            yield from measures(getattr(record, name))
-    elif isinstance(record, dict):
-        for one in record.values():
-            yield from measures(one)
-    elif isinstance(record, tuple | list):
-        for one in record:
-            yield from measures(one)
+        return
+    if isinstance(record, msgspec.Struct):
+        record = [getattr(record, name) for name in record.__struct_fields__]
+    inside = record.values() if isinstance(record, dict) else record if isinstance(record, tuple | list) else ()
+    for one in inside:
+        yield from measures(one)
 
 
 def recorded(*records):

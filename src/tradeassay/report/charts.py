@@ -328,7 +328,10 @@ def line_chart(
     # From far growth on equal distances are equal ratios: else all but the end is a flat line.
     log = shares and min(grown) > 0.0 and max(grown) / min(grown) >= _FAR
     if log:
-        chart = _logged(chart)
+        curves = tuple(msgspec.structs.replace(one, returns=_logs(one.returns)) for one in chart.curves)
+        if (band := chart.band) is not None:
+            band = Band(low=_logs(band.low), middle=_logs(band.middle), high=_logs(band.high))
+        chart = msgspec.structs.replace(chart, curves=curves, band=band)
     unit = 1e-5
     if look.form == "number":  # five digits of the largest value are whole numbers
         top = max((abs(value) for curve in chart.curves for value in curve.returns if value), default=1.0)
@@ -388,15 +391,8 @@ _FAR = 20.0
 """The growth from which on a chart of shares has a log axis."""
 
 
-def _logged(chart: Equity) -> Equity:
-    def logs(values: Sequence[float | None]) -> tuple[float | None, ...]:
-        return tuple(None if value is None else math.log1p(max(value, -0.999)) for value in values)
-
-    band = chart.band
-    if band is not None:
-        band = Band(low=logs(band.low), middle=logs(band.middle), high=logs(band.high))
-    curves = tuple(msgspec.structs.replace(one, returns=logs(one.returns)) for one in chart.curves)
-    return msgspec.structs.replace(chart, curves=curves, band=band)
+def _logs(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    return tuple(None if value is None else math.log1p(max(value, -0.999)) for value in values)
 
 
 def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:

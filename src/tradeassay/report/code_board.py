@@ -95,14 +95,11 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
         note = f" ({score.note})" if score.note else ""
         console.print(Text(printable_line(f"{dimension}: {score.text}{note}")))
     if check.years is not None:
-        over = check.years
-        mean = shown(over, "{:.2f}")
-        held = (
-            f", its mean between {over.low:.2f} and {over.high:.2f} in 95 of 100 cases"
-            if over.low is not None
-            else ""
-        )
-        console.print(Text(printable_line(f"D4 over years: {mean.text} ({over.note or mean.note}{held})")))
+        over, mean = check.years, shown(check.years, "{:.2f}")
+        note = over.note or mean.note
+        if over.low is not None:
+            note += f", its mean between {over.low:.2f} and {over.high:.2f} in 95 of 100 cases"
+        console.print(Text(printable_line(f"D4 over years: {mean.text} ({note})")))
     if card.year is not None:
         totals = ", ".join(f"{point.cost_bp:g} bp {point.total:+.1%}" for point in card.year.costs)
         console.print(Text(f"the year at {totals}"))

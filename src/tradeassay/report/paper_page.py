@@ -64,9 +64,10 @@ def print_paper(page: PaperPage, *, only: bool = False) -> None:
     """Print a paper's tables on stdout in its order; ``only`` leaves out what was not filled.
 
     Why a cell is empty is said below its table."""
+    from rich.console import Group
     from rich.text import Text
 
-    from tradeassay.core.screen import stdout
+    from tradeassay.core.screen import StackedTable, stdout
 
     if page.shared:
         stdout().print(Text(f"nothing here is comparable, because {'; '.join(page.shared)}", style="dim"), "")
@@ -76,21 +77,12 @@ def print_paper(page: PaperPage, *, only: bool = False) -> None:
             continue
         stdout().print(Text(f"{one.exhibit.number}: {one.exhibit.about}", style="bold"))
         for table in one.ours.tables:
-            _print_table(table)
+            columns = (table.columns[0], *(f">{column}" for column in table.columns[1:]))
+            reasons = (cell.measure.reason for row in table.rows for cell in row.cells if cell.measure is not None)
+            missing = [f"n/a: {why}" for why in dict.fromkeys(reason for reason in reasons if reason)]
+            notes = [Text(note, style="dim") for note in (table.note, *missing) if note]
+            stdout().print(Group(StackedTable(columns, plain_rows(table), title=table.title), *notes))
         if one.ours.curves and not one.ours.tables:
             stdout().print(Text("drawn on the page", style="dim"))
         words = f"comparable: {page.comparable(one.ours)}" if filled else f"not made: {one.ours.missing}"
         stdout().print(Text(words, style="dim"), "")
-
-
-def _print_table(one: Table) -> None:
-    from rich.console import Group
-    from rich.text import Text
-
-    from tradeassay.core.screen import StackedTable, stdout
-
-    columns = (one.columns[0], *(f">{column}" for column in one.columns[1:]))
-    reasons = (cell.measure.reason for row in one.rows for cell in row.cells if cell.measure is not None)
-    missing = dict.fromkeys(reason for reason in reasons if reason)
-    notes = [Text(note, style="dim") for note in (one.note, *(f"n/a: {why}" for why in missing)) if note]
-    stdout().print(Group(StackedTable(columns, plain_rows(one), title=one.title), *notes))

@@ -60,7 +60,8 @@ def page_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        breakable=_breakable,
+        # Compact JSON has no spaces to break its lines at: they may break after a comma.
+        breakable=lambda text: Markup(str(escape(text)).replace(",", ",<wbr>")),
         cell=cell_shown,
         dollars=numbers.dollars,
         json_text=lambda value: msgspec.json.encode(value).decode(),
@@ -82,10 +83,12 @@ def render_page(template: str, context: dict[str, Any], *, scripts: Sequence[str
 
     Every text in ``context`` is escaped. The page works from a file, offline."""
     run = {"theme": template_text("theme.js"), "page": "".join(map(template_text, ("shell.js", *scripts)))}
+    # The content security policy names our scripts by their hashes: no other one runs.
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run.values()]
     shell = {
         "style": Markup(template_text("page.css")),
         "scripts": {name: Markup(text) for name, text in run.items()},
-        "allowed": " ".join(script_source(text) for text in run.values()),
+        "allowed": " ".join(f"'sha256-{one}'" for one in hashes),
     }
     return page_environment().get_template(template).render(context, shell=shell)
 
@@ -110,14 +113,3 @@ def script_json(value: object) -> str:
 @cache
 def template_text(name: str) -> str:
     return resources.files("tradeassay.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
-
-
-def script_source(script: str) -> str:
-    """Return a script's hash for the content security policy: a script that is not ours does not run."""
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _breakable(text: str) -> Markup:
-    """Return a text, escaped, whose lines may break after a comma: compact JSON has no spaces to break at."""
-    return Markup(str(escape(text)).replace(",", ",<wbr>"))

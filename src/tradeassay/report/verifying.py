@@ -105,7 +105,9 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
     made = run.manifest.versions.packages.get("tradeassay", __version__)
     why = next(iter((*wrong, *missing)), "")
-    writer = _writer(page)
+    written = page.read_text(errors="replace")
+    by = _WRITER.search(written)
+    writer = "" if by is None else by[0].strip()
     if worded is not None and writer != __version__:
         whose = f"tradeassay {writer}" if writer else "an earlier tradeassay"
         why = f"report.html was written by {whose}, the same numbers in other words ({worded})"
@@ -113,7 +115,6 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
         why = f"{why}; tradeassay report {shlex.quote(str(run.folder))} -o FILE writes it anew"
     elif wrong and __version__ not in (made, writer):
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
-    written = page.read_text(errors="replace")
     then, now = _counted(written), _counted("" if found.freedom is None else found.freedom.sentence)
     if not wrong and now and then < now:
         notes.append(f"report.html counts {then} runs of its benchmark in the folder, there are {now}")
@@ -162,11 +163,6 @@ def _told(page: Path, words: Set[str]) -> list[str]:
         text = html.unescape(part).strip()
         found += [text] if text in words else _NUMBER.findall(text)
     return found
-
-
-def _writer(page: Path) -> str:
-    said = _WRITER.search(page.read_text(errors="replace"))
-    return "" if said is None else said[0].strip()
 
 
 def compose_paper(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badges]:

@@ -36,7 +36,7 @@ from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
-from tradeassay.core.files import data_home
+from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.registry import did_you_mean, newest
 from tradeassay.core.secrets import looks_like_key, without_secrets
@@ -235,9 +235,7 @@ def write_packed(file: Path, content: dict[str, bytes]) -> None:
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(lzma.compress(packed.getvalue(), preset=9))
-    temporary.replace(file)
+    write_atomic(file, lzma.compress(packed.getvalue(), preset=9))
 
 
 def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:

@@ -78,13 +78,6 @@ def refuse_odd_files(path: Path) -> None:
             raise RunError(f"{folder}/{name} {what}", hint="it was not written by tradeassay: remove it")
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a run's lock, for the message that a second process gets."""
-
-    pid: int
-    host: str
-
-
 @contextlib.contextmanager
 def run_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a run. Raises :class:`RunError` when a living process holds it.
@@ -93,15 +86,11 @@ def run_lock(path: Path) -> Iterator[None]:
     a dead process do no harm."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        known = "another process"
-        with contextlib.suppress(*UNDECODABLE):
-            last = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=Holder)
-            known = f"process {last.pid} on {last.host}"
+        known = os.pread(descriptor, 200, 0).decode(errors="replace") or "another process"
         take_lock(descriptor, str(path.parent), holder=known)
         with naming(path):
             os.ftruncate(descriptor, 0)
-            holder = Holder(pid=os.getpid(), host=socket.gethostname())
-            os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
         yield
     finally:
         os.close(descriptor)
