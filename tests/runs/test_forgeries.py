@@ -14,8 +14,12 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import RunError
 from tradeassay.llm import cassette
 from tradeassay.runs import run
+from tradeassay.runs.play.episodes import play_task
 from tradeassay.runs.spec.run_spec import Window
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import read_manifest
 from tradeassay.runs.store.outcome import read_outcome, write_outcome
+from tradeassay.runs.verify.replay import replay_conversation
 from tradeassay.runs.verify.report import verify
 
 RULE = "tiny-talk-v1__tiny-us__reversal-lookback=3__s0"
@@ -40,12 +44,7 @@ def look(folder, home):
 
 def invent_replies(folder, home, key):
     """Replace a model's replies in cassette and dialogue, and play the whole episode by them."""
-    from tradeassay.runs.play.episodes import PlayTask
-    from tradeassay.runs.store.manifest import RunManifest, read_manifest
-    from tradeassay.runs.verify.replay import replay_conversation
-
     manifest = read_manifest(folder / "manifest.json")
-    assert isinstance(manifest, RunManifest)
     episode = next(one for one in manifest.episodes if one.key == key)
     log = folder / "episodes" / key / "dialogue.jsonl"
     lines = [json.loads(line) for line in log.read_bytes().splitlines()]
@@ -55,15 +54,7 @@ def invent_replies(folder, home, key):
     log.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     (folder / "models" / f"{key}.jsonl").unlink()
     outcome = read_outcome(folder / "episodes" / key / "outcome.json")
-    assert outcome is not None
-    task = PlayTask(
-        folder=str(folder),
-        home=str(home),
-        episode=episode,
-        benchmark=manifest.benchmark(episode),
-        data_sha256=manifest.datasets[episode.dataset].sha256,
-    )
-    again = replay_conversation(task, outcome)
+    again = replay_conversation(play_task(RunFolder(folder), str(home), manifest, episode), outcome)
     (folder / "episodes" / key / "events.jsonl").write_bytes(again.events)
     log.write_bytes(again.dialogue)
     write_outcome(folder / "episodes" / key / "outcome.json", again.outcome)

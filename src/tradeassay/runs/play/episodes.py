@@ -53,7 +53,7 @@ from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, L
 from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
 from tradeassay.runs.spec.episode import Asking, EpisodeSpec, open_protocol, params_for, protocol_config
 from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import snapshot_for
+from tradeassay.runs.store.manifest import RunManifest, snapshot_for
 from tradeassay.runs.store.outcome import Answers, ModelPart, Outcome, Played, write_outcome
 
 _FATAL = (LedgerError, RunError, CassetteMismatch)
@@ -72,6 +72,21 @@ class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
     benchmark: Benchmark
     data_sha256: str
     secret: str | None = None
+
+
+def play_task(
+    place: RunFolder, home: str | None, manifest: RunManifest, episode: EpisodeSpec, other: Benchmark | None = None
+) -> PlayTask:
+    """Return the task of an episode of a run; an ``other`` benchmark takes the place of the manifest's."""
+    played = other or manifest.benchmark(episode)
+    return PlayTask(
+        folder=str(place.path.absolute()),
+        home=home,
+        episode=episode,
+        benchmark=played,
+        data_sha256=manifest.datasets[episode.dataset].sha256,
+        secret=manifest.secret if played.takes_secret else None,
+    )
 
 
 class ListenerBroke(Exception):

@@ -17,7 +17,7 @@ from tradeassay.core.executors.task import ExecutorName, Lost, Stopping, Task, T
 from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
 from tradeassay.play.journal import read_lines
-from tradeassay.runs.play.episodes import PlayTask, play, play_model_there, play_models, take_over
+from tradeassay.runs.play.episodes import PlayTask, play, play_model_there, play_models, play_task, take_over
 from tradeassay.runs.play.progress import Finished, RunWatch
 from tradeassay.runs.score import GatherTask, Scored, ScoreTask, encode_scores, gather, score_agent
 from tradeassay.runs.spec.episode import EpisodeSpec, Options, expand, refuse_bad_models
@@ -96,15 +96,7 @@ class Trading:
         talking: list[PlayTask] = []
         tasks: list[Task] = []
         for episode in waiting:
-            benchmark = manifest.benchmark(episode)
-            task = PlayTask(
-                folder=str(place.path.absolute()),
-                home=self._home,
-                episode=episode,
-                benchmark=benchmark,
-                data_sha256=manifest.datasets[episode.dataset].sha256,
-                secret=manifest.secret if benchmark.takes_secret else None,
-            )
+            task = play_task(place, self._home, manifest, episode)
             if episode.by_model:
                 talking.append(task)
             else:

@@ -18,7 +18,6 @@ import msgspec
 
 from tradeassay.account import Ledger, venues
 from tradeassay.account.audit import AuditDay, Auditor
-from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeProtocol, CodeReply
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import drive
@@ -59,18 +58,13 @@ NO_DATA = "the data is not here"
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
-    """Check what an episode left behind; with ``data_sha256`` None, without its data.
-
-    ``benchmark`` is the registered one where there is one, whatever the run says; ``model`` what the run says
-    about its model's price. ``no_venue`` says why the venue's rules are not here, ``other_code`` which other
+    """Check what an episode left behind that is to be played by the task ``play``: with the registered benchmark
+    where there is one, whatever the run says. ``sound``: its data is here as recorded. ``model`` is what the run
+    says about its model's price. ``no_venue`` says why the venue's rules are not here, ``other_code`` which other
     version of the agent is."""
 
-    folder: str
-    home: str | None
-    episode: EpisodeSpec
-    benchmark: Benchmark
-    data_sha256: str | None
-    secret: str | None = None
+    play: PlayTask
+    sound: bool
     model: ModelRecord | None = None
     no_venue: str = ""
     other_code: str = ""
@@ -120,15 +114,16 @@ class EpisodeEvidence(Generic[R]):
 
 def check_episode(task: CheckTask) -> Checked:
     """Return what becomes of a trading episode's claims; without data, only what needs none is looked at."""
-    episode, market, found = task.episode, task.benchmark.market, Checked(key=task.episode.key)
-    evidence = _open(found, RunFolder(Path(task.folder)), episode, STEP_DECODER)
+    play, episode, market = task.play, task.play.episode, task.play.benchmark.market
+    found = Checked(key=episode.key)
+    evidence = _open(found, RunFolder(Path(play.folder)), episode, STEP_DECODER)
     if evidence is None:
         found.say("decisions", "contradicted", "the record cannot be read")
         return found
     outcome, records = evidence.outcome, evidence.records
     _check_cassette(found, evidence)
     _check_spending(found, evidence, {} if task.model is None else {task.model.model: task.model})
-    snapshot = None if task.data_sha256 is None else snapshot_for(episode.dataset, task.home, task.data_sha256)
+    snapshot = snapshot_for(episode.dataset, play.home, play.data_sha256) if task.sound else None
     # Whose word it is that an episode failed: of one that nobody can play again, it hides a result.
     word = f"that it failed after {outcome.steps} sessions ({str(outcome.error)[:60]}) is the runner's word"
     if snapshot is None or task.no_venue:
@@ -148,14 +143,6 @@ def check_episode(task: CheckTask) -> Checked:
             found.say("outcome", "cannot be checked", word)
         return found
     # Play the episode again and compare; then ask those who share no code with the player.
-    play = PlayTask(
-        folder=task.folder,
-        home=task.home,
-        episode=episode,
-        benchmark=task.benchmark,
-        data_sha256=snapshot.sha256,
-        secret=task.secret,
-    )
     why = ""
     try:
         again = replay_conversation(play, outcome) if episode.by_model else replay_rule(play)

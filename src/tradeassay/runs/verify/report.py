@@ -30,6 +30,7 @@ from tradeassay.data import load_proven, verify_snapshot
 from tradeassay.data.datasets import seeded_sha256
 from tradeassay.llm.cassette import read_cassette
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs.play.episodes import play_task
 from tradeassay.runs.play.programs import (
     code_episodes,
     code_scores,
@@ -572,14 +573,9 @@ class _TradingVerifier(_Verifier[RunManifest]):
     def _check_episodes(self) -> None:
         manifest, tasks = self._manifest, {}
         for episode in manifest.episodes:
-            sound, benchmark = episode.dataset in self._sound, self._benchmark(episode)
             task = CheckTask(
-                folder=str(self._place.path.absolute()),
-                home=self._home,
-                episode=episode,
-                benchmark=benchmark,
-                data_sha256=manifest.datasets[episode.dataset].sha256 if sound else None,
-                secret=manifest.secret if benchmark.takes_secret else None,
+                play=play_task(self._place, self._home, manifest, episode, self._benchmark(episode)),
+                sound=episode.dataset in self._sound,
                 model=manifest.models.get(episode.label),
                 no_venue=self._no_venue.get(episode.benchmark, ""),
                 other_code=self._others.get(episode.agent.name, ""),
