@@ -15,40 +15,28 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
-from forger import Tried, VerifyCheck, other_value, summed_up
+from forger import Tried, other_value
 
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.testing import CheckFailed
 
 CLOCK = "wall times are stated by the runner"
-UNCOVERED = ((r"decisions \w+\.(lease_owner|lease_until)", CLOCK), (r"seasons \w+\.created_at", CLOCK))
+UNCOVERED = {r"decisions \w+\.(lease_owner|lease_until)": CLOCK, r"seasons \w+\.created_at": CLOCK}
 """Columns that a forger can change without being contradicted, and why; no page shows them."""
 _TABLES = ("seasons", "rounds", "decisions", "bookings", "rewards", "calls", "memories", "stream_items")
 
 
-def check_season(
-    db: Path | str,
-    *,
-    home: Path | None = None,
-    part: range = range(40),
-    seed: int = 0,
-    least: float = 0.99,
-) -> VerifyCheck:
+def attack_season(db: Path | str, *, part: range = range(40), seed: int = 0) -> list[Tried]:
     """Change a copy of a season in one place after the other, those of the numbers ``part``, and verify each time.
 
     The same ``seed`` gives the same places in the same order.
-
-    Raises :class:`CheckFailed` when the season itself is contradicted, or when fewer than ``least`` of the changes
-    that should be noticed are.
     """
     with tempfile.TemporaryDirectory() as place:
         honest, work = Path(place) / "honest.db", Path(place) / "work.db"
         shutil.copyfile(db, honest)
-        before = verify_arena(str(honest), home=home)
-        if before.contradicted:
-            raise CheckFailed(f"{db} is contradicted before anything is changed: {before.violations[0]}")
+        before = verify_arena(str(honest))
+        assert not before.contradicted, before.violations
         tried: list[Tried] = []
         for kind, what, statement, values in islice(
             _changes(honest, random.Random(seed), part.stop), part.start, None
@@ -56,7 +44,7 @@ def check_season(
             shutil.copyfile(honest, work)
             try:
                 _forge(work, statement, values)
-                found = verify_arena(str(work), home=home)
+                found = verify_arena(str(work))
                 marked = found.unchecked != before.unchecked
                 became = "contradicted" if found.contradicted else "marked" if marked else "passed"
             except (sqlite3.IntegrityError, TradeassayError):
@@ -64,7 +52,7 @@ def check_season(
             except Exception as error:
                 became = f"crashed: {type(error).__name__} {error}"
             tried.append((kind, what, became))
-    return summed_up(str(db), tried, least, UNCOVERED)
+    return tried
 
 
 def _changes(db: Path, rng: random.Random, sample: int) -> Iterator[tuple[str, str, str, tuple[object, ...]]]:

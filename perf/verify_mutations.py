@@ -23,12 +23,12 @@ import msgspec
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "runs"))  # where the forger lives
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "recorded"))  # and the golden runs
 
+import forger
 import golden
-from forger import KindShare, check_verify
 
 import tradeassay
 from numbered_parts import ask, gather
-from season_forger import check_season
+from season_forger import UNCOVERED, attack_season
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.runs import run
@@ -49,7 +49,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     first: int
     cpu: float
-    found: tuple[KindShare, ...]
+    found: dict[str, int]
 
 
 def folder_of(kind: str, place: Path) -> Path:
@@ -81,13 +81,14 @@ def folder_of(kind: str, place: Path) -> Path:
 def attack(kind: str, folder: Path, first: int, count: int) -> Part:
     """Try some changes to one kind of run."""
     began = sum(os.times()[:4])
+    part = range(first, first + count)
     if kind == ARENA:
-        found = check_season(folder, part=range(first, first + count), least=0.0)
+        found = forger.counted(attack_season(folder, part=part), UNCOVERED)
     else:
-        found = check_verify(folder, most=FIELDS, part=range(first, first + count), least=0.0)
+        found = forger.counted(forger.attack(folder, most=FIELDS, part=part))
     used = sum(os.times()[:4]) - began
     print(f"{kind} {first}: {used:.1f} CPU-seconds", flush=True)
-    return Part(kind=kind, first=first, cpu=used, found=found.kinds)
+    return Part(kind=kind, first=first, cpu=used, found=dict(found))
 
 
 def main() -> None:
@@ -101,11 +102,7 @@ def show(parts: Iterable[Part]) -> None:
     """Print the table, and everything that was not noticed."""
     table: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for part in parts:
-        for one in part.found:
-            row = table[part.kind]
-            row.update({"made": one.made, "contradicted": one.contradicted, "marked": one.marked})
-            row.update({f"not covered: {why}": count for why, count in one.not_covered.items()})
-            row.update({f"MISSED: {what}": 1 for what in one.missed})
+        table[part.kind].update(part.found)
     print("\n| run | changes | contradicted | marked | not covered | missed | noticed of those that should be |")
     print("|---|---|---|---|---|---|---|")
     for kind, row in table.items():
@@ -121,8 +118,8 @@ def line_of(kind: str, row: Counter[str]) -> str:
     """Return one line of the table."""
     uncovered = sum(count for name, count in row.items() if name.startswith("not covered"))
     missed = sum(count for name, count in row.items() if name.startswith("MISSED"))
-    wanted = row["made"] - uncovered
-    share = f"{(wanted - missed) / wanted:.2%}" if wanted else "-"
+    noticed = forger.share_noticed(row)
+    share = "-" if noticed is None else f"{noticed:.2%}"
     return (
         f"| {kind} | {row['made']:,} | {row['contradicted']:,} | {row['marked']:,} | {uncovered:,} "
         f"| {missed:,} | {share} |"

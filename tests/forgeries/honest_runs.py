@@ -93,8 +93,9 @@ def play(root, *words):
     return new[0]
 
 
-def trade(*words):
-    return lambda root: play(root, "run", *words, "--executor", "inline")
+def given(words, *more):
+    """Return how the run of a command is made."""
+    return lambda root: play(root, *words.split(), *more)
 
 
 def own(root):
@@ -211,30 +212,27 @@ def trained(root, *tasks):
 
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
 HONEST = {
-    "rule": trade("daily-us-v1", "-a", "momentum-12-1:k=3", "-a", "random", "--slug", "rule", *SHORT),
-    "paper": trade("ktdfin-paper-v1", "-a", "momentum-12-1:k=3", "--last", "2022-02-10", "--slug", "paper"),
-    "masked": trade(
-        "ktdfin-v1", "-m", "scripted/sensible", "--mask", "blinded", "--last", "2022-02-09", "--slug", "masked"
+    "rule": given("run daily-us-v1 -a momentum-12-1:k=3 -a random --slug rule --executor inline", *SHORT),
+    "paper": given("run ktdfin-paper-v1 -a momentum-12-1:k=3 --last 2022-02-10 --slug paper --executor inline"),
+    "masked": given(
+        "run ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 --slug masked --executor inline"
     ),
-    "recorded": trade("stockbench-v1", "--cassettes", "recorded/qwen2.5-coder-1.5b", "--replay"),
+    "recorded": given("run stockbench-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay --executor inline"),
     "own": own,
     "theirs": of_a_package("their-market-v1"),
     "venue": of_a_package("their-fees-v1"),
     "http": over_http,
-    "quantcode": lambda root: play(
-        root,
-        *("code", "run", "quantcode-v1", "--model", "scripted/coder-mends", "--task", "d-sma-cross-long"),
-        *("--setting", "agentic", "--turns", "4", "--slug", "quantcode"),
+    "quantcode": given(
+        "code run quantcode-v1 --model scripted/coder-mends --task d-sma-cross-long --setting agentic --turns 4 "
+        "--slug quantcode"
     ),
-    "systrade": lambda root: play(
-        root,
-        *("code", "run", "systrade-v1", "-m", "scripted/builder-peeps", "--reviewer", "scripted/builder-gold"),
-        *("--strategy", "bollinger", "--iterations", "1", "--slug", "systrade"),
+    "systrade": given(
+        "code run systrade-v1 -m scripted/builder-peeps --reviewer scripted/builder-gold --strategy bollinger "
+        "--iterations 1 --slug systrade"
     ),
-    "generated": lambda root: play(
-        root,
-        *("code", "run", "quantcode-v1", "--model", "scripted/coder-sma", "--task", "gen-rsi-low-1-7"),
-        *("--task", "gen-rsi-low-1-9", "--slug", "generated"),
+    "generated": given(
+        "code run quantcode-v1 --model scripted/coder-sma --task gen-rsi-low-1-7 --task gen-rsi-low-1-9 "
+        "--slug generated"
     ),
     "arena": season,
     "amended": amended_season,

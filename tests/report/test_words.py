@@ -2,11 +2,10 @@
 
 import msgspec
 import numpy as np
-import pytest
-from report_sample import QUICK, agent, cell, failed, weekdays
+from report_sample import QUICK, agent, failed, weekdays
 
 from tradeassay.core.measure import Badges
-from tradeassay.metrics import corrected, growth, nothing_to_compare
+from tradeassay.metrics import corrected, nothing_to_compare
 from tradeassay.report.words import answer, in_words, standing
 from tradeassay.runs.summary import CellSummary, compare_cell
 
@@ -119,11 +118,3 @@ def test_many_comparisons_make_one_weaker():
     assert told.label == "cannot be told apart" and told.sentence == (
         "edge cannot be told apart from buy and hold once the number of agents compared is allowed for."
     )
-
-
-@pytest.mark.parametrize("place", [0, 1])
-def test_the_sample_has_every_kind_of_row(place):
-    market = cell(place, 120)
-    tones = {standing(one, market).tone for one in market.agents}
-    assert {"above", "below", "same", "baseline", "failed"} <= tones
-    assert growth(np.zeros(1)).shape == (2,)

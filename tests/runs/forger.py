@@ -8,10 +8,10 @@ import random
 import re
 import shutil
 import tempfile
+from collections import Counter
 from contextlib import suppress
 from functools import partial, reduce
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -52,18 +52,29 @@ _KINDS = {
 }
 
 
-class Attack(NamedTuple):
-    """All changes that were made, by the kind of their file; how many of them nobody needs to notice, and those
-    that passed although somebody should have."""
+Tried = tuple[str, str, str]
+"""The kind of file, what was changed, and what became of it: contradicted, marked, passed or crashed."""
 
-    made: list[str]
-    uncovered: int
-    missed: list[str]
 
-    @property
-    def share(self):
-        """The share of changes that were noticed, of those that should be."""
-        return 1 - len(self.missed) / (len(self.made) - self.uncovered)
+def why_uncovered(what, not_covered=NOT_COVERED):
+    """Return why a change to a field need not be noticed; None where it must be."""
+    return next((why for pattern, why in not_covered.items() if re.match(pattern, what)), None)
+
+
+def counted(tried, not_covered=NOT_COVERED):
+    """Count what became of changes: made, contradicted, marked, ``not covered: WHY`` and ``MISSED: WHAT``."""
+    found = Counter(made=len(tried))
+    for _, what, became in tried:
+        why = why_uncovered(what, not_covered) if became == "passed" else None
+        noticed = became in ("contradicted", "marked")
+        found[became if noticed else f"not covered: {why}" if why else f"MISSED: {what} ({became})"] += 1
+    return found
+
+
+def share_noticed(found):
+    """Return the share of counted changes that were noticed, of those that should be; None without any."""
+    wanted = found["made"] - sum(count for name, count in found.items() if name.startswith("not covered"))
+    return (found["contradicted"] + found["marked"]) / wanted if wanted else None
 
 
 def attack(folder, *, home=None, most=20, part=None, seed=0):
@@ -79,7 +90,7 @@ def attack(folder, *, home=None, most=20, part=None, seed=0):
         def look():
             return verify(work, home=home, workers=1, examined=examined)
 
-        honest, made, uncovered, missed = look(), [], 0, []
+        honest, tried = look(), []
         assert not honest.contradicted, honest.violations
         planned = []
         for path, content in before.items():
@@ -101,28 +112,23 @@ def attack(folder, *, home=None, most=20, part=None, seed=0):
                 if all(file.is_file() and file.read_bytes() == was for file, was in before.items()):
                     continue  # a name that follows from the content: whoever computes it again undoes the change
             elif changed is not None:
-                what = _field_at(path, before[path], changed) or what
-            made.append(kind)
+                what = field_at(path, before[path], changed) or what
             try:
                 found = look()
-                passed = not found.contradicted and found.unchecked == honest.unchecked
+                marked = "marked" if found.unchecked != honest.unchecked else "passed"
+                became = "contradicted" if found.contradicted else marked
             except TradeassayError:
-                passed = False  # one line that names the file: nothing of it is shown
+                became = "contradicted"  # one line that names the file: nothing of it is shown
             except Exception as error:
-                missed.append(f"{what} (crashed: {type(error).__name__} {error})")
-                passed = False
-            if passed:
-                named = f"models/{what}" if kind == "cassette" else what
-                known = any(re.match(pattern, named) for pattern in NOT_COVERED)
-                uncovered += known
-                missed += [] if known else [named]
+                became = f"crashed: {type(error).__name__} {error}"
+            tried.append((kind, what if kind != "cassette" else f"models/{what}", became))
             for file, was in before.items():
                 if not file.is_file() or file.read_bytes() != was:
                     file.write_bytes(was)
-    return Attack(made, uncovered, missed)
+    return tried
 
 
-def _field_at(path, was, now):
+def field_at(path, was, now):
     """Name the one field that a changed byte lies in; None where it is no field, or not the only one."""
     try:
         if path.suffix == ".jsonl":
@@ -192,7 +198,7 @@ def _with_field(path, values, number, where, draw):
     inside = changed
     for part in where[:-1]:
         inside = inside[part]
-    inside[where[-1]] = _other_value(inside[where[-1]], random.Random(draw))
+    inside[where[-1]] = other_value(inside[where[-1]], random.Random(draw))
     if path.suffix != ".jsonl":
         return _written(path, changed)
     lines = [*values[:number], changed, *values[number + 1 :]]
@@ -215,7 +221,7 @@ def _leaves(value, where=()):
         yield from _leaves(one, (*where, key))
 
 
-def _other_value(value, rng):
+def other_value(value, rng):
     """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value

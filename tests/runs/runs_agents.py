@@ -20,7 +20,7 @@ class ToyConfig(AgentConfig, frozen=True, kw_only=True):
     times: int = 1
 
 
-class _Base:
+class Base:
     summary: ClassVar[str] = "for tests"
     Config: ClassVar[type[ToyConfig]] = ToyConfig
 
@@ -33,7 +33,7 @@ class _Base:
 
 
 @agents.register("test-provoker")
-class Provoker(_Base):
+class Provoker(Base):
     """Sends every kind of order, many of which must be refused."""
 
     def answer(self, request: AskDecision) -> Decision:
@@ -66,7 +66,7 @@ class Provoker(_Base):
 
 
 @agents.register("test-cannot-begin")
-class CannotBegin(_Base):
+class CannotBegin(Base):
     """Fails before its first day."""
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
@@ -77,7 +77,7 @@ class CannotBegin(_Base):
 
 
 @agents.register("test-never-answers")
-class NeverAnswers(_Base):
+class NeverAnswers(Base):
     """Raises on every day."""
 
     def answer(self, request: AskDecision) -> Decision:
@@ -92,7 +92,7 @@ def _buys(seen: Observation) -> Decision:
 
 
 @agents.register("test-slow")
-class Slow(_Base):
+class Slow(Base):
     """Decides slowly, so that there is a moment in which to kill it; uses its dice every day."""
 
     def answer(self, request: AskDecision) -> Decision:
@@ -104,7 +104,7 @@ class Slow(_Base):
 
 
 @agents.register("test-costly")
-class Costly(_Base):
+class Costly(Base):
     """Writes down every question it is asked and every answer it is reminded of."""
 
     def _note(self, text: str) -> None:
@@ -121,7 +121,7 @@ class Costly(_Base):
 
 
 @agents.register("test-fickle")
-class Fickle(_Base):
+class Fickle(Base):
     """Breaks the rule that an agent has no other randomness than its own."""
 
     def answer(self, request: AskDecision) -> Decision:
@@ -129,7 +129,7 @@ class Fickle(_Base):
 
 
 @agents.register("test-dies")
-class Dies(_Base):
+class Dies(Base):
     """Kills its own process at the tenth day, a number of times."""
 
     def answer(self, request: AskDecision) -> Decision:
@@ -143,7 +143,7 @@ class Dies(_Base):
 
 
 @agents.register("test-special-floats")
-class SpecialFloats(_Base):
+class SpecialFloats(Base):
     """Buys a little, and sends numbers that are no size or price; every tenth day one that is refused whole."""
 
     def answer(self, request: AskDecision) -> Decision:

@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 from arena_sample import AGENTS, Echo, Talker, make_season, open_store, play
 from code_report_sample import TASKS, code_run
+from runs_agents import Base
 from systrade_sample import systrade_run
 
 from tradeassay.agents import AgentConfig, agents
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.agent import AskDecision, EpisodeInfo
+from tradeassay.core.agent import AskDecision
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import Instrument
@@ -38,18 +39,10 @@ class HolderConfig(AgentConfig, frozen=True):
 
 
 @agents.register("test-holder")
-class Holder:
+class Holder(Base):
     """Holds some names in equal parts, others every so often, and fails to answer at times."""
 
-    summary: ClassVar[str] = "for tests"
     Config: ClassVar[type[AgentConfig]] = HolderConfig
-
-    def __init__(self, config: HolderConfig) -> None:
-        self.config = config
-        self.rng = np.random.default_rng(0)
-
-    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        self.rng = rng
 
     def answer(self, request: AskDecision) -> Decision:
         config, names = self.config, sorted(request.observation.universe)
