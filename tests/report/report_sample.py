@@ -1,11 +1,13 @@
 """A made-up report that shows everything a page can show; the tests and the eyes look at the same one."""
 
 import dataclasses
+import io
 from datetime import date, timedelta
 from functools import cache
 
 import msgspec
 import numpy as np
+from rich.console import Console
 
 from tradeassay.core.measure import Badges, not_scored
 from tradeassay.core.orders import Order
@@ -42,6 +44,13 @@ Rule-based and model agents trade a hundred names once a day.
 - You decide when the session opens. You know every bar up to the previous close, and today's opening prices.
 - Orders fill at the session's open; the account is valued at its close.
 """
+
+
+def printed(what, width=160):
+    """Return something as a terminal of a width shows it."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
+    console.print(what)
+    return console.file.getvalue()
 
 
 def weekdays(n, first=date(2024, 1, 2)):

@@ -1,6 +1,5 @@
 """Who is best: tiers where agents cannot be told apart, and no place for who failed too often."""
 
-import io
 import re
 import sys
 
@@ -8,7 +7,6 @@ import msgspec
 import numpy as np
 import pytest
 import report_sample as made
-from rich.console import Console
 
 from tradeassay.core.measure import Badges, Measure
 from tradeassay.metrics import BootstrapConfig, summarise
@@ -70,9 +68,8 @@ def test_tiers_stand_where_places_would_be_luck(cell):
     said = answer(cell)
     assert "silent" not in said.headline
     assert any("silent is not ranked" in line for line in said.support)
-    out = io.StringIO()
-    Console(file=out, width=160).print(board(cell, 0.95))
-    assert "tier" in out.getvalue() and "#" not in out.getvalue()
+    out = made.printed(board(cell, 0.95))
+    assert "tier" in out and "#" not in out
     assert [over_limit(share) for share in (0.43, 0.2004, 0.206)] == ["43%", "20.04%", "21%"]
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import io
 import json
 import re
 
@@ -10,8 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from model_sample import decision, masked_cell, model_page, model_report
-from report_sample import ATTACK, page_text, report
-from rich.console import Console
+from report_sample import ATTACK, page_text, printed, report
 from test_page import Page
 
 from tradeassay.core.dialogue import Message, ModelReply, ToolCall, Usage
@@ -301,9 +299,7 @@ def test_no_number_is_cut_off_at_any_width():
     rows = [("1", "scripted-sensible", "−9.3% [−35.5%, +27.5%]", "−5.6% cannot be told apart", "−1.38", "13.55")]
     titles = (">tier", "agent", ">return (95% interval)", "against it, per year", ">sharpe", ">turnover per year")
     for width in range(52, 160):
-        console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
-        console.print(StackedTable(titles, rows, heads=2))
-        text = console.file.getvalue()
+        text = printed(StackedTable(titles, rows, heads=2), width)
         assert max(len(one) for one in text.splitlines()) <= width
         assert all(rows[0][place] in text for place in (0, 1, 2, 4, 5)), width
 
@@ -311,17 +307,13 @@ def test_no_number_is_cut_off_at_any_width():
 @pytest.mark.slow_for("120", "160")
 @pytest.mark.parametrize("width", [60, 100, 120, 160])
 def test_the_terminal_shows_cost_at_any_width(width):
-    console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
-    console.print(terminal(model_report()))
-    text = console.file.getvalue()
+    text = printed(terminal(model_report()), width)
     assert max(len(one) for one in text.splitlines()) <= width
     assert "live model | scripted model" in " ".join(text.split())
     for wanted in ("Mask by mask", "price unknown", "+"):
         assert wanted in text
     rules = RunSummary(title="r", cells=(report().cells[2],), draws=100)
-    console = Console(file=io.StringIO(), width=width, force_terminal=False)
-    console.print(terminal(rules))
-    assert "tokens" not in console.file.getvalue()
+    assert "tokens" not in printed(terminal(rules), width)
 
 
 def test_numbers_of_names_held():

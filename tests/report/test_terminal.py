@@ -1,20 +1,11 @@
 """Leaderboards and comparisons in a terminal of any width."""
 
-import io
-
 import msgspec
 import pytest
-from report_sample import ATTACK, cell, report
-from rich.console import Console
+from report_sample import ATTACK, cell, printed, report
 
 from tradeassay.report import numbers, print_leaderboard, terminal
 from tradeassay.runs.summary import RunSummary, completed_run
-
-
-def shown(data, width):
-    console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
-    console.print(terminal(data))
-    return console.file.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +15,7 @@ def one():
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one, width):
-    text = shown(one, width)
+    text = printed(terminal(one), width)
     assert max(len(line) for line in text.splitlines()) <= width
     for agent in one.cells[0].agents:
         assert agent.name in text
@@ -39,7 +30,7 @@ def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one, width):
 
 
 def test_wide_tables_hold_intervals_badges_failures_and_the_sentence(one):
-    text = shown(one, 160)
+    text = printed(terminal(one))
     for wanted in (
         "synthetic data | sound convention | rules only, no model",
         "return (95% interval)",
@@ -48,7 +39,9 @@ def test_wide_tables_hold_intervals_badges_failures_and_the_sentence(one):
         "beats buy and hold by more than chance explains.",
     ):
         assert wanted in text
-    line = next(line for line in shown(one, 160).splitlines() if "silent-model" in line and "failed" in line)
+    line = next(
+        line for line in printed(terminal(one)).splitlines() if "silent-model" in line and "failed" in line
+    )
     assert "0.0%" not in line
 
 
@@ -61,7 +54,7 @@ def test_markup_in_names_is_text_and_printing_goes_to_stdout(capsys):
         for agent in data.cells[0].agents
     )
     data = msgspec.structs.replace(data, cells=(msgspec.structs.replace(data.cells[0], agents=agents),))
-    assert "[bold red]boo[/]" in shown(data, 160)
+    assert "[bold red]boo[/]" in printed(terminal(data))
     print_leaderboard(report())
     out = capsys.readouterr().out
     assert out.count("synthetic data | sound convention") == 3

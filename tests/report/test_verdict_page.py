@@ -1,7 +1,6 @@
 """Verdict pages and tables: all numbers are there, nothing of others runs, and a browser draws it."""
 
 import html
-import io
 import re
 
 import numpy as np
@@ -9,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from browser import NEEDS_BROWSER, opened
-from rich.console import Console
+from report_sample import printed
 from verdict_sample import ATTACK, sample
 
 from tradeassay.assay import assay
@@ -80,11 +79,8 @@ def test_nothing_of_others_becomes_markup():
 
 @pytest.mark.parametrize("width", [60, 100, 160])
 def test_the_terminal_shows_verdicts_at_any_width(width):
-    out = io.StringIO()
-    Console(file=out, width=width, highlight=False).print(VerdictBoard(sample()))
-    shown = out.getvalue()
-    assert "skill" in shown
-    assert "failed" in shown
+    shown = printed(VerdictBoard(sample()), width)
+    assert "skill" in shown and "failed" in shown
     assert max(map(len, shown.splitlines())) <= width
 
 

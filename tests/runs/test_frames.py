@@ -180,8 +180,6 @@ def test_making_a_spec():
     assert tradeassay.make_spec("tiny-us-v1", "tiny-ashare-v1") == tradeassay.make_spec(
         benchmarks=["tiny-us-v1", "tiny-ashare-v1"]
     )
-    with pytest.raises(UserError, match="nothing is given"):
-        tradeassay.make_spec()
     assert tradeassay.make_spec("tiny-us") == tradeassay.make_spec("tiny-us-v1")
     with pytest.raises(UserError, match="tiny-us-v1"):
         tradeassay.make_spec("tiny-us-v7")

@@ -1,6 +1,5 @@
 """Plans bind the files of every kind of agent, are counted, may draw from a beacon; and say what models take."""
 
-import io
 import json
 from functools import partial
 
@@ -13,26 +12,11 @@ import runs_world as world
 from tradeassay.agents.own_file import own_files
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
-from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import Beacon, sha256_file
+from tradeassay.llm import scripted_models
 from tradeassay.report import write_site
-from tradeassay.runs import (
-    Advanced,
-    AgentSpec,
-    Answered,
-    Asking,
-    AskStarted,
-    CodeRun,
-    Finished,
-    PhaseStarted,
-    Run,
-    RunEnded,
-    load_run,
-    plan,
-    run,
-)
-from tradeassay.runs.play.progress import BarListener, LineListener
+from tradeassay.runs import AgentSpec, Asking, CodeRun, Run, load_run, plan, run
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.verify.plans import (
     LOG,
@@ -243,8 +227,6 @@ def model(name):
 @pytest.fixture
 def sensible(monkeypatch):
     """Let the tiny conversation be measured with a model that can hold it."""
-    from tradeassay.llm import scripted_models
-
     monkeypatch.setitem(scripted_models._items, "sensible", talk.Good)
 
 
@@ -267,8 +249,6 @@ def test_calls_tokens_dollars_and_hours(home, sensible):
 
 
 def test_earlier_runs_go_before_what_is_assumed(home, sensible, tmp_path):
-    from tradeassay.runs import run
-
     name = model("scripted/tiny-good")
     done = run(talk.talk_spec(agents=(name,)), tmp_path / "runs" / "one", home=home, executor="inline")
     (tmp_path / "runs" / "other").mkdir()
@@ -295,36 +275,3 @@ def test_a_plan_of_a_broken_conversation_says_so(home, sensible, monkeypatch):
 def test_a_cap_without_a_price_is_refused_in_a_plan_too(home):
     with pytest.raises(UserError, match="is unknown"):
         plan(talk.talk_spec(agents=(model("openai/none-such"),)), home=home, asking=Asking(max_usd=1.0))
-
-
-def tell(listen):
-    listen(PhaseStarted(phase="play", total=2, sessions=20))
-    for key in ("a", "b"):
-        listen(AskStarted(key=key, agent=f"model-{key}", session="2024-01-15", purpose="research"))
-    listen(Answered(key="a", usage=Usage(input_tokens=1000, output_tokens=200, usd=0.25)))
-    listen(Advanced(key="a", sessions=1))
-
-
-def test_lines_say_who_asks_what_and_what_it_took():
-    stream, now = io.StringIO(), [0.0]
-    listen = LineListener(stream, interval=10, clock=lambda: now[0])
-    tell(listen)
-    now[0] = 20.0
-    listen(Finished(key="b"))
-    listen(RunEnded(complete=True))
-    assert stream.getvalue().splitlines() == [
-        "playing: 2 episodes",
-        "playing: 1 of 2, 0.05 days/s, 380 s left; 1 call, 1,200 tokens, $0.25; model-a 2024-01-15 research",
-        "asked: 1 call, 1,200 tokens, $0.25",
-    ]
-
-
-def test_the_bar_has_a_line_about_models():
-    stream = io.StringIO()
-    listen = BarListener(stream)
-    tell(listen)
-    line = next(task for task in listen._bar.tasks if "call" in task.description)
-    assert line.description == "1 call, 1,200 tokens, $0.25"
-    assert line.fields["episodes"] == "model-a 2024-01-15 research, model-b 2024-01-15 research"
-    listen(RunEnded(complete=False, hint="stopped"))
-    assert "asked: 1 call," in stream.getvalue()

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import runs_world as world
 
+from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError
-from tradeassay.runs import Advanced, Finished, PhaseStarted, Run, RunEnded, run
+from tradeassay.runs import Advanced, Answered, AskStarted, Finished, PhaseStarted, Run, RunEnded, run
 from tradeassay.runs.play.progress import BarListener, LineListener, listener
 from tradeassay.runs.store.folder import run_lock
 from tradeassay.runs.summary.reading import SHOWN, run_status
@@ -111,9 +112,34 @@ def test_the_time_left_does_not_grow_when_models_play_after_rules(lines):
     assert settled == [10 * (43 - line) + 10 for line in range(4, 44)]
 
 
-def test_the_bar_shows_episodes_failures_and_the_hint():
+def ask(listen):
+    listen(PhaseStarted(phase="play", total=2, sessions=20))
+    for key in ("a", "b"):
+        listen(AskStarted(key=key, agent=f"model-{key}", session="2024-01-15", purpose="research"))
+    listen(Answered(key="a", usage=Usage(input_tokens=1000, output_tokens=200, usd=0.25)))
+    listen(Advanced(key="a", sessions=1))
+
+
+def test_lines_say_who_asks_what_and_what_it_took(lines):
+    stream, listen, clock = lines
+    ask(listen)
+    clock.now = 20.0
+    listen(Finished(key="b"))
+    listen(RunEnded(complete=True))
+    assert stream.getvalue().splitlines() == [
+        "playing: 2 episodes",
+        "playing: 1 of 2, 0.05 days/s, 380 s left; 1 call, 1,200 tokens, $0.25; model-a 2024-01-15 research",
+        "asked: 1 call, 1,200 tokens, $0.25",
+    ]
+
+
+def test_the_bar_shows_episodes_failures_models_and_the_hint():
     stream = io.StringIO()
     listen = BarListener(stream)
+    ask(listen)
+    line = next(task for task in listen._bar.tasks if "call" in task.description)
+    assert line.description == "1 call, 1,200 tokens, $0.25"
+    assert line.fields["episodes"] == "model-a 2024-01-15 research, model-b 2024-01-15 research"
     listen(PhaseStarted(phase="play", total=2, sessions=20))
     listen(Advanced(key="a", sessions=10))
     listen(Finished(key="a", status="failed", error="no key [x]"))
@@ -123,6 +149,7 @@ def test_the_bar_shows_episodes_failures_and_the_hint():
     listen(RunEnded(complete=False, hint="stopped; continue with: tradeassay resume x"))
     assert "failed: a: no key [x]" in stream.getvalue()
     assert "continue with: tradeassay resume x" in stream.getvalue()
+    assert "asked: 1 call," in stream.getvalue()
 
 
 def test_who_listens():
