@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,18 +18,18 @@ needs_walls = pytest.mark.skipif(golden.no_sandbox(), reason="this machine canno
 PLAYED = [pytest.param(name, marks=needs_walls if argv[0] == "code" else ()) for name, argv in golden.RUNS.items()]
 
 
-def expected(name: str) -> Any:
+def expected(name):
     return json.loads((golden.EXPECTED / f"{name}.json").read_bytes())
 
 
-def same(found: Any, wanted: Any) -> None:
+def same(found, wanted):
     """Compare two plain values: numbers to 1e-12, everything else exactly; names where they differ."""
     plain = json.loads(json.dumps(found, default=str))
     differing = list(_differences(plain, wanted, ""))
     assert not differing, "\n".join(differing[:20])
 
 
-def _differences(found: Any, wanted: Any, place: str) -> Iterator[str]:
+def _differences(found, wanted, place):
     if isinstance(wanted, dict) and isinstance(found, dict):
         for key in sorted({*found, *wanted}):
             if (key in found) != (key in wanted):
@@ -52,7 +50,7 @@ def _differences(found: Any, wanted: Any, place: str) -> Iterator[str]:
 
 @pytest.mark.slow_for("quantcode", "quantcode-frame", "systrade")
 @pytest.mark.parametrize("name", PLAYED)
-def test_a_golden_run_says_what_it_said_and_is_verified(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_golden_run_says_what_it_said_and_is_verified(name, capsys):
     folder = golden.stored(name)
     same(golden.said(folder), expected(name))
     if name in golden.SMALLEST:
@@ -62,11 +60,11 @@ def test_a_golden_run_says_what_it_said_and_is_verified(name: str, capsys: pytes
 
 
 @pytest.mark.parametrize("name", golden.SEASONS)
-def test_a_golden_season_says_what_it_said(name: str, tmp_path: Path) -> None:
+def test_a_golden_season_says_what_it_said(name, tmp_path):
     same(golden.season_said(golden.play_season(name, tmp_path / "arena.db")), expected(name))
 
 
-def test_what_decides_a_score_is_frozen() -> None:
+def test_what_decides_a_score_is_frozen():
     """A venue, a benchmark or a prompt that changes gets a version of its own."""
     frozen, now = expected("hashes"), golden.hashes()
     for kind, hashes in frozen.items():

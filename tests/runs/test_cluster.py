@@ -1,15 +1,12 @@
 """What travels to a cluster's nodes: a stand-in performs it here, from bytes. ``test_ray`` has the real one."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Self
-
 import pytest
 import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
 from tradeassay.core.executors import ray
-from tradeassay.core.executors.task import InProcess, Lost, Task, TaskResult
+from tradeassay.core.executors.task import InProcess
 from tradeassay.runs import Asking, run
 from tradeassay.runs.play import programs
 
@@ -19,16 +16,16 @@ class Cluster(InProcess):
 
     performed = 0
 
-    def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
+    def __init__(self, entry, workers=None, modules=()):
         super().__init__(entry)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def most(self) -> int:
+    def most(self):
         return 2
 
-    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
+    def perform(self, tasks, tick):
         for result in super().perform(tasks, tick):
             type(self).performed += 1
             yield result

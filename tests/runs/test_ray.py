@@ -2,8 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -21,16 +19,16 @@ from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import validate_tasks
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.executors import HERE, Spread, make_executor
-from tradeassay.core.executors.task import Lost, Task, TaskExecutor
+from tradeassay.core.executors.task import Lost, Task
 from tradeassay.data import synthetic, write_snapshot
-from tradeassay.runs import AgentSpec, Asking, Run, run
+from tradeassay.runs import AgentSpec, Asking, run
 from tradeassay.runs.play import trading
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[TaskExecutor]:
+def cluster():
     """One small cluster for all tests, started by our own executor: starting takes ten seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -40,13 +38,13 @@ def cluster() -> Iterator[TaskExecutor]:
         assert not ray.is_initialized()
 
 
-def test_the_same_bytes_from_ray(finished: Run, home: Path, tmp_path: Path) -> None:
+def test_the_same_bytes_from_ray(finished, home, tmp_path):
     done = run(world.tiny_spec(), tmp_path / "r", executor="ray", workers=2, home=home)
     assert world.same_bytes(done.folder) == world.same_bytes(finished.folder)
     assert ray.is_initialized(), "a cluster that was there before is left running"
 
 
-def test_a_users_agent_and_a_failed_one(home: Path, tmp_path: Path) -> None:
+def test_a_users_agent_and_a_failed_one(home, tmp_path):
     agents = (AgentSpec(name="test-provoker"), AgentSpec(name="test-cannot-begin"))
     spec = world.tiny_spec(agents=agents, benchmarks=("tiny-us-v1",), seeds=(0,))
     one = run(spec, tmp_path / "ray", executor="ray", workers=2, home=home)
@@ -55,7 +53,7 @@ def test_a_users_agent_and_a_failed_one(home: Path, tmp_path: Path) -> None:
     assert world.same_bytes(one.folder) == world.same_bytes(two.folder)
 
 
-def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster: TaskExecutor) -> None:
+def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster):
     with pytest.raises(DataError, match="the data is gone"):
         list(cluster.perform([Task("a", b"raise")], lambda key, n: None))
     (lost,) = cluster.perform([Task("a", b"die")], lambda key, n: None)
@@ -63,9 +61,7 @@ def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster: TaskExecutor
     assert "lost" in lost.reason
 
 
-def test_models_play_on_the_cluster_each_with_its_cassette(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_play_on_the_cluster_each_with_its_cassette(home, tmp_path, monkeypatch):
     """Their conversation is a test's own, which workers have to import as they would a plugin."""
     monkeypatch.setattr(trading, "modules_of", lambda episodes: ((talk.__name__, "runs_agents"), False))
     spec = talk.talk_spec("tiny-good", "tiny-mute")
@@ -79,7 +75,7 @@ def test_models_play_on_the_cluster_each_with_its_cassette(
         assert (replayed.folder / name).read_bytes() == (here.folder / name).read_bytes()
 
 
-def test_programs_are_examined_on_the_cluster(tmp_path: Path) -> None:
+def test_programs_are_examined_on_the_cluster(tmp_path):
     here = run(toy.ToySpec(), tmp_path / "here", workers=1)
     there = run(toy.ToySpec(), tmp_path / "there", executor="ray")
     for name in ("scores.json", *(f"episodes/{one.key}/events.jsonl" for one in here.episodes)):
@@ -87,7 +83,7 @@ def test_programs_are_examined_on_the_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
+def test_luck_leaks_and_verdicts_from_the_cluster(finished):
     ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=100, least=20)
     hundred = LuckConfig(portfolios=100)
     assert luck_of_run(finished, config=hundred, spread=ray_) == luck_of_run(finished, config=hundred)
@@ -97,7 +93,7 @@ def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
 
 
 @pytest.mark.slow
-def test_references_and_decoys_are_validated_on_the_cluster() -> None:
+def test_references_and_decoys_are_validated_on_the_cluster():
     tasks = [load_task("d-sma-cross-long"), load_task("d-tuesday-to-friday")]
     told: list[str] = []
     there = validate_tasks(
@@ -110,7 +106,7 @@ def test_references_and_decoys_are_validated_on_the_cluster() -> None:
 
 
 @pytest.mark.slow
-def test_factor_models_are_trained_on_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_factor_models_are_trained_on_the_cluster(tmp_path, monkeypatch):
     """Each node has an environment of its own, in which nobody has set where the data is."""
     pytest.importorskip("qlib", reason="factor models need pip install 'tradeassay[qlib]'")
     panel = synthetic.generate(
@@ -139,6 +135,6 @@ def test_factor_models_are_trained_on_the_cluster(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.slow
-def test_a_piece_that_kills_every_worker_is_said() -> None:
+def test_a_piece_that_kills_every_worker_is_said():
     with pytest.raises(RunError, match="1 of 2 pieces were lost"):
         Spread(executor="ray", workers=2).map(eval, ["1", "__import__('os')._exit(9)"])

@@ -4,9 +4,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import runs_world as world
@@ -21,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def nodes() -> Iterator[tuple[Any, Any]]:
+def nodes():
     """A cluster of two nodes on this machine, one core each."""
     from ray.cluster_utils import Cluster
 
@@ -39,14 +36,14 @@ def nodes() -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.fixture
-def marks(nodes: tuple[Any, Any], tmp_path: Path) -> Iterator[Path]:
+def marks(nodes, tmp_path):
     """Where the first task on the second node says that it is there, which kills the node while it sleeps."""
     cluster, second = nodes
     folder = tmp_path / "marks"
     folder.mkdir()
     (folder / next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != second.node_id)).touch()
 
-    def kill() -> None:
+    def kill():
         while not (folder / second.node_id).exists():
             time.sleep(0.1)
         cluster.remove_node(second, allow_graceful=False)
@@ -57,7 +54,7 @@ def marks(nodes: tuple[Any, Any], tmp_path: Path) -> Iterator[Path]:
     killer.join()
 
 
-def test_what_a_killed_node_was_doing_is_done_again(marks: Path) -> None:
+def test_what_a_killed_node_was_doing_is_done_again(marks):
     tasks = [Task(str(n), f"{marks}:{n}".encode()) for n in range(8)]
     with RayExecutor("runs_entry:perform_on_node") as executor:
         results = list(executor.perform(tasks, lambda key, n: None))
@@ -82,12 +79,12 @@ class Sleeper:
 
 
 def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed(
-    marks: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    marks, home, tmp_path, monkeypatch
+):
     (tmp_path / "sleeper.py").write_text(SLEEPER.replace("{folder}", str(marks)))
     used: list[RayExecutor] = []
 
-    def opened(self: RayExecutor) -> RayExecutor:
+    def opened(self):
         used.append(self)
         return self
 

@@ -1,9 +1,8 @@
 """axe-core finds nothing on any kind of page, in both themes, all of it unfolded."""
 
 import threading
-from functools import cache, partial
+from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,83 +42,71 @@ if (first) [first, ...first.querySelectorAll('details')].forEach((one) => { one.
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 
 
-class Pages:
-    """Every kind of page, written when it is asked for."""
+def own_account(folder):
+    drawn = drawn_account(3, folder)
+    return [tradeassay.assay(drawn.returns, against=drawn.against, portfolios=0).report(folder / "csv.html")]
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.site, self.arena = cache(self._site), cache(self._arena)
 
-    def run(self) -> list[Path]:
-        return [write_html(report(), self._folder / "run.html")]
+def scorecards(folder):
+    """Return a run of builders and its first scorecards, which lie beside it."""
+    made = write_html(systrade_run(folder / "builders"), folder / "cards" / "builders.html")
+    return [made, *sorted(path for path in made.parent.rglob("*.html") if path != made)[:2]]
 
-    def models(self) -> list[Path]:
-        return [write_html(model_report(), self._folder / "models.html")]
 
-    def csv(self) -> list[Path]:
-        drawn = drawn_account(3, self._folder)
-        found = tradeassay.assay(drawn.returns, against=drawn.against, portfolios=0)
-        return [found.report(self._folder / "csv.html")]
+def papers(folder):
+    """Return a paper with our results in it, the form on which people mark programs, and what they said."""
+    run = drawn_masked(6, folder / "paper")
+    form, key = make_form([("bollinger", Submission(source="x = 1", card="{}", name="vendor/model"))])
+    filled = "item,strategy,rater,fidelity,risk,comment\n" + "".join(
+        f"{one.item},{one.strategy},ann,7,8,fine\n{one.item},{one.strategy},bob,6,8,\n" for one in form.entries
+    )
+    ratings = read_ratings(filled)
+    said = Rated(raters=agreement_of(ratings), board=review_board(as_reviews(ratings, key)))
+    return [
+        write_paper(paper_page([run]), folder / "paper"),
+        write_review_form(form, folder / "form.html"),
+        write_review_html(said, folder / "said.html"),
+    ]
 
-    def verdicts(self) -> list[Path]:
-        return [write_html(sample(), self._folder / "verdicts.html")]
 
-    def demo(self) -> list[Path]:
-        return [write_html(answer_key(VerdictConfig(portfolios=0)), self._folder / "demo.html")]
+def site(folder):
+    """Return the board over traders and programs, and the conversations."""
+    drawn_masked(1, folder / "site")
+    drawn_programs(1, folder / "site")
+    drawn_programs(2, folder / "site")
+    with coders_given(), builders_given():
+        made = write_site(folder / "site" / "runs", folder / "out", workers=1)
+    return [made.index, made.index.with_name("conversations.html")]
 
-    def code(self) -> list[Path]:
-        return [write_html(code_run(self._folder / "coders"), self._folder / "code" / "code.html")]
 
-    def scorecards(self) -> list[Path]:
-        """Return a run of builders and its first scorecards, which lie beside it."""
-        made = write_html(systrade_run(self._folder / "builders"), self._folder / "cards" / "builders.html")
-        return [made, *sorted(path for path in made.parent.rglob("*.html") if path != made)[:2]]
+def arena(folder):
+    season, out = make_season(), folder / "arena"
+    store = open_store(folder / "arena.db")
+    play(store, season, SnapshotFeed.open(season), "2022-05-12")
+    PageWriter(store, out, FAST).update()
+    home = out / "seasons" / season.id
+    kinds = ("", "assets/AAJX/", "entries/one-a/", "feed/", "information/", "rules/", "published/", "split/")
+    days = sorted((home / "assets" / "AAJX").glob("*/index.html"))[-1:]
+    health, now = out / "health.html", arena_health(store, None)
+    health.write_text(render_page("en", "health", {"health": now, "books": season_books(store)}))
+    items = sorted(home.glob("items/*/index.html"))[:1]
+    others = [out / "zh" / home.relative_to(out), out / "seasons" / "index.html", out / "404.html", health]
+    return [*(home / kind / "index.html" for kind in kinds), *days, *items, *others]
 
-    def papers(self) -> list[Path]:
-        """Return a paper with our results in it, the form on which people mark programs, and what they said."""
-        run = drawn_masked(6, self._folder / "paper")
-        program = Submission(source="x = 1", card="{}", name="vendor/model")
-        form, key = make_form([("bollinger", program)])
-        filled = "item,strategy,rater,fidelity,risk,comment\n" + "".join(
-            f"{one.item},{one.strategy},ann,7,8,fine\n{one.item},{one.strategy},bob,6,8,\n" for one in form.entries
-        )
-        ratings = read_ratings(filled)
-        said = Rated(raters=agreement_of(ratings), board=review_board(as_reviews(ratings, key)))
-        return [
-            write_paper(paper_page([run]), self._folder / "paper"),
-            write_review_form(form, self._folder / "form.html"),
-            write_review_html(said, self._folder / "said.html"),
-        ]
 
-    def _site(self) -> list[Path]:
-        """Return the board over traders and programs, the conversations, and a run's page."""
-        drawn_masked(1, self._folder / "site")
-        drawn_programs(1, self._folder / "site")
-        drawn_programs(2, self._folder / "site")
-        with coders_given(), builders_given():
-            made = write_site(self._folder / "site" / "runs", self._folder / "out", workers=1)
-        return [made.index, made.index.with_name("conversations.html")]
-
-    def _arena(self) -> list[Path]:
-        season, site = make_season(), self._folder / "arena"
-        store = open_store(self._folder / "arena.db")
-        play(store, season, SnapshotFeed.open(season), "2022-05-12")
-        PageWriter(store, site, FAST).update()
-        home = site / "seasons" / season.id
-        kinds = ("", "assets/AAJX/", "entries/one-a/", "feed/", "information/", "rules/", "published/", "split/")
-        days = sorted((home / "assets" / "AAJX").glob("*/index.html"))[-1:]
-        health, now = site / "health.html", arena_health(store, None)
-        health.write_text(render_page("en", "health", {"health": now, "books": season_books(store)}))
-        items = sorted(home.glob("items/*/index.html"))[:1]
-        return [
-            *(home / kind / "index.html" for kind in kinds),
-            *days,
-            *items,
-            site / "zh" / home.relative_to(site),
-            site / "seasons" / "index.html",
-            site / "404.html",
-            health,
-        ]
+KINDS = {
+    "run": lambda folder: [write_html(report(), folder / "run.html")],
+    "csv": own_account,
+    "models": lambda folder: [write_html(model_report(), folder / "models.html")],
+    "verdicts": lambda folder: [write_html(sample(), folder / "verdicts.html")],
+    "demo": lambda folder: [write_html(answer_key(VerdictConfig(portfolios=0)), folder / "demo.html")],
+    "code": lambda folder: [write_html(code_run(folder / "coders"), folder / "code" / "code.html")],
+    "scorecards": scorecards,
+    "papers": papers,
+    "site": site,
+    "arena": arena,
+}
+"""Every kind of page, written when it is asked for."""
 
 
 @pytest.fixture(scope="module")
@@ -142,11 +129,6 @@ def address(folder):
     server.shutdown()
 
 
-@pytest.fixture(scope="module")
-def pages(folder):
-    return Pages(folder)
-
-
 def violations(driver, unfold=EVERY):
     """Return what axe-core holds against the open page."""
     from selenium_axe_python import Axe
@@ -161,13 +143,11 @@ def violations(driver, unfold=EVERY):
     ]
 
 
-@pytest.mark.slow_for("run", "models", "verdicts", "demo", "code", "scorecards", "papers", "site", "arena")
-@pytest.mark.parametrize(
-    "kind", ["run", "csv", "models", "verdicts", "demo", "code", "scorecards", "papers", "site", "arena"]
-)
-def test_axe_finds_nothing_on_any_kind_of_page(driver, pages, address, kind):
+@pytest.mark.slow_for(*(kind for kind in KINDS if kind != "csv"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_nothing_on_any_kind_of_page(driver, folder, address, kind):
     wrong = []
-    for page in getattr(pages, kind)():
+    for page in KINDS[kind](folder):
         for dark in (False, True):
             opened(driver, address(page) if kind == "arena" else page, dark=dark)
             name = f"{page.parent.name}/{page.name}, {'dark' if dark else 'light'}"
