@@ -4,14 +4,14 @@ from functools import cache
 
 import msgspec
 import numpy as np
-from report_sample import ATTACK, agent, weekdays
+from report_sample import ATTACK, agent, bare_cell, weekdays
 
 from tradeassay.core.measure import Badges, Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, Calibration, rate_measure
 from tradeassay.report import render_html
 from tradeassay.runs.score import Inference
-from tradeassay.runs.summary import CellSummary, ModelSummary, RunSummary, completed_run
+from tradeassay.runs.summary import ModelSummary, RunSummary, completed_run
 from tradeassay.runs.summary.rows import (
     CallNote,
     DecisionNote,
@@ -104,19 +104,19 @@ def masked_cell(place, mask, *, n=120, attack=False):
         return msgspec.structs.replace(plain, detail=detail, model=model(answers, usd=usd, word=word))
 
     lost = -0.003 if mask == "blinded" else 0.0
-    return CellSummary(
+    agents = (
+        agent("equal-weight", [market], sessions, market, baseline=True, symbols=("S01",)),
+        trader("rememberer", 0.001 + lost, 2, "live", None),
+        trader(word or "honest", 0.0003, 3 + place, "scripted", 1.5),
+    )
+    return bare_cell(
+        agents,
+        sessions,
         id=f"cell-{mask}",
         title=f"KTD-Fin, {mask}",
         benchmark="ktdfin-v1",
         dataset="synthetic/ashare:7",
         badges=Badges(data="synthetic", convention="sound", model="live"),
-        sessions=sessions,
-        agents=(
-            agent("equal-weight", [market], sessions, market, baseline=True, symbols=("S01",)),
-            trader("rememberer", 0.001 + lost, 2, "live", None),
-            trader(word or "honest", 0.0003, 3 + place, "scripted", 1.5),
-        ),
-        baseline="equal-weight",
         settings={"mask": mask},
     )
 

@@ -169,20 +169,25 @@ def cell(place=0, n=250, *, title="US large caps, daily", attack=False):
         symbol: tuple(float(value) for value in 100 * growth(rng.normal(0.0003, 0.015, n))[1:])
         for symbol in symbols
     }
-    return CellSummary(
+    return bare_cell(
+        agents,
+        sessions,
         id=f"cell{place}",
         title=title,
-        benchmark="daily-us-v1",
-        dataset="synthetic/us:7",
         badges=Badges(data="synthetic", convention="sound", biases=(ATTACK,) if attack else ()),
-        sessions=sessions,
-        agents=tuple(agents),
-        baseline="equal-weight",
         rules=RULES,
         index_name="IDX",
         index=tuple(float(value) for value in 1000 * growth(market * 0.9)),
         prices=prices,
     )
+
+
+def bare_cell(agents, sessions, **changes):
+    """Return a cell of the daily benchmark on synthetic data, or what changes of it."""
+    badges = Badges(data="synthetic", convention="sound")
+    names = {"id": "c", "title": "A market", "benchmark": "daily-us-v1", "dataset": "synthetic/us:7"}
+    fields = {**names, "badges": badges, "baseline": "equal-weight", **changes}
+    return CellSummary(agents=tuple(agents), sessions=sessions, **fields)
 
 
 @cache

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import report_sample as made
 
-from tradeassay.core.measure import Badges, Measure
+from tradeassay.core.measure import Measure
 from tradeassay.metrics import BootstrapConfig, summarise
 from tradeassay.report import render_html
 from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.leaderboard import board
 from tradeassay.report.words import answer, contest_words, markets_words, setting_title
-from tradeassay.runs.summary import CellSummary, RunSummary, compare_cell
+from tradeassay.runs.summary import RunSummary, compare_cell
 from tradeassay.runs.summary.figures import over_markets
 from tradeassay.runs.summary.rows import over_limit
 
@@ -43,17 +43,7 @@ def cell():
         playing("bad", noisy(-0.003, 4)),
         playing("silent", noisy(0.006, 5), failing=0.43),
     )
-    bare = CellSummary(
-        id="c",
-        title="t",
-        benchmark="b",
-        dataset="d",
-        sessions=SESSIONS,
-        agents=agents,
-        baseline="base",
-        badges=Badges(data="synthetic", convention="sound"),
-    )
-    return compare_cell(bare, FEW)
+    return compare_cell(made.bare_cell(agents, SESSIONS, baseline="base"), FEW)
 
 
 def test_tiers_stand_where_places_would_be_luck(cell):

@@ -2,29 +2,18 @@
 
 import msgspec
 import numpy as np
-from report_sample import QUICK, agent, failed, weekdays
+from report_sample import QUICK, agent, bare_cell, failed, weekdays
 
-from tradeassay.core.measure import Badges
 from tradeassay.metrics import corrected, nothing_to_compare
 from tradeassay.report.words import answer, in_words, standing
-from tradeassay.runs.summary import CellSummary, compare_cell
+from tradeassay.runs.summary import compare_cell
 
 SESSIONS = weekdays(120)
 MARKET = np.random.default_rng(1).normal(0.0003, 0.01, 120)
 
 
 def made(*agents):
-    read = CellSummary(
-        id="c",
-        title="A market",
-        benchmark="daily-us-v1",
-        dataset="synthetic/us:7",
-        badges=Badges(data="synthetic", convention="sound"),
-        sessions=SESSIONS,
-        agents=agents,
-        baseline="equal-weight",
-    )
-    return compare_cell(read, QUICK)
+    return compare_cell(bare_cell(agents, SESSIONS), QUICK)
 
 
 def rival(name, edge, noise=0.002, seed=2):
