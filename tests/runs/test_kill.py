@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import runs_child
@@ -20,9 +21,9 @@ from tradeassay.runs.verify.report import verify
 HERE = Path(__file__).parent
 
 
-def start(folder, home, workers):
+def start(kind, folder, home, other):
     return subprocess.Popen(
-        [sys.executable, str(HERE / "runs_child.py"), "rules", str(folder), str(home), str(workers)],
+        [sys.executable, HERE / "runs_child.py", kind, folder, home, str(other)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -50,7 +51,7 @@ def test_killed_again_and_again(whole, home, tmp_path, seed, workers):
     dice = random.Random(seed)
     kills = 0
     for _ in range(4):
-        with start(folder, home, workers) as child:
+        with start("rules", folder, home, workers) as child:
             delay = dice.uniform(0.0, 0.5)
             before = written(folder)
             deadline = time.monotonic() + 60
@@ -70,7 +71,7 @@ def test_killed_again_and_again(whole, home, tmp_path, seed, workers):
 
 def test_killed_with_all_its_workers_before_anything_is_played(whole, home, tmp_path):
     for delay in (0.05, 0.3):
-        with start(tmp_path / "r", home, 2) as child:
+        with start("rules", tmp_path / "r", home, 2) as child:
             time.sleep(delay)
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
@@ -82,7 +83,7 @@ def test_killed_with_all_its_workers_before_anything_is_played(whole, home, tmp_
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_stops_cleanly_and_says_how_to_resume(whole, home, tmp_path, workers):
     folder = tmp_path / "r"
-    with start(folder, home, workers) as child:
+    with start("rules", folder, home, workers) as child:
         while written(folder) == 0 and child.poll() is None:
             time.sleep(0.002)
         time.sleep(0.1)
@@ -118,11 +119,8 @@ def talked(home, tmp_path_factory):
     """The bytes of an uninterrupted run, and how many questions it asked."""
     folder = tmp_path_factory.mktemp("whole") / "talk"
     log = folder.parent / "log"
-    talk.LOG.path = log
-    try:
+    with mock.patch.object(talk.LOG, "path", log):
         run(talk.talk_spec("tiny-slow"), folder, executor="inline", home=home)
-    finally:
-        talk.LOG.path = None
     return same(folder), len(log.read_text().splitlines())
 
 
@@ -139,21 +137,14 @@ def test_kill_9_in_the_middle_of_a_day(talked, home, tmp_path, seed):
     dice = random.Random(seed)
     for _ in range(2):
         before = len(log.read_text().splitlines()) if log.exists() else 0
-        child = subprocess.Popen(
-            [sys.executable, str(HERE / "runs_child.py"), "model", str(folder), str(home), str(log)],
-            env={**os.environ, "PYTHONPATH": str(HERE)},
-            stderr=subprocess.DEVNULL,
-        )
         target = before + dice.randint(5, 60)
-        while child.poll() is None and (not log.exists() or len(log.read_text().splitlines()) < target):
-            time.sleep(0.002)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-    talk.LOG.path = log
-    try:
+        with start("model", folder, home, log) as child:
+            while child.poll() is None and (not log.exists() or len(log.read_text().splitlines()) < target):
+                time.sleep(0.002)
+            child.kill()
+            child.wait()
+    with mock.patch.object(talk.LOG, "path", log):
         resume(folder, executor="inline", home=home)
-    finally:
-        talk.LOG.path = None
     bytes_, questions = talked
     assert same(folder) == bytes_
     # A question that was being answered when the process died has no recorded answer; nothing else is repeated.

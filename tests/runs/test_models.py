@@ -1,6 +1,7 @@
 """Models play: same bytes from replays and at any concurrency, honest failures, costs, badges, refusals."""
 
 import shutil
+from unittest import mock
 
 import msgspec
 import pytest
@@ -119,9 +120,9 @@ def test_a_replay_that_lacks_answers_fails_and_can_be_gone_on_with(played, home,
 
 
 def test_being_cut_off_is_no_result_and_costs_nothing_twice(home, tmp_path):
-    talk.LOG.path = tmp_path / "cut"
-    talk.LOG.path.touch()
-    try:
+    cut = tmp_path / "cut"
+    cut.touch()
+    with mock.patch.object(talk.LOG, "path", cut):
         first = run(talk.talk_spec("tiny-cut-off"), tmp_path / "r", executor="inline", home=home)
         key = "tiny-talk-v1__tiny-us__tiny-cut-off__s0"
         episode = first.scores.episode(key)
@@ -131,14 +132,12 @@ def test_being_cut_off_is_no_result_and_costs_nothing_twice(home, tmp_path):
         assert list(first.dialogue(key))[-1].reply.error == "no route"
         assert verify(first.folder, home=home, workers=1).ok
         recorded = (tmp_path / "r" / "models" / f"{key}.jsonl").read_bytes()
-        talk.LOG.path.unlink()
+        cut.unlink()
         again = resume(tmp_path / "r", executor="inline", home=home, retry_failed=True)
         assert not again.failed
         assert (tmp_path / "r" / "models" / f"{key}.jsonl").read_bytes().startswith(recorded)
         whole = run(talk.talk_spec("tiny-cut-off"), tmp_path / "whole", executor="inline", home=home)
         assert world.same_bytes(again.folder) == world.same_bytes(whole.folder)
-    finally:
-        talk.LOG.path = None
 
 
 def test_a_changed_prompt_is_refused(played, home, tmp_path, monkeypatch):

@@ -355,16 +355,15 @@ class _Watched(JobExecutor):
         return self._executor.tier
 
     def run(self, job: Job) -> JobResult:
-        result = self._executor.run(job)
+        return self._watched(self._executor.run(job))
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        return map(self._watched, self._executor.map(jobs))
+
+    def _watched(self, result: JobResult) -> JobResult:
         if isinstance(result.failure, WallTimeout | CpuTimeout):
             self._late()
         return result
-
-    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        for result in self._executor.map(jobs):
-            if isinstance(result.failure, WallTimeout | CpuTimeout):
-                self._late()
-            yield result
 
     def close(self) -> None:
         self._executor.close()
