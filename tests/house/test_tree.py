@@ -150,6 +150,7 @@ ALLOWED = {
     "arena/queries/decisions.py": {"sum((right for _, right in here))"},  # truths
     "arena/web/status.py": {"sum(by('corrections', id).values())"},  # rows
     "arena/standings/variance.py": {"sum(effects)"},  # arrays, which numpy adds
+    "assay/memory/recall.py": {"sum(moves)"},  # truths
     "assay/attribute.py": {"sum(trading.values(), np.zeros(daily.trading.size))"},
     "benchmarks/quantcode/scores.py": {"sum((Counter(getattr(cell, field)) for cell in cells), Counter[str]())"},
     "benchmarks/quantcode/tables.py": {"sum((getattr(row, name) for row in printed_rows))"},  # tasks
