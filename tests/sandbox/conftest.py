@@ -1,6 +1,7 @@
 """Sandboxes shared by the tests of this folder; they skip where the machine cannot hold untrusted code."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -8,6 +9,16 @@ import pytest
 from tradeassay.sandbox import Sandbox, SandboxConfig, SandboxPool, ask_kernel, refusal
 
 LIGHT = SandboxConfig(preload=("numpy", "pandas"))
+BARE = SandboxConfig(preload=())
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += family(int(child))
+    return found
 
 
 @pytest.fixture(scope="session")

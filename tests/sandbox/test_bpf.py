@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.sandbox.kernel import ALLOWED, ALLOWED_INT, AUDIT_ARCH, MISSING, QUIET, STAT, SYSCALLS, WATCHED
-from tradeassay.sandbox.seccomp import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build, for_process
+from tradeassay.sandbox.seccomp import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, build, for_process
 
 MACHINES = ("x86_64", "aarch64")
 PID = 4321
@@ -32,36 +32,22 @@ def answer(program: bytes, machine: str, nr: int, arguments: tuple[int, ...] = (
             raise AssertionError(f"unknown instruction {operation:#x}")
 
 
-def program(machine: str, *, notify: bool = True, watch_stat: bool = False) -> bytes:
-    return build(FilterSpec(machine=machine, pid=PID, notify=notify, watch_stat=watch_stat))
+def program(machine: str, *, notify: bool = True) -> bytes:
+    return build(machine, PID, notify=notify)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_every_known_call_gets_the_answer_its_name_says(machine):
-    built = program(machine)
+@pytest.mark.parametrize("notify", [True, False])
+def test_every_known_call_gets_the_answer_its_name_says(machine, notify):
+    """Without a listener refused calls fail and watched ones pass."""
+    built = program(machine, notify=notify)
+    silent = dict.fromkeys(WATCHED | STAT, RET_ALLOW) | {"clone": RET_ERRNO | errno.EAGAIN}
+    silent |= {name: RET_ERRNO | code for name, code in MISSING.items()}
+    expected = dict.fromkeys(ALLOWED, RET_ALLOW) | ({} if notify else silent)
+    expected |= {name: RET_ERRNO | code for name, code in QUIET.items()}
     for name, nr in SYSCALLS[machine].items():
-        got = answer(built, machine, nr, (99,) * 6)
-        if name in ALLOWED or name in STAT:
-            assert got == RET_ALLOW, name
-        elif name in QUIET:
-            assert got == RET_ERRNO | QUIET[name], name
-        else:
-            assert got == RET_NOTIFY, name
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_without_a_listener_refused_calls_fail_and_watched_ones_pass(machine):
-    built = program(machine, notify=False)
-    for name, nr in SYSCALLS[machine].items():
-        got = answer(built, machine, nr, (99,) * 6)
-        if name in ALLOWED | STAT | WATCHED:
-            assert got == RET_ALLOW, name
-        elif name == "clone":
-            assert got == RET_ERRNO | errno.EAGAIN
-        elif name in MISSING:
-            assert got == RET_ERRNO | MISSING[name], name
-        elif name not in QUIET:
-            assert got == RET_ERRNO | errno.EPERM, name
+        refused = RET_NOTIFY if notify else RET_ERRNO | errno.EPERM
+        assert answer(built, machine, nr, (99,) * 6) == expected.get(name, refused), name
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -71,9 +57,7 @@ def test_a_program_is_for_one_machine_and_process(machine):
     if machine == "x86_64":
         assert answer(built, machine, 0x40000000) == RET_KILL
     assert len(built) % 8 == 0 and len(built) // 8 < 4096  # the kernel's limit
-    assert for_process(build(FilterSpec(machine=machine)), PID) == built
-    watching = program(machine, watch_stat=True)
-    assert {answer(watching, machine, calls[name]) for name in STAT & calls.keys()} == {RET_NOTIFY}
+    assert for_process(build(machine), PID) == built
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -90,21 +74,20 @@ def test_calls_allowed_for_some_values_only(machine, name):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_it_may_abort_itself_and_nobody_else(machine):
-    nr = SYSCALLS[machine]["tgkill"]
-    assert answer(program(machine), machine, nr, (PID, PID, 6)) == RET_ALLOW
-    assert answer(program(machine), machine, nr, (PID, PID, 9)) == RET_NOTIFY
-    assert answer(program(machine), machine, nr, (1, 1, 6)) == RET_NOTIFY
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_it_may_read_its_limits_but_not_set_them(machine):
-    nr = SYSCALLS[machine]["prlimit64"]
-    assert answer(program(machine), machine, nr, (0, 7, 0, 1 << 40)) == RET_ALLOW
-    assert answer(program(machine), machine, nr, (0, 7, 1, 0)) == RET_NOTIFY
-    # A pointer whose low half is zero is still a pointer.
-    assert answer(program(machine), machine, nr, (0, 7, 1 << 32, 0)) == RET_NOTIFY
-    assert answer(program(machine), machine, nr, (5, 7, 0, 0)) == RET_NOTIFY
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("tgkill", (PID, PID, 6), RET_ALLOW),  # it may abort itself and nobody else
+        ("tgkill", (PID, PID, 9), RET_NOTIFY),
+        ("tgkill", (1, 1, 6), RET_NOTIFY),
+        ("prlimit64", (0, 7, 0, 1 << 40), RET_ALLOW),  # it may read its limits but not set them
+        ("prlimit64", (0, 7, 1, 0), RET_NOTIFY),
+        ("prlimit64", (0, 7, 1 << 32, 0), RET_NOTIFY),  # a pointer whose low half is zero is still a pointer
+        ("prlimit64", (5, 7, 0, 0), RET_NOTIFY),
+    ],
+)
+def test_signals_and_limits_are_its_own(machine, name, arguments, expected):
+    assert answer(program(machine), machine, SYSCALLS[machine][name], arguments) == expected
 
 
 @given(
@@ -116,4 +99,4 @@ def test_what_is_not_on_the_list_is_never_allowed(machine, nr, arguments):
     names = {number: name for name, number in SYSCALLS[machine].items()}
     got = answer(program(machine), machine, nr, arguments)
     if got == RET_ALLOW:
-        assert names[nr] in ALLOWED | STAT | set(ALLOWED_INT) | {"tgkill", "prlimit64"}
+        assert names[nr] in ALLOWED | set(ALLOWED_INT) | {"tgkill", "prlimit64"}

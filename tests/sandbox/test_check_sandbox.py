@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,7 +10,7 @@ import pytest
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.sandbox import BadResult, Job, JobResult, JobUsage, Tier
+from tradeassay.sandbox import BadResult, Job, JobExecutor, JobResult, JobUsage, Tier
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode, encode
 from tradeassay.testing import CheckFailed
 from tradeassay.testing.sandbox import ATTACKS, LIGHT, check_sandbox
@@ -51,7 +50,7 @@ def test_no_attack_of_the_short_form_gets_out_of_standard_walls(machine):
     assert 10 <= len(report.counted) < 40
 
 
-class PlainSubprocess:
+class PlainSubprocess(JobExecutor):
     """An executor as harnesses without a sandbox have them: a bounded subprocess and a trusted pipe."""
 
     tier = Tier(level="standard")
@@ -70,31 +69,21 @@ class PlainSubprocess:
             "sys.stdout.buffer.write(out)\n"
         )
         call = msgspec.json.encode(job.call).decode()
-        with subprocess.Popen(
+        done = subprocess.run(
             [sys.executable, "-c", script, call, job.source],
-            stdin=subprocess.PIPE,
+            input=b"".join(encode(job.columns)),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-        ) as process:
-            output, _ = process.communicate(b"".join(encode(job.columns)), timeout=250)
+            timeout=250,
+        )
         usage = JobUsage(cpu_s=0, wall_s=0, peak_mb=0)
         try:
-            columns = decode(output, job.limits.caps())
+            columns = decode(done.stdout, job.limits.caps())
             assert not isinstance(columns, ClaimHead)
         except CodecError as error:
             return JobResult(source="", tier=self.tier, usage=usage, failure=BadResult(reason=str(error)))
         return JobResult(source="", tier=self.tier, usage=usage, columns=columns)
-
-    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        return map(self.run, jobs)
-
-    def close(self) -> None: ...
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 CAUGHT = ("read-secret", "own-environment", "tcp-connect", "fork", "write-outside", "kill-a-process")

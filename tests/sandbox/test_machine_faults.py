@@ -48,20 +48,18 @@ def sandbox(machine: None) -> Iterator[Sandbox]:
 Harm = Callable[[Supervisor], None]
 
 
-def in_the_middle(monkeypatch: pytest.MonkeyPatch, harm: Harm, times: int) -> list[int]:
+def in_the_middle(monkeypatch: pytest.MonkeyPatch, harm: Harm, times: int = 1) -> list[Supervisor]:
     """Do something to each of the next ``times`` children while it waits for the host; returns which ones."""
-    answer, done = Supervisor._take_report, list[int]()
+    answer, done = Supervisor._take_report, list[Supervisor]()
 
     def disturbed(self: Supervisor, event: int) -> None:
         if self._process < 0:
             return  # the zygote has not told the host which process it is; the child waits
-        if len(done) < times and id(self) not in done:
-            done.append(id(self))
-            kept.append(self)
+        if len(done) < times and self not in done:
+            done.append(self)
             harm(self)
         answer(self, event)
 
-    kept: list[Supervisor] = []  # so that no two have the same id
     monkeypatch.setattr(Supervisor, "_take_report", disturbed)
     return done
 
@@ -81,28 +79,24 @@ def test_a_child_killed_from_outside_is_not_judged_and_not_run_again(sandbox, mo
 def test_a_child_killed_before_its_code_ran_is_followed_by_another(sandbox, monkeypatch):
     # Half a second of parsing: a busy host hears late of its child, which must not have begun by then.
     slow = replace(HONEST, source=HONEST.source + "\ndef unused():\n" + "    a = b + c\n" * 50_000)
-    left, take = [1, 1, 1], Supervisor._take_message
-    kill_at_the_start(monkeypatch, left, take, times=1)
-    result = sandbox.run(slow)
-    assert result.ok and result.retried == "crashed in stage 'parse': SIGKILL"
-    kill_at_the_start(monkeypatch, left, take, times=2)
-    with pytest.raises(SandboxError, match="could not be judged"):
-        sandbox.run(slow)
-    assert not left
-
-
-def kill_at_the_start(monkeypatch: pytest.MonkeyPatch, left: list[int], take: Any, *, times: int) -> None:
-    """Kill the next children as soon as the host knows their process: none has begun."""
-    until = len(left) - times
+    left, take = 1, Supervisor._take_message
 
     def killed(self: Supervisor) -> None:
+        """Kill the next children as soon as the host knows their process."""
+        nonlocal left
         known = self._process
         take(self)
-        if known < 0 <= self._process and len(left) > until:
-            left.pop()
+        if known < 0 <= self._process and left:
+            left -= 1
             signal.pidfd_send_signal(self._process, signal.SIGKILL)
 
     monkeypatch.setattr(Supervisor, "_take_message", killed)
+    result = sandbox.run(slow)
+    assert result.ok and result.retried == "crashed in stage 'parse': SIGKILL"
+    left = 2
+    with pytest.raises(SandboxError, match="could not be judged"):
+        sandbox.run(slow)
+    assert not left
 
 
 @pytest.mark.parametrize(
@@ -135,19 +129,13 @@ def test_a_source_that_says_too_much_about_itself_is_judged(sandbox, length):
     assert result.failure == ForbiddenImport(module="a" * 200, line=1) and not result.retried
 
 
-def test_memory_that_the_machine_lacks(sandbox, monkeypatch):
+def test_memory_that_the_machine_lacks_and_that_whoever_takes_half_of_has_used_up(sandbox, monkeypatch):
     """The kernel kills the sandbox's children first, however little they have taken."""
     counted = iter(range(100))
     monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
-    in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
+    in_the_middle(monkeypatch, sent(signal.SIGKILL), times=2)
     with pytest.raises(SandboxError, match="could not be judged: killed for lack of memory"):
         sandbox.run(HONEST)
-
-
-def test_whoever_takes_half_of_its_memory_has_used_it_up(sandbox, monkeypatch):
-    counted = iter(range(100))
-    monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
-    in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
     greedy = "def run(columns):\n    kept = b'x' * (24 << 20)\n    open('/nowhere')"
     limits = JobLimits(memory_mb=40)
     assert isinstance(sandbox.run(Job(source=greedy, pass_as="columns", limits=limits)).failure, OomKilled)
@@ -160,7 +148,7 @@ def test_a_zygote_lost_in_the_middle(sandbox, monkeypatch):
         os.kill(zygote, signal.SIGKILL)
         select.select([job._process], [], [])  # until the child, which waits for an answer, has gone with it
 
-    in_the_middle(monkeypatch, lose, times=1)
+    in_the_middle(monkeypatch, lose)
     with pytest.raises(SandboxError, match="could not be judged"):
         sandbox.run(HONEST)
     assert sandbox.run(HONEST).need()["a"].tolist() == [2.0, 4.0]
@@ -190,7 +178,7 @@ def test_a_machine_that_stood_still(sandbox, monkeypatch):
     def hour(job: Supervisor) -> None:
         asleep[0] += 3600.0
 
-    in_the_middle(monkeypatch, hour, times=1)
+    in_the_middle(monkeypatch, hour)
     result = sandbox.run(HONEST)
     assert result.ok and not result.retried
 
@@ -210,7 +198,7 @@ def test_waiting_for_a_processor_is_not_the_codes_time(sandbox, monkeypatch):
 
 def test_the_processor_time_of_a_child_is_found(sandbox, monkeypatch):
     seen: list[float] = []
-    in_the_middle(monkeypatch, lambda job: seen.append(supervise._waited_for_processor(job._process)), times=1)
+    in_the_middle(monkeypatch, lambda job: seen.append(supervise._waited_for_processor(job._process)))
     assert sandbox.run(HONEST).ok and seen[0] >= 0.0
     assert supervise._waited_for_processor(0) == 0.0, "no process"
 
@@ -241,7 +229,7 @@ def test_what_was_fed_a_bar_is_not_run_again_on_the_same_bars(feeder):
 
 
 def test_a_child_killed_while_it_is_fed_is_not_judged(feeder, monkeypatch):
-    done = in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
+    done = in_the_middle(monkeypatch, sent(signal.SIGKILL))
     with pytest.raises(SandboxError, match="never run again on the same rows"):
         feeder.run(fed_job("open('/nowhere')"))
     assert len(done) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sandbox.conftest import family
 
 from tradeassay.sandbox import Job, SandboxConfig, SandboxPool
 
@@ -25,14 +26,6 @@ def resident_kb(pid: int) -> int:
         if line.startswith("VmRSS"):
             return int(line.split()[1])
     return 0
-
-
-def family(pid: int) -> list[int]:
-    found = [pid]
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += family(int(child))
-    return found
 
 
 def descriptors_at_rest(pids: list[int]) -> list[int]:

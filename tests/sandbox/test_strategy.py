@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tradeassay.sandbox.codec import ClaimHead
 from tradeassay.sandbox.strategy import (
     NoEntry,
     StrategyCall,
@@ -51,43 +52,26 @@ def run(source: str, call: StrategyCall | None = None, columns: dict[str, Any] |
 )
 def test_broken_source_is_a_verdict_and_never_raises(source, line):
     code, parsed = parse(source, None)
-    assert code is None
-    assert parsed.syntax
-    if line is not None:
-        assert parsed.line == line
+    assert code is None and parsed.syntax and line in (None, parsed.line)
 
 
-def test_imports_are_checked_before_anything_runs():
+def test_imports_are_checked_before_anything_runs_and_while_it_runs():
     code, parsed = parse("import sys\nimport socket", frozenset({"sys"}))
-    assert code is None
-    assert parsed.forbidden is not None
+    assert code is None and parsed.forbidden is not None
     assert (parsed.forbidden.module, parsed.line) == ("socket", 2)
-
-
-def test_an_import_at_run_time_is_guarded_too():
     code, _ = parse("def run(frame):\n    __import__('socket')", frozenset())
     assert code is not None
     with pytest.raises(ImportError, match="'socket' is not on the list"):
         run_code(code, StrategyCall(pass_as="columns"), CLOSE, frozenset())
 
 
-def test_a_frame_is_indexed_by_time():
+def test_a_frame_is_indexed_by_time_and_columns_can_be_grouped_into_frames():
     frame = shape(CLOSE, "frame")
-    assert list(frame.columns) == ["close"]
-    assert frame.index.name == "time"
+    assert list(frame.columns) == ["close"] and frame.index.name == "time"
     assert frame.index[1] == pd.Timestamp("1970-01-02")
     frame.loc[frame.index[0], "close"] = 9.0  # its own copy: writable
-
-
-def test_columns_can_be_grouped_into_frames():
     frames = shape({"A/close": [1.0], "A/open": [2.0], "B/close": [3.0]}, "frames")
-    assert list(frames) == ["A", "B"]
-    assert list(frames["A"].columns) == ["close", "open"]
-
-
-def test_params_are_keywords():
-    source = "def go(columns, n, word='x'):\n    return {'a': [n], 'b': [word]}"
-    assert run(source, StrategyCall(entry="go", pass_as="columns", params={"n": 3})) == {"a": [3], "b": ["x"]}
+    assert {name: list(one.columns) for name, one in frames.items()} == {"A": ["close", "open"], "B": ["close"]}
 
 
 @pytest.mark.parametrize(
@@ -104,12 +88,11 @@ def test_what_may_be_returned(body, names):
     assert list(run(f"def run(frame):\n    {body}")) == names
 
 
-def test_nothing_returned_is_unreturnable():
+def test_params_are_keywords_and_what_is_missing_is_named():
+    source = "def go(columns, n, word='x'):\n    return {'a': [n], 'b': [word]}"
+    assert run(source, StrategyCall(entry="go", pass_as="columns", params={"n": 3})) == {"a": [3], "b": ["x"]}
     with pytest.raises(Unreturnable, match="None"):
         run("def run(frame):\n    pass")
-
-
-def test_a_missing_entry_is_named():
     with pytest.raises(NoEntry, match="'run'"):
         run("run = 3")
 
@@ -125,34 +108,24 @@ def test_a_harness_gets_the_module(monkeypatch):
     assert run("FACTOR = 2", StrategyCall(harness="my_harness:go", params={"k": 3})) == {"a": [24.0]}
 
 
-def caught(source: str) -> BaseException:
+def caught(source: str) -> ClaimHead:
     with pytest.raises(BaseException) as error:
         run(source)
-    return error.value
+    return claim_of(error.value)
 
 
 def test_a_trace_shows_the_code_and_no_folder_of_this_machine():
-    claim = claim_of(caught("import json\ndef run(frame):\n    return json.loads('{')"))
-    assert 'File "strategy.py", line 3, in run' in claim.trace
-    assert "return json.loads('{')" in claim.trace
-    assert sys.prefix not in claim.trace
-    assert sys.base_prefix not in claim.trace
-    assert "run_code" not in claim.trace
+    trace = caught("import json\ndef run(frame):\n    return json.loads('{')").trace
+    assert 'File "strategy.py", line 3, in run' in trace and "return json.loads('{')" in trace
+    assert not any(word in trace for word in (sys.prefix, sys.base_prefix, "run_code"))
 
 
-def test_an_error_that_cannot_be_shown_is_still_a_claim():
-    source = (
-        "class Bad(Exception):\n    def __str__(self):\n        raise RuntimeError\ndef run(frame):\n    raise Bad"
-    )
-    claim = claim_of(caught(source))
-    assert claim.error == "Bad"
-    assert claim.message == "its error cannot be shown"
-
-
-def test_long_and_odd_messages_are_cut_and_cleaned():
-    claim = claim_of(ValueError("\ud800" + "x" * 10_000))
-    assert len(claim.message) == 4000
-    assert claim.message[0] == "?"
+def test_messages_that_are_long_or_odd_or_cannot_be_shown():
+    unshown = "class Bad(Exception):\n    def __str__(self):\n        raise RuntimeError\n"
+    claim = caught(unshown + "def run(frame):\n    raise Bad")
+    assert (claim.error, claim.message) == ("Bad", "its error cannot be shown")
+    message = claim_of(ValueError("\ud800" + "x" * 10_000)).message
+    assert len(message) == 4000 and message[0] == "?"
 
 
 def test_every_source_of_randomness_is_fixed(monkeypatch):

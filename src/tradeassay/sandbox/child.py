@@ -26,7 +26,7 @@ from tradeassay.sandbox.feed import ANSWER_FD, FEED_FD
 from tradeassay.sandbox.job import ChildOrder, JobLimits
 from tradeassay.sandbox.kernel import CONTROL_FD
 from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, become_nobody, enter_scratch
-from tradeassay.sandbox.strategy import Parsed, StrategyCall, Unreturnable, claim_of, fix_seeds, parse, run_code
+from tradeassay.sandbox.strategy import Parsed, StrategyCall, claim_of, fix_seeds, parse, run_encoded
 
 ORDER_LENGTH: Final = struct.Struct("<I")
 SETUP_FAILED: Final = 70
@@ -70,13 +70,13 @@ def warm_up() -> None:
     code, _ = parse(text, frozenset())
     assert code is not None
     try:
-        run_code(code, StrategyCall(pass_as="columns"), columns, frozenset())
+        run_encoded(code, StrategyCall(pass_as="columns"), columns, frozenset())
     except IndexError as error:
         encode_claim(claim_of(error))
     if "pandas" in sys.modules:
         code, _ = parse("def run(frame):\n    return frame['close'].rolling(2).mean().diff() > 0", frozenset())
         assert code is not None
-        encode(run_code(code, StrategyCall(), columns, frozenset()))
+        run_encoded(code, StrategyCall(), columns, frozenset())
 
 
 def main(fds: list[int], stage: Stage) -> NoReturn:
@@ -169,11 +169,7 @@ def _run(code: CodeType, call: StrategyCall, columns: dict[str, Array], allowed:
     os.close(_ORDER_FD)
     os.close(_ROWS_FD)
     try:
-        returned = run_code(code, call, columns, allowed)
-        try:
-            parts = encode(returned)
-        except (TypeError, ValueError) as error:
-            raise Unreturnable(str(error)) from error
+        parts = run_encoded(code, call, columns, allowed)
     except BaseException as error:
         parts = [encode_claim(claim_of(error))]
     for stream in (sys.stdout, sys.stderr):

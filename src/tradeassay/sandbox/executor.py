@@ -22,7 +22,7 @@ from tradeassay.sandbox.failures import BadResult, Failure, SyntaxFault, claim
 from tradeassay.sandbox.job import Job, JobExecutor, JobResult, JobUsage
 from tradeassay.sandbox.sandbox import Sandbox, SandboxPool
 from tradeassay.sandbox.sandbox_config import SandboxConfig
-from tradeassay.sandbox.strategy import Unreturnable, claim_of, fix_seeds, parse, run_code
+from tradeassay.sandbox.strategy import claim_of, fix_seeds, parse, run_encoded
 from tradeassay.sandbox.tier import IN_PROCESS, Tier
 
 
@@ -82,11 +82,7 @@ def _outcome(job: Job) -> dict[str, Any] | Failure:
     columns = decode(b"".join(encode(job.columns)), job.limits.caps())
     assert isinstance(columns, dict)
     try:
-        returned = run_code(code, job.call, columns, None)
-        try:
-            message = b"".join(encode(returned))
-        except (TypeError, ValueError) as error:
-            raise Unreturnable(str(error)) from error
+        message = b"".join(run_encoded(code, job.call, columns, None))
     except Exception as error:
         return claim(claim_of(error))
     try:
@@ -175,8 +171,6 @@ def open_executor(
     config: SandboxConfig | None = None,
     workers: int = 1,
 ) -> JobExecutor:
-    if workers < 1:
-        raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
     if kind == "sandbox":
         return SandboxPool(config, workers=workers)
     if kind == "ray":

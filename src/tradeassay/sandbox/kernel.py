@@ -18,8 +18,6 @@ import struct
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from tradeassay.sandbox import kernel
-
 _X86_64: Final = """
 read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask
 rt_sigreturn ioctl pread64 pwrite64 readv writev access pipe select sched_yield mremap msync mincore madvise
@@ -203,10 +201,6 @@ _FAMILY_OF: Final[dict[str, Family]] = {
 }
 
 
-def machines() -> tuple[str, ...]:
-    return tuple(SYSCALLS)
-
-
 def number(machine: str, name: str) -> int:
     """Return a call's number; raises KeyError when the machine has no such call."""
     return SYSCALLS[machine][name]
@@ -337,7 +331,7 @@ _OF_A_FILE: Final = _WRITE_FILE | _READ_FILE | _TRUNCATE
 
 def landlock_abi() -> int:
     try:
-        return kernel.syscall("landlock_create_ruleset", None, 0, _VERSION_QUERY)
+        return syscall("landlock_create_ruleset", None, 0, _VERSION_QUERY)
     except OSError:
         return 0
 
@@ -364,13 +358,13 @@ def ruleset_attributes(version: int) -> bytes:
 def restrict(version: int, rules: Iterable[tuple[int, int]]) -> None:
     """Remove every right except ``rules`` (descriptor of a path, rights beneath it), irrevocably."""
     attributes = ruleset_attributes(version)
-    ruleset = kernel.syscall("landlock_create_ruleset", attributes, len(attributes), 0)
+    ruleset = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
     handled = handled_rights(version)
     for descriptor, rights in rules:
         kept = rights & handled
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             kept &= _OF_A_FILE
         packed = struct.pack("=Qi", kept, descriptor)
-        kernel.syscall("landlock_add_rule", ruleset, _RULE_PATH_BENEATH, packed, 0)
-    kernel.syscall("landlock_restrict_self", ruleset, 0)
+        syscall("landlock_add_rule", ruleset, _RULE_PATH_BENEATH, packed, 0)
+    syscall("landlock_restrict_self", ruleset, 0)
     os.close(ruleset)

@@ -147,16 +147,15 @@ _SPACES: Final = (
 )
 
 
-def why_not_leave() -> str | None:
-    """Return why namespaces are not allowed here; found out in a throw-away process."""
+def why_not(action: Callable[[], None]) -> str | None:
+    """Return why something that cannot be undone does not work here; tried in a throw-away process."""
     mine, theirs = os.pipe()
     probe = os.fork()
     if probe == 0:
-        words = b"?"
+        words = b"it failed"
         try:
-            leave_host()
-            enter_view(plan_view())
-            words = b""
+            action()
+            words = b"fine"
         except OSError as error:
             words = str(error).encode()
         finally:
@@ -164,9 +163,19 @@ def why_not_leave() -> str | None:
             os._exit(0)
     os.close(theirs)
     with open(mine, encoding="utf-8") as answer:
-        reason = answer.read()
+        said = answer.read()
     os.waitpid(probe, 0)
-    return reason or None
+    return None if said == "fine" else said or "it was killed"
+
+
+def why_not_leave() -> str | None:
+    """Return why namespaces are not allowed here."""
+
+    def leave() -> None:
+        leave_host()
+        enter_view(plan_view())
+
+    return why_not(leave)
 
 
 def leave_host() -> None:
@@ -308,20 +317,7 @@ def become_nobody() -> None:
 
 def can_become_nobody() -> bool:
     """Return whether :func:`become_nobody` works; it does not where an outer container maps only one user."""
-    return os.geteuid() == 0 and probed(become_nobody)
-
-
-def probed(action: Callable[[], None]) -> bool:
-    """Return whether what cannot be undone works, tried in a throw-away process."""
-    probe = os.fork()
-    if probe == 0:
-        code = 1
-        try:
-            action()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(probe, 0)[1] == 0
+    return os.geteuid() == 0 and why_not(become_nobody) is None
 
 
 def enter_scratch(megabytes: int, files: int, owner: int) -> int:

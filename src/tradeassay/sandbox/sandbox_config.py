@@ -57,7 +57,6 @@ class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     preload: tuple[str, ...] = PRELOAD
-    hidden: tuple[str, ...] = HIDDEN
     harnesses: tuple[str, ...] = ()
     require: Literal["strong", "standard"] = "standard"
     namespaces: bool = True

@@ -42,18 +42,6 @@ ANY_PID: Final = 0x7FFFFFF0
 """Stands for a child's process id in a program that is built before there is a child."""
 
 
-class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What one child's filter depends on. ``pid`` is the child's own process id as it sees it (it may abort
-    itself). ``notify`` is False where the kernel gives no listener: refused calls then fail with EPERM,
-    unreported. ``watch_stat`` also shows the host the calls that only ask whether a path exists.
-    """
-
-    machine: str
-    pid: int = ANY_PID
-    notify: bool = True
-    watch_stat: bool = False
-
-
 class _Program:
     """Instructions, after those that kill a call of another machine's kind; jumps skip only the next few."""
 
@@ -99,29 +87,28 @@ def for_process(program: bytes, pid: int) -> bytes:
     return before + struct.pack("=I", pid) + after
 
 
-def build(spec: FilterSpec) -> bytes:
-    """Return the program for ``spec`` as packed ``struct sock_filter``; raises KeyError for an unknown machine."""
-    machine = spec.machine
+def build(machine: str, pid: int = ANY_PID, *, notify: bool = True) -> bytes:
+    """Return a child's program as packed ``struct sock_filter``; KeyError for an unknown machine. ``pid`` is the
+    child's own as it sees it (it may abort itself). Where the kernel gives no listener (not ``notify``),
+    refused calls fail with EPERM, unreported, and calls that name a path are left to its other rules.
+    """
     known = SYSCALLS[machine]
-    refuse = RET_NOTIFY if spec.notify else RET_ERRNO | errno.EPERM
-    watch = RET_NOTIFY if spec.notify else RET_ALLOW
+    refuse = RET_NOTIFY if notify else RET_ERRNO | errno.EPERM
     program = _Program(machine)
     for name in sorted(ALLOWED & known.keys()):
         program.answer(known[name], RET_ALLOW)
-    for name in sorted(STAT & known.keys()):
-        program.answer(known[name], watch if spec.watch_stat else RET_ALLOW)
-    for name in sorted(WATCHED & known.keys()):
-        program.answer(known[name], watch)
+    for name in (*sorted(STAT & known.keys()), *sorted(WATCHED & known.keys())):
+        program.answer(known[name], RET_NOTIFY if notify else RET_ALLOW)
     for name, (argument, values) in sorted(ALLOWED_INT.items()):
         for value in values:
             program.allow_if(number(machine, name), [(_low(argument), value)])
     # abort() of itself, and reading (never setting) its own limits: pid 0, and both halves of the pointer zero.
-    program.allow_if(number(machine, "tgkill"), [(_low(0), spec.pid), (_low(2), SIGABRT)])
+    program.allow_if(number(machine, "tgkill"), [(_low(0), pid), (_low(2), SIGABRT)])
     program.allow_if(number(machine, "prlimit64"), [(_low(0), 0), (_low(2), 0), (_low(2) + 4, 0)])
     for name, code in sorted(QUIET.items()):
         if name in known:
             program.answer(known[name], RET_ERRNO | code)
-    if not spec.notify:
+    if not notify:
         for name, code in sorted(MISSING.items()):
             program.answer(number(machine, name), RET_ERRNO | code)
         program.answer(number(machine, "clone"), RET_ERRNO | errno.EAGAIN)

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.syntax import SourceFault, program_tree, syntax_tree
-from tradeassay.sandbox.codec import ClaimHead, ClaimKind
+from tradeassay.sandbox.codec import ClaimHead, ClaimKind, encode
 
 DENIED_STDLIB: Final[frozenset[str]] = frozenset(
     # The kernel refuses what they are for anyway, so it is better to answer the import at once.
@@ -186,6 +186,17 @@ def run_code(
             raise NoEntry(f"the code defines no function '{call.entry}'")
         returned = function(shape(columns, call.pass_as), **call.params)
     return columns_of(returned)
+
+
+def run_encoded(
+    code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
+) -> list[bytes]:
+    """Do the same, and return the columns as a message in parts."""
+    returned = run_code(code, call, columns, allowed)
+    try:
+        return encode(returned)
+    except (TypeError, ValueError) as error:
+        raise Unreturnable(str(error)) from error
 
 
 def _loaded(code: CodeType, allowed: frozenset[str] | None) -> ModuleType:

@@ -15,7 +15,7 @@ import msgspec
 
 from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox import seccomp
-from tradeassay.sandbox.kernel import landlock_abi, machines
+from tradeassay.sandbox.kernel import SYSCALLS, landlock_abi
 
 Level = Literal["strong", "standard", "trusted-in-process"]
 _CONTAINER = (
@@ -58,7 +58,7 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
 def ask_kernel() -> Kernel:
     """Return what this machine offers. Works, with little to report, on every operating system."""
     machine, system, filtered = platform.machine(), sys.platform, False
-    known = system == "linux" and machine in machines()
+    known = system == "linux" and machine in SYSCALLS
     with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
         filtered = any(line.split() == ["Seccomp:", "2"] for line in status)
     return Kernel(
@@ -85,8 +85,8 @@ def refusal(kernel: Kernel) -> SandboxRefused | None:
     if kernel.system != "linux":
         name = {"darwin": "macOS", "win32": "Windows"}.get(kernel.system, kernel.system)
         return SandboxRefused(f"untrusted code runs on Linux only, this is {name}", hint=_CONTAINER)
-    if kernel.machine not in machines():
-        hint = f"use one of {', '.join(machines())}"
+    if kernel.machine not in SYSCALLS:
+        hint = f"use one of {', '.join(SYSCALLS)}"
         return SandboxRefused(f"the system calls of {kernel.machine} are not known to the sandbox", hint=hint)
     age, name = re.match(r"(\d+)\.(\d+)", kernel.release), f"kernel {kernel.release}"
     young = age is not None and (int(age[1]), int(age[2])) >= _LANDLOCK_SINCE

@@ -17,7 +17,7 @@ import msgspec
 from tradeassay.core.printable import printable
 from tradeassay.sandbox import kernel, seccomp
 from tradeassay.sandbox.failures import RefusedCall
-from tradeassay.sandbox.kernel import STAT, WATCHED, family_of, name_of
+from tradeassay.sandbox.kernel import MISSING, STAT, WATCHED, family_of, name_of
 from tradeassay.sandbox.namespaces import SCRATCH
 from tradeassay.sandbox.seccomp import Notice
 
@@ -25,8 +25,6 @@ _MAX_PATH: Final = 4096
 _MAX_KINDS: Final = 64
 """How many calls are kept with their details; those after them are added up by call."""
 _OTHERS: Final = "others"
-_ABSENT: Final = frozenset({"clone3", "openat2"})
-"""Calls that are refused as if the kernel did not have them: libc then falls back to calls that it knows."""
 _AT_FDCWD: Final = 0xFFFFFF9C
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CLONE_THREAD: Final = 0x10000
@@ -85,7 +83,7 @@ class ChildWatch:
             self._answer_path(listener, notice, name)
             return
         self._record(name, self._detail(name, notice))
-        code = errno.ENOSYS if name in _ABSENT else errno.EAGAIN if name == "clone" else errno.EPERM
+        code = MISSING.get(name, errno.EAGAIN if name == "clone" else errno.EPERM)
         seccomp.refuse(listener, notice, code)
 
     def _answer_path(self, listener: int, notice: Notice, name: str) -> None:

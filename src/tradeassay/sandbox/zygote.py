@@ -33,9 +33,9 @@ from tradeassay.sandbox.namespaces import (
     enter_private_root,
     find_roots,
     module_names,
-    probed,
+    why_not,
 )
-from tradeassay.sandbox.sandbox_config import SandboxConfig, not_for_children
+from tradeassay.sandbox.sandbox_config import HIDDEN, SandboxConfig, not_for_children
 from tradeassay.sandbox.strategy import allowed_modules
 from tradeassay.sandbox.tier import Tier
 
@@ -114,7 +114,7 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
     }
     if nobody and not private and not all(folder.stat().st_mode & 0o005 == 0o005 for folder in above):
         missing.append("libraries that user nobody can read: only modules loaded at the start can be imported")
-    notify = seccomp.has_action(seccomp.RET_NOTIFY) and probed(_listen)
+    notify = seccomp.has_action(seccomp.RET_NOTIFY) and why_not(_listen) is None
     if notify:
         walls.append("seccomp notification")
     else:
@@ -126,7 +126,7 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
     machine, abi = platform.machine(), kernel.landlock_abi()
     stage = child.Stage(
         machine=machine,
-        program=seccomp.build(seccomp.FilterSpec(machine=machine, notify=notify, watch_stat=notify)),
+        program=seccomp.build(machine, notify=notify),
         landlock_abi=abi,
         rules=(
             *((_open_high(path), kernel.READ) for path in readable if os.path.exists(path)),
@@ -171,7 +171,7 @@ def _listen() -> None:
 
 def _load(config: SandboxConfig) -> tuple[str, ...]:
     """Import the libraries; returns the names that are not installed."""
-    for name in config.hidden:
+    for name in HIDDEN:
         sys.modules[name] = None  # type: ignore[assignment]  # the documented way to make an import fail
     absent = []
     settings = None
