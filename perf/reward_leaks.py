@@ -23,7 +23,7 @@ from tradeassay.account.backtrader import carry_targets
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.backtrader import BacktestJob, replayed_run, terms_of
 from tradeassay.code.evaluation import DECISIONS, DRAWS
-from tradeassay.code.frames import read_with_targets, sandbox_job
+from tradeassay.code.frames import read_result, sandbox_job
 from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import CLOSENESS, closeness, decision_events
 from tradeassay.code.judges.markets import SHARED_DRAWS
@@ -176,7 +176,8 @@ def judged_paid(executor: JobExecutor, task: CodeTask, source: str, secret: str)
     for job in jobs:
         every = GrowthPlan(every=0, warm_up=job.bars.rows, drawn=0, changes=0, slower=9)
         (grown,) = run_grown(executor, [job], [(every, np.random.default_rng(0))])
-        run, targets = read_with_targets(job, executor.run(sandbox_job(job)))
+        run = read_result(job, executor.run(sandbox_job(job)))
+        targets = run.targets
         if targets is None:
             causal.append(run)
             continue
@@ -229,9 +230,8 @@ def leaks(executor: JobExecutor, source: str, secret: str) -> bool:
     job = BacktestJob(source=source, bars=bars, terms=terms_of(TASK), steps=rules.steps)
     every = GrowthPlan(every=0, warm_up=bars.rows, drawn=0, changes=0)
     (grown,) = run_grown(executor, [job], [(every, np.random.default_rng(0))])
-    run, targets = read_with_targets(job, executor.run(sandbox_job(job)))
-    grown.run, grown.targets = run, targets
-    return targets is not None and bool(grown.difference()[1])
+    grown.run = read_result(job, executor.run(sandbox_job(job)))
+    return grown.run.targets is not None and bool(grown.difference()[1])
 
 
 def main() -> None:

@@ -1,10 +1,13 @@
-"""The smallest strategy that gates and drift can be asked about: its semantics, and a card that says the same."""
+"""The smallest strategy for gates and drift: its semantics, a card that says the same, and logs of trades."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tradeassay.code.semantics.interpreter import Semantics, read_semantics
-from tradeassay.code.submission import Submission
+from tradeassay.code.submission import AuditLog, Submission, TradeLog
 
 LIMITS = {"max_exposure": 1.0, "max_trades_per_bar": 1}
 CARD = {
@@ -41,3 +44,27 @@ def semantics(**k: Any) -> Semantics:
 
 def submission(source: str, **card: object) -> Submission:
     return Submission(source=source, card=json.dumps({**CARD, **card}), name="mine")
+
+
+def trade_log(
+    row: list[int], quantity: list[float], signal: list[str], price: list[float], **more: Any
+) -> TradeLog:
+    """Return trades in the only leg; P&L and equity are not claimed unless they are given."""
+    unsaid = [np.nan] * len(row)
+    return TradeLog(
+        row=np.array(row, dtype=int),
+        leg=np.zeros(len(row), dtype=int),
+        quantity=np.array(quantity, dtype=float),
+        signal=np.array(signal, dtype=object),
+        order_id=np.array([f"o{number}" for number in range(len(row))], dtype=object),
+        price=np.array(price, dtype=float),
+        pnl=np.array(more.get("pnl", unsaid), dtype=float),
+        equity=np.array(more.get("equity", unsaid), dtype=float),
+    )
+
+
+def audit_log(rows: Sequence[tuple[int, str, str, str | None, float]]) -> AuditLog:
+    """Return rows (bar, kind, id, parent, value) of the only leg."""
+    row, kind, own, parent, value = zip(*rows, strict=True)
+    texts = [np.array(one, dtype=object) for one in (kind, own, parent)]
+    return AuditLog(np.array(row), np.zeros(len(rows), dtype=int), *texts, np.array(value))

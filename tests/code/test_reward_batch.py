@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import tradeassay
-from tradeassay.benchmarks.quantcode import draw_tasks, load_task
+from tradeassay.benchmarks.quantcode import draw_tasks, load_task, load_tasks
 from tradeassay.code.judges.decisions import DecisionEvent
 from tradeassay.code.judges.markets import DrawnMarkets, JudgedMarket, Judging
 from tradeassay.code.reward import QUICK, RewardConfig, reward
@@ -38,22 +38,26 @@ def test_a_program_is_found_in_a_fence():
         assert not isinstance(found, ScoredAnswer) and found[0].strip() == CRASHES.strip()
 
 
-def test_bad_requests_are_told():
-    with pytest.raises(UserError, match="2 answers and 1 tasks"):
-        batch(["a", "b"], [TASK])
-    with pytest.raises(UserError, match="no task"):
-        batch(["a"], "no-such-task")
-    with pytest.raises(UserError, match="frames"):
-        batch(["a"], next(t for t in _tasks() if t.frame is None), framework="frame")
-    for wrong, said in (({"judge": "behavior"}, "no judge"), ({"framework": "qlib"}, "no framework")):
-        with pytest.raises(UserError, match=said):
-            batch(["a"], TASK, **wrong)
+@pytest.mark.parametrize(
+    ("answers", "tasks", "more", "said"),
+    [
+        (["a", "b"], [TASK], {}, "2 answers and 1 tasks"),
+        (["a"], "no-such-task", {}, "no task"),
+        (["a"], next(task for task in load_tasks() if task.frame is None), {"framework": "frame"}, "frames"),
+        (["a"], TASK, {"judge": "behavior"}, "no judge"),
+        (["a"], TASK, {"framework": "qlib"}, "no framework"),
+        (["a"], TASK, {"workers": 0}, "0 workers"),
+        ("a", TASK, {}, "no list of answers"),
+    ],
+)
+def test_bad_requests_are_told(answers, tasks, more, said):
+    with pytest.raises(UserError, match=said):
+        batch(answers, tasks, **more)
+
+
+def test_one_program_and_none_are_requests_too():
     with pytest.raises(UserError, match="no judge 'behavior'"):
         reward(TASK, "a", "behavior")
-    with pytest.raises(UserError, match="0 workers"):
-        batch(["a"], TASK, workers=0)
-    with pytest.raises(UserError, match="no list of answers"):
-        batch("a", TASK)
     assert batch([], TASK) == []
     assert tradeassay.reward.batch is batch
 
@@ -88,12 +92,6 @@ def test_without_a_judge_a_market_ends_where_the_reference_has_traded_enough(ent
     brief = whole.brief()
     assert whole.bars.rows == TASK.bars == 1000 and brief.bars.rows == rows
     assert brief.events == events and (brief.bars.times == whole.bars.times[:rows]).all()
-
-
-def _tasks() -> tuple:  # type: ignore[type-arg]
-    from tradeassay.benchmarks.quantcode import load_tasks
-
-    return load_tasks()
 
 
 def test_a_pool_keeps_its_markets_and_serves_coroutines():

@@ -85,8 +85,9 @@ class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Backtest:
     """One run. With a ``failure`` there are no orders and no account. ``orders`` is what the strategy asked for;
     ``fills``, ``trades``, ``statuses`` (one per order) and ``equity`` (the account's value after each bar) are the
-    host's. ``ended`` is the bar count at which the strategy ended the run itself, None when it saw the last one.
-    ``retried`` says why a first child was given up, if one was. ``log`` is what the code printed, for a reader.
+    host's. ``targets`` are those of a program on frames, (rows, assets). ``ended`` is the bar count at which the
+    strategy ended the run itself, None when it saw the last one. ``retried`` says why a first child was given up,
+    if one was. ``log`` is what the code printed, for a reader.
     """
 
     failure: Failure | None = None
@@ -96,6 +97,7 @@ class Backtest:
     statuses: tuple[Status, ...] = ()
     equity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     final_value: float | None = None
+    targets: NDArray[np.float64] | None = None
     ended: int | None = None
     tricks: tuple[Trick, ...] = ()
     usage: JobUsage
@@ -290,33 +292,32 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
     """Return a run's outcome: the child's decisions checked, carried out and compared with its own account."""
-    tricks = tricks_in(job.source, ())
-    if result.columns is None:
-        return claimed_failure(result, tricks)
-    try:
-        orders = read_orders(result.columns, job.bars.rows, len(job.bars.assets))
-        turns = int(read_account(result.columns)[3])
+
+    def carry_out(columns: Mapping[str, NDArray[Any]]) -> Backtest:
+        orders = read_orders(columns, job.bars.rows, len(job.bars.assets))
+        turns = int(read_account(columns)[3])
         if not (len(orders) == 0 or orders.turn[-1] <= turns) or not 0 <= turns <= job.bars.rows:
             raise BadOrders("orders after the end of the run")
         return carried_out(job, result, orders, turns)
-    except UNREADABLE as error:
-        return unreadable(result, error, tricks)
+
+    return read_with(result, tricks_in(job.source, ()), carry_out)
 
 
-UNREADABLE: Final = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
-"""What reading a child's columns may end with. The program sent them: it has failed, and is never left out."""
-
-
-def unreadable(result: JobResult, error: Exception, tricks: Sequence[Trick]) -> Backtest:
-    """Return a run whose reading failed, in the words of the rule that refused it, if one did."""
-    words = f"what it sent cannot be carried out ({type(error).__name__})"
-    return failed_run(result, BadResult(reason=str(error) if isinstance(error, BadOrders) else words), tricks)
-
-
-def claimed_failure(result: JobResult, tricks: Sequence[Trick]) -> Backtest:
-    """Return a run without columns: why it failed, without what looks like a secret in it."""
-    failure, found = scrub(result.failure)
-    return failed_run(result, failure, [*tricks, *found])
+def read_with(
+    result: JobResult, tricks: Sequence[Trick], carry_out: Callable[[Mapping[str, NDArray[Any]]], Backtest]
+) -> Backtest:
+    """Return what a child's columns amount to, or why they amount to nothing: without what looks like a secret in
+    its words, and in the words of the rule that refused them, if one did. The program sent them: whatever reading
+    them ends with, it has failed, and is never left out.
+    """
+    if result.columns is None:
+        failure, found = scrub(result.failure)
+        return failed_run(result, failure, [*tricks, *found])
+    try:
+        return carry_out(result.columns)
+    except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as error:
+        words = f"what it sent cannot be carried out ({type(error).__name__})"
+        return failed_run(result, BadResult(reason=str(error) if isinstance(error, BadOrders) else words), tricks)
 
 
 def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int) -> Backtest:
@@ -354,8 +355,7 @@ def replayed_run(
     result: JobResult, orders: OrderLog, done: BrokerReplay, tricks: Sequence[Trick], *, ended: int | None = None
 ) -> Backtest:
     account = {name: getattr(done, name) for name in ("fills", "trades", "statuses", "equity")}
-    bare = failed_run(result, None, tricks)
-    return replace(bare, orders=orders, final_value=done.value, ended=ended, **account)
+    return replace(failed_run(result, None, tricks), orders=orders, final_value=done.value, ended=ended, **account)
 
 
 def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
@@ -425,15 +425,14 @@ def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Bac
 
 def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
     """Return a fed run's outcome: what came in answer to a bar must have been decided on it, when it was over."""
-    tricks = tricks_in(job.source, ())
-    if result.columns is None:
-        return claimed_failure(result, tricks)
-    try:
+
+    def carry_out(_: Mapping[str, NDArray[Any]]) -> Backtest:
         if any(len(payload) % ACTION.size for payload in result.answers):
             raise BadOrders("an answer that is no whole number of orders")
-        counts = np.array([len(payload) // ACTION.size for payload in result.answers], dtype=np.int64)
         table = np.frombuffer(b"".join(result.answers), dtype=_RECORD)
-        bar = np.repeat(np.arange(len(counts)), counts)
+        bar = np.repeat(
+            np.arange(len(result.answers)), [len(payload) // ACTION.size for payload in result.answers]
+        )
         columns = {name: np.ascontiguousarray(table[name]) for name in (*INTEGERS, *FLOATS)}
         if not ((columns["turn"] == bar + 1) | ((bar == 0) & (columns["turn"] == 0))).all():
             raise BadOrders("an order for a bar that was over, or not yet there")
@@ -442,5 +441,5 @@ def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
         if (bar < 0).any() or (orders.row != bar).any():
             raise BadOrders("an order that was given before its bar was over")
         return carried_out(job, result, orders, len(result.answers))
-    except UNREADABLE as error:
-        return unreadable(result, error, tricks)
+
+    return read_with(result, tricks_in(job.source, ()), carry_out)

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 import msgspec
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from tradeassay.code.program_source import parses
 from tradeassay.core.arguments import instance_of
@@ -244,22 +245,14 @@ def _groups(
     shapes = list(equal)
     # Near enough is asked of statements without chosen names: an added line must not rename the rest.
     counts = [Counter(shape_lines(programs[equal[lines][0]], tell_apart=False) or ()) for lines in shapes]
-    leader = list(range(len(shapes)))
-
-    def find(at: int) -> int:
-        while leader[at] != at:
-            leader[at] = leader[leader[at]]
-            at = leader[at]
-        return at
-
+    near = np.eye(len(shapes), dtype=bool)
     for right in range(len(shapes) if similarity < 1.0 else 0):
         for left in range(right):
             small, large = sorted((len(shapes[left]), len(shapes[right])))
             if small >= similarity * large:
                 shared = sum((counts[left] & counts[right]).values())
-                if shared >= similarity * (small + large - shared):
-                    leader[find(right)] = find(left)
+                near[left, right] = shared >= similarity * (small + large - shared)
     groups: dict[int, list[str]] = {}
-    for at, lines in enumerate(shapes):
-        groups.setdefault(find(at), []).extend(equal[lines])
+    for group, lines in zip(connected_components(near, directed=False)[1].tolist(), shapes, strict=True):
+        groups.setdefault(group, []).extend(equal[lines])
     return list(groups.values())

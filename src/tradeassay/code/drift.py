@@ -15,6 +15,10 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
 
 BUDGET: Final = 50
+"""Lines that a patch may change."""
+ALLOWED: Final = 0.05
+SUSPICIOUS: Final = 0.15
+"""How far traces may move sideways: the thresholds of the paper."""
 
 
 def changed_lines(before: str, after: str) -> int:
@@ -84,7 +88,7 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
     before: float | None = None
     after: float | None = None
     changed_lines: int = 0
-    budget: int = 50
+    budget: int = BUDGET
     justification: str = ""
 
     @property
@@ -142,25 +146,15 @@ class Traced:
     runs: Runs
 
 
-class DriftConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Thresholds of trace movement, and the number of lines that a patch may change."""
-
-    allowed: float = 0.05
-    suspicious: float = 0.15
-    budget: int = BUDGET
-
-
 def check_drift(
     spec: StrategySpec,
     first: Traced,
     patched: Traced,
-    config: DriftConfig | None = None,
     *,
     previous: Submission | None = None,
     justification: str = "",
 ) -> DriftReport:
     """What a patch did: lines are counted against ``previous``, everything else against ``first`` (Iter0)"""
-    config = config or DriftConfig()
     changes: tuple[str, ...] = ()
     unknown: list[str] = []
     try:
@@ -186,7 +180,7 @@ def check_drift(
         name: plain_sum(getattr(one, name) for one in found) / len(found) if found else None
         for name in ("moved", "before", "after")
     }
-    kind, reasons = _judge(tuple(found), config)
+    kind, reasons = _judge(tuple(found))
     if changes:
         kind, reasons = "drift", ("the card says something else than at first", *reasons)
     elif unknown:
@@ -197,19 +191,19 @@ def check_drift(
         card_changes=changes,
         scenarios=tuple(found),
         **means,
+        budget=BUDGET,
         changed_lines=changed_lines((previous or first.submission).source, patched.submission.source),
-        budget=config.budget,
         justification=justification,
     )
 
 
-def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[Kind, tuple[str, ...]]:
+def _judge(scenarios: tuple[ScenarioDrift, ...]) -> tuple[Kind, tuple[str, ...]]:
     """Nearer the reference is a repair, farther is drift; sideways moves are judged by their size."""
     if not scenarios:
         return "unknown", ("there are no micro-scenarios",)
     traced = tuple(one for one in scenarios if one.ran)
     if len(traced) < len(scenarios):
-        kind, reasons = _judge(traced, config) if traced else ("repair", ())
+        kind, reasons = _judge(traced) if traced else ("repair", ())
         runs = f"it runs on {len(scenarios) - len(traced)} of {len(scenarios)} scenarios where it did not"
         return (kind if kind in ("drift", "review") else "repair"), (runs, *reasons)
     moved, count = max(one.moved for one in scenarios), len(scenarios)
@@ -225,7 +219,7 @@ def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[K
             return "repair", (f"nearer the reference: {before / count:.3f} became {after / count:.3f}",)
         named = ", ".join(one.name for one in farther)
         return "review", (f"nearer the reference on balance, farther on {named}",)
-    if moved < config.suspicious:
-        kind = "allowed" if moved < config.allowed else "review"
+    if moved < SUSPICIOUS:
+        kind = "allowed" if moved < ALLOWED else "review"
         return kind, (f"traces moved by {moved:.3f}, no farther from the reference",)
     return "drift", (f"traces moved by {moved:.3f} and came no nearer the reference",)

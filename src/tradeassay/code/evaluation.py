@@ -212,8 +212,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return classify_run(self.backtest) if outcome == "backtest" else by_outcome.get(outcome)
 
     def stage(self, name: str) -> Finding:
-        stages: dict[str, Finding] = {stage: getattr(self, stage) for stage in STAGES}
-        return stages[name]
+        found: Finding = getattr(self, name)
+        return found
 
 
 Decides = Literal["reference-first", "behaviour", "language", "both"]

@@ -13,21 +13,14 @@ A target of 0 closes the position. Several assets: orders that reduce come first
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.backtrader import BadOrders, carry_targets
-from tradeassay.code.backtrader import (
-    UNREADABLE,
-    Backtest,
-    BacktestJob,
-    claimed_failure,
-    replayed_run,
-    tricks_in,
-    unreadable,
-)
+from tradeassay.code.backtrader import Backtest, BacktestJob, read_with, replayed_run, tricks_in
 from tradeassay.code.bars import FIELDS
 from tradeassay.core.printable import printable
 from tradeassay.core.view import Floats
@@ -96,18 +89,12 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
-    return read_with_targets(job, result)[0]
-
-
-def read_with_targets(job: BacktestJob, result: JobResult) -> tuple[Backtest, Floats | None]:
-    """Return the outcome of a run and its targets, (rows, assets); None where it gave none."""
     # A frame holds whole columns by design: accessing one is no trick. The look-ahead check is the judge.
     tricks = [trick for trick in tricks_in(job.source, ()) if trick.name != "preloaded-array"]
-    if result.columns is None:
-        return claimed_failure(result, tricks), None
-    try:
-        targets = read_targets(result.columns, job.bars.rows, job.bars.assets)
+
+    def carry_out(columns: Mapping[str, NDArray[Any]]) -> Backtest:
+        targets = read_targets(columns, job.bars.rows, job.bars.assets)
         orders, done = carry_targets(targets, job.bars, job.terms, steps=job.steps)
-    except UNREADABLE as error:
-        return unreadable(result, error, tricks), None
-    return replayed_run(result, orders, done, tricks), targets
+        return replace(replayed_run(result, orders, done, tricks), targets=targets)
+
+    return read_with(result, tricks, carry_out)

@@ -10,7 +10,7 @@ differs fails.
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Annotated, Final, Literal
@@ -33,7 +33,7 @@ from tradeassay.code.checks import (
     to_sarif,
 )
 from tradeassay.code.lookahead.grow import Growth, LeakConfig, probe_speed
-from tradeassay.code.lookahead.trace import Columns, Flags, first_difference
+from tradeassay.code.lookahead.trace import Columns, Flags, Trace, first_difference
 from tradeassay.code.program_source import LONGEST_SOURCE, read_source, source_advice
 from tradeassay.code.semantics.interpreter import Semantics
 from tradeassay.code.semantics.pins import Pins
@@ -309,15 +309,23 @@ def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreem
     """Compare each run's decisions with the stored ones: bar, leg, signal, and share of equity."""
     if not spec.scenarios:
         return not_run("the strategy has no micro-scenarios")
-    found = []
-    for scenario in spec.scenarios:
-        run = runs[scenario.name]
-        assert run.decisions is not None
-        one = first_departure(spec, scenario, run.decisions, agreement) or _traded_twice(scenario, run)
-        if one is not None:
-            found.append(one)
+    found = _departures(spec, ((scenario, runs[scenario.name]) for scenario in spec.scenarios), agreement)
     measures: Measures = {"scenarios": len(spec.scenarios), "departures": len(found)}
     return convicted(found, measures) if found else passed("", measures)
+
+
+def _departures(
+    spec: StrategySpec, cases: Iterable[tuple[Scenario, SubmissionRun]], agreement: float
+) -> list[Exhibit]:
+    """Return of each run where it first departs from what was expected of it."""
+    found = []
+    for case, run in cases:
+        if run.decisions is None:
+            text = "no log" if run.failure is None else run.failure.text
+            found.append(Exhibit(code="fails", text=f"{case.name}: {text}", line=run.line, where=case.name))
+        elif one := first_departure(spec, case, run.decisions, agreement) or _traded_twice(case, run):
+            found.append(one)
+    return found
 
 
 def first_departure(
@@ -378,6 +386,17 @@ class _Inquiry:
     scenarios: dict[str, SubmissionRun] = field(default_factory=dict)
     growth: Growth | None = None
 
+    def parses(self) -> Finding:
+        return parse_gate(self.submission)
+
+    def says_the_same(self) -> Finding:
+        unread = _card_faults(self.submission.card)
+        return not_run(_PARSED["parse"]) if unread else schema_gate(self.submission, self.spec.semantics)
+
+    def accounts(self) -> Finding:
+        closes = closes_of(self.columns, self.runner.semantics.inputs.legs)
+        return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
+
     def runs(self) -> Finding:
         """Keep the order: no process may know a later bar while an earlier one can be answered for."""
         slow = probe_speed(self.runner, self.columns, self.config.leak)
@@ -428,7 +447,8 @@ class _Inquiry:
                 continue
             measures[one.text] = run.trades.sha256
             if run.trades.sha256 != scored.trades.sha256:
-                left, right = scored.trades.trace(), run.trades.trace()
+                left, right = scored.outcome, run.outcome
+                assert isinstance(left, Trace) and isinstance(right, Trace)
                 end = 1 + max((int(trace.rows[-1]) for trace in (left, right) if len(trace)), default=0)
                 row, mine, theirs = first_difference(left, right, end, 0.0) or (end, "more", "less")
                 text = f"on bar {row} it decides {mine} with {first} and {theirs} with {one.text}"
@@ -436,9 +456,10 @@ class _Inquiry:
         return convicted(found, measures) if found else passed("", measures)
 
     def leaks(self) -> Finding:
-        assert self.scored is not None and self.scored.trades is not None and self.growth is not None
-        trades = self.scored.trades
-        record = self.growth.compare(trades.trace(share=self.runner.shares(trades, self.columns)))
+        assert self.scored is not None and self.growth is not None
+        scored = self.scored.outcome
+        assert isinstance(scored, Trace)
+        record = self.growth.compare(scored)
         measures: Measures = {
             "runs": record.runs,
             "screened": record.screened,
@@ -470,51 +491,26 @@ class _Inquiry:
         cases = [(Scenario("scored bars", "the scored year", self.bars, expected), self.scored)] * pins.year_shows
         for path, run in zip(pins.paths, drawn, strict=True):
             cases.append((Scenario(path.name, "drawn", path, self.spec.frozen_decisions(path)), run))
-        found = []
-        for case, run in cases:
-            if run.decisions is None:
-                text = "no log" if run.failure is None else run.failure.text
-                found.append(Exhibit(code="fails", text=f"{case.name}: {text}", line=run.line, where=case.name))
-            elif one := first_departure(self.spec, case, run.decisions, room) or _traded_twice(case, run):
-                found.append(one)
+        found = _departures(self.spec, cases, room)
         return convicted(found, measures) if found else passed("", measures)
 
 
 _PARSED: Final = {"parse": "the gate 'parse' did not hold"}
 _RAN: Final = {**_PARSED, "exec": "the gate 'exec' did not hold"}
+_REPEATED: Final = {**_RAN, "determinism": "the gate 'determinism' did not hold: two equal runs differ"}
 
 CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
+    Check("parse", "Can both files be read, and is there a TradingStrategy in them?", _Inquiry.parses),
     Check(
-        "parse",
-        "Can both files be read, and is there a TradingStrategy in them?",
-        lambda one: parse_gate(one.submission),
-    ),
-    Check(
-        "schema",
-        "Is the card well-formed, and does it say what the frozen semantics say?",
-        lambda one: (
-            not_run(_PARSED["parse"])
-            if _card_faults(one.submission.card)
-            else schema_gate(one.submission, one.spec.semantics)
-        ),
+        "schema", "Is the card well-formed, and does it say what the frozen semantics say?", _Inquiry.says_the_same
     ),
     Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),
     Check("determinism", "Does it decide the same in fresh processes with other seeds?", _Inquiry.repeats, _RAN),
-    Check(
-        "leak",
-        "Does any decision depend on bars that came after it?",
-        _Inquiry.leaks,
-        {**_RAN, "determinism": "the gate 'determinism' did not hold: two equal runs differ"},
-    ),
+    Check("leak", "Does any decision depend on bars that came after it?", _Inquiry.leaks, _REPEATED),
     Check(
         "audit",
         "Can every trade be followed from its signal to its P&L, and are its figures true?",
-        lambda one: audit_gate(
-            one.scored,
-            closes_of(one.columns, one.runner.semantics.inputs.legs),
-            one.config.completeness,
-            one.config.tolerance,
-        ),
+        _Inquiry.accounts,
         _RAN,
     ),
     Check(

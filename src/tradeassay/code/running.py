@@ -15,7 +15,6 @@ from tradeassay.code.backtrader import (
     MOST_STEPS,
     Backtest,
     BacktestJob,
-    fed_backtests,
     in_order,
     read_result,
     sandbox_config,
@@ -87,16 +86,15 @@ def run_programs(
     *,
     limits: JobLimits | None = None,
     rules: Rules | None = None,
-    fed: bool = False,
 ) -> Iterator[Backtest]:
-    """Run programs on a task's terms, in order; ``fed`` gives Backtrader programs one bar at a time."""
+    """Run programs on a task's terms, in order."""
     terms, steps = terms_of(task), MOST_STEPS if rules is None else rules.steps
     jobs = (
         BacktestJob(source=source, bars=bars, terms=terms, limits=limits, steps=steps) for source, bars in runs
     )
     if framework == "frame":
         return in_order(executor, jobs, frame_job, frame_result)
-    return fed_backtests(executor, jobs) if fed else in_order(executor, jobs, sandbox_job, read_result)
+    return in_order(executor, jobs, sandbox_job, read_result)
 
 
 def reference_of(task: CodeTask, framework: Framework) -> str:

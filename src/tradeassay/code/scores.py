@@ -467,12 +467,11 @@ def reliability(report: GateReport) -> Measure:
         return not_scored("it could not be parsed")
     audit = report.gate("audit")
     share = float(audit.passed)  # where there was no trade to follow
-    complete, traced = audit.measures.get("completeness"), audit.measures.get("traceable")
-    if isinstance(complete, float | int) and isinstance(traced, float | int):
-        share = (float(complete) + float(traced)) / 2.0
-    false, trades = audit.measures.get("false_claims"), audit.measures.get("trades")
-    if isinstance(false, float | int) and isinstance(trades, float | int) and false and trades:
-        share *= min(0.5, max(0.0, 1.0 - false / trades))
+    known = {name: value for name, value in audit.measures.items() if isinstance(value, float | int)}
+    if known.keys() >= {"completeness", "traceable"}:
+        share = (known["completeness"] + known["traceable"]) / 2.0
+    if known.get("false_claims") and known.get("trades"):
+        share *= min(0.5, max(0.0, 1.0 - known["false_claims"] / known["trades"]))
     parts = {name: float(report.gate(name).passed) for name in WEIGHTS} | {"audit": share}
     value = 10.0 * plain_sum(weight * parts[name] for name, weight in WEIGHTS.items())
     return Measure(value=value, n=len(WEIGHTS))

@@ -219,11 +219,6 @@ class TradeLog:
         parts = (self.row.tobytes(), self.leg.tobytes(), self.quantity.tobytes(), words.encode())
         return sha256_bytes(b"\0\0".join(parts))
 
-    def trace(self, cpu_s: float | None = None, share: Floats | None = None) -> Trace:
-        """Return the trades as the look-ahead check compares them; ``share`` is what each left in its leg."""
-        fields = {"leg": self.leg, "quantity": self.quantity, "signal": self.signal}
-        return Trace(rows=self.row, fields=fields, cpu_s=cpu_s, share=share)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditLog:
@@ -288,7 +283,7 @@ CAPITAL: Final = 100_000.0
 class SubmissionRun:
     """The outcome of one run. With a ``failure`` there are no logs. ``line`` is the line of ``strategy.py`` that
     the submission's own traceback names, if it does. ``decisions`` are the host's reading of the trades as shares
-    of equity, ``account`` what they amount to.
+    of equity, ``account`` what they amount to, ``share`` the part of it that each trade left in its leg.
     """
 
     cpu_s: float
@@ -299,10 +294,20 @@ class SubmissionRun:
     failure: RunFailure | None = None
     line: int | None = None
     log: bytes = b""
+    share: Floats | None = None
 
     @property
     def ok(self) -> bool:
         return self.failure is None
+
+    @property
+    def outcome(self) -> Trace | RunFailure:
+        """The trades as the look-ahead check compares them, or why there are none."""
+        if self.failure is not None:
+            return self.failure
+        assert self.trades is not None
+        fields = {name: getattr(self.trades, name) for name in ("leg", "quantity", "signal")}
+        return Trace(rows=self.trades.row, fields=fields, cpu_s=self.cpu_s, share=self.share)
 
 
 def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
@@ -412,9 +417,7 @@ class SubmissionRunner:
 
     def run(self, columns: Columns) -> Trace | RunFailure:
         result = self.spent.add(self.executor.run(self._job(columns, 0, only="trades")))
-        if result.columns is None:
-            return _failure(result)
-        return self._trades(columns, result.columns, result.usage.cpu_s)
+        return self._read(columns, result).outcome
 
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
@@ -438,7 +441,7 @@ class SubmissionRunner:
                 return RunFailure(kind="bad_log", text=str(error))
             if isinstance(message, ClaimHead):
                 return RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
-            return self._trades(columns, message)
+            return self._logs(columns, message).outcome
 
         job = Job(
             source=self.source,
@@ -470,44 +473,38 @@ class SubmissionRunner:
         )
 
     def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
-        legs, cpu_s, log = self.semantics.inputs.legs, result.usage.cpu_s, result.log
-        if result.columns is None:
-            line = result.failure.line if isinstance(result.failure, ChildClaim) else None
-            return SubmissionRun(cpu_s=cpu_s, failure=_failure(result), line=line, log=log)
+        if result.columns is not None:
+            return self._logs(columns, result.columns, result.usage.cpu_s, result.log)
+        line = result.failure.line if isinstance(result.failure, ChildClaim) else None
+        return SubmissionRun(cpu_s=result.usage.cpu_s, failure=_failure(result), line=line, log=result.log)
+
+    def _logs(
+        self, columns: Columns, found: Mapping[str, NDArray[Any]], cpu_s: float = 0.0, log: bytes = b""
+    ) -> SubmissionRun:
+        """Read the logs that came back, and work out what the trades amount to."""
+        legs = self.semantics.inputs.legs
         times = columns[f"{legs[0]}/time"]
         try:
-            trades, audit = read_trades(result.columns, times, legs), None
-            if "audit/time" in result.columns:
-                found, row, leg = _log(result.columns, "audit", _AUDIT, times, legs)
-                texts = {name: found[name] for name in ("kind", "id", "parent")}
-                audit = AuditLog(row=row, leg=leg, **texts, value=found["value"].astype(np.float64))
+            trades, audit = read_trades(found, times, legs), None
+            if "audit/time" in found:
+                said, row, leg = _log(found, "audit", _AUDIT, times, legs)
+                texts = {name: said[name] for name in ("kind", "id", "parent")}
+                audit = AuditLog(row=row, leg=leg, **texts, value=said["value"].astype(np.float64))
         except BadLog as error:
             return SubmissionRun(cpu_s=cpu_s, failure=RunFailure(kind="bad_log", text=str(error)), log=log)
         closes = closes_of(columns, legs)
         account = keep_account(trades, closes, self.capital)
-        decisions = decisions_of(trades, account, closes, [rule.signal for rule in self.semantics.rules])
-        return SubmissionRun(
-            cpu_s=cpu_s, trades=trades, audit=audit, account=account, decisions=decisions, log=log
-        )
-
-    def _trades(
-        self, columns: Columns, found: Mapping[str, Any], cpu_s: float | None = None
-    ) -> Trace | RunFailure:
-        legs = self.semantics.inputs.legs
-        try:
-            trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
-        except BadLog as error:
-            return RunFailure(kind="bad_log", text=str(error))
-        return trades.trace(cpu_s, self.shares(trades, columns))
-
-    def shares(self, trades: TradeLog, columns: Columns) -> Floats:
-        """Return the share of the account that each trade left in its leg, by the host's reckoning."""
-        closes = closes_of(columns, self.semantics.inputs.legs)
-        account = keep_account(trades, closes, self.capital)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
-        known = np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0)
-        return np.asarray(np.round(known, 9), dtype=np.float64)
+        return SubmissionRun(
+            cpu_s=cpu_s,
+            trades=trades,
+            audit=audit,
+            account=account,
+            decisions=decisions_of(trades, account, closes, [rule.signal for rule in self.semantics.rules]),
+            log=log,
+            share=np.asarray(np.round(np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0), 9), dtype=np.float64),
+        )
 
 
 def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:

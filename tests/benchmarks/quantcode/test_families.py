@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tradeassay.benchmarks.quantcode import draw_tasks, families, load_task, load_tasks
 from tradeassay.cli.code import code
+from tradeassay.code.backtrader import BacktestJob, fed_backtests, terms_of
 from tradeassay.code.judges.markets import DrawConfig, draw_markets, drawn_bars
 from tradeassay.code.running import open_code_executor, rules_of, run_programs
 from tradeassay.code.task import CodeTask
@@ -97,9 +98,10 @@ def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name):
     rules = rules_of(SECRET)
     with open_code_executor() as executor:
         for task in draw_tasks(name, EACH if name == "all" else 1, 101):
-            runs = [(task.reference, drawn_bars(task, task.market, SECRET, 0, 0))]
-            (whole,) = run_programs(executor, task, runs, rules=rules)
-            (fed,) = run_programs(executor, task, runs, rules=rules, fed=True)
+            bars = drawn_bars(task, task.market, SECRET, 0, 0)
+            (whole,) = run_programs(executor, task, [(task.reference, bars)], rules=rules)
+            job = BacktestJob(source=task.reference, bars=bars, terms=terms_of(task), steps=rules.steps)
+            (fed,) = fed_backtests(executor, [job])
             assert fed.ok and fed.fills == whole.fills, task.id
 
 

@@ -37,7 +37,7 @@ def bars_of(task: CodeTask, seed: int = 1) -> TaskBars:
 
 
 def run(task: CodeTask, source: str, seed: int) -> TrustedRun:
-    return run_trusted(source, bars_of(task, seed), terms_of(task), trust="reference")
+    return run_trusted(source, bars_of(task, seed), terms_of(task))
 
 
 def outline(trades: tuple[RoundTrip, ...]) -> Counter[tuple[object, ...]]:

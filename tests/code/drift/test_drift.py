@@ -1,6 +1,5 @@
 """Repair or drift: distances, cards and lines worked by hand."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -24,8 +23,8 @@ FROZEN = trace(*range(0, 40, 2))
 SPEC = StrategySpec(SEMANTICS, "", (Scenario("one", "", make_bars("us", "1d", 1, 40), FROZEN),))
 
 
-def submission(source: str = "a\nb\n", **card: object) -> Submission:
-    return hold.submission(source, **card)
+def submission(**card: object) -> Submission:
+    return hold.submission("a\nb\n", **card)
 
 
 def drift(
@@ -121,8 +120,7 @@ def test_lines_by_hand():
     assert changed_lines("a\nb\nc\n", "a\nX\nc\n") == 1
     assert changed_lines("a\nb\nc\n", "a\n") == 2
     assert changed_lines("a\n", "a\nb\nc\n") == 2
-    long = "\n".join(f"line {n}" for n in range(60))
-    patched = Submission(source=long, card=json.dumps(hold.CARD))
+    patched = hold.submission("\n".join(f"line {n}" for n in range(60)))
     first, last = traced(FROZEN, submission()), traced(FROZEN, patched)
     report = check_drift(SPEC, first, last)
     assert report.changed_lines == 60 and not report.within_budget and not report.accepted

@@ -26,6 +26,7 @@ QUICK = (
     "raises-off-the-grid",
     "honest-on-gaps",
 )
+HONEST = ("end-of-data-liquidation", "loop-with-stop")
 RARE = {"one-bar-in-a-thousand": [135]}
 
 
@@ -81,17 +82,15 @@ def test_on_every_bar(case):
     assert bool(differing(case, rows)) == case.leaky
 
 
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
-def test_leaks_are_found_and_two_honest_strategies_are_not_flagged(every):
-    honest = [case for case in CASES if case.name in ("end-of-data-liquidation", "loop-with-stop")]
-    lines = measure_bench(5, [*[case for case in CASES if case.leaky][::every], *honest])
-    assert [line.name for line in lines if line.check != line.leaky] == []
+SOME = [*[case for case in CASES if case.leaky][::6], *(case for case in CASES if case.name in HONEST)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 103))
-def test_every_leak_is_found_and_no_honest_strategy_is_flagged(seed):
-    assert [line.name for line in measure_bench(seed) if line.check != line.leaky] == []
+@pytest.mark.parametrize(
+    ("seed", "cases"),
+    [(5, SOME), *(pytest.param(seed, CASES, marks=pytest.mark.slow) for seed in (5, 100, 101, 102))],
+)
+def test_leaks_are_found_and_no_honest_strategy_is_flagged(seed, cases):
+    assert [line.name for line in measure_bench(seed, cases) if line.check != line.leaky] == []
 
 
 def test_the_papers_checks_find_less():

@@ -25,7 +25,7 @@ SHORT = HONEST.replace(LINE, "    assert len(frame) > {rows}\n" + LINE)
 def grown(pool: SandboxPool, source: str, bars: TaskBars, plan: GrowthPlan = HOME) -> GrownRun:
     job = BacktestJob(source=source, bars=bars, terms=BrokerTerms())
     (found,) = run_grown(pool, [job], [(plan, np.random.default_rng(0))])
-    assert found.targets is not None
+    assert found.run.targets is not None
     return found
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.code import hold
 
 from tradeassay.account.shares import decision_list, keep_account
 from tradeassay.code.bars import make_bars
@@ -18,7 +19,7 @@ from tradeassay.code.scores import (
     stressed,
 )
 from tradeassay.code.semantics.interpreter import StrategyConstraints
-from tradeassay.code.submission import AuditLog, SubmissionRun, TradeLog, closes_of, decisions_of, market_columns
+from tradeassay.code.submission import SubmissionRun, closes_of, decisions_of, market_columns
 
 
 def test_agreement_by_hand():
@@ -73,6 +74,7 @@ def test_the_year_by_hand():
     assert beaten.break_even_bp.value is not None and 400 < beaten.break_even_bp.value < 550
     never = robustness(decision_list([]), closes, None, trials=1, year=3)
     assert never.break_even_bp.value is None and never.deflated.value is None
+    assert never.costs[0].per_turnover is None and never.costs[0].break_even_turnover is None
 
 
 def test_more_trials_lower_the_deflated_ratio():
@@ -98,12 +100,9 @@ def test_a_cohort_of_one_has_no_overfitting():
 
 def test_returns_by_turnover_by_hand():
     closes = np.array([[100.0, 110.0, 121.0]])
-    found = robustness(decision_list([(0, 0, 1.0, 0)]), closes, None, trials=1, year=3)
-    ten = found.costs[3]
+    ten = robustness(decision_list([(0, 0, 1.0, 0)]), closes, None, trials=1, year=3).costs[3]
     assert ten.cost_bp == 10 and ten.per_turnover == pytest.approx(ten.total, rel=2e-3), "it was traded once"
     assert ten.break_even_turnover == pytest.approx(0.21 / 0.001), "21 % pay for 210 turnovers at 10 bp"
-    never = robustness(decision_list([]), closes, None, trials=1, year=3)
-    assert never.costs[0].per_turnover is None and never.costs[0].break_even_turnover is None
 
 
 @pytest.mark.parametrize(("size", "severity"), [(1.03, "minor"), (1.2, "major"), (1.5, "critical")])
@@ -111,33 +110,12 @@ def test_a_breach_has_a_time_a_severity_and_what_its_own_log_said(size, severity
     bars = make_bars("us", "1d", 1, 30, 1)
     columns = market_columns(bars, ("X",))
     price = columns["X/close"][3]
-    trades = TradeLog(
-        row=np.array([3]),
-        leg=np.array([0]),
-        quantity=np.array([size * 100_000 / price]),
-        signal=np.array(["BUY"], dtype=object),
-        order_id=np.array(["o"], dtype=object),
-        price=np.array([price]),
-        pnl=np.array([np.nan]),
-        equity=np.array([np.nan]),
-    )
-    audit = AuditLog(
-        row=np.array([3]),
-        leg=np.array([0]),
-        kind=np.array(["risk_check"], dtype=object),
-        id=np.array(["c"], dtype=object),
-        parent=np.array(["s"], dtype=object),
-        value=np.array([0.0]),
-    )
+    trades = hold.trade_log([3], [size * 100_000 / price], ["BUY"], [price])
+    audit = hold.audit_log([(3, "risk_check", "c", "s", 0.0)])
     closes = closes_of(columns, ("X",))
     account = keep_account(trades, closes, 100_000.0)
-    run = SubmissionRun(
-        cpu_s=0.0,
-        trades=trades,
-        audit=audit,
-        account=account,
-        decisions=decisions_of(trades, account, closes, ["BUY"]),
-    )
+    decisions = decisions_of(trades, account, closes, ["BUY"])
+    run = SubmissionRun(cpu_s=0.0, trades=trades, audit=audit, account=account, decisions=decisions)
     limits = StrategyConstraints(max_exposure=1.0, max_trades_per_bar=1)
     (breach,) = examine("normal", run, bars, ("X",), limits).breaches
     assert (breach.constraint, breach.bars, breach.logged) == ("max_exposure", 1, 1)

@@ -58,27 +58,22 @@ def bars(close) -> dict:
     }
 
 
-def test_a_cross_by_hand():
-    close = [10, 10, 10, 11, 12, 12, 11, 10, 12]
-    # fast - slow:  -   -   0  .17 .33 .33 -.17 -.5 0
-    found = interpret(cross(), bars(close), days(9))
-    assert found.row.tolist() == [3, 6]
-    assert found.fraction.tolist() == [1.0, 0.0]
-    assert found.signal.tolist() == [2, 1]
-
-
-def test_the_stop_comes_before_the_exit_and_remembers_its_entry():
-    close = [10, 10, 10, 11, 9.8]
-    found = interpret(cross(), bars(close), days(5))
-    assert found.row.tolist() == [3, 4]
-    assert found.signal.tolist() == [2, 0]
-
-
-def test_parameters_can_be_replaced_and_nothing_fires_while_an_indicator_is_undefined():
-    close = [10, 10, 11, 12, 13, 14]
-    assert interpret(cross(), bars(close), days(6)).row.tolist() == [2]
-    assert interpret(cross(), bars(close), days(6), parameters={"slow": 5}).row.tolist() == [4]
-    assert len(interpret(cross(), bars([1.0, 2.0]), days(2))) == 0
+@pytest.mark.parametrize(
+    ("close", "parameters", "rows", "shares", "signals"),
+    [
+        # fast - slow: -   -   0  .17 .33 .33 -.17 -.5 0
+        ([10, 10, 10, 11, 12, 12, 11, 10, 12], {}, [3, 6], [1.0, 0.0], [2, 1]),
+        ([10, 10, 10, 11, 9.8], {}, [3, 4], [1.0, 0.0], [2, 0]),  # the stop comes first and knows its entry
+        ([10, 10, 11, 12, 13, 14], {}, [2], [1.0], [2]),
+        ([10, 10, 11, 12, 13, 14], {"slow": 5}, [4], [1.0], [2]),
+        ([1.0, 2.0], {}, [], [], []),  # nothing fires while an indicator is undefined
+    ],
+)
+def test_a_cross_by_hand(close, parameters, rows, shares, signals):
+    numbers = CROSS["parameters"] | {name: {"value": value, "kind": "int"} for name, value in parameters.items()}
+    found = interpret(cross(parameters=numbers), bars(close), days(len(close)))
+    assert found.row.tolist() == rows
+    assert (found.fraction.tolist(), found.signal.tolist()) == (shares, signals)
 
 
 @settings(max_examples=25, deadline=None)

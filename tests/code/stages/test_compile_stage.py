@@ -46,19 +46,12 @@ def test_everything_else_fails_with_its_class(source, error_class):
     assert error_class is None or result.error_class in (error_class, "ValueError")
 
 
-def test_the_line_of_a_syntax_error_is_told():
+def test_the_line_of_a_syntax_error_is_told_and_a_frame_program_needs_its_function():
     assert check_compiles("x = 1\ny = = 2\n").line == 2
-
-
-def test_a_frame_program_needs_its_function():
-    assert check_compiles("def signals(frame):\n    return 0", "frame").passed
+    signals = "def signals(frame):\n    return 0\n"
+    assert check_compiles(signals, "frame").passed and check_compiles(f"\ufeff{signals}", "frame").passed
     assert check_compiles(ONE, "frame").error_class == "no_strategy"
-    twice = "def signals(f):\n    pass\n" * 2
-    assert check_compiles(twice, "frame").error_class == "many_strategies"
-
-
-def test_a_byte_order_mark_is_read_over():
-    assert check_compiles("\ufeffdef signals(frame):\n    return frame\n", "frame").passed
+    assert check_compiles(signals * 2, "frame").error_class == "many_strategies"
 
 
 def test_terms_of_an_account_are_named_with_their_lines():

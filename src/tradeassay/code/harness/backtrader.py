@@ -91,7 +91,6 @@ _FRAMES: Final = {
     "5m": (bt.TimeFrame.Minutes, 5),
     "1m": (bt.TimeFrame.Minutes, 1),
 }
-_FIELDS: Final = ("open", "high", "low", "close", "volume")
 
 
 class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no types

@@ -164,14 +164,15 @@ class Judging:
     markets: tuple[JudgedMarket, ...]
     again: tuple[DrawnAgain, ...] = ()
     immaterial: tuple[str, ...] = ()
-    runs: int = 0
+
+
+_MOST_KEPT: Final = 1024
 
 
 class DrawnMarkets:
     """A cache of drawn markets, which every candidate of a run needs again. Thread-safe."""
 
-    def __init__(self, most: int = 1024) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, ...], Judging] = OrderedDict()
         self._lock = threading.Lock()
         self._busy: dict[tuple[str, ...], threading.Lock] = {}
@@ -191,7 +192,8 @@ class DrawnMarkets:
         self, executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
     ) -> Judging:
         key = ("home", sha256_of(task), framework, sha256_of(rules), sha256_of(config))
-        return self._once(key, lambda: draw_home(executor, task, framework, rules, config))
+        hand = _Hand(executor, task, framework, rules, config, reference_of(task, framework))
+        return self._once(key, hand.home)
 
     def of(
         self, executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
@@ -212,27 +214,14 @@ class DrawnMarkets:
             found = draw()
             with self._lock:
                 self._kept[key] = found
-                self._fresh = [*self._fresh[1 - self._most :], key]
-                while len(self._kept) > self._most:
+                self._fresh = [*self._fresh[1 - _MOST_KEPT :], key]
+                while len(self._kept) > _MOST_KEPT:
                     self._busy.pop(self._kept.popitem(last=False)[0], None)
         return found
 
 
 SHARED_DRAWS: Final = DrawnMarkets()
 """The markets shared by every caller that brings none of its own."""
-
-
-def draw_home(
-    executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
-) -> Judging:
-    """Draw the home market of a task: none where the reference does not trade, the first draw without one."""
-    source = reference_of(task, framework)
-    if not source:
-        bars = drawn_bars(task, task.market, rules.secret, 0, 0)
-        return Judging(markets=(JudgedMarket(bars=bars, events=(), trades=0),))
-    hand = _Hand(executor, task, framework, rules, config, source)
-    hand.take(0)
-    return Judging(markets=tuple(hand.markets), again=tuple(hand.again), runs=hand.runs)
 
 
 def draw_markets(
@@ -244,34 +233,9 @@ def draw_markets(
     home: Judging | None = None,
 ) -> Judging:
     """Draw the markets of a task, ``home`` first; no other without a reference that trades there."""
-    home = home or draw_home(executor, task, framework, rules, config)
-    source = reference_of(task, framework)
-    if not source or not home.markets:
-        return home
-    hand = _Hand(executor, task, framework, rules, config, source)
-    hand.markets, hand.again, hand.runs = list(home.markets), list(home.again), home.runs
-    for slot in range(1, config.markets):
-        hand.take(slot)
-    looks = config.mended or config.added
-    stated = [mutant for mutant in mutants_of(source) if is_stated(mutant, task, framework)] if looks else []
-    left = hand.unnoticed(stated)
-    for mended in range(config.mended):
-        if not left or len(hand.markets) < config.markets:
-            break
-        kept = hand.markets.pop()
-        if not hand.take(config.markets - 1, config.draws * (mended + 1)):
-            hand.markets.append(kept)
-            break
-        shown = ", ".join(f"{mutant.change} in line {mutant.line}" for mutant in left[:3])
-        hand.again.append(DrawnAgain(market=kept.bars.name, reason=f"a constant does not matter: {shown}"))
-        left = hand.unnoticed(left)
-    left = hand.coarse(hand.add_for(left))
-    return Judging(
-        markets=tuple(map(hand.cut, hand.markets)) if config.shortest else tuple(hand.markets),
-        again=tuple(hand.again),
-        immaterial=tuple(f"line {mutant.line}: {mutant.change}" for mutant in left),
-        runs=hand.runs,
-    )
+    hand = _Hand(executor, task, framework, rules, config, reference_of(task, framework))
+    home = home or hand.home()
+    return hand.everywhere(home) if hand.source and home.markets else home
 
 
 def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
@@ -383,8 +347,41 @@ class _Hand:
     source: str
     markets: list[JudgedMarket] = field(default_factory=list)
     again: list[DrawnAgain] = field(default_factory=list)
-    runs: int = 0
     noticed: dict[str, list[tuple[DecisionEvent, ...]]] = field(default_factory=dict)
+
+    def home(self) -> Judging:
+        """Draw the home market: none where the reference does not trade, the first draw without one."""
+        if self.source:
+            self.take(0)
+        else:
+            bars = drawn_bars(self.task, self.task.market, self.rules.secret, 0, 0)
+            self.markets.append(JudgedMarket(bars=bars, events=(), trades=0))
+        return Judging(markets=tuple(self.markets), again=tuple(self.again))
+
+    def everywhere(self, home: Judging) -> Judging:
+        """Draw the other markets, and mend what they do not tell apart."""
+        self.markets, self.again = list(home.markets), list(home.again)
+        for slot in range(1, self.config.markets):
+            self.take(slot)
+        looks = self.config.mended or self.config.added
+        mutants = mutants_of(self.source) if looks else ()
+        left = self.unnoticed([mutant for mutant in mutants if is_stated(mutant, self.task, self.framework)])
+        for mended in range(self.config.mended):
+            if not left or len(self.markets) < self.config.markets:
+                break
+            kept = self.markets.pop()
+            if not self.take(self.config.markets - 1, self.config.draws * (mended + 1)):
+                self.markets.append(kept)
+                break
+            shown = ", ".join(f"{mutant.change} in line {mutant.line}" for mutant in left[:3])
+            self.again.append(DrawnAgain(market=kept.bars.name, reason=f"a constant does not matter: {shown}"))
+            left = self.unnoticed(left)
+        left = self.coarse(self.add_for(left))
+        return Judging(
+            markets=tuple(map(self.cut, self.markets)) if self.config.shortest else tuple(self.markets),
+            again=tuple(self.again),
+            immaterial=tuple(f"line {mutant.line}: {mutant.change}" for mutant in left),
+        )
 
     def take(self, slot: int, start: int = 0) -> bool:
         """Draw until the reference trades enough; else take the draw on which it traded most, if it did at all."""
@@ -492,7 +489,6 @@ class _Hand:
         return not done.ok or self._judged(done, bars).events != market.events
 
     def run(self, sources: Sequence[str], bars: TaskBars) -> list[Backtest]:
-        self.runs += len(sources)
         wanted = ((source, bars) for source in sources)
         return list(run_programs(self.executor, self.task, wanted, self.framework, rules=self.rules))
 

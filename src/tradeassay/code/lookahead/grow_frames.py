@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tradeassay.code.backtrader import Backtest, BacktestJob
 from tradeassay.code.bars import FIELDS
 from tradeassay.code.checks import PASSED, Finding, failed
-from tradeassay.code.frames import LIMITS, BadTargets, read_targets, read_with_targets, sandbox_job
+from tradeassay.code.frames import LIMITS, BadTargets, read_result, read_targets, sandbox_job
 from tradeassay.code.harness.desk import frame_format, pack_rows
 from tradeassay.code.harness.frames import ASKED, HEAD, NEW_TABLE, ROWS
 from tradeassay.code.harness.wire import GROWING
@@ -84,14 +84,12 @@ SHORT: Final = GrowthPlan(every=1_000, warm_up=0, drawn=60, changes=60)
 
 @dataclass(slots=True, kw_only=True)
 class GrownRun:
-    """A scored run, and what the program said before it. ``targets`` are those of the whole table, None where it
-    gave none. ``said`` are the targets up to every row that was asked about (the last, or all), or why there are
-    none; ``ended`` why the answers stopped early.
+    """A scored run, on the whole table, and what the program said before it. ``said`` are the targets up to every
+    row that was asked about (the last, or all), or why there are none; ``ended`` why the answers stopped early.
     """
 
     job: BacktestJob
     run: Backtest
-    targets: Floats | None
     said: dict[int, Floats | str] = field(default_factory=dict)
     ended: str = ""
 
@@ -99,9 +97,10 @@ class GrownRun:
         """Return the first row on which the whole table and the rows so far differ, how, and what was tolerated:
         a program may break on fewer rows than it needs before its first position.
         """
-        assert self.targets is not None
-        held = np.flatnonzero((self.targets != 0.0).any(axis=1))
-        first = int(held[0]) if held.size else len(self.targets)
+        targets = self.run.targets
+        assert targets is not None
+        held = np.flatnonzero((targets != 0.0).any(axis=1))
+        first = int(held[0]) if held.size else len(targets)
         early: tuple[str, ...] = ()
         for row, said in sorted(self.said.items()):
             if isinstance(said, str):
@@ -110,12 +109,12 @@ class GrownRun:
                 early = (f"with {row + 1} rows, before its first position, it breaks: {said}",)
                 continue
             start = row + 1 - len(said)
-            gap = np.abs(said - self.targets[start : row + 1])
+            gap = np.abs(said - targets[start : row + 1])
             if (gap > _CLOSE).any():
                 place, asset = (int(at[0]) for at in np.nonzero(gap > _CLOSE))
                 at = start + place
                 after = "it" if at == row else str(row)
-                name, whole = self.job.bars.assets[asset], self.targets[at, asset]
+                name, whole = self.job.bars.assets[asset], targets[at, asset]
                 text = (
                     f"on row {at} the target of asset {name} is {whole:g} with all rows "
                     f"and {said[place, asset]:g} with no rows after {after}"
@@ -156,11 +155,10 @@ def run_grown(
             # What broke while it grew may still run: that is another question, which the whole table answers.
             again = (ended or rows.size < job.bars.rows) and (said or not ended)
             whole.append(executor.run(sandbox_job(job)) if again else result)
-    made = []
-    for job, (said, ended), result in zip(jobs, asked, whole, strict=True):
-        run, targets = read_with_targets(job, result)
-        made.append(GrownRun(job=job, run=run, targets=targets, said=said, ended=ended))
-    return made
+    return [
+        GrownRun(job=job, run=read_result(job, result), said=said, ended=ended)
+        for job, (said, ended), result in zip(jobs, asked, whole, strict=True)
+    ]
 
 
 def _apart(result: JobResult, tables: int) -> list[JobResult]:
@@ -181,7 +179,7 @@ def frame_lookahead(
     executor: JobExecutor, grown: Sequence[GrownRun], plans: Sequence[tuple[GrowthPlan, np.random.Generator]]
 ) -> tuple[Finding, LeakRecord]:
     """Compare what programs said before and after they saw the whole table; a difference convicts."""
-    ran = [(one, plan, rng) for one, (plan, rng) in zip(grown, plans, strict=False) if one.targets is not None]
+    ran = [(one, plan, rng) for one, (plan, rng) in zip(grown, plans, strict=False) if one.run.targets is not None]
     asked, fewest, runs, notes = 0, 1, len(ran), list[str]()
     before = [len(one.said) for one, _, _ in ran]
     if not any(one.difference()[1] for one, _, _ in ran):
@@ -219,8 +217,9 @@ def _changes(one: GrownRun, plan: GrowthPlan, rng: np.random.Generator) -> Ints:
     Where the reference is known, changes that are filled after its first decision come first: what changes without
     an order, or before anything is judged, could be there to hide another.
     """
-    assert one.targets is not None
-    changed = np.flatnonzero((one.targets[1:] != one.targets[:-1]).any(axis=1)) + 1
+    targets = one.run.targets
+    assert targets is not None
+    changed = np.flatnonzero((targets[1:] != targets[:-1]).any(axis=1)) + 1
     asked = np.array([row for row, said in one.said.items() if not isinstance(said, str)], dtype=np.int64)
     changed = changed[~(np.isin(changed, asked) & np.isin(changed - 1, asked))]
     if changed.size > plan.changes:

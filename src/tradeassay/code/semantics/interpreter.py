@@ -393,17 +393,11 @@ def check_semantics(semantics: Semantics) -> None:
             raise UserError(f"{where} names '{missing[0]}', which is not defined")
 
 
-def interpret(
-    semantics: Semantics,
-    feeds: Mapping[str, Columns],
-    times: NDArray[Any],
-    *,
-    parameters: Mapping[str, float] | None = None,
-) -> DecisionList:
+def interpret(semantics: Semantics, feeds: Mapping[str, Columns], times: NDArray[Any]) -> DecisionList:
     """Return the decisions on ``feeds`` by leg. A rule fires on undefined values only by ``isnan``."""
     calendar = calendar_of(times)
-    series = indicators(semantics, feeds, calendar, parameters)
-    fixed = {**{n: p.value for n, p in semantics.parameters.items()}, **(parameters or {})}
+    series = indicators(semantics, feeds, calendar)
+    fixed = {name: one.value for name, one in semantics.parameters.items()}
     registers = dict(semantics.registers)
     held = {f"held_{leg}": 0.0 for leg in semantics.inputs.legs}
     # What a rule asks of the bars alone is worked out for all of them at once; the rest only where it is tried.
@@ -439,12 +433,7 @@ def interpret(
     return decision_list(found)
 
 
-def indicators(
-    semantics: Semantics,
-    feeds: Mapping[str, Columns],
-    calendar: BarCalendar,
-    parameters: Mapping[str, float] | None = None,
-) -> dict[str, Floats]:
+def indicators(semantics: Semantics, feeds: Mapping[str, Columns], calendar: BarCalendar) -> dict[str, Floats]:
     """Return every series a rule may read: legs' fields, session marks and indicators, one value per bar."""
     n = calendar.session.size
     series: dict[str, Floats] = {
@@ -454,8 +443,10 @@ def indicators(
     }
     series["session_first"], series["session_last"] = calendar.first, calendar.last
     series["row"] = np.arange(n, dtype=np.float64)
-    values: dict[str, Floats | float] = {name: p.value for name, p in semantics.parameters.items()}
-    values |= {**(parameters or {}), **series}
+    values: dict[str, Floats | float] = {
+        **{name: one.value for name, one in semantics.parameters.items()},
+        **series,
+    }
     for name in ordered(semantics):
         made = np.broadcast_to(evaluate(semantics.indicators[name], values, calendar), (n,))
         series[name] = values[name] = np.asarray(made, dtype=np.float64)

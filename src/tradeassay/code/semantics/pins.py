@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, product
 from types import CodeType, SimpleNamespace
 from typing import Any, Final
@@ -24,8 +24,6 @@ import numpy as np
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.semantics.interpreter import (
-    ABSOLUTE,
-    RELATIVE,
     Semantics,
     StrategyRule,
     calendar_of,
@@ -33,7 +31,7 @@ from tradeassay.code.semantics.interpreter import (
     names_in,
     parse,
 )
-from tradeassay.code.semantics.program import written
+from tradeassay.code.semantics.program import HELPERS, written
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.view import Floats
@@ -88,70 +86,68 @@ class Mutant:
 
 def mutants(frozen: Semantics) -> Iterator[Mutant]:
     """Yield every mutant that can be read; some may decide the same on any bars."""
-    for what, made in (*_words(frozen), *_rules(frozen)):
-        pairs = enumerate(zip(frozen.rules, made.rules, strict=True))
-        changed = [place for place, (old, new) in pairs if old is not new and _loose(old) == _loose(new)]
-        number = made.parameters is not frozen.parameters
-        number |= made.indicators is not frozen.indicators and "where" not in what
-        yield Mutant(what=what, semantics=made, rule=changed[0] if changed else None, number=number)
+    yield from _words(frozen)
+    yield from _rules(frozen)
     texts = [rule.when for rule in frozen.rules]
     if any(name.startswith("held_") for text in texts for name in names_in(text)):
         yield Mutant(what="weights drift", semantics=frozen, drifting=True)
     yield Mutant(what="two rules a bar", semantics=frozen, twice=True)
 
 
-def _loose(rule: StrategyRule) -> tuple[object, ...]:
-    text = ast.unparse(parse(rule.when)).replace(">=", ">").replace("<=", "<")
-    return rule.id, rule.given, rule.to, rule.target, rule.set, text
-
-
-def _words(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+def _words(frozen: Semantics) -> Iterator[Mutant]:
     """Change parameters, then indicators, then the texts of rules."""
+    changed = partial(msgspec.structs.replace, frozen)
     for name, one in frozen.parameters.items():
-        for sign in (1.0, -1.0):
-            step = 1.0 if one.kind == "int" else _SHIFT * (abs(one.value) or 0.1)
-            value = one.value + sign * step
+        step = 1.0 if one.kind == "int" else _SHIFT * (abs(one.value) or 0.1)
+        for value in (one.value + step, one.value - step):
             if value > 0 or one.value <= 0:
                 numbers = {**frozen.parameters, name: msgspec.structs.replace(one, value=value)}
-                yield f"{name} {value:g}", msgspec.structs.replace(frozen, parameters=numbers)
+                yield Mutant(what=f"{name} {value:g}", semantics=changed(parameters=numbers), number=True)
     for name, text in frozen.indicators.items():
         for other in _others(text):
-            series = {**frozen.indicators, name: other}
-            yield f"{name} = {other}", msgspec.structs.replace(frozen, indicators=series)
+            made = changed(indicators={**frozen.indicators, name: other})
+            yield Mutant(what=f"{name} = {other}", semantics=made, number="where" not in f"{name} {other}")
     for place, rule in enumerate(frozen.rules):
         for other in _others(rule.when):
-            yield f"{rule.id}: {other}", _with_rule(frozen, place, msgspec.structs.replace(rule, when=other))
+            only_ties = place if _without_ties(other) == _without_ties(rule.when) else None
+            yield Mutant(what=f"{rule.id}: {other}", semantics=_with(frozen, place, when=other), rule=only_ties)
         for key in ("target", "set"):
             texts: dict[str, str] = getattr(rule, key)
             for name, text in texts.items():
                 for other in _others(text):
-                    made = msgspec.structs.replace(rule, **{key: {**texts, name: other}})
-                    yield f"{rule.id}: {name} = {other}", _with_rule(frozen, place, made)
+                    made = _with(frozen, place, **{key: {**texts, name: other}})
+                    yield Mutant(what=f"{rule.id}: {name} = {other}", semantics=made)
 
 
-def _rules(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+def _without_ties(text: str) -> str:
+    return ast.unparse(parse(text)).replace(">=", ">").replace("<=", "<")
+
+
+def _rules(frozen: Semantics) -> Iterator[Mutant]:
     rules = frozen.rules
     for place, rule in enumerate(rules):
         behind = (at for at in range(place + 1, len(rules)) if set(rule.given) & set(rules[at].given))
         for at in islice(behind, 1):
             swapped = (*rules[:place], rules[at], *rules[place:at], *rules[at + 1 :])
-            yield f"{rules[at].id} first", msgspec.structs.replace(frozen, rules=swapped)
+            yield Mutant(what=f"{rules[at].id} first", semantics=msgspec.structs.replace(frozen, rules=swapped))
     for place, rule in enumerate(rules):
         for state in frozen.states:
             if state not in rule.given and state != rule.to:
-                made = msgspec.structs.replace(rule, given=(*rule.given, state))
-                yield f"{rule.id} from {state}", _with_rule(frozen, place, made)
+                made = _with(frozen, place, given=(*rule.given, state))
+                yield Mutant(what=f"{rule.id} from {state}", semantics=made)
         for other in rules:
             for name, text in other.set.items():
                 if other.to == rule.to and rule.set.get(name) is None:
-                    made = msgspec.structs.replace(rule, set={**rule.set, name: text})
-                    yield f"{rule.id} sets {name}", _with_rule(frozen, place, made)
+                    made = _with(frozen, place, set={**rule.set, name: text})
+                    yield Mutant(what=f"{rule.id} sets {name}", semantics=made)
         for name in rule.set:
             left = {register: text for register, text in rule.set.items() if register != name}
-            yield f"{rule.id} leaves {name}", _with_rule(frozen, place, msgspec.structs.replace(rule, set=left))
+            yield Mutant(what=f"{rule.id} leaves {name}", semantics=_with(frozen, place, set=left))
 
 
-def _with_rule(frozen: Semantics, place: int, rule: StrategyRule) -> Semantics:
+def _with(frozen: Semantics, place: int, **changes: Any) -> Semantics:
+    """Return semantics with one rule changed."""
+    rule = msgspec.structs.replace(frozen.rules[place], **changes)
     return msgspec.structs.replace(frozen, rules=(*frozen.rules[:place], rule, *frozen.rules[place + 1 :]))
 
 
@@ -209,17 +205,8 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
-def _near(a: float, b: float) -> float:
-    return RELATIVE * max(abs(a), abs(b)) + ABSOLUTE
-
-
-_HELPERS: Final[dict[str, Any]] = {
-    "more": lambda a, b: a - b > ABSOLUTE and a - b > _near(a, b),
-    "not_less": lambda a, b: b - a <= ABSOLUTE or b - a <= _near(a, b),
-    "equal": lambda a, b: abs(a - b) <= _near(a, b),
-    "differ": lambda a, b: abs(a - b) > _near(a, b),
-    "np": np,
-}
+_HELPERS: Final[dict[str, Any]] = {"np": np}
+exec(HELPERS, _HELPERS)  # our own text: what a program written from semantics compares with
 
 
 class _Rule:

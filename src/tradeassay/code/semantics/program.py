@@ -48,7 +48,7 @@ _TESTS: Final = {
 }
 _SIGNS: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
-_HELPERS: Final = '''
+HELPERS: Final = '''
 def near(a, b):
     return 1e-9 * np.maximum(np.abs(a), np.abs(b)) + 1e-10
 
@@ -167,7 +167,7 @@ def program_of(semantics: Semantics) -> str:
     lines.append("return book.logs()")
     body = "\n".join(f"        {line}" for line in lines)
     head = "class TradingStrategy:\n    def run(self, market_data, initial_capital):\n"
-    return f"{_HELPERS}\n\n{head}{body}\n"
+    return f"{HELPERS}\n\n{head}{body}\n"
 
 
 def _rule(rule: StrategyRule, semantics: Semantics, word: str) -> list[str]:

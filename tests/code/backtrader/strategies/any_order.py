@@ -6,14 +6,8 @@ import random
 import backtrader as bt
 
 SEED = 0
-KINDS = (
-    bt.Order.Market,
-    bt.Order.Close,
-    bt.Order.Limit,
-    bt.Order.Stop,
-    bt.Order.StopLimit,
-    bt.Order.StopTrail,
-    bt.Order.StopTrailLimit,
+KINDS = tuple(
+    getattr(bt.Order, name) for name in "Market Close Limit Stop StopLimit StopTrail StopTrailLimit".split()
 )
 
 
@@ -63,16 +57,8 @@ class AnyOrder(bt.Strategy):
                 keys["trailamount"] = close * 0.02
             else:
                 keys["trailpercent"] = 0.03
-        keys["valid"] = self.dice.choice(
-            (
-                None,
-                None,
-                0,
-                datetime.timedelta(days=3),
-                self.data.datetime.date() + datetime.timedelta(days=5),
-                4.0,
-            )
-        )
+        soon = self.data.datetime.date() + datetime.timedelta(days=5)
+        keys["valid"] = self.dice.choice((None, None, 0, datetime.timedelta(days=3), soon, 4.0))
         keys["tradeid"] = self.dice.choice((0, 0, 0, 1))
         return self.dice.choice((self.buy, self.sell))(data=data, **keys, **more)
 

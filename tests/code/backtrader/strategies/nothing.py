@@ -1,6 +1,0 @@
-import backtrader as bt
-
-
-class Nothing(bt.Strategy):
-    def next(self):
-        pass
