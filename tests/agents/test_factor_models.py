@@ -42,20 +42,15 @@ def test_features_are_z_scores_by_factor_then_by_session():
     raw[0, 1] = [5.0, 5.0, 8.0]
     raw[4, 1] = [np.nan, 1.0, 3.0]
     matrix, known = features(raw)
-    spread = np.sqrt(2 / 3)
     # One and three are cut at the 1 % and 99 % quantiles, 1.02 and 2.98, which cancels when they are scaled.
-    np.testing.assert_allclose(matrix[:, 0], np.array([-1, 0, 1]) / spread, rtol=1e-6)
+    np.testing.assert_allclose(matrix[:, 0], np.array([-1, 0, 1]) / np.sqrt(2 / 3), rtol=1e-6)
     names = feature_names(2)
     assert names[:2] == ["MOM_12_1_1", "MOM_12_1_0"] and len(names) == matrix.shape[1] == 18
     np.testing.assert_allclose(matrix[:, names.index("MOM_ID_0")], [0.0, -1.0, 1.0], atol=1e-6)
     assert known.all() and np.isfinite(matrix).all()
-
-
-def test_a_name_with_few_factors_is_not_scored():
-    raw = np.random.default_rng(0).normal(size=(9, 1, 3))
-    raw[:4, 0, 0] = np.nan
-    raw[:5, 0, 1] = np.nan
-    assert features(raw)[1].tolist() == [True, False, True]
+    few = np.random.default_rng(0).normal(size=(9, 1, 3))
+    few[:4, 0, 0] = few[:5, 0, 1] = np.nan
+    assert features(few)[1].tolist() == [True, False, True], "a name with fewer than five factors is not scored"
 
 
 def test_following_views_gives_what_history_gives():
@@ -99,27 +94,21 @@ def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces():
 
 @pytest.fixture
 def stored(tmp_path, monkeypatch):
-    """A baseline with a model file that nobody can read."""
+    """A baseline with a model file that nobody can read, where Qlib seems to be installed."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
+    monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: object())
     what = {"model": "linear", "dataset": "d", "data_sha256": "0", "universe": "IDX", "features": "f", "window": 1}
     when = {"train": ("2020-01-01", "2020-06-01"), "valid": ("2020-06-02", "2020-09-01"), "horizon": 5, "purge": 5}
-    how = {
-        "size": "small",
-        "settings": {},
-        "seed": 0,
-        "threads": 1,
-        "gpu": False,
-        "shuffled": False,
-        "versions": {},
-    }
-    made = {"train_samples": 1, "valid_samples": 1, "valid_ic": RankIC(mean=0.1, error=None, days=1)}
+    how = {"size": "small", "seed": 0, "threads": 1, "gpu": False, "shuffled": False}
     facts = TrainedBaseline(
         key="abcdef0123456789",
-        recipe=TrainingRecipe(**what, **when, **how),
+        recipe=TrainingRecipe(**what, **when, **how, settings={}, versions={}),
         seen_until="2020-09-01",
+        train_samples=1,
+        valid_samples=1,
+        valid_ic=RankIC(mean=0.1, error=None, days=1),
         model_sha256=sha256_bytes(b"x"),
         cpu_seconds=0.0,
-        **made,
     )
     store_trained(facts, b"x")
     return facts
@@ -135,8 +124,7 @@ def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored):
             find_trained(wrong)
 
 
-def test_a_damaged_baseline_is_refused_and_not_listed(stored, monkeypatch):
-    monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: object())
+def test_a_damaged_baseline_is_refused_and_not_listed(stored):
     folder = baselines_folder() / stored.key
     (folder / "model.bin").write_bytes(b"y")
     with pytest.raises(DataError, match="not the file that was trained"):
@@ -147,34 +135,26 @@ def test_a_damaged_baseline_is_refused_and_not_listed(stored, monkeypatch):
         find_trained(stored.key)
 
 
-def test_an_agent_without_a_key_decides_nothing_and_says_why():
-    world = small_world("ashare")
-    market, agent = Market(world.snapshot, world.config), make_agent("factor-model")
-    agent.begin(EpisodeInfo(episode="e", seed=1, rules=market.rules), np.random.default_rng(1))
-    decision = agent.answer(AskDecision(market.reset()))
-    assert decision.status == "failed" and "key" in decision.reason and not decision.orders
-
-
-def test_a_wrong_key_is_refused_before_a_run(stored):
-    with pytest.raises(UserError, match="no trained baseline"):
-        make_agent("factor-model", {"key": "0000000000"})
-    with pytest.raises(UserError, match="is a linear, not a gru"):
-        make_agent("factor-model", {"key": stored.key, "model": "gru"})
-
-
-def test_without_qlib_the_extra_is_named(stored, monkeypatch):
+def test_what_cannot_play_is_refused_before_a_run(stored, monkeypatch):
+    for params, said in (
+        ({"key": "0000000000"}, "no trained baseline"),
+        ({"key": stored.key, "model": "gru"}, "is a linear, not a gru"),
+    ):
+        with pytest.raises(UserError, match=said):
+            make_agent("factor-model", params)
     monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"tradeassay\[qlib\]"):
         make_agent("factor-model", {"key": stored.key})
 
 
-def test_a_day_that_training_has_seen_is_refused(stored, monkeypatch):
-    monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: object())
+def test_a_day_that_training_has_seen_is_refused_and_without_a_key_nothing_decided(stored):
     world = small_world("ashare")
     market = Market(world.snapshot, world.config)
-    seen = market.reset()
-    assert seen is not None
-    store_trained(msgspec.structs.replace(stored, key="bbbbbb", seen_until=seen.session), b"x")
-    agent = make_agent("factor-model", {"key": "bbbbbb"})
+    request = AskDecision(market.reset())
+    store_trained(msgspec.structs.replace(stored, key="bbbbbb", seen_until=request.observation.session), b"x")
     with pytest.raises(AgentError, match="has seen the market up to"):
-        agent.answer(AskDecision(seen))
+        make_agent("factor-model", {"key": "bbbbbb"}).answer(request)
+    agent = make_agent("factor-model")
+    agent.begin(EpisodeInfo(episode="e", seed=1, rules=market.rules), np.random.default_rng(1))
+    decision = agent.answer(request)
+    assert decision.status == "failed" and "key" in decision.reason and not decision.orders

@@ -27,6 +27,7 @@ from tradeassay.api import make_spec
 from tradeassay.cli import root
 from tradeassay.core.dialogue import AskModel, Given, Message
 from tradeassay.core.errors import UserError
+from tradeassay.core.orders import Decision
 from tradeassay.data import load_dataset
 from tradeassay.llm import QuestionPlace
 from tradeassay.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run
@@ -61,15 +62,11 @@ class Server:
                 said = outer.said(asked)
                 status, body = said if isinstance(said, tuple) else (200, said)
                 raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+                length = 999 if raw == Server.DROP else len(raw)
                 try:
+                    self.wfile.write(b"HTTP/1.1 %d Said\r\nContent-Length: %d\r\n\r\n" % (status, length) + raw)
                     if raw == Server.DROP:
-                        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n" + raw)
                         self.connection.shutdown(socket.SHUT_RDWR)
-                        return
-                    self.send_response(status)
-                    self.send_header("Content-Length", str(len(raw)))
-                    self.end_headers()
-                    self.wfile.write(raw)
                 except OSError:  # who asked is gone
                     pass
 
@@ -85,6 +82,10 @@ class Server:
         self.server.shutdown()
         self.server.server_close()
 
+    def of_step(self, step: int) -> list[Any]:
+        """Return the feedback that came with the questions of a session."""
+        return [asked["feedback"] for asked in self.heard if asked["step"] == step]
+
     def spec(self, **params: Any) -> AgentSpec:
         return AgentSpec(name="http", params={"url": self.url, **params}, label="mine")
 
@@ -97,23 +98,21 @@ def server():
 
 
 def play(
-    agent: AgentSpec,
-    folder: Path,
-    benchmark: str = "stockbench-v1",
-    last: str | None = None,
-    asking: Asking | None = None,
-    progress: Any = "none",
+    agent: AgentSpec, folder: Path, benchmark: str = "stockbench-v1", last: str | None = None, **more: Any
 ) -> Run:
     first, end = WINDOWS[benchmark]
-    spec = make_spec(
-        benchmarks=(benchmark,), agents=(agent,), first=first, last=last or end, slug="foreign", secret=SECRET
-    )
-    return run(spec, folder, executor="inline", asking=asking, progress=progress)
+    window = {"first": first, "last": last or end}
+    spec = make_spec(benchmarks=(benchmark,), agents=(agent,), **window, slug="foreign", secret=SECRET)
+    return run(spec, folder, executor="inline", **{"progress": "none", **more})
 
 
 def mine(done: Run) -> str:
     """Return the key of the agent's own episode."""
     return next(episode.key for episode in done.episodes if episode.label == "mine")
+
+
+def decisions(done: Run) -> list[Decision]:
+    return [record.decision for record in done.records(mine(done))]
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -123,32 +122,31 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 def failures(done: Run) -> list[str]:
     """Return the kinds of failure of every session, in order."""
-    return [failure.kind for record in done.records(mine(done)) for failure in record.decision.failures]
+    return [failure.kind for decision in decisions(done) for failure in decision.failures]
 
 
-def pipe(*args: str, program: str = "foreign_mind.py") -> AgentSpec:
-    command = " ".join((sys.executable, str(HERE / program), *args))
+def pipe(command: str = "") -> AgentSpec:
+    """The mind on a pipe, or another command."""
+    command = command or f"{sys.executable} {HERE / 'foreign_mind.py'}"
     return AgentSpec(name="pipe", params={"command": command}, label="mine")
 
 
-def python(cls: str, **params: Any) -> AgentSpec:
-    return AgentSpec(name="python", params={"class": f"foreign_mind:{cls}", **params}, label="mine")
+def python(cls: str) -> AgentSpec:
+    return AgentSpec(name="python", params={"class": f"foreign_mind:{cls}"}, label="mine")
 
 
 @pytest.mark.parametrize("benchmark", WINDOWS)
 def test_every_door_leads_to_every_benchmark(benchmark, server, tmp_path):
     """The same mind behind a server, on a pipe and as a class gives the same journal, and it trades."""
-    asked: list[bytes] = []
+    journals = set()
     for name, agent in (("http", server.spec()), ("pipe", pipe()), ("python", python("Waits"))):
         done = play(agent, tmp_path / name, benchmark)
         assert not done.failed
         assert verify(tmp_path / name, workers=1).exit_code == 3, "nobody can ask it again"
-        key = mine(done)
-        records = list(done.records(key))
-        assert any(record.decision.orders for record in records)
-        assert all(record.decision.status == "ok" for record in records)
-        asked.append((tmp_path / name / "episodes" / key / "events.jsonl").read_bytes())
-    assert asked[0] == asked[1] == asked[2]
+        found = decisions(done)
+        assert any(one.orders for one in found) and all(one.status == "ok" for one in found)
+        journals.add((tmp_path / name / "episodes" / mine(done) / "events.jsonl").read_bytes())
+    assert len(journals) == 1
     request = server.heard[0]
     names = "protocol id benchmark episode session step stage attempt rules observation messages tools must_call"
     assert set(request) == {*names.split(), "answer_schema", "feedback"}
@@ -163,19 +161,12 @@ def test_every_door_leads_to_every_benchmark(benchmark, server, tmp_path):
     assert not any(name.lower() in ("authorization", "cookie") for headers in server.headers for name in headers)
 
 
-def strict_schema(benchmark: str) -> dict[str, Any]:
-    """Return a benchmark's schema as the command prints it, without room for fields that it does not name."""
-    said = CliRunner().invoke(root, ["benchmarks", benchmark, "--schema"])
-    schema: dict[str, Any] = json.loads(said.stdout)
-    for part in schema["$defs"].values():
-        assert "properties" not in part or part["description"], "what it means comes from the type"
-        part["additionalProperties"] = False
-    return schema
-
-
 @pytest.mark.parametrize("benchmark", WINDOWS)
 def test_the_schema_and_the_manual_describe_what_is_sent(benchmark, server, tmp_path):
-    schema = strict_schema(benchmark)
+    schema = json.loads(CliRunner().invoke(root, ["benchmarks", benchmark, "--schema"]).stdout)
+    for part in schema["$defs"].values():  # without room for fields that it does not name
+        assert "properties" not in part or part["description"], "what it means comes from the type"
+        part["additionalProperties"] = False
     play(server.spec(), tmp_path / "r", benchmark)
     assert {asked["stage"] for asked in server.heard} >= {"orders"} if benchmark == "daily-us-v1" else server.heard
     described = jsonschema.validators.validator_for(schema)(schema)
@@ -231,23 +222,27 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server, tmp_path):
     assert bytes_of(folder) == bytes_of(whole.folder)
     assert len(server.heard) == asked + 1  # only what was being answered is asked again
     assert not done.failed
+    server.said = lambda asked: (500, {})  # a replay asks nobody
+    again = play(server.spec(), tmp_path / "again", asking=Asking(replay=True, cassettes=whole.folder))
+    assert not again.failed and bytes_of(again.folder) == bytes_of(whole.folder)
+    assert len(server.heard) == asked + 1
 
 
-def interrupting(at: int) -> Callable[[ProgressEvent], None]:
-    """Return what interrupts a run when its agent is asked for the ``at``-th time."""
+def interrupted(agent: AgentSpec, folder: Path, at: int) -> None:
+    """Play until the agent is asked for the ``at``-th time."""
     asked = count(1)
 
     def interrupt(event: ProgressEvent) -> None:
         if isinstance(event, AskStarted) and next(asked) == at:
             raise KeyboardInterrupt
 
-    return interrupt
+    with pytest.raises(KeyboardInterrupt):
+        play(agent, folder, "daily-us-v1", progress=interrupt)
 
 
 def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path):
     whole = play(pipe(), tmp_path / "whole", "daily-us-v1")
-    with pytest.raises(KeyboardInterrupt):
-        play(pipe(), tmp_path / "r", "daily-us-v1", progress=interrupting(4))
+    interrupted(pipe(), tmp_path / "r", at=4)
     resume(tmp_path / "r", executor="inline")
     assert bytes_of(tmp_path / "r") == bytes_of(whole.folder)
 
@@ -255,22 +250,12 @@ def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path):
 def test_feedback_is_still_there_after_an_interruption_within_a_day(server, tmp_path):
     good = server.said
     server.said = lambda asked: (500, {}) if len(server.heard) == 1 else good(asked)
-    with pytest.raises(KeyboardInterrupt):
-        play(server.spec(), tmp_path / "r", "daily-us-v1", progress=interrupting(2))
+    interrupted(server.spec(), tmp_path / "r", at=2)
     server.heard.clear()
     server.said = good
     resume(tmp_path / "r", executor="inline")
     assert server.heard[0]["id"].endswith("/0/1"), "the second question of the first day"
     assert server.heard[0]["feedback"]["failures"][0]["kind"] == "status"
-
-
-def test_a_replay_asks_nobody(server, tmp_path):
-    done = play(server.spec(), tmp_path / "r")
-    heard = len(server.heard)
-    server.said = lambda asked: (500, {})
-    again = play(server.spec(), tmp_path / "again", asking=Asking(replay=True, cassettes=done.folder))
-    assert len(server.heard) == heard and not again.failed
-    assert bytes_of(tmp_path / "again") == bytes_of(done.folder)
 
 
 def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_path):
@@ -319,13 +304,13 @@ def test_a_bad_answer_is_a_failure_of_that_day(said, kind, server, tmp_path):
     """Session 1 is answered badly, three times; the others are played as ever."""
     server.said = lambda asked: said if asked["step"] == 1 else foreign_mind.reply(asked)
     done = play(server.spec(), tmp_path / "r", last="2022-07-06")
-    first, second, third = (record.decision for record in done.records(mine(done)))
+    first, second, third = decisions(done)
     assert (first.status, second.status, third.status) == ("ok", "failed", "ok")
     assert {failure.kind for failure in second.failures} - {"give_up"} == {kind}
     unread = kind in ("parse", "schema", "too_large")
     assert ("no answer could be read" if unread else "no answer came") in second.reason
-    told = [asked["feedback"] for asked in server.heard if asked["step"] == 1]
-    assert told[0] is None and [each["failures"][0]["kind"] for each in told[1:]] == [kind, kind]
+    start, *told = server.of_step(1)
+    assert start is None and [each["failures"][0]["kind"] for each in told] == [kind, kind]
     assert not done.failed and verify(tmp_path / "r", workers=1).exit_code == 3
 
 
@@ -344,22 +329,19 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("nameless", [False, True])
+@pytest.mark.parametrize("nameless", ["", "nameless"])
 def test_a_surplus_line_is_counted_and_shifts_nothing(nameless, tmp_path):
     """An agent says its second answer twice. What it says later must not be taken for what it said before."""
     (tmp_path / "extra.py").write_text(EXTRA)
-    command = f"{sys.executable} {tmp_path / 'extra.py'} {'nameless' if nameless else ''}"
-    agent = AgentSpec(name="pipe", params={"command": command}, label="mine")
+    agent = pipe(f"{sys.executable} {tmp_path / 'extra.py'} {nameless}")
     done = play(agent, tmp_path / "r", "daily-us-v1", last="2022-03-07")
-    told = failures(done)
+    found = decisions(done)
     if nameless:
-        assert done.failed and set(told) == {"schema"}
-        detail = next(iter(done.records(mine(done)))).decision.failures[0].detail
-        assert 'repeat the request\'s "id"' in detail
-        return
-    assert told == ["stray"]
-    reasons = [record.decision.reason for record in done.records(mine(done))]
-    assert [reason.rsplit(" ", 1)[-1] for reason in reasons] == ["0", "1", "2", "3", "4"]
+        assert done.failed and set(failures(done)) == {"schema"}
+        assert 'repeat the request\'s "id"' in found[0].failures[0].detail
+    else:
+        assert failures(done) == ["stray"]
+        assert [one.reason.rsplit(" ", 1)[-1] for one in found] == ["0", "1", "2", "3", "4"]
 
 
 def test_an_answer_to_another_question_over_http_is_counted(server, tmp_path):
@@ -373,7 +355,7 @@ def test_an_answer_to_another_question_over_http_is_counted(server, tmp_path):
     server.said = behind
     done = play(server.spec(), tmp_path / "r", "daily-us-v1", last="2022-03-03")
     assert failures(done) == ["stray"] and not done.failed
-    assert "/0/0, but" in next(f.detail for r in done.records(mine(done)) for f in r.decision.failures)
+    assert any("/0/0, but" in failure.detail for one in decisions(done) for failure in one.failures)
     assert server.heard[2]["feedback"]["failures"][0]["kind"] == "stray"
 
 
@@ -400,16 +382,13 @@ def test_one_dropped_connection_is_tried_again(times, server, tmp_path):
 
 def test_feedback_says_why_at_the_next_stage_of_a_step_too(server, tmp_path):
     """KTD-Fin goes on to the submission after a lost round of research; a server's own words are quoted."""
-
-    def falls(asked: dict[str, Any]) -> Any:
-        lost = asked["step"] == 1 and asked["stage"] == "research"
-        return (503, b'{"error": "out of memory"}') if lost else foreign_mind.reply(asked)
-
-    server.said = falls
+    lost = {"step": 1, "stage": "research"}
+    fell = (503, b'{"error": "out of memory"}')
+    server.said = lambda asked: fell if lost.items() <= asked.items() else foreign_mind.reply(asked)
     play(server.spec(), tmp_path / "r", "ktdfin-v1", last="2022-03-02")
-    told = [asked["feedback"] for asked in server.heard if asked["step"] == 1 and asked["stage"] == "submit"]
+    told = next(asked["feedback"] for asked in server.heard if (asked["step"], asked["stage"]) == (1, "submit"))
     detail = 'the agent answered 503: {"error": "out of memory"}'
-    assert told[0] == {"failures": [{"kind": "status", "detail": detail}]}
+    assert told == {"failures": [{"kind": "status", "detail": detail}]}
 
 
 def test_a_late_answer_is_a_failure_of_that_day(server, tmp_path):
@@ -419,8 +398,7 @@ def test_a_late_answer_is_a_failure_of_that_day(server, tmp_path):
         return foreign_mind.reply(asked)
 
     server.said = slow
-    done = play(server.spec(timeout_s=2), tmp_path / "r", "daily-us-v1", last="2022-03-02")
-    first, second = (record.decision for record in done.records(mine(done)))
+    first, second = decisions(play(server.spec(timeout_s=2), tmp_path / "r", "daily-us-v1", last="2022-03-02"))
     assert first.status == "failed" and [failure.kind for failure in first.failures] == ["timeout"] * 3
     assert second.status == "ok"
     late = {"failures": [{"kind": "timeout", "detail": "no answer within 2 s"}]}
@@ -428,16 +406,14 @@ def test_a_late_answer_is_a_failure_of_that_day(server, tmp_path):
 
 
 def test_a_class_that_raises_and_a_program_that_ends(tmp_path):
-    done = play(python("Breaks"), tmp_path / "r", "daily-us-v1", last="2022-03-02")
-    first, second = (record.decision for record in done.records(mine(done)))
+    days = {"benchmark": "daily-us-v1", "last": "2022-03-02"}
+    first, second = decisions(play(python("Breaks"), tmp_path / "r", **days))
     assert first.status == "ok" and second.status == "failed"
     assert second.failures[0].kind == "agent" and "RuntimeError: no idea" in second.failures[0].detail
-    ends = AgentSpec(name="pipe", params={"command": "true"}, label="mine")
-    done = play(ends, tmp_path / "ends", "daily-us-v1", last="2022-03-02")
+    done = play(pipe("true"), tmp_path / "ends", **days)
     assert done.failed and set(failures(done)) == {"agent"}
-    missing = AgentSpec(name="pipe", params={"command": "/no/such/program"}, label="mine")
     with pytest.raises(UserError, match="there is no program '/no/such/program'"):
-        play(missing, tmp_path / "missing", "daily-us-v1", last="2022-03-02")
+        play(pipe("/no/such/program"), tmp_path / "missing", **days)
 
 
 @pytest.mark.parametrize(

@@ -14,23 +14,19 @@ NAMES = "cash equal-weight index-hold min-variance momentum-12-1 momentum-weight
 NAMES += ["sector-equal", "vol-target"]
 
 
-def test_the_ten_rules_are_there():
-    assert set(NAMES) <= set(agents.names())
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_is_documented_and_has_a_default(name):
     cls = agents.get(name)
-    assert cls.summary and cls.summary[0].islower()
+    assert cls.summary and cls.summary[0].islower() and make_agent(name) is not make_agent(name)
     for parameter in parameters(name):
         assert parameter.description, f"{name}.{parameter.name} says nothing about itself"
-    assert make_agent(name) is not make_agent(name)
 
 
-def test_text_from_a_command_line_is_read():
+def test_parameters_from_a_command_line_are_read_and_those_made_in_code_checked():
     agent = make_agent("momentum-12-1", {"k": "7", "buffer": "0.1"})
-    assert agent.config.k == 7
-    assert agent.config.buffer == 0.1
+    assert (agent.config.k, agent.config.buffer) == (7, 0.1)
+    with pytest.raises(UserError, match="k"):
+        agents.get("momentum-12-1")(MomentumConfig(k=-1))
 
 
 @pytest.mark.parametrize(
@@ -50,11 +46,6 @@ def test_a_wrong_name_or_value_is_named(name, params, said):
     with pytest.raises(UserError) as caught:
         make_agent(name, params)
     assert said in str(caught.value)
-
-
-def test_a_config_made_in_code_is_checked_too():
-    with pytest.raises(UserError, match="k"):
-        agents.get("momentum-12-1")(MomentumConfig(k=-1))
 
 
 SCRIPT = """
@@ -86,11 +77,10 @@ OLD_CPU = {
 }
 
 
-def digest(**env: str) -> str:
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
-    return subprocess.check_output(command, env={**os.environ, **env}, text=True).strip()
-
-
 @pytest.mark.slow
 def test_the_same_decisions_on_an_older_cpu():
-    assert digest(PYTHONHASHSEED="0") == digest(**OLD_CPU)
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
+    one, other = (
+        subprocess.check_output(command, env={**os.environ, **env}) for env in ({"PYTHONHASHSEED": "0"}, OLD_CPU)
+    )
+    assert one == other

@@ -1,12 +1,12 @@
 """Agents of a file behind walls: they see the view and decide as they would without, and find nothing else."""
 
 import ast
-import os
 import re
 import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,11 +91,12 @@ def home(tmp_path_factory):
     return folder
 
 
-def written(folder: Path, tried: str = "None") -> str:
+def written(folder: Path, tried: str = "None", before: str = "", after: str = "") -> str:
+    """Write an agent's file, one beside it, and data; return what names the agent."""
     folder.mkdir(exist_ok=True)
     (folder / "beside.py").write_text("FIRST = 1.0\n")
     (folder / "future.csv").write_text("2024-05-01,1.0\n")
-    (folder / "mine.py").write_text(AGENT.format(tried=tried))
+    (folder / "mine.py").write_text(before + AGENT.format(tried=tried) + after)
     return f"{folder / 'mine.py'}:Mine"
 
 
@@ -112,19 +113,22 @@ def played(text: str, home: Path, place: Path, **params: str) -> Run:
     return run(spec, place, executor="inline", home=home, progress="none")
 
 
-def decisions(one: Run) -> list[object]:
-    key = next(episode.key for episode in one.episodes if episode.label == "Mine")
-    return [record.decision for record in one.records(key)]
+def market_of(home: Path) -> Market:
+    return Market(load_dataset("tiny-us", home), benchmarks.get("tiny-us-v1").market)
+
+
+def begun(text: str, market: Market, **params: str) -> Any:
+    agent = make_agent(*own_agent(text, params))
+    agent.begin(EpisodeInfo(episode="one", seed=0, rules=market.rules), np.random.default_rng(0))
+    return agent
 
 
 def test_it_plays_as_it_would_with_files_open(home, tmp_path):
     text = written(tmp_path / "agent")
     found = []
     for given in ({}, {"files": "open"}):
-        agent = make_agent(*own_agent(text, given))
-        market = Market(load_dataset("tiny-us", home), benchmarks.get("tiny-us-v1").market)
-        seen, decided = market.reset(), []
-        agent.begin(EpisodeInfo(episode="one", seed=0, rules=market.rules), np.random.default_rng(0))
+        market = market_of(home)
+        seen, decided, agent = market.reset(), [], begun(text, market, **given)
         while seen is not None:
             decided.append(agent.answer(AskDecision(seen)))
             seen = market.step(decided[-1]).observation
@@ -148,49 +152,35 @@ def test_a_run_records_whether_files_were_open(home, tmp_path):
 
 def test_nothing_beside_the_view_can_be_reached(home, tmp_path):
     tries = ", ".join(f"{what!r}: said(lambda: {how.format(home=str(home))})" for what, how in READS.items())
-    text = written(tmp_path / "agent", f"lambda: repr({{{tries}}})")
-    path = tmp_path / "agent" / "mine.py"
-    path.write_text(path.read_text() + TRIES)
-    market = Market(load_dataset("tiny-us", home), benchmarks.get("tiny-us-v1").market)
-    info, request = EpisodeInfo(episode="one", seed=0, rules=market.rules), AskDecision(market.reset())
-    agent = make_agent(*own_agent(text, {}))
-    agent.begin(info, np.random.default_rng(0))
-    found = ast.literal_eval(agent.answer(request).reason.partition("; ")[0])
+    text = written(tmp_path / "agent", f"lambda: repr({{{tries}}})", after=TRIES)
+    market = market_of(home)
+    request = AskDecision(market.reset())
+    found = ast.literal_eval(begun(text, market).answer(request).reason.partition("; ")[0])
     assert list(found) == list(READS)
     for what, words in found.items():
         assert re.search(r"Permission|not permitted|Operation|denied", words), (what, words)
     assert not (tmp_path / "agent" / "left.txt").exists()
     # What an agent does not catch names the line of its file.
-    agent = make_agent(*own_agent(written(tmp_path / "agent", f"lambda: {READS['its own folder']}"), {}))
-    agent.begin(info, np.random.default_rng(0))
-    with pytest.raises(Exception, match="Permission denied") as caught:
+    agent = begun(written(tmp_path / "agent", f"lambda: {READS['its own folder']}"), market)
+    with pytest.raises(Exception, match=r"Permission denied.*mine\.py, line"):
         agent.answer(request)
-    assert "mine.py, line" in str(caught.value) and "Permission denied" in str(caught.value)
 
 
 def test_a_file_that_needs_the_data_is_refused_before_it_plays(home, tmp_path):
-    text = written(tmp_path / "agent")
-    path = tmp_path / "agent" / "mine.py"
-    path.write_text("from tradeassay.data import load_dataset\n" + path.read_text())
-    name, params = own_agent(text, {})
-    with pytest.raises(UserError, match=r"behind the walls.*Permission denied") as caught:
-        check_agent(name, params)
-    assert "files=open" in str(caught.value)
+    text = written(tmp_path / "agent", before="from tradeassay.data import load_dataset\n")
+    with pytest.raises(UserError, match=r"behind the walls.*Permission denied(.|\n)*files=open"):
+        check_agent(*own_agent(text, {}))
 
 
 def test_a_file_is_not_run_outside_the_walls(home, tmp_path):
     """To leave what it reads where it finds it later: not even to see which methods its class has."""
-    text = written(tmp_path / "agent")
-    path = tmp_path / "agent" / "mine.py"
-    mine = path.read_text()
     left = tmp_path / "agent" / "loot.py"
     leaves = f"try:\n    open({str(left)!r}, 'w').close()\nexcept OSError:\n    pass\n"
-    for body in (mine, mine + "\n\nclass Other(vars()['Mine']):\n    pass\n"):
-        path.write_text(leaves + body)
-        named = text if body == mine else text.replace(":Mine", ":Other")
-        assert own_agent(named, {})[0] == "file"
-        assert not left.exists()
-    path.write_text("class Mine:\n    async def reply(self, asked):\n        return {}\n")
+    for cls, more in (("Mine", ""), ("Other", "\n\nclass Other(vars()['Mine']):\n    pass\n")):
+        text = written(tmp_path / "agent", before=leaves, after=more).replace(":Mine", f":{cls}")
+        assert own_agent(text, {})[0] == "file" and not left.exists()
+    (tmp_path / "talks.py").write_text("class Mine:\n    async def reply(self, asked):\n        return {}\n")
+    text = f"{tmp_path / 'talks.py'}:Mine"
     assert own_agent(text, {})[0] == "python"
     with pytest.raises(UserError, match=r"a class with reply\(request\)"):
         own_agent(text, {"files": "closed"})
@@ -213,17 +203,19 @@ def test_the_walls_know_every_package_that_carries_prices():
     assert named == {one.partition("/")[0] for one in CARRY_DATA}
 
 
-def test_a_child_that_dies_is_a_failed_day(home, tmp_path):
-    text = written(tmp_path / "agent", "lambda: os._exit(3)")
-    found = decisions(played(text, home, tmp_path / "run"))
-    assert all(one.status == "failed" for one in found)
-    assert os.path.exists(tmp_path / "run" / "manifest.json")
-
-
-def test_a_return_that_is_no_decision_is_a_failed_day_and_no_abstention(home, tmp_path):
-    (tmp_path / "wrong.py").write_text(
-        "class Mine:\n    def answer(self, request):\n        return {'AAA': 1.0}\n"
-    )
-    found = decisions(played(f"{tmp_path / 'wrong.py'}:Mine", home, tmp_path / "run"))
-    assert all(one.status == "failed" for one in found)
-    assert all("the answer is a dict, not a Decision" in one.failures[0].detail for one in found)
+@pytest.mark.parametrize(
+    ("tried", "failed"),
+    [("lambda: os._exit(3)", "process ended"), (None, "the answer is a dict, not a Decision")],
+    ids=["its process dies", "it returns no decision"],
+)
+def test_a_day_without_a_decision_has_failed(tried, failed, home, tmp_path):
+    if tried is None:
+        (tmp_path / "wrong.py").write_text(
+            "class Mine:\n    def answer(self, request):\n        return {'A': 1.0}\n"
+        )
+    text = f"{tmp_path / 'wrong.py'}:Mine" if tried is None else written(tmp_path / "agent", tried)
+    done = played(text, home, tmp_path / "run")
+    key = next(episode.key for episode in done.episodes if episode.label == "Mine")
+    for record in done.records(key):
+        assert record.decision.status == "failed" and failed in record.decision.failures[0].detail
+    assert (tmp_path / "run" / "manifest.json").exists()

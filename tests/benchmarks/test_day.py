@@ -1,7 +1,6 @@
 """A trading day as a conversation: asked, answered, asked again, given up."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,15 +17,12 @@ from tradeassay.core.view import AccountState
 RULES = Rules(venue="test", currency="USD", long_only=True, lot=1.0, t_plus_1=False)
 
 
-@dataclass
 class View:
-    symbols: tuple[str, ...] = ("A", "B", "FUND")
-    clock: int = 0
-
     def column(self, symbol: str) -> int:
-        if symbol not in self.symbols:
-            raise DataError(f"unknown symbol {symbol}")
-        return self.symbols.index(symbol)
+        try:
+            return ("A", "B", "FUND").index(symbol)
+        except ValueError:
+            raise DataError(f"unknown symbol {symbol}") from None
 
 
 OBSERVATION = Observation(
@@ -45,31 +41,29 @@ GOOD = Decision(orders=(Order(symbol="A", amount=0.5, unit="target_weight"),), r
 BAD = Decision(orders=(Order(symbol="A", amount=math.nan, unit="target_weight"),))
 
 
-def play(answers: list[Any], config: DayConfig | None = None) -> tuple[Decision, list[AskDecision]]:
-    protocol = day(OBSERVATION, config or DayConfig())
-    asked = [next(protocol)]
-    for answer in answers:
-        try:
-            asked.append(protocol.send(answer))
-        except StopIteration as done:
-            return done.value, asked
-    raise AssertionError("the day wants more answers than there are")
+def play(*answers: Any, **config: int) -> tuple[Decision, list[AskDecision]]:
+    protocol, asked, left = day(OBSERVATION, DayConfig(**config)), [], [None, *answers]
+    try:
+        while True:
+            asked.append(protocol.send(left.pop(0)))
+    except StopIteration as done:
+        return done.value, asked
 
 
 def test_a_good_answer_and_a_failure_end_the_day_unchanged():
-    decision, asked = play([GOOD])
+    decision, asked = play(GOOD)
     assert decision is GOOD and [(a.attempt, a.feedback) for a in asked] == [(1, None)]
     failed = Decision(status="failed", failures=(Failure(kind="unsupported", detail="no fund"),))
-    assert play([failed])[0] is failed
+    assert play(failed)[0] is failed
 
 
 def test_a_bad_answer_comes_back_with_the_reason_until_the_day_has_failed():
-    decision, asked = play([BAD, GOOD])
+    decision, asked = play(BAD, GOOD)
     assert asked[1].attempt == 2
     assert asked[1].feedback == "A: amount nan is no finite plain number (attempt 1 of 3)"
     assert decision.status == "ok" and decision.orders == GOOD.orders
     assert [failure.kind for failure in decision.failures] == ["amount"]
-    decision, asked = play([BAD] * 2, DayConfig(attempts=2))
+    decision, asked = play(BAD, BAD, attempts=2)
     assert decision.status == "failed" and decision.orders == ()
     assert len(decision.failures) == 2 and len(asked) == 2
 
@@ -111,10 +105,10 @@ MISTAKES = (
 
 def test_each_mistake_has_its_kind_and_sentence():
     for answer, kind, said in MISTAKES:
-        decision, _ = play([answer], DayConfig(attempts=1))
+        decision, _ = play(answer, attempts=1)
         assert decision.status == "failed" and decision.failures[0].kind == kind, answer
         assert said in decision.failures[0].detail, answer
-    decision, _ = play([Decision(orders=order().orders * 5)], DayConfig(attempts=1, max_orders=4))
+    decision, _ = play(Decision(orders=order().orders * 5), attempts=1, max_orders=4)
     assert "at most 4" in decision.failures[0].detail
 
 
@@ -127,7 +121,7 @@ def test_what_is_well_formed_passes_and_survives_the_journal():
         order(kind="limit", limit_price=3.0, tif="gtc"),
         order(kind="stop", stop_price=3.0, confidence=0),
     ):
-        assert play([answer])[0] is answer
+        assert play(answer)[0] is answer
         assert msgspec.json.decode(ENCODER.encode(answer), type=Decision) == answer
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, Opening, agents
-from tradeassay.core.errors import UserError
+from tradeassay.core.arguments import typed
 from tradeassay.llm import Model, ModelParams, open_model, parse_name
 from tradeassay.llm.model import ReasoningEffort
 
@@ -54,15 +54,10 @@ def model_params(config: ModelConfig, benchmark: msgspec.Struct | None) -> Model
 
     ``benchmark`` is the protocol's configuration; fields of the same name (``temperature``, ``max_tokens`` ...)
     are its settings. Raises :class:`UserError` for a value that no model takes."""
-    chosen: dict[str, object] = {}
-    for field in msgspec.structs.fields(ModelParams):
-        own = getattr(config, field.name)
-        value = own if own is not None else getattr(benchmark, field.name, None)
+    chosen: dict[str, Any] = {}
+    for name in ModelParams.__struct_fields__:
+        own = getattr(config, name)
+        value = own if own is not None else getattr(benchmark, name, None)
         if value is not None:
-            chosen[field.name] = value
-    try:
-        return msgspec.convert(chosen, ModelParams)
-    except msgspec.ValidationError as error:
-        raise UserError(
-            f"the settings of {config.model} are wrong: {error}", hint="correct the parameter"
-        ) from error
+            chosen[name] = value
+    return ModelParams(**typed(chosen, ModelParams))

@@ -26,6 +26,7 @@ import sys
 import sysconfig
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, Literal
@@ -35,7 +36,7 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, agents, make_config
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import AgentError, TradeassayError, UserError
 from tradeassay.core.files import data_home
@@ -160,21 +161,17 @@ class WalledAgent:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout):
-        try:
+        with suppress(OSError):
             if stream is not None:
                 stream.close()
-        except OSError:
-            continue
     process.kill()
     process.wait()
 
 
 def _send(stream: IO[bytes], body: bytes) -> None:
-    try:
+    with suppress(BrokenPipeError):  # the other side has ended, which reading finds out
         stream.write(_LENGTH.pack(len(body)) + body)
         stream.flush()
-    except BrokenPipeError:
-        return  # the other side has ended, which reading finds out
 
 
 def _receive(stream: IO[bytes], most: int | None = None) -> bytes | None:
@@ -210,15 +207,13 @@ class _View:
         def call(*args: Any, **named: Any) -> Any:
             key = (name, repr(args), repr(named))
             if key not in self._known:
-                found = self._ask(_Call("call", name, args, named))
+                found = self._known[key] = self._ask(_Call("call", name, args, named))
                 for one in found if isinstance(found, tuple) else (found,):
                     if isinstance(one, np.ndarray):
                         one.setflags(write=False)
-                self._known[key] = found
-            found = self._known[key]
-            if isinstance(found, Exception):
-                raise found
-            return found
+            if isinstance(self._known[key], Exception):
+                raise self._known[key]
+            return self._known[key]
 
         return call
 
@@ -234,43 +229,40 @@ def main() -> None:
     def say(call: _Call) -> None:
         _send(sink, msgspec.json.encode(call, enc_hook=_plain))
 
+    def heard() -> Any:
+        body = _receive(source)
+        if body is None:
+            os._exit(0)
+        return pickle.loads(body)  # from the host, which is trusted
+
     def ask(call: _Call) -> Any:
         say(call)
-        return _next(source)
+        return heard()
 
     agent: Any = None
     while True:
         try:
-            order = _next(source)
-            if order[0] == "load":
-                _, path, name, settings, files = order
-                _raise_walls([Path(one) for one in files])
-                cls = load_own(path, name)
-                agent = cls if settings is None else made_agent(cls, name, settings)
-                say(_Call("done", next((one for one in _SPEAKS if callable(getattr(agent, one, None))), "")))
-            elif order[0] == "begin":
-                if callable(getattr(agent, "begin", None)):
-                    agent.begin(*order[1:])
-                say(_Call("done"))
-            else:
-                _, request, facts = order
-                view: Any = _View(facts[0], facts[1], ask)
-                observation: Observation = replace(request.observation, view=view)
-                decided = agent.answer(replace(request, observation=observation))
-                # Decoded on the other side, any object that lacks a decision's keys would be one without orders.
-                if not isinstance(decided, Decision):
-                    raise TypeError(f"the answer is a {type(decided).__name__}, not a Decision")
-                say(_Call("done", decision=msgspec.Raw(msgspec.json.encode(decided, enc_hook=_plain))))
+            match heard():
+                case "load", path, name, settings, files:
+                    _raise_walls([Path(one) for one in files])
+                    cls = load_own(path, name)
+                    agent = cls if settings is None else made_agent(cls, name, settings)
+                    speaks = (one for one in _SPEAKS if callable(getattr(agent, one, None)))
+                    say(_Call("done", next(speaks, "")))
+                case "begin", info, rng:
+                    if callable(getattr(agent, "begin", None)):
+                        agent.begin(info, rng)
+                    say(_Call("done"))
+                case _, request, (clock, symbols):
+                    view: Any = _View(clock, symbols, ask)
+                    decided = agent.answer(replace(request, observation=replace(request.observation, view=view)))
+                    # Decoded on the other side, any object without such keys would be a decision without orders.
+                    if not isinstance(decided, Decision):
+                        raise TypeError(f"the answer is a {type(decided).__name__}, not a Decision")
+                    say(_Call("done", decision=msgspec.Raw(msgspec.json.encode(decided, enc_hook=_plain))))
         except Exception as error:
             fault = own_fault(error)
             say(_Call("failed", fault.error, (fault.detail,)))
-
-
-def _next(source: IO[bytes]) -> Any:
-    body = _receive(source)
-    if body is None:
-        os._exit(0)
-    return pickle.loads(body)  # from the host, which is trusted
 
 
 def _plain(value: Any) -> Any:

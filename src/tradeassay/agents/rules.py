@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay.core.arguments import check_fields
 from tradeassay.core.errors import AgentError, UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Decision, Failure, Order
@@ -91,10 +91,8 @@ def known_prices(observation: Observation) -> Floats:
     """Return the latest price of every column of the view; NaN where the last session had none."""
     view = observation.view
     opens = view.opens()
-    if opens is not None:
-        last = view.sessions(1)
-        if len(last) == 0 or str(last[-1]) != observation.session:
-            return opens
+    if opens is not None and observation.session not in view.sessions(1).astype(str):
+        return opens
     closes = view.bars("close", 1)
     return closes[-1] if len(closes) else np.full(len(view.symbols), np.nan)
 
@@ -164,11 +162,8 @@ class Rule(ABC, Generic[C]):
     summary: ClassVar[str] = ""
 
     def __init__(self, config: C) -> None:
-        # A struct does not check its field limits when it is built in code, only when it is decoded.
-        try:
-            self.config: C = msgspec.convert(msgspec.structs.asdict(config), type(config))
-        except msgspec.ValidationError as error:
-            raise UserError(f"{type(config).__qualname__}: {error}", hint="correct the parameter") from error
+        check_fields(config)
+        self.config: C = config
         self.rng = np.random.default_rng(0)
         self._last: tuple[int, Decision] | None = None
 
@@ -311,14 +306,15 @@ def best(scores: Floats, k: int) -> list[int]:
     return chosen
 
 
-def rotate(observation: Observation, scores: Floats, k: int, keep: int) -> list[str]:
-    """Return at most ``k`` names: those held that still rank in the first ``keep``, then the best others."""
-    universe = observation.universe
-    ranked = [universe[i] for i in best(scores, max(k, keep))]
-    held = observation.account.positions
+def rotate(observation: Observation, scores: Floats, k: int, keep: float) -> dict[str, float]:
+    """Return equal weights of at most ``k`` names (see :func:`how_many`): those held that still rank in the first
+    ``keep`` x ``k``, then the best others."""
+    universe, held = observation.universe, observation.account.positions
+    k = how_many(k, len(universe))
+    ranked = [universe[i] for i in best(scores, max(k, int(keep * k)))]
     staying = [name for name in ranked if name in held][:k]
     fresh = [name for name in ranked[:k] if name not in held]
-    return staying + fresh[: k - len(staying)]
+    return dict.fromkeys(staying + fresh[: k - len(staying)], 1.0 / k)
 
 
 Lookback = Annotated[int, Meta(ge=2, description="sessions back at which the measured period starts")]
@@ -352,11 +348,8 @@ class Momentum(Rebalancer[MomentumConfig]):
         scores = momentum(observation, config.lookback, config.skip)
         if isinstance(scores, Abstain):
             return scores
-        k = how_many(config.k, len(observation.universe))
-        chosen = rotate(observation, scores, k, int(config.keep * k))
-        if not chosen:
-            return Abstain("no name of the universe has a momentum yet")
-        return dict.fromkeys(chosen, 1.0 / k)
+        chosen = rotate(observation, scores, config.k, config.keep)
+        return chosen or Abstain("no name of the universe has a momentum yet")
 
 
 def check_period(lookback: int, skip: int) -> None:
@@ -411,12 +404,8 @@ class MomentumWeighted(Rebalancer[MomentumWeightedConfig]):
         if total <= 0.0:
             return {}
         # Weight above the cap is not handed to the others: it stays in cash.
-        weights = np.minimum(rising / total, self.config.cap)
-        return {
-            symbol: weight
-            for symbol, weight in zip(observation.universe, weights.tolist(), strict=True)
-            if weight > 0.0
-        }
+        weights = zip(observation.universe, np.minimum(rising / total, self.config.cap).tolist(), strict=True)
+        return {symbol: weight for symbol, weight in weights if weight > 0.0}
 
 
 class ReversalConfig(PortfolioConfig, frozen=True, kw_only=True):
@@ -433,10 +422,6 @@ class Reversal(Rebalancer[ReversalConfig]):
 
     summary: ClassVar[str] = "holds the losers of the last week, equal weights"
     Config: ClassVar[type[AgentConfig]] = ReversalConfig
-
-    def __init__(self, config: ReversalConfig) -> None:
-        super().__init__(config)
-        check_period(config.lookback, 1)
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
         scores = momentum(observation, self.config.lookback, 1)
@@ -651,11 +636,8 @@ class MinVariance(Rebalancer[MinVarianceConfig]):
             return Abstain("no name of the universe has enough history yet")
         weights = least_variance(shrunk_covariance(past[:, usable], config.shrinkage), config.cap)
         least = min(config.floor, 1.0 / len(usable))
-        kept = {
-            observation.universe[i]: weight
-            for i, weight in zip(usable.tolist(), np.round(weights, _DIGITS).tolist(), strict=True)
-            if weight >= least
-        }
+        rounded = zip(usable.tolist(), np.round(weights, _DIGITS).tolist(), strict=True)
+        kept = {observation.universe[i]: weight for i, weight in rounded if weight >= least}
         total = math.fsum(kept.values())
         return {symbol: weight / total for symbol, weight in kept.items()}
 

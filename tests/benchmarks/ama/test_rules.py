@@ -22,16 +22,12 @@ def positions(actions, hold):
 
 
 def test_hold_keeps_in_words_and_is_flat_in_the_formula():
-    assert positions(ACTIONS, "keep").tolist() == [1, 1, -1, -1]
-    assert positions(ACTIONS, "flat").tolist() == [1, 0, -1, 0]
-    assert rules_for("paper").hold == "flat"
-    assert rules_for("sound").hold == "keep"
-
-
-def test_a_position_earns_the_return_that_follows_it():
+    for hold, convention, held in (("keep", "sound", [1, 1, -1, -1]), ("flat", "paper", [1, 0, -1, 0])):
+        assert positions(ACTIONS, hold).tolist() == held and rules_for(convention).hold == hold
+    # A position earns the return that follows it.
     prices = np.array([100.0, 110.0, 99.0, 108.9, 108.9])
-    held = positions(ACTIONS, "flat")
-    assert target_growth(held, prices[1:] / prices[:-1] - 1, 0.0) - 1 == pytest.approx([0.10, 0.0, -0.10, 0.0])
+    growth = target_growth(positions(ACTIONS, "flat"), prices[1:] / prices[:-1] - 1, 0.0)
+    assert growth - 1 == pytest.approx([0.10, 0.0, -0.10, 0.0])
 
 
 def test_fees_are_paid_on_what_changes_and_twice_for_a_reversal():
@@ -86,14 +82,6 @@ def test_intervals_hold_the_value():
 def test_published_figures_are_cited_and_seldom_comparable():
     shown = published()
     assert shown.second_hand and len(shown.figure) >= 14
-    figure = shown.figure[0]
-    ours = Setting(
-        data="synthetic",
-        convention="sound",
-        first="2026-01-01",
-        last="2026-02-01",
-        architecture="trade",
-        model="scripted/sensible",
-        asset="BTC",
-    )
-    assert len(compare_with(figure, ours)) == 6
+    when = {"data": "synthetic", "convention": "sound", "first": "2026-01-01", "last": "2026-02-01"}
+    ours = Setting(**when, architecture="trade", model="scripted/sensible", asset="BTC")
+    assert len(compare_with(shown.figure[0], ours)) == 6

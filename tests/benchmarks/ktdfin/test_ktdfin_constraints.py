@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from ktdfin_game import DONE, Game, order, submit
 
@@ -19,15 +20,19 @@ def play(ashares: Snapshot) -> Game:
     return play
 
 
-def rules(play: Game, *orders: Order, config: KtdfinConfig | None = None) -> list[tuple[str, str | None]]:
+def rules(play: Game, *orders: Order, **config: Any) -> list[tuple[str, str | None]]:
     desk = play.protocol.desk(play.now)
-    if config is not None:
-        desk.config = config
+    if config:
+        desk.config = KtdfinConfig(**config)
     return [(v.rule, v.stock_id and v.stock_id.symbol) for v in check_orders(orders, desk)]
 
 
 def buy(symbol: str, weight: float = 0.05, **changes: Any) -> Order:
     return Order(**{"symbol": symbol, "amount": weight, "unit": "target_weight", "side": "BUY", **changes})
+
+
+def sell(symbol: str, amount: float = 0.0, unit: Any = "shares") -> Order:
+    return Order(symbol=symbol, amount=amount, unit=unit if amount else "target_weight", side="SELL")
 
 
 def held(play: Game) -> list[str]:
@@ -38,25 +43,31 @@ def free(play: Game, count: int = 6) -> list[str]:
     return [symbol for symbol in play.symbols(16) if symbol not in held(play)][:count]
 
 
-def test_nothing_wrong(play):
+def test_orders_that_keep_the_rules_and_orders_that_break_one(play):
     a, b = held(play)
-    assert rules(play, buy(free(play)[0], 0.10), buy(a, 0.0, side="SELL"), buy(b, 0.04, side="SELL")) == []
-
-
-def test_candidates_per_step(play):
-    names = free(play, 3)
-    assert rules(play, *map(buy, names), config=KtdfinConfig(max_candidates=2)) == [("max_candidates", None)]
-
-
-def test_one_order_per_name(play):
-    one = free(play)[0]
+    one, two, _ = names = free(play, 3)
+    assert rules(play, buy(one, 0.10), sell(a), sell(b, 0.04, "target_weight")) == []
+    assert rules(play, *map(buy, names), max_candidates=2) == [("max_candidates", None)]
     assert rules(play, buy(one), buy(one, 0.06)) == [("duplicate", one)]
+    # A target lies on the side it says.
+    assert rules(play, buy(a, 0.01)) == [("side", a)]
+    assert rules(play, sell(a, 0.095, "target_weight")) == [("side", a)]
+    # The number of positions counts sales first.
+    assert rules(play, buy(one), buy(two), max_positions=3) == [("max_positions", None)]
+    assert rules(play, buy(one), buy(two), sell(a), max_positions=3) == []
+    assert rules(play, buy(a, 0.09), max_positions=1) == []
+    shares = play.now.account.positions[a].quantity
+    assert rules(play, sell(a, shares + 100)) == [("t_plus_1", a)] and rules(play, sell(a, shares)) == []
+    # Purchases fit cash and the proceeds of sales.
+    wide, many = {"max_weight": 0.3}, [buy(name, 0.2) for name in free(play, 5)]
+    assert rules(play, *many, **wide) == [("cash", None)] and rules(play, *many[:4], **wide) == []
+    assert rules(play, sell(a), sell(b), *many, **wide) == []
 
 
 def test_only_members_are_bought_and_only_holdings_sold(play):
     outside = next(s for s in play.now.view.symbols if s not in play.now.universe and s != "IDXF")
     other = free(play)[0]
-    found = rules(play, buy(outside), buy("IDXF"), buy("nobody"), buy(other, 0.0, side="SELL"))
+    found = rules(play, buy(outside), buy("IDXF"), buy("nobody"), sell(other))
     assert found == [("universe", outside), ("universe", "IDXF"), ("universe", "nobody"), ("not_held", other)]
 
 
@@ -69,28 +80,6 @@ def test_single_weight(play):
     assert rules(play, buy(one, 0.10)) == []
 
 
-def test_number_of_positions_counts_sales_first(play):
-    few = KtdfinConfig(max_positions=3)
-    one, two = free(play)[:2]
-    sale = buy(held(play)[0], 0.0, side="SELL")
-    assert rules(play, buy(one), buy(two), config=few) == [("max_positions", None)]
-    assert rules(play, buy(one), buy(two), sale, config=few) == []
-    assert rules(play, buy(held(play)[0], 0.09), config=KtdfinConfig(max_positions=1)) == []
-
-
-def test_a_target_lies_on_the_side_it_says(play):
-    one = held(play)[0]
-    assert rules(play, buy(one, 0.01)) == [("side", one)]
-    assert rules(play, buy(one, 0.095, side="SELL")) == [("side", one)]
-
-
-def test_no_more_is_sold_than_there_is(play):
-    one = held(play)[0]
-    shares = play.now.account.positions[one].quantity
-    assert rules(play, Order(symbol=one, amount=shares + 100, side="SELL")) == [("t_plus_1", one)]
-    assert rules(play, Order(symbol=one, amount=shares, side="SELL")) == []
-
-
 def test_what_was_bought_today_is_locked(ashares):
     """Decided at the close, today's purchases are in the account and cannot be sold yet."""
     play = Game(ashares, decide="close", fill="close")
@@ -98,46 +87,24 @@ def test_what_was_bought_today_is_locked(ashares):
     state = play.now.account.positions[one]
     assert state.sellable == state.quantity, "a night has passed"
     desk = play.protocol.desk(play.now)
-    import msgspec
-
     locked = msgspec.structs.replace(state, sellable=0.0)
     desk.account = msgspec.structs.replace(desk.account, positions={one: locked})
-    assert [v.rule for v in check_orders([buy(one, 0.0, side="SELL")], desk)] == ["t_plus_1"]
-    (v,) = check_orders([Order(symbol=one, amount=100.0, side="SELL")], desk)
-    assert "T+1 locks the rest" in v.detail
+    for sale in (sell(one), sell(one, 100.0)):
+        (wrong,) = check_orders([sale], desk)
+        assert wrong.rule == "t_plus_1" and "T+1 locks the rest" in wrong.detail
 
 
-def test_lots(play):
-    one = free(play)[0]
-    mine = held(play)[0]
-    assert rules(play, Order(symbol=one, amount=150.0, side="BUY")) == [("lot", one)]
-    assert rules(play, Order(symbol=mine, amount=50.0, side="SELL")) == [("lot", mine)]
-    assert rules(play, buy(one, 1e-6)) == [("lot", one)]
-    assert rules(play, Order(symbol=one, amount=200.0, side="BUY")) == []
-
-
-def test_an_odd_rest_is_sold_whole(play):
-    import msgspec
-
+def test_lots_are_kept_and_an_odd_rest_is_sold_whole(play):
+    one, mine = free(play)[0], held(play)[0]
+    for odd, name in ((buy(one, 150.0, unit="shares"), one), (sell(mine, 50.0), mine), (buy(one, 1e-6), one)):
+        assert rules(play, odd) == [("lot", name)]
+    assert rules(play, buy(one, 200.0, unit="shares")) == []
     desk = play.protocol.desk(play.now)
-    one = held(play)[0]
-    odd = msgspec.structs.replace(desk.account.positions[one], quantity=1230.0, sellable=1230.0)
-    desk.account = msgspec.structs.replace(desk.account, positions={one: odd})
-
-    def broken(amount: float) -> list[str]:
-        return [v.rule for v in check_orders([Order(symbol=one, amount=amount, side="SELL")], desk)]
-
-    assert broken(1230.0) == broken(30.0) == broken(130.0) == broken(1200.0) == []
-    assert broken(20.0) == broken(1210.0) == ["lot"]
-
-
-def test_cash(play):
-    names = free(play, 10)
-    wide = KtdfinConfig(max_weight=0.3)
-    assert rules(play, *(buy(name, 0.2) for name in names[:5]), config=wide) == [("cash", None)]
-    assert rules(play, *(buy(name, 0.2) for name in names[:4]), config=wide) == []
-    sales = [buy(name, 0.0, side="SELL") for name in held(play)]
-    assert rules(play, *sales, *(buy(name, 0.2) for name in names[:5]), config=wide) == []
+    rest = msgspec.structs.replace(desk.account.positions[mine], quantity=1230.0, sellable=1230.0)
+    desk.account = msgspec.structs.replace(desk.account, positions={mine: rest})
+    for amount in (1230.0, 30.0, 130.0, 1200.0, 20.0, 1210.0):
+        broken = [wrong.rule for wrong in check_orders([sell(mine, amount)], desk)]
+        assert broken == (["lot"] if amount in (20.0, 1210.0) else []), amount
 
 
 def test_limits_of_the_last_close_bind_under_the_paper_s_convention_only(play):
@@ -146,7 +113,7 @@ def test_limits_of_the_last_close_bind_under_the_paper_s_convention_only(play):
     change = desk.last_change.copy()
     change[desk.view.column(up)], change[desk.view.column(down)] = 0.31, -0.31
     desk.__dict__["last_change"] = change
-    orders = [buy(up), buy(down, 0.0, side="SELL"), buy(down, 0.0, side="SELL")][:2]
+    orders = [buy(up), sell(down)]
     assert check_orders(orders, desk) == ()
     desk.config = KtdfinConfig(convention="paper")
     assert [v.rule for v in check_orders(orders, desk)] == ["limit_up", "limit_down"]
@@ -173,8 +140,3 @@ def test_a_violation_is_counted_once_and_told_in_full(ashares):
     assert f"{two} (BUY, shares 150): 150 shares are no multiple" in feedback
     assert "<stock_id>" not in feedback, "whoever broke a rule knows the form"
     assert play.symbols(1)[0] in decision.failures[0].detail, "the journal names the true symbol"
-
-
-def test_a_name_the_episode_does_not_have_cannot_be_read(ashares):
-    decision = Game(ashares).decide([DONE, submit(order("asset_99999")), submit()])
-    assert [f.kind for f in decision.failures] == ["schema"]

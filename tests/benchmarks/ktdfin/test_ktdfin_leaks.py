@@ -10,7 +10,7 @@ import pytest
 from ktdfin_game import DONE, Game, call, order, submit
 
 from tradeassay.benchmarks.ktdfin import MODES, KtdfinConfig
-from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.dialogue import ModelReply
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.masking import Truth, find_leaks
 from tradeassay.masking.scales import BLUR
@@ -20,41 +20,52 @@ MASKS = ("stock-blind", "date-blind", "blinded")
 
 
 def bad_submissions(play: Game) -> list[ModelReply]:
-    """Return submissions that break every rule of form and content."""
-    shown = [play.shown(symbol) for symbol in play.symbols(6)]
-    held = [play.shown(symbol) for symbol in play.now.account.positions]
-    fund = play.shown("IDXF")
+    """Return submissions that break every rule of form and content, real names and dates among them."""
+    symbols = play.symbols(6)
+    shown, real = [play.shown(symbol) for symbol in symbols], symbols[0]
     some = [
         submit(order("asset_9999")),
         submit(order("600519")),
-        submit(order(fund)),
+        submit(order(real, target_weight=0.9)),
+        submit(order(play.shown("IDXF"))),
         call(("submit_action", "{")),
+        call(("submit_action", {"orders": [], real: 1})),
+        submit(order(shown[0], **{real: 2, "since": "2022-03-03"})),
         submit(order(shown[0], target_weight=0.9), order(shown[1], shares=50), order(shown[1])),
         submit(order(shown[2], "SELL", shares=100)),
         submit(*[order(s, target_weight=0.1) for s in shown] * 9),
         ModelReply(text="no"),
         call(("portfolio_state", {})),
     ]
-    if held:
-        some += [submit(order(held[0], "SELL", shares=10**7), order(held[0], "BUY", target_weight=0.001))]
+    for held in map(play.shown, list(play.now.account.positions)[:1]):
+        some.append(submit(order(held, "SELL", shares=10**7), order(held, "BUY", target_weight=0.001)))
     return some
 
 
-def play_badly(play: Game, days: int) -> list[AskModel]:
-    """Go through every call and every bad submission, buying a little in between; return what was asked."""
-    for day in range(days):
+def go_wrong(play: Game, days: int) -> list[str]:
+    """Go through every call and every bad submission, buying a little in between; return what was said."""
+    start: list[ModelReply] = []
+    for _ in range(days):
         stocks = [play.shown(symbol) for symbol in play.symbols(3)]
         research = [call(*group) for group in game.batches(game.mischief(stocks), 11)]
-        for turn, refused in enumerate(bad_submissions(play)):
-            start = [research[turn % len(research)], DONE] if play.config.mode == "open-research" else []
-            decision = play.decide([*start, refused, *bad_submissions(play)[:3]])
-            assert decision.status == "failed"
-        start = [DONE] if play.config.mode == "open-research" else []
+        bad = bad_submissions(play)
+        for turn, refused in enumerate(bad):
+            if play.config.mode == "open-research":
+                start = [research[turn % len(research)], DONE]
+            decision = play.decide([*start, refused, *bad[:3], submit()])
+            assert play.config.convention == "sound" or decision.status == "failed"
         fresh = next(s for s in play.symbols(9) if s not in play.now.account.positions)
-        decision = play.decide([*start, submit(order(play.shown(fresh), target_weight=0.06))])
-        assert decision.status == "ok", (day, decision)
+        decision = play.decide([*start[1:], submit(order(play.shown(fresh), target_weight=0.06))])
+        assert decision.status == "ok", decision
         play.go(decision)
-    return play.asked
+    play.decide([*start[1:], submit()])
+    return game.texts(play.asked)
+
+
+def truth_of(play: Game, mask: Any = None) -> Truth:
+    """Return what a mask of an episode hides, its own where none is given."""
+    config = KtdfinConfig(mask=mask) if mask else play.config
+    return Truth.of(play.now.view, config.mask_config, history=280, ahead=60)
 
 
 def leaks_in(text: str, truth: Truth) -> list[Any]:
@@ -72,9 +83,8 @@ def leaks_in(text: str, truth: Truth) -> list[Any]:
 def test_no_prompt_tool_or_error_says_anything_real(ashares, mask, mode):
     # Under the paper's convention one bad order refuses the whole action.
     play = Game(ashares, KtdfinConfig(mask=mask, mode=mode, convention="paper"))
-    truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
-    asked = play_badly(play, 2)
-    said = game.texts(asked)
+    truth = truth_of(play)
+    said = go_wrong(play, 2)
     assert len(said) > 15
     for text in said:
         assert leaks_in(text, truth) == []
@@ -82,51 +92,25 @@ def test_no_prompt_tool_or_error_says_anything_real(ashares, mask, mode):
         assert "IDX" not in "".join(said), "the index has a name too"
 
 
-def go_wrong(play: Game) -> None:
-    """Go through calls and submissions that go wrong in every way there is, real names and dates among them."""
-    stocks, real = [play.shown(symbol) for symbol in play.symbols(3)], play.symbols(1)[0]
-    bad = [
-        submit(order("asset_9999")),
-        submit(order(real)),
-        submit(order(stocks[0], target_weight=0.9)),
-        submit(order(stocks[0], "SELL")),
-        call(("submit_action", {"orders": [], real: 1})),
-        ModelReply(text="no"),
-        submit(*[order(stock, target_weight=0.1) for stock in stocks] * 9),
-        call(("submit_action", "{")),
-        submit(order(stocks[0], **{real: 2, "since": "2022-03-03"})),
-    ]
-    research = [call(*group) for group in game.batches(game.mischief(stocks), 11)]
-    for turn, refused in enumerate(bad):
-        start = [research[turn % len(research)], DONE] if play.config.mode == "open-research" else []
-        play.decide([*start, refused, submit()])
-    play.buy(2, 0.05)
-    play.decide([DONE, submit()] if play.config.mode == "open-research" else [submit()])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_byte_says_anything_real_with_news_and_harder_masks(ashares, us, mask, mode, hard):
-    hardening = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True} if hard else {}
     for world, news in ((ashares, False), (us, True)):
+        hardening = dict.fromkeys(("rebase_prices", "scale_volumes", "scrub_news"), hard)
         play = Game(world, KtdfinConfig(mask=mask, mode=mode, news=news, news_days=30, **hardening))
-        truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
-        go_wrong(play)
-        said = game.texts(play.asked)
+        truth = truth_of(play)
+        said = go_wrong(play, 1)
         assert len(said) > 10
-        for text in said:
+        for text in (*said, *(request.given.observation for request in play.asked)):  # type: ignore[union-attr]
             assert leaks_in(text, truth) == []
-        for request in play.asked:
-            assert leaks_in(request.given.observation, truth) == []  # type: ignore[union-attr]
 
 
 def test_the_search_would_find_something(ashares):
     """Without a mask the same search finds names and dates in nearly everything."""
     play = Game(ashares, KtdfinConfig(mask="bright"))
-    truth = Truth.of(play.now.view, KtdfinConfig(mask="blinded").mask_config, history=280, ahead=60)
-    shown = play.shown(play.symbols(1)[0])
+    truth, shown = truth_of(play, "blinded"), play.shown(play.symbols(1)[0])
     for tool, arguments in (
         ("get_market_context", {}),
         ("screen_candidates", {"factors": ["RV_60"]}),
@@ -137,9 +121,8 @@ def test_the_search_would_find_something(ashares):
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_news_is_masked_like_everything_else(us, hard):
-    config = KtdfinConfig(news=True, news_days=30, scrub_news=hard)
-    play, headlines = Game(us, config), 0
-    truth = Truth.of(play.now.view, config.mask_config, history=280, ahead=60)
+    play, headlines = Game(us, KtdfinConfig(news=True, news_days=30, scrub_news=hard)), 0
+    truth = truth_of(play)
     for _ in range(3):
         for symbol in play.symbols(6):
             answer = play.ask("get_stock_snapshot", {"stock_id": play.shown(symbol), "lookback": 3})
@@ -212,22 +195,9 @@ def test_what_is_said_does_not_depend_on_the_future(panel, ashares, tmp_path, mo
     other = rewrite_after(panel, game.HISTORY + cut, np.random.default_rng(cut), "pre_open")
     write_snapshot(other, tmp_path / "other", allow_faults=True)
     config = KtdfinConfig(mode=mode, mask="blinded" if cut else "bright", rebase_prices=cut == 5)
-    here = play_some(ashares, config, cut + 1)
-    there = play_some(open_snapshot(tmp_path / "other"), config, cut + 1)
+    here, there = (play_some(one, config, cut + 2) for one in (ashares, open_snapshot(tmp_path / "other")))
     assert here[: cut + 1] == there[: cut + 1]
-
-
-def test_the_rewritten_future_would_be_seen_a_day_later(panel, ashares, tmp_path):
-    other = rewrite_after(panel, game.HISTORY + 2, np.random.default_rng(0), "pre_open")
-    write_snapshot(other, tmp_path / "other", allow_faults=True)
-    asked = []
-    for snapshot in (ashares, open_snapshot(tmp_path / "other")):
-        play = Game(snapshot, KtdfinConfig(mode="fixed-candidate"))
-        for _ in range(3):
-            play.go(play.decide([submit()]))
-        play.decide([submit()])
-        asked.append(play.asked[-1].messages[1])
-    assert asked[0] != asked[1]
+    assert here[cut + 1] != there[cut + 1], "a day later the rewritten one is seen"
 
 
 def test_aliases_differ_between_episodes_and_stay_inside_one(ashares):

@@ -15,17 +15,13 @@ from tradeassay.factors import FACTOR_NAMES
 ACCOUNT = {*"kind mode step as_of trade_day account performance last_fills last_rejections constraints".split()}
 
 
-def payload(play: Game) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(play.asked[-1].given.observation)  # type: ignore[union-attr]
-    return result
-
-
-def seen(snapshot: Snapshot, mode: str, days: int = 0) -> tuple[Game, dict[str, Any]]:
-    play = Game(snapshot, KtdfinConfig(mode=mode))
+def seen(snapshot: Snapshot, mode: str, days: int = 0, **config: Any) -> tuple[Game, dict[str, Any]]:
+    """Return an episode after some days of purchases, and what it shows today."""
+    play = Game(snapshot, KtdfinConfig(mode=mode, **config))
     for _ in range(days):
         play.buy(2)
     play.decide([DONE, submit()] if mode == "open-research" else [submit()])
-    return play, payload(play)
+    return play, json.loads(play.asked[-1].given.observation)  # type: ignore[union-attr]
 
 
 def test_memory_only_shows_ids_and_the_account_and_no_tool(ashares):
@@ -37,10 +33,11 @@ def test_memory_only_shows_ids_and_the_account_and_no_tool(ashares):
     assert not any(name in play.asked[0].messages[1].text for name in FACTOR_NAMES)
 
 
-def test_open_research_shows_the_account_alone(ashares):
+def test_open_research_shows_the_account_alone_and_a_table_cut_short_favours_no_factor(ashares):
     play, shown = seen(ashares, "open-research")
     assert set(shown) == ACCOUNT and shown["constraints"]["tool_calls"] == 12
     assert len(play.asked[0].tools) == 6
+    assert len(seen(ashares, "fixed-candidate", table_size=9, table_top=5)[1]["candidates"]) <= 9
 
 
 def test_fixed_candidate_shows_the_leaders_by_every_factor(ashares):
@@ -59,18 +56,10 @@ def test_fixed_candidate_shows_the_leaders_by_every_factor(ashares):
     assert set(row["last_bar"]) == {"open", "high", "low", "close", "volume", "amount"}
 
 
-def test_a_table_cut_short_favours_no_factor(ashares):
-    play = Game(ashares, KtdfinConfig(mode="fixed-candidate", table_size=9, table_top=5))
-    play.decide([submit()])
-    assert len(payload(play)["candidates"]) <= 9
-
-
 def test_news_is_shown_only_where_the_benchmark_has_it(us):
-    quiet, loud = (Game(us, KtdfinConfig(mode="fixed-candidate", news=n, news_days=60)) for n in (False, True))
-    for play in (quiet, loud):
-        play.decide([submit()])
-    assert not any("news" in row for row in payload(quiet)["candidates"])
-    rows = [row for row in payload(loud)["candidates"] if row.get("news")]
+    quiet, loud = (seen(us, "fixed-candidate", news=n, news_days=60)[1]["candidates"] for n in (False, True))
+    assert not any("news" in row for row in quiet)
+    rows = [row for row in loud if row.get("news")]
     assert rows and all(len(row["news"]) <= 5 for row in rows)
     item = rows[0]["news"][0]
     assert set(item) == {"day", "stock_ids", "title"} and item["day"].startswith("day_-")
@@ -86,11 +75,7 @@ def test_us_rules_are_told_as_they_are(us, mode):
         assert answer["limit_up"] is None and answer["limit_down"] is None and answer["board"] == "none"
 
 
-def test_the_config_is_frozen_checked_and_complete():
-    config = KtdfinConfig()
-    assert (config.tool_calls, config.retries, config.max_candidates, config.max_positions) == (12, 3, 30, 20)
-    assert (config.max_weight, config.min_reason, config.temperature, config.max_tokens) == (0.10, 1, 0.0, 4096)
-    assert (config.timeout_s, config.table_top, config.table_size) == (120.0, 5, 30)
+def test_the_config_is_checked():
     assert msgspec.convert({"mode": "memory-only", "mask": "bright"}, KtdfinConfig).mode == "memory-only"
     for wrong in (
         {"tool_calls": 0},

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from ktdfin_game import DONE, Game, call, order, submit
@@ -73,15 +72,19 @@ def test_rates_by_hand(journal, ashares):
     assert sound["tool_validity_rate"].value == 0.5
 
 
-def test_turnover_and_concentration_as_each_defines_them(journal, ashares):
+def test_measures_as_each_convention_defines_them(journal, ashares):
     sound, paper = (score(journal, ashares, c) for c in ("sound", "paper"))
     weights = holdings_from_records(journal).weights
     moved = np.abs(np.diff(weights, axis=0, prepend=0.0)).sum(axis=1)
     assert paper["turnover"].value == pytest.approx(moved.mean() * 252)
+    assert sound["turnover"].value < paper["turnover"].value
     assert paper["hhi"].value == pytest.approx((weights**2).sum(axis=1).mean())
     shares = weights / weights.sum(axis=1, keepdims=True)
     assert sound["hhi"].value == pytest.approx((shares**2).sum(axis=1).mean())
-    assert sound["turnover"].value < paper["turnover"].value
+    judged = [o for o in order_outcomes(journal, ashares) if o.next_return is not None]
+    for convention, found in (("paper", paper), ("sound", sound)):
+        want = np.mean([(o.confidence - bool(o.right(convention))) ** 2 for o in judged])
+        assert found["brier"].value == pytest.approx(want)
 
 
 def test_outcomes_run_from_the_filling_open_to_the_next(journal, ashares):
@@ -111,13 +114,6 @@ def test_right_is_another_thing_in_each_convention(side, change, paper, sound):
     assert (outcome.right("paper"), outcome.right("sound")) == (paper, sound)
 
 
-def test_calibration_uses_the_convention_s_right(journal, ashares):
-    sold = [o for o in order_outcomes(journal, ashares) if o.next_return is not None]
-    for convention in ("paper", "sound"):
-        want = np.mean([(o.confidence - bool(o.right(convention))) ** 2 for o in sold])
-        assert score(journal, ashares, convention)["brier"].value == pytest.approx(want)
-
-
 def test_an_episode_without_any_answer_has_rates_and_no_result(ashares):
     play = Game(ashares)
     records = []
@@ -130,37 +126,29 @@ def test_an_episode_without_any_answer_has_rates_and_no_result(ashares):
     assert found["tool_validity_rate"].reason == "no tool was called"
 
 
-def record(decision: Decision) -> StepRecord:
-    return StepRecord(step=0, session="2024-01-02", decided_at=0, opening=(), decision=decision, events=())
+def record(*kinds: str, session: str = "2024-01-02", **decision: Any) -> StepRecord:
+    failures = tuple(Failure(kind=kind, detail="") for kind in kinds)
+    made = Decision(failures=failures, **decision)
+    return StepRecord(step=0, session=session, decided_at=0, opening=(), decision=made, events=())
 
 
-def test_what_counts_as_a_parse_failure():
-    def failed(*kinds: str) -> StepRecord:
-        return record(Decision(status="failed", failures=tuple(Failure(kind=k, detail="") for k in kinds)))
-
-    good = record(Decision(failures=(Failure(kind="schema", detail=""),)))
+def test_what_counts_as_a_parse_failure_and_as_a_valid_call():
     given = [
-        failed("schema", "give_up"),
-        failed("constraint", "no_submit", "give_up"),
-        failed("timeout"),
-        failed("schema", "constraint", "give_up"),
-        good,
+        record("schema", "give_up", status="failed"),
+        record("constraint", "no_submit", "give_up", status="failed"),
+        record("timeout", status="failed"),
+        record("schema", "constraint", "give_up", status="failed"),
+        record("schema"),
     ]
     assert parse_failure_rate(given).value == pytest.approx(2 / 5)
     assert parse_failure_rate([]).value is None
-
-
-def test_tool_validity_leaves_out_calls_beyond_the_budget():
-    kinds = ("parse", "tool", "tool_budget", "schema")
-    failures = tuple(Failure(kind=kind, detail="") for kind in kinds)
-    assert tool_validity_rate([record(Decision(tool_calls=8, failures=failures))]).value == 0.75
+    # Calls beyond the budget do not count.
+    assert tool_validity_rate([record("parse", "tool", "tool_budget", "schema", tool_calls=8)]).value == 0.75
 
 
 def test_an_order_without_a_confidence_is_not_judged(ashares):
     day = str(ashares.sessions[260])
-    plain = Order(symbol="A", amount=1.0, side="BUY")
-    given = msgspec.structs.replace(record(Decision(orders=(plain,))), session=day)
-    assert order_outcomes([given], ashares) == ()
-    unknown = Order(symbol="A", amount=1.0, side="BUY", confidence=0.5)
-    (outcome,) = order_outcomes([msgspec.structs.replace(given, decision=Decision(orders=(unknown,)))], ashares)
-    assert outcome.next_return is None
+    for confidence, judged in ((None, []), (0.5, [None])):  # there is no A, whose next return nobody knows
+        order = Order(symbol="A", amount=1.0, side="BUY", confidence=confidence)
+        found = order_outcomes([record(session=day, orders=(order,))], ashares)
+        assert [one.next_return for one in found] == judged

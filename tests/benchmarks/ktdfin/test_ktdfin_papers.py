@@ -1,6 +1,7 @@
 """What the paper's experiments stand on: the index by its role, windows after a day, data needs, hidden levels."""
 
 import json
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -25,8 +26,6 @@ def test_an_index_is_found_by_its_role():
 def test_data_whose_index_has_another_name_is_played(panel, ashares, tmp_path_factory):
     members = tuple(msgspec.structs.replace(one, index="hs300") for one in panel.memberships)
     folder = tmp_path_factory.mktemp("renamed") / "world"
-    from dataclasses import replace
-
     write_snapshot(replace(panel, memberships=members, indices={"hs300": panel.indices["IDX"]}), folder)
     renamed = open_snapshot(folder)
     view, same = renamed.at(260, "close"), ashares.at(260, "close")
@@ -47,10 +46,8 @@ def test_sessions_after_a_day(ashares):
 def test_needs_say_what_is_missing_and_what_that_changes(ashares):
     found = {need.what: need for need in data_needs(KTDFIN, ashares)}
     assert found["index IDX"].status == "there" and found["company names"].status == "there"
-    assert (
-        found["the paper's windows"].status == "missing"
-        and "not comparable" in found["the paper's windows"].changes
-    )
+    windows = found["the paper's windows"]
+    assert windows.status == "missing" and "not comparable" in windows.changes
     assert all(need.changes for need in found.values() if need.status != "there")
     portfolio = {need.what: need.status for need in data_needs(benchmarks.get("stockbench-v1"), ashares)}
     assert {"news", "fundamentals"} <= set(portfolio)
@@ -60,19 +57,14 @@ def hardened(ashares: Snapshot) -> Game:
     return Game(ashares, KtdfinConfig(rebase_prices=True, scale_volumes=True))
 
 
-def shown_prices(play: Game, stock: str) -> tuple[np.ndarray, float]:
-    answer = play.ask("get_stock_snapshot", {"stock_id": stock, "lookback": 60})
-    bars = np.array([row[1:5] for row in answer["bars"] if None not in row[1:5]], dtype=float)
-    return bars.ravel(), float(bars[-1, 3])
-
-
 def test_a_grid_search_does_not_undo_the_rebasing(ashares):
     play, right = hardened(ashares), 0
     desk = play.protocol.desk(play.now)
     for symbol in play.symbols(10):
-        prices, close = shown_prices(play, play.shown(symbol))
+        answer = play.ask("get_stock_snapshot", {"stock_id": play.shown(symbol), "lookback": 60})
+        bars = np.array([row[1:5] for row in answer["bars"] if None not in row[1:5]], dtype=float)
         true = float(desk.last_close[play.now.view.column(symbol)])
-        guess = true_price(prices, close)
+        guess = true_price(bars.ravel(), float(bars[-1, 3]))
         right += guess is not None and abs(guess / true - 1.0) < 0.005
     assert right <= 1
 

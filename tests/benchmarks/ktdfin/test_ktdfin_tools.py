@@ -2,6 +2,7 @@
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ from tradeassay.benchmarks.ktdfin import KtdfinConfig
 from tradeassay.core.view import FIELDS
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
 
-BRIGHT = KtdfinConfig(mask="bright")
+
+@pytest.fixture
+def bright(ashares):
+    """A day on which names and dates are shown as they are."""
+    return Game(ashares, KtdfinConfig(mask="bright"))
 
 
 def true_factors(play: Game) -> dict[str, np.ndarray]:
@@ -20,78 +25,66 @@ def true_factors(play: Game) -> dict[str, np.ndarray]:
     return {name: values[-1] for name, values in compute_all(bars).items()}
 
 
-def test_market_context(ashares):
-    play = Game(ashares, BRIGHT)
-    answer = play.ask("get_market_context")
-    levels = play.now.view.index_levels("IDX")
+def screened(play: Game, *factors: str, top: int = 50) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = play.ask("screen_candidates", {"factors": factors, "top_k": top})["candidates"]
+    return rows
+
+
+def test_market_context(bright):
+    answer = bright.ask("get_market_context")
+    view = bright.now.view
+    levels = view.index_levels("IDX")
     (index,) = answer["indices"]
     assert index["name"] == "benchmark_index" and "level" not in index
     for sessions in (1, 5, 20, 60):
         assert index[f"return_{sessions}d"] == pytest.approx(levels[-1] / levels[-1 - sessions] - 1, abs=1e-4)
-    closes = play.now.view.bars("close", 2)[:, play.now.columns]
+    closes = view.bars("close", 2)[:, bright.now.columns]
     change = closes[1] / closes[0] - 1
     assert answer["breadth"]["advancing"] == (change > 0).sum()
-    assert answer["breadth"]["names"] == len(play.now.universe)
-    assert (
-        answer["as_of"] == str(play.now.view.sessions(1)[0]) < answer["calendar"]["trade_day"] == play.now.session
-    )
+    assert answer["breadth"]["names"] == len(bright.now.universe)
+    assert answer["as_of"] == str(view.sessions(1)[0]) < answer["calendar"]["trade_day"] == bright.now.session
     tones = {tone["sector"]: tone for tone in answer["sector_tone"]}
-    sectors = [play.now.view.instrument(symbol).sector for symbol in play.now.universe]
+    sectors = [view.instrument(symbol).sector for symbol in bright.now.universe]
     for sector, tone in tones.items():
         own = change[[s == sector for s in sectors]]
         assert tone["names"] == own.size and tone["return_1d"] == pytest.approx(np.nanmean(own), abs=1e-4)
     assert set(tones) == set(sectors)
-    again = play.ask("get_market_context", {"as_of": answer["as_of"]})
-    assert again == answer
+    assert bright.ask("get_market_context", {"as_of": answer["as_of"]}) == answer
 
 
-def test_screening_ranks_what_can_be_bought(ashares):
-    play = Game(ashares, BRIGHT)
-    answer = play.ask("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 5})
-    values = true_factors(play)["MOM_12_1"]
-    desk = play.protocol.desk(play.now)
-    columns = [
-        c for c in play.now.columns if desk.tradable[c] and not desk.at_limit_up[c] and np.isfinite(values[c])
-    ]
+def test_screening_ranks_what_can_be_bought(bright):
+    answer = bright.ask("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 5})
+    values, now = true_factors(bright)["MOM_12_1"], bright.now
+    desk = bright.protocol.desk(now)
+    columns = [c for c in now.columns if desk.tradable[c] and not desk.at_limit_up[c] and np.isfinite(values[c])]
     best = sorted(columns, key=lambda column: -values[column])[:5]
-    assert [row["stock_id"] for row in answer["candidates"]] == [play.now.view.symbols[c] for c in best]
+    assert [row["stock_id"] for row in answer["candidates"]] == [now.view.symbols[c] for c in best]
     assert [row["rank"] for row in answer["candidates"]] == [1, 2, 3, 4, 5]
-    assert answer["candidates"][0]["score"] == 1.0
-    assert answer["candidates"][0]["factors"] == {"MOM_12_1": round(values[best[0]], 4)}
-    assert answer["left_out"] == len(play.now.universe) - len(columns)
-
-
-def test_a_minus_turns_the_order_and_two_factors_have_equal_say(ashares):
-    play = Game(ashares, BRIGHT)
-    up = play.ask("screen_candidates", {"factors": ["RV_60"], "top_k": 50})["candidates"]
-    down = play.ask("screen_candidates", {"factors": ["-RV_60"], "top_k": 50})["candidates"]
+    first = answer["candidates"][0]
+    assert first["score"] == 1.0 and first["factors"] == {"MOM_12_1": round(values[best[0]], 4)}
+    assert answer["left_out"] == len(now.universe) - len(columns)
+    # A minus turns the order, and two factors have equal say.
+    up, down, both = (screened(bright, *names) for names in (("RV_60",), ("-RV_60",), ("RV_60", "-RV_60")))
     assert [row["stock_id"] for row in up] == [row["stock_id"] for row in down][::-1]
-    both = play.ask("screen_candidates", {"factors": ["RV_60", "-RV_60"], "top_k": 50})["candidates"]
     assert {row["score"] for row in both} == {0.5} and set(both[0]["factors"]) == {"RV_60"}
 
 
-def test_snapshot(ashares):
-    play = Game(ashares, BRIGHT)
-    symbol = play.symbols(1)[0]
-    answer = play.ask("get_stock_snapshot", {"stock_id": symbol, "lookback": 7})
-    view = play.now.view
+def test_snapshot(bright):
+    symbol, view = bright.symbols(1)[0], bright.now.view
+    answer = bright.ask("get_stock_snapshot", {"stock_id": symbol, "lookback": 7})
     column = view.column(symbol)
-    assert answer["columns"] == ["day", *FIELDS] and len(answer["bars"]) == 7
+    assert answer["columns"] == ["day", *FIELDS] and len(answer["bars"]) == 7 and "news" not in answer
     for k, field in enumerate(FIELDS, start=1):
-        want = [
-            round(value, 0 if field in ("volume", "amount") else 4) for value in view.bars(field, 7)[:, column]
-        ]
+        digits = 0 if field in ("volume", "amount") else 4
+        want = [round(value, digits) for value in view.bars(field, 7)[:, column]]
         assert [row[k] for row in answer["bars"]] == want
     assert [row[0] for row in answer["bars"]] == [str(day) for day in view.sessions(7)]
     assert answer["prev_close"] == pytest.approx(view.bars("close", 1)[0, column], abs=1e-4)
     band = {"main": 0.1, "chinext": 0.2, "star": 0.2, "bse": 0.3}[answer["board"]]
-    assert answer["limit_up"] == pytest.approx(answer["prev_close"] * (1 + band), rel=1e-4)
-    assert answer["limit_down"] == pytest.approx(answer["prev_close"] * (1 - band), rel=1e-4)
-    factors = true_factors(play)
-    assert answer["factors"] == {
-        name: pytest.approx(round(factors[name][column], 4), abs=1e-12) for name in FACTOR_NAMES
-    }
-    assert "news" not in answer
+    for name, limit in (("limit_up", 1 + band), ("limit_down", 1 - band)):
+        assert answer[name] == pytest.approx(answer["prev_close"] * limit, rel=1e-4)
+    wanted = {name: round(values[column], 4) for name, values in true_factors(bright).items()}
+    assert answer["factors"] == pytest.approx(wanted, abs=1e-12) and list(answer["factors"]) == list(FACTOR_NAMES)
 
 
 def test_a_snapshot_of_the_past_ends_there(ashares):
@@ -103,25 +96,23 @@ def test_a_snapshot_of_the_past_ends_there(ashares):
     assert part["bars"] == whole["bars"][1:5] and part["factors"] == whole["factors"]
 
 
-def test_what_left_the_index_can_be_looked_at_only_while_it_is_held(ashares):
-    play = Game(ashares, BRIGHT)
-    outside = next(s for s in play.now.view.symbols if s not in play.now.universe)
+def test_what_left_the_index_can_be_looked_at_only_while_it_is_held(bright):
+    outside = next(s for s in bright.now.view.symbols if s not in bright.now.universe)
     for tool, arguments in (
         ("get_stock_snapshot", {"stock_id": outside}),
-        ("compare_candidates", {"stock_ids": [outside, play.symbols(1)[0]], "dims": ["SKEW"]}),
+        ("compare_candidates", {"stock_ids": [outside, bright.symbols(1)[0]], "dims": ["SKEW"]}),
         ("risk_check", {"target_weights": {outside: 0.01}}),
         ("get_stock_snapshot", {"stock_id": "999999"}),
     ):
-        assert "universe or the portfolio" in play.ask(tool, arguments)["error"]
+        assert "universe or the portfolio" in bright.ask(tool, arguments)["error"]
 
 
-def test_comparison(ashares):
-    play = Game(ashares, BRIGHT)
-    one, two = play.symbols(2)
+def test_comparison(bright):
+    one, two = bright.symbols(2)
     dims = ["RV_60", "return_5d", "volatility_20d", "drawdown_60d"]
-    grid = play.ask("compare_candidates", {"stock_ids": [one, two, one], "dims": [*dims, "RV_60"]})["grid"]
+    grid = bright.ask("compare_candidates", {"stock_ids": [one, two, one], "dims": [*dims, "RV_60"]})["grid"]
     assert list(grid) == [one, two] and list(grid[one]) == dims
-    closes = play.now.view.bars("close", 61)[:, play.now.view.column(two)]
+    closes = bright.now.view.bars("close", 61)[:, bright.now.view.column(two)]
     assert grid[two]["return_5d"] == round(closes[-1] / closes[-6] - 1, 4)
     assert grid[two]["drawdown_60d"] == round(closes[-1] / np.nanmax(closes) - 1, 4)
     returns = closes[-20:] / closes[-21:-1] - 1
@@ -155,47 +146,36 @@ def test_risk_check_judges_as_the_submission_does(ashares):
     play = Game(ashares)
     held, new, third = (play.shown(s) for s in [*play.buy(1), *play.symbols(6)[4:6]])
     fine = play.ask("risk_check", {"target_weights": {held: 0.0, new: 0.10}})
-    assert fine["allowed"] and fine["violations"] == []
-    assert fine["projected"]["positions"] == 1 and fine["projected"]["largest_weight"] == 0.10
-    assert fine["projected"]["cash_weight"] == 0.9 and fine["projected"]["hhi"] == 1.0
-    assert fine["projected"]["turnover"] == pytest.approx(0.18, abs=0.01)
+    after = fine["projected"]
+    assert fine["allowed"] and fine["violations"] == [] and (after["positions"], after["hhi"]) == (1, 1.0)
+    assert (after["largest_weight"], after["cash_weight"]) == (0.10, 0.9)
+    assert after["turnover"] == pytest.approx(0.18, abs=0.01)
     assert set(fine["limits"]) == {held, new} and fine["limits"][new]["state"] == "normal"
     bad = play.ask("risk_check", {"target_weights": {new: 0.5, third: 0.95}})
-    assert not bad["allowed"]
-    assert [(v["rule"], v.get("stock_id")) for v in bad["violations"]] == [
-        ("max_weight", new),
-        ("max_weight", third),
-        ("cash", None),
-    ]
+    broken = [(v["rule"], v.get("stock_id")) for v in bad["violations"]]
+    assert broken == [("max_weight", new), ("max_weight", third), ("cash", None)] and not bad["allowed"]
     refused = play.decide(
         [DONE, submit(order(new, target_weight=0.5), order(third, target_weight=0.95)), submit()]
     )
     assert refused.failures[0].detail.count("max_weight") == 2
-
-
-def test_what_the_last_session_refused_is_told(ashares):
+    # What became of an order is told the next day.
     play = Game(ashares)
     dear = max(play.symbols(18), key=lambda s: play.protocol.desk(play.now).last_close[play.now.view.column(s)])
     play.go(play.decide([DONE, submit(order(play.shown(dear), target_weight=0.05))]))
     play.decide([DONE, submit()])
     payload = json.loads(play.asked[-1].given.observation)  # type: ignore[union-attr]
-    told = len(payload["last_fills"]) + len(payload["last_rejections"])
-    assert told >= 1
+    assert len(payload["last_fills"]) + len(payload["last_rejections"]) >= 1
 
 
 def test_equal_scores_do_not_stand_by_true_symbols_where_levels_are_hidden(ashares):
     """A factor and its opposite make all scores equal: a program read the alphabet from their order."""
-
-    def listed(config: KtdfinConfig) -> list[str]:
-        play = Game(ashares, config)
-        rows = play.ask("screen_candidates", {"factors": ["RV_60", "-RV_60"], "top_k": 50})["candidates"]
-        gate = play.protocol.wire(play.now).gate
-        assert {row["score"] for row in rows} == {0.5}
-        return [gate.symbol(row["stock_id"]) for row in rows]
-
-    def ascending(names: list[str]) -> float:
-        return sum(one < two for one, two in pairwise(names)) / (len(names) - 1)
-
+    ascending = []
     # The paper's mask keeps them so: recordings hold these answers.
-    assert ascending(listed(KtdfinConfig())) > 0.75
-    assert 0.25 < ascending(listed(KtdfinConfig(rebase_prices=True, scale_volumes=True))) < 0.75
+    for config in (KtdfinConfig(), KtdfinConfig(rebase_prices=True, scale_volumes=True)):
+        play = Game(ashares, config)
+        rows = screened(play, "RV_60", "-RV_60")
+        gate = play.protocol.wire(play.now).gate
+        names = [gate.symbol(row["stock_id"]) for row in rows]
+        assert {row["score"] for row in rows} == {0.5}
+        ascending.append(sum(one < two for one, two in pairwise(names)) / (len(names) - 1))
+    assert ascending[0] > 0.75 and 0.25 < ascending[1] < 0.75

@@ -29,7 +29,8 @@ TASK = CodeTask(
 )
 CODE = "```python\nimport backtrader as bt\nclass S{n}(bt.Strategy):\n    pass\n```"
 AGENTIC = QuantCodeSettings(setting="agentic")
-WHOLE = QuantCodeSettings(setting="agentic", history="full")
+TWICE, THRICE = (msgspec.structs.replace(AGENTIC, turns=turns) for turns in (2, 3))
+WHOLE = msgspec.structs.replace(AGENTIC, history="full")
 
 
 def evaluation(**stages: object) -> Evaluation:
@@ -71,13 +72,14 @@ def test_single_turn_ends_after_one_answer_and_its_text_speaks_to_models_alone()
     assert outcome.failure_class == "other-runtime" and outcome.turns[0].feedback == ""
     first = asked[0].messages[-1].text
     assert asked[0].purpose == "write" and "Buy when RSI is low." in first
-    assert "quantcode" not in first and "turns" not in first and opaque_id(TASK) not in first and "{" not in first
+    assert not any(words in first for words in ("quantcode", "turns", opaque_id(TASK), "{"))
     assert "100 daily bars of one asset" in first and "10,000 in cash" in first and "for 1 unit." in first
     assert first.rstrip().endswith("starts with ```python and ends with ```.")
     assert json.loads(asked[0].given.observation)["task"] == opaque_id(TASK)  # type: ignore[union-attr]  # beside it
-    settings = msgspec.structs.replace(AGENTIC, turns=2)
-    told = played([say("I am thinking."), say(CODE)], lambda _: BROKEN, settings)[0].turns[0].feedback
+    told = played([say("I am thinking."), say(CODE)], lambda _: BROKEN, TWICE)[0].turns[0].feedback
     assert "words and no program" in told and "class MyStrategy(bt.Strategy)" in told and "{" not in told
+    with pytest.raises(UserError, match="frame"):
+        next(play(TASK, QuantCodeSettings(framework="frame")))
 
 
 def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated():
@@ -88,8 +90,12 @@ def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated():
     assert "It broke while it was run" in told and "- KeyError: x (line 3)" in told and "9 attempts left" in told
     assert len(asked[1].messages) == 4, "the conversation does not grow with its turns"
     long = stopped("backtest", "a" * 5000 + "END", "KeyError")
-    told = played([say(CODE)] * 2, lambda _: long, msgspec.structs.replace(AGENTIC, turns=2))[0].turns[0].feedback
+    told = played([say(CODE)] * 2, lambda _: long, TWICE)[0].turns[0].feedback
     assert "END" in told and len(told) < 3500, "long errors are cut in the middle"
+    answers = [say(CODE.replace("S{n}", f"S{number}")) for number in range(3)]
+    outcome, asked = played(answers, lambda _: stopped("compile", "no"), THRICE)
+    assert [len(a.messages) for a in asked] == [2, 4, 4] and len(outcome.turns) == 3, "the last attempt only"
+    assert outcome.turns[-1].feedback == "" and outcome.solved is False
 
 
 def test_half_a_character_in_an_answer_is_the_models_business_not_ours():
@@ -116,14 +122,6 @@ def test_agentic_goes_on_with_feedback_until_it_is_solved():
     assert msgspec.json.decode(msgspec.json.encode(outcome), type=TaskOutcome) == outcome
 
 
-def test_a_short_memory_keeps_the_last_attempt_only():
-    answers = [say(CODE.replace("S{n}", f"S{number}")) for number in range(3)]
-    settings = msgspec.structs.replace(AGENTIC, turns=3)
-    outcome, asked = played(answers, lambda _: stopped("compile", "no"), settings)
-    assert [len(a.messages) for a in asked] == [2, 4, 4] and len(outcome.turns) == 3
-    assert outcome.turns[-1].feedback == "" and outcome.solved is False
-
-
 def test_judges_reasons_go_back_and_the_reference_does_not():
     missing = Criterion(name="logic", verdict="fail", reason="exit is missing")
     found = evaluation(
@@ -131,7 +129,7 @@ def test_judges_reasons_go_back_and_the_reference_does_not():
         judge_language=LanguageVerdict(status="failed", criteria=(missing,)),
         judge_behaviour=BehaviourVerdict(status="failed", agreement=0.3, hints=("its exits differ",)),
     )
-    outcome, _ = played([say(CODE)] * 2, lambda _: found, msgspec.structs.replace(AGENTIC, turns=2))
+    outcome, _ = played([say(CODE)] * 2, lambda _: found, TWICE)
     words = outcome.turns[0].feedback
     assert "exit is missing" in words and "its exits differ" in words and "0.3" not in words
 
@@ -157,8 +155,3 @@ def test_no_answer_is_not_scored_while_a_refusal_and_a_loop_are_no_code():
         outcome, _ = played([reply], lambda _: evaluation(), QuantCodeSettings())
         assert outcome.solved is False and outcome.stage == "no_code" and reason in outcome.reason
         assert outcome.failure_class == "no-code"
-
-
-def test_a_wording_that_is_missing_is_refused():
-    with pytest.raises(UserError, match="frame"):
-        next(play(TASK, QuantCodeSettings(framework="frame")))

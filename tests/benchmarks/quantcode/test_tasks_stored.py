@@ -89,14 +89,14 @@ def test_hours_of_an_exchange_begin_with_its_session():
 
 
 def test_what_cannot_be_had_is_refused_in_one_line(tmp_path, coins):
-    with pytest.raises(UserError, match="does not have 'DOGE-USD'"):
-        on_stored_bars(task(tmp_path, yf_symbol="DOGE-USD"), coins)
-    with pytest.raises(UserError, match=r"no symbol is named .*: name one"):
-        on_stored_bars(task(tmp_path, yf_symbol=None), coins)
-    with pytest.raises(UserError, match="bars of 5 minutes, the task wants 1m"):
-        on_stored_bars(task(tmp_path, timeframe="1m"), coins)
-    with pytest.raises(DataError, match="no minute bars of 'ETH'"):
-        on_stored_bars(task(tmp_path, yf_symbol="ETH-USD", timeframe="15m"), coins)
+    for changes, said in (
+        ({"yf_symbol": "DOGE-USD"}, "does not have 'DOGE-USD'"),
+        ({"yf_symbol": None}, r"no symbol is named .*: name one"),
+        ({"timeframe": "1m"}, "bars of 5 minutes, the task wants 1m"),
+        ({"yf_symbol": "ETH-USD", "timeframe": "15m"}, "no minute bars of 'ETH'"),
+    ):
+        with pytest.raises((UserError, DataError), match=said):
+            on_stored_bars(task(tmp_path, **changes), coins)
     with pytest.raises(UserError, match="judged on drawn markets"):
         on_stored_bars(load_task("d-sma-cross-long"), coins)
 
@@ -104,13 +104,11 @@ def test_what_cannot_be_had_is_refused_in_one_line(tmp_path, coins):
 def test_a_run_says_which_tasks_have_no_stored_bars(tmp_path):
     write_snapshot(panel("synthetic"), tmp_path / "coins", allow_faults=True)
     file = public(tmp_path, {"yf_symbol": "BTC-USD"}, {"yf_symbol": "SPY"})
-    spec = QuantCodeSpec(
-        models=("scripted/coder-sma",), task_file=str(file), dataset=str(tmp_path / "coins"), secret="ab" * 16
-    )
-    made = QuantCodeProtocol(spec)
+    asked = {"models": ("scripted/coder-sma",), "dataset": str(tmp_path / "coins"), "secret": "ab" * 16}
+    made = QuantCodeProtocol(QuantCodeSpec(**asked, task_file=str(file)))
     assert list(made.stored) == ["public-001"] and "data public-001" in made.facts()
     assert any("does not have 'SPY'" in what for what in made.tasks["public-002"].lacks)
     assert any("price levels" in what for what in made.tasks["public-001"].lacks)  # a made-up market has others
-    assert made.notes == (f"1 of 2 tasks run on synthetic bars: '{spec.dataset}' has none for them",)
+    assert made.notes == (f"1 of 2 tasks run on synthetic bars: '{asked['dataset']}' has none for them",)
     with pytest.raises(UserError, match="tasks of a public file"):
-        QuantCodeSpec(models=("scripted/coder-sma",), dataset="coins")
+        QuantCodeSpec(**asked)

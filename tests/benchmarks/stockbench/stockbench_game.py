@@ -17,7 +17,6 @@ from tradeassay.data import Listing, Panel, PanelFacts
 from tradeassay.play import Market, MarketConfig
 
 HOUR = 3_600_000_000_000
-DAY = 24 * HOUR
 FIRST = np.datetime64("2024-01-01")
 ROWS = 20
 START = 10
@@ -35,25 +34,14 @@ def at(row: int, hour: float) -> int:
 
 def small_panel(**more: Any) -> Panel:
     """Three names at 10, 20 and 50, whose prices never move; C does not trade in the third session."""
-    columns = list(PRICES.values())
-    price = np.tile(np.array(columns), (ROWS, 1))
-    halted = np.zeros(price.shape, dtype=bool)
+    halted = np.zeros((ROWS, len(PRICES)), dtype=bool)
     halted[START + 2, 2] = True
-    price = np.where(halted, np.nan, price)
+    price = np.where(halted, np.nan, [*PRICES.values()])
+    volume = np.where(halted, np.nan, 1e9)
     days = FIRST + np.arange(ROWS)
     midnights = days.astype("datetime64[ns]").astype(np.int64)
-    volume = np.where(halted, np.nan, 1e9)
-    fields = {
-        "bars": {
-            "open": price,
-            "high": price,
-            "low": price,
-            "close": price,
-            "volume": volume,
-            "amount": volume * price,
-        },
-        "suspended": halted,
-    }
+    bars = dict.fromkeys(("open", "high", "low", "close"), price)
+    fields = {"bars": {**bars, "volume": volume, "amount": volume * price}, "suspended": halted}
     return Panel(
         name="three",
         facts=PanelFacts(kind="synthetic", source="hand", query="", currency="USD", calendar="24/7"),
@@ -133,18 +121,17 @@ def play(
 ) -> tuple[list[StepRecord], list[list[AskModel]]]:
     """Play an episode with a function from request to reply; return the records and each day's requests."""
     seen: Observation | None = market.reset()
-    records, asked = [], []
+    records: list[StepRecord] = []
+    asked: list[list[AskModel]] = []
+
+    def said(request: AskModel) -> ModelReply:
+        asked[-1].append(request)
+        return model(request)
+
     while seen is not None and (days is None or len(records) < days):
-        requests: list[AskModel] = []
-
-        def said(request: AskModel, requests: list[AskModel] = requests) -> ModelReply:
-            requests.append(request)
-            return model(request)
-
+        asked.append([])
         decision = drive(made.dialogue(seen), said)
         made.remember(seen, decision)
-        step = market.step(decision)
-        records.append(step.record)
-        asked.append(requests)
-        seen = step.observation
+        record, seen = market.step(decision)
+        records.append(record)
     return records, asked

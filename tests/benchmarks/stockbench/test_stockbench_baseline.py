@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from stockbench_game import PRICES, answer, payload_of, pick, play, protocol, small_market
+from stockbench_game import PRICES, answer, do, payload_of, pick, play, protocol, small_market
 
 from tradeassay.account import venues
 from tradeassay.agents import make_agent
@@ -50,26 +50,18 @@ def as_a_rule(world: Snapshot, benchmark: Benchmark, name: str = "equal-weight")
     while seen is not None:
         record, seen = market.step(drive(day(seen, benchmark.day), agent))
         records.append(record)
+    assert all(record.decision.status == "ok" for record in records)
     return records
 
 
 def equal_weight_model(request: AskModel) -> ModelReply:
     """Buys the same amount of every name on the first day; then holds without a word about it."""
-    payload = payload_of(request)
     if request.purpose == "overview":
         return ModelReply(text='{"analyse": []}')
-    decisions: dict[str, Any] = {}
+    payload, decisions = payload_of(request), {}
     if all(row["position"] is None for row in payload["symbols"]):
         target = payload["nav"] * (1.0 - BUFFER) / len(payload["symbols"])
-        decisions = {
-            row["symbol"]: {
-                "action": "increase",
-                "target_cash_amount": target,
-                "reasons": ["equal weight"],
-                "confidence": 0.5,
-            }
-            for row in payload["symbols"]
-        }
+        decisions = {row["symbol"]: do("increase", target) for row in payload["symbols"]}
     return ModelReply(text=json.dumps({"decisions": decisions}))
 
 
@@ -120,19 +112,16 @@ def test_rule_model_and_pencil_agree_to_the_last_digit(world, benchmark_):
     assert len([e for e in rule[0].events if isinstance(e, Filled)]) == 20
 
 
-def test_conventions_differ_where_they_should(world):
-    sound, paper = as_a_rule(world, STOCKBENCH), as_a_rule(world, STOCKBENCH_PAPER)
-    first = [record[0].events[-1] for record in (sound, paper)]
+def test_every_baseline_plays_and_conventions_differ_where_they_should(world):
+    sound, *others = (
+        as_a_rule(world, STOCKBENCH, name) for name in ("equal-weight", "momentum-weighted", "sector-equal")
+    )
+    for records in others:
+        assert any(isinstance(event, Filled) for record in records for event in record.events)
+    marked = as_a_rule(world, STOCKBENCH_PAPER)[0].events[-1]
     # Marked at the open it was bought at, the account has lost its costs and nothing else on the first day.
-    assert isinstance(first[1], Marked)
-    assert first[1].nav == pytest.approx(100_000 * (1 - 0.995 * 1e-4), abs=0.5) and first[0] != first[1]
-
-
-@pytest.mark.parametrize("name", ["equal-weight", "momentum-weighted", "sector-equal"])
-def test_every_baseline_plays(world, name):
-    records = as_a_rule(world, STOCKBENCH, name)
-    assert all(record.decision.status == "ok" for record in records)
-    assert any(isinstance(event, Filled) for record in records for event in record.events)
+    assert isinstance(marked, Marked)
+    assert marked.nav == pytest.approx(100_000 * (1 - 0.995 * 1e-4), abs=0.5) and marked != sound[0].events[-1]
 
 
 def test_a_universe_has_its_size_and_is_part_of_the_next_and_the_auditor_agrees(world):
@@ -145,14 +134,11 @@ def test_a_universe_has_its_size_and_is_part_of_the_next_and_the_auditor_agrees(
         smaller = universe
 
 
-def test_the_published_baseline_is_frictionless():
+def test_the_published_baseline_is_without_costs_dividends_and_cash(world):
     nan = float("nan")
     opens = np.array([[10.0, 20.0, nan], [11.0, 20.0, 5.0], [nan, 30.0, 5.0]])
     # 500 in each: 550 + 500 on the second day; the first name keeps its last price on the third: 550 + 750.
     assert frictionless_equal_weight(opens, 1000.0).tolist() == pytest.approx([1000.0, 1000.0, 1050.0, 1300.0])
-
-
-def test_the_published_baseline_differs_from_the_played_one_by_costs_dividends_and_cash(world):
     published = published_baseline(world, STOCKBENCH_PAPER.market)
     played = navs(as_a_rule(world, STOCKBENCH_PAPER))
     assert published.nav.shape == (84,) and published.nav[0] == published.nav[1] == pytest.approx(100_000.0)

@@ -1,7 +1,6 @@
 """The four stages, and every way a day can go wrong."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,15 +20,27 @@ from stockbench_game import (
 
 from tradeassay.benchmarks import Daily
 from tradeassay.benchmarks.stockbench.answers import AnswerRefused, Decided, read_decisions, read_picks
-from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.llm.prompting import fenced_blocks, parse_object
 
 
-def one_day(three: Any, *answers: Any, **changes: Any) -> tuple[Decision, Any]:
-    market = small_market(three)
+def day(market_data: Snapshot, *answers: Any, **changes: Any) -> tuple[Decision, list[AskModel]]:
+    """Play the first day with these answers; ``changes`` are those of the protocol."""
+    market = small_market(market_data, convention=changes.get("convention", "sound"))
     return answer(protocol(market, **changes).dialogue(market.reset()), answers)
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """The three names, with a headline about one."""
+    folder = tmp_path_factory.mktemp("three") / "world"
+    write_snapshot(small_panel(news=(item(1, 9, 10, "A", body="a body"),)), folder)
+    return open_snapshot(folder)
+
+
+NONE = pick()
 
 
 def kinds(decision: Decision) -> list[str]:
@@ -37,74 +48,52 @@ def kinds(decision: Decision) -> list[str]:
 
 
 def test_a_good_day_has_three_questions(three):
-    decision, asked = one_day(
+    decision, asked = day(
         three, pick("B", "A"), {"notes": {"A": "x"}}, decide(A=do("increase", 400.0), C=do("hold", 0))
     )
-    assert [request.purpose for request in asked] == ["overview", "analysis", "decision"]
-    assert [payload_of(request)["kind"] for request in asked] == [
-        "stockbench.overview",
-        "stockbench.analysis",
-        "stockbench.decision",
-    ]
-    assert decision == Decision(
-        orders=(
-            Order(symbol="A", amount=400.0, unit="target_value", side="BUY", confidence=0.7, reason="because"),
-        ),
-        reason="changes 1 of 3 positions",
-        failures=(Failure(kind="no_target_shares", detail="1 of 1 changes come without target_shares"),),
-    )
+    stages = ["overview", "analysis", "decision"]
+    assert [request.purpose for request in asked] == stages
+    assert [payload_of(request)["kind"] for request in asked] == [f"stockbench.{stage}" for stage in stages]
+    bought = Order(symbol="A", amount=400.0, unit="target_value", side="BUY", confidence=0.7, reason="because")
+    note = Failure(kind="no_target_shares", detail="1 of 1 changes come without target_shares")
+    assert decision == Decision(orders=(bought,), reason="changes 1 of 3 positions", failures=(note,))
     overview = payload_of(asked[0])
     assert overview["cash"] == overview["nav"] == 1000.0 and overview["max_names"] == 10
     assert [row["symbol"] for row in overview["symbols"]] == ["A", "B", "C"]
-    assert overview["symbols"][0] == {
-        "symbol": "A",
-        "buyable": True,
-        "open": 10.0,
-        "closes": [10.0] * 7,
-        "position": None,
-        "news": [],
-    }
+    first = {"symbol": "A", "buyable": True, "open": 10.0, "closes": [10.0] * 7, "position": None, "news": []}
+    assert overview["symbols"][0] == first
     assert [row["symbol"] for row in payload_of(asked[1])["symbols"]] == ["B", "A"]
     roles = [message.role for message in asked[2].messages]
     assert roles == ["system", "user", "assistant", "user", "assistant", "user"]
-
-
-def test_who_picks_nothing_is_not_asked_for_an_analysis(three):
-    decision, asked = one_day(three, pick(), decide())
+    # Who picks nothing is not asked for an analysis, and any words will do for one.
+    decision, asked = day(three, pick(), decide())
     assert [request.purpose for request in asked] == ["overview", "decision"]
     assert decision == Decision(reason="holds everything")
-
-
-def test_any_words_will_do_for_the_analysis(three):
     for words in ("", "I like A.", "{broken"):
-        decision, _ = one_day(three, pick("A"), words, decide())
+        decision, _ = day(three, pick("A"), words, decide())
         assert decision.status == "ok" and decision.failures == ()
 
 
 def test_the_answer_may_stand_in_a_fence_or_in_prose(three):
-    body = json.dumps(decide(A=do("increase", 100.0)))
-    draft = json.dumps(decide(A=do("increase", 900.0)))
+    body, draft = (json.dumps(decide(A=do("increase", amount))) for amount in (100.0, 900.0))
     for text in (
         body,
         f"```json\n{body}\n```",
         f"I weigh {{this}} first. {body} That is all.",
         f"First idea:\n```json\n{draft}\n```\nBetter:\n```json\n{body}\n```",
     ):
-        decision, _ = one_day(three, pick(), text)
+        decision, _ = day(three, pick(), text)
         assert kinds(decision) == [] and decision.orders[0].amount == 100.0
 
 
-def test_an_empty_purse_ends_the_day_at_once(three):
+def test_an_empty_purse_ends_the_day_and_a_model_with_a_smaller_context_is_shown_less(three):
     spent = ModelReply(error="the budget is spent", error_kind="over_budget", stop="error")
-    decision, asked = one_day(three, spent)
+    decision, asked = day(three, spent)
     assert decision.status == "failed" and kinds(decision) == ["over_budget"] and len(asked) == 1
-    decision, _ = one_day(three, ModelReply(error="gone", stop="error"), pick(), decide())
+    decision, _ = day(three, ModelReply(error="gone", stop="error"), pick(), decide())
     assert kinds(decision) == ["unreachable"] and decision.status == "ok"
-
-
-def test_a_model_with_a_smaller_context_is_shown_less(three):
     full = ModelReply(error="too long", error_kind="context", stop="error")
-    decision, asked = one_day(three, pick("A"), "fine", full, decide())
+    decision, asked = day(three, pick("A"), "fine", full, decide())
     assert kinds(decision) == ["context", "context_cut", "context_cut"] and decision.status == "ok"
     assert [len(request.messages) for request in asked] == [2, 4, 6, 2]
     assert payload_of(asked[3])["left_out"] == ["texts of news"]
@@ -113,36 +102,30 @@ def test_a_model_with_a_smaller_context_is_shown_less(three):
 def test_history_tells_what_was_decided_and_what_was_traded(three):
     market = small_market(three)
     made = protocol(market, history_days=2)
-    seen = market.reset()
+    seen, shown = market.reset(), []
     for answers in (
         (pick(), decide(A=do("increase", 400.0))),
         (pick(), "no", "not", "nothing"),
         (pick(), decide(A=do("decrease", 100.0, target_shares=10), B=do("increase", 200.0))),
         (pick(), decide(B=do("close"))),
+        (pick(), decide()),
     ):
         decision, asked = answer(made.dialogue(seen), answers)
+        shown.append(payload_of(asked[0]))
         made.remember(seen, decision)
         seen = market.step(decision).observation
-    history = payload_of(asked[0])["history"]
-    assert history == [
+
+    def did(symbol: str, action: str, target: float, unit: str, traded: float) -> dict[str, Any]:
+        return {"symbol": symbol, "action": action, "target": target, "unit": unit, "traded": traded}
+
+    both = [did("A", "decrease", 10.0, "shares", -30.0), did("B", "increase", 200.0, "value", 10.0)]
+    assert shown[3]["history"] == [
         {"session": day_of(11), "answered": False, "actions": []},
-        {
-            "session": day_of(12),
-            "answered": True,
-            "actions": [
-                {"symbol": "A", "action": "decrease", "target": 10.0, "unit": "shares", "traded": -30.0},
-                {"symbol": "B", "action": "increase", "target": 200.0, "unit": "value", "traded": 10.0},
-            ],
-        },
+        {"session": day_of(12), "answered": True, "actions": both},
     ]
-    _, asked = answer(made.dialogue(seen), (pick(), decide()))
-    last = payload_of(asked[0])["history"][-1]["actions"]
-    assert last == [{"symbol": "B", "action": "close", "target": 0.0, "unit": "shares", "traded": -10.0}]
-    rows = {row["symbol"]: row for row in payload_of(asked[0])["symbols"]}
-    assert (
-        rows["A"]["position"] == {"shares": 10.0, "value": 100.0, "holding_days": 4}
-        and rows["B"]["position"] is None
-    )
+    assert shown[4]["history"][-1]["actions"] == [did("B", "close", 0.0, "shares", -10.0)]
+    held = {row["symbol"]: row["position"] for row in shown[4]["symbols"]}
+    assert held["A"] == {"shares": 10.0, "value": 100.0, "holding_days": 4} and held["B"] is None
 
 
 BAD_FORMS = [
@@ -171,7 +154,7 @@ BAD_FORMS = [
 
 @pytest.mark.parametrize(("text", "said"), BAD_FORMS)
 def test_what_breaks_the_form_is_a_schema_failure_and_comes_back(three, text, said):
-    decision, asked = one_day(three, pick(), text, decide(A=do("increase", 100.0)))
+    decision, asked = day(three, pick(), text, decide(A=do("increase", 100.0)))
     assert kinds(decision) == ["schema"] and said in decision.failures[0].detail
     assert decision.status == "ok" and len(decision.orders) == 1
     assert asked[2].attempt == 2 and "2 attempts are left" in asked[2].messages[-1].text
@@ -179,23 +162,23 @@ def test_what_breaks_the_form_is_a_schema_failure_and_comes_back(three, text, sa
 
 def test_a_choice_of_names_has_a_form_too(three):
     for wrong in ("no", {"analyse": "A"}, pick("X", "Y")):
-        decision, _ = one_day(three, wrong, pick("A", "A"), "", decide(), max_names=2)
+        decision, _ = day(three, wrong, pick("A", "A"), "", decide(), max_names=2)
         assert kinds(decision) == ["schema"] and decision.status == "ok"
     for mixed in (pick("A", "X"), pick("A", "B", "C")):  # what can be analysed stands
-        decision, asked = one_day(three, mixed, "", decide(), max_names=2)
+        decision, asked = day(three, mixed, "", decide(), max_names=2)
         assert kinds(decision) == ["schema"] and len(asked) == 3
 
 
 def test_refused_answers_hold_everything_and_are_counted(three):
-    decision, asked = one_day(three, pick(), "no", decide(A=do("decrease", 5.0)), decide(A=do("increase", 2000.0)))
+    decision, asked = day(three, pick(), "no", decide(A=do("decrease", 5.0)), decide(A=do("increase", 2000.0)))
     assert decision.status == "failed" and decision.orders == ()
     assert kinds(decision) == ["schema", "arithmetic", "liquidity", "give_up"]
     assert [request.attempt for request in asked] == [1, 1, 2, 3]
     assert "This is the last attempt" in asked[3].messages[-1].text
-    overview, _ = one_day(three, "no", "not", "nothing")
+    overview, _ = day(three, "no", "not", "nothing")
     assert overview.status == "failed" and kinds(overview) == ["schema"] * 3 + ["give_up"]
     many = decide(**{f"X{n}": do("hold") for n in range(500)})
-    decision, asked = one_day(three, pick(), many, decide())
+    decision, asked = day(three, pick(), many, decide())
     assert asked[2].messages[-1].text.count("no such stock") == 12 and len(decision.failures[0].detail) <= 2000
 
 
@@ -219,25 +202,8 @@ def test_whatever_is_written_is_read_or_refused(text):
             assert not isinstance(found, dict) or all(isinstance(value, Decided) for value in found.values())
 
 
-@pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    folder = tmp_path_factory.mktemp("three") / "world"
-    write_snapshot(small_panel(news=(item(1, 9, 10, "A", body="a body"),)), folder)
-    yield open_snapshot(folder)
-
-
-def day(snapshot: Snapshot, *answers: Any, convention: str = "sound", **changes: Any) -> Any:
-    market = small_market(snapshot, convention=convention)
-    made = protocol(market, convention=convention, **changes)
-    return answer(made.dialogue(market.reset()), answers)
-
-
-NONE = pick()
-
-
-def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(snapshot):
-    _, asked = day(snapshot, pick("A"), {"notes": {}}, decide(A=do("increase", 100)))
-    assert [request.purpose for request in asked] == ["overview", "analysis", "decision"]
+def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(noted):
+    _, asked = day(noted, pick("A"), {"notes": {}}, decide(A=do("increase", 100)))
     for request, key in zip(asked, ("analyse", "notes", "decisions"), strict=True):
         text = request.messages[-1].text
         form = text.rsplit("\n", 1)[-1]
@@ -249,35 +215,31 @@ def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(sna
     assert "You hold nothing" in asked[2].messages[-1].text
 
 
-def test_a_sound_decision_stands_beside_one_that_is_not(snapshot):
+def test_a_sound_decision_stands_beside_one_that_is_not(three):
     mixed = decide(A=do("increase", 100), B=do("decrease", 50), Z=do("hold"), C=do("buy", 3))
-    decision, _ = day(snapshot, NONE, mixed)
+    decision, _ = day(three, NONE, mixed)
     assert decision.status == "ok" and [one.symbol for one in decision.orders] == ["A"]
     assert sorted(kinds(decision)) == ["arithmetic", "schema", "schema"]
-    decision, asked = day(snapshot, NONE, mixed, decide(A=do("increase", 100)), convention="paper")
+    decision, asked = day(three, NONE, mixed, decide(A=do("increase", 100)), convention="paper")
     assert decision.status == "ok" and kinds(decision) == ["schema"] and len(asked) == 3
-
-
-def test_purchases_are_kept_as_far_as_the_money_goes(snapshot):
     greedy = decide(A=do("increase", 600), B=do("increase", 600), C=do("increase", 300))
-    decision, _ = day(snapshot, NONE, greedy)
+    decision, _ = day(three, NONE, greedy)  # as far as the money goes
     assert [one.symbol for one in decision.orders] == ["A", "C"] and kinds(decision) == ["liquidity"]
 
 
-def test_the_reference_pays_with_the_cash_that_is_there(snapshot):
+def test_the_reference_pays_with_the_cash_that_is_there(three):
     greedy = decide(A=do("increase", 600), B=do("increase", 600))
-    decision, asked = day(snapshot, NONE, greedy, convention="paper")
+    decision, asked = day(three, NONE, greedy, convention="paper")
     assert kinds(decision) == [] and len(decision.orders) == 2, "each fits alone; the venue leaves the second out"
     assert "what sales of the same day bring does not count" in asked[1].messages[-1].text
     too_much = decide(A=do("increase", 1200))
-    decision, _ = day(snapshot, NONE, too_much, decide(A=do("increase", 700)), convention="paper")
+    decision, _ = day(three, NONE, too_much, decide(A=do("increase", 700)), convention="paper")
     assert kinds(decision) == ["liquidity"] and len(decision.orders) == 1
 
 
-def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot):
-    market = small_market(snapshot)
-    made = protocol(market)
-    seen = market.reset()
+def test_met_targets_and_harmless_forms_are_no_mistakes(three):
+    market = small_market(three)
+    made, seen = protocol(market), market.reset()
     first, _ = answer(made.dialogue(seen), [NONE, decide(A=do("increase", 500))])
     made.remember(seen, first)
     seen = market.step(first).observation
@@ -294,46 +256,44 @@ def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot):
         assert decision.status == "ok" and kinds(decision) == [] and len(decision.orders) == orders, wanted
 
 
-def test_refusals_are_prose_that_says_what_to_change(snapshot):
+def test_refusals_are_prose_that_says_what_to_change(three):
     wrong = {"decisions": {"A": {"Action": "increase", "target_cash_amount": 10}}}
-    _, asked = day(snapshot, NONE, wrong, decide())
-    told = asked[-1].messages[-1].text
-    assert "A: the field action is missing; unknown: Action; the fields are action" in told
-    assert "`" not in told and "failures" not in told and told.endswith('"confidence": <confidence>}}}')
-    _, asked = day(snapshot, NONE, decide(A=do("decrease", 50)), decide())
-    told = asked[-1].messages[-1].text
-    assert "Change what is named above" in told and "<symbol>" not in told, "the form was kept"
+    form, rule = (
+        day(three, NONE, one, decide())[1][-1].messages[-1].text for one in (wrong, decide(A=do("decrease", 50)))
+    )
+    assert "A: the field action is missing; unknown: Action; the fields are action" in form
+    assert "`" not in form and "failures" not in form and form.endswith('"confidence": <confidence>}}}')
+    assert "Change what is named above" in rule and "<symbol>" not in rule, "the form was kept"
 
 
-def test_repeats_end_the_attempts_and_context_stays_bounded(snapshot):
-    decision, asked = day(snapshot, NONE, "no json", "no json")
+def test_repeats_end_the_attempts_and_context_stays_bounded(three):
+    decision, asked = day(three, NONE, "no json", "no json")
     assert decision.status == "failed" and kinds(decision) == ["schema", "schema", "repeated", "give_up"]
-    _, asked = day(snapshot, NONE, *(f"{n} " + "x" * 20_000 for n in range(5)), attempts=5)
+    _, asked = day(three, NONE, *(f"{n} " + "x" * 20_000 for n in range(5)), attempts=5)
     sizes = [sum(len(message.text) for message in request.messages) for request in asked[2:]]
     assert max(sizes) - min(sizes) < 50
 
 
-def test_silence_and_cut_offs_are_no_attempts(snapshot):
+def test_silence_and_cut_offs_are_no_attempts(three):
     silence = ModelReply(error="late", error_kind="timeout", stop="error")
     cut = ModelReply(text='{"decisions": {"A"', stop="length")
-    decision, asked = day(snapshot, NONE, silence, cut, decide(A=do("increase", 10)))
+    decision, asked = day(three, NONE, silence, cut, decide(A=do("increase", 10)))
     assert decision.status == "ok" and kinds(decision) == ["timeout", "cut_off"]
     assert [request.attempt for request in asked] == [1, 1, 1, 1]
-    assert day(snapshot, NONE, cut, cut, cut)[0].status == "failed"
-    never, _ = day(snapshot, NONE, silence, silence, silence)
+    assert day(three, NONE, cut, cut, cut)[0].status == "failed"
+    never, _ = day(three, NONE, silence, silence, silence)
     assert never.status == "failed" and kinds(never) == ["timeout"] * 3, "it is no give-up of the model's"
 
 
-def test_the_daily_protocol_keeps_what_can_stand(snapshot):
-    market = small_market(snapshot)
-    made = Daily()
+def test_the_daily_protocol_keeps_what_can_stand(three):
+    seen = small_market(three).reset()
     good = {"symbol": "A", "unit": "target_weight", "amount": 0.1, "reason": "x"}
     reply = {"orders": [good, {"symbol": "NOPE", "unit": "target_weight", "amount": 1}, {"symbol": "B"}]}
-    decision, asked = answer(made.dialogue(market.reset()), [reply])
+    decision, asked = answer(Daily().dialogue(seen), [reply])
     assert [one.symbol for one in decision.orders] == ["A"] and kinds(decision) == ["dropped", "dropped"]
     assert not fenced_blocks(asked[0].messages[-1].text)
-    decision, asked = answer(made.dialogue(market.reset()), ["?", {"orders": 1}, {"orders": []}])
+    decision, asked = answer(Daily().dialogue(seen), ["?", {"orders": 1}, {"orders": []}])
     assert decision.status == "ok" and kinds(decision) == ["schema", "schema"]
     assert "orders must be a list" in asked[-1].messages[-1].text
-    decision, _ = answer(made.dialogue(market.reset()), ["?", "?"])
+    decision, _ = answer(Daily().dialogue(seen), ["?", "?"])
     assert decision.status == "failed" and kinds(decision)[-2:] == ["repeated", "give_up"]

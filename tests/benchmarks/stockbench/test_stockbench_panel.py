@@ -46,24 +46,12 @@ def test_the_error_profile_counts_sessions():
             record(7, "liquidity"),
         ]
     )
-    rates = {name: getattr(profile, name).value for name in ErrorRates}
-    assert rates == {
-        "schema": 3 / 8,
-        "arithmetic": 1 / 8,
-        "liquidity": 2 / 8,
-        "give_up": 1 / 8,
-        "unanswered": 1 / 8,
-        "context_cut": 1 / 8,
-    }
+    rates = {"schema": 3, "arithmetic": 1, "liquidity": 2, "give_up": 1, "unanswered": 1, "context_cut": 1}
+    assert {name: getattr(profile, name).value for name in rates} == {name: n / 8 for name, n in rates.items()}
     assert profile.refused == {"schema": 4, "arithmetic": 1, "liquidity": 3} and profile.sessions == 8
     assert profile.schema.low is not None and profile.schema.low < 3 / 8 < (profile.schema.high or 0)
-
-
-ErrorRates = ("schema", "arithmetic", "liquidity", "give_up", "unanswered", "context_cut")
-
-
-def test_no_session_has_no_rate():
-    assert error_profile([]).schema.value is None and error_profile([]).schema.reason == "no session was played"
+    nothing = error_profile([]).schema
+    assert nothing.value is None and nothing.reason == "no session was played"
 
 
 def test_the_composite_by_hand():
@@ -72,11 +60,9 @@ def test_the_composite_by_hand():
     a, b = math.sqrt(1.5), math.sqrt(0.5)
     found = composite([(0.01, -0.1, 0.0), (0.02, 0.1, 3.0), (0.03, -0.2, 3.0)])
     assert found == pytest.approx([(-a + b - 2 * b) / 3, (0 + b + b) / 3, (a - 2 * b + b) / 3])
-    assert places(found) == [3, 1, 2]
-
-
-def test_a_measure_that_does_not_differ_does_not_count():
-    assert z_scores([0.3, 0.3, 0.3]) == [0.0, 0.0, 0.0] and places([1.0, 2.0, 1.0]) == [2, 1, 2]
+    assert places(found) == [3, 1, 2] and places([1.0, 2.0, 1.0]) == [2, 1, 2]
+    # A measure that does not differ does not count.
+    assert z_scores([0.3, 0.3, 0.3]) == [0.0, 0.0, 0.0]
     assert composite([(0.01, -0.1, 1.0), (0.03, -0.1, 1.0)]) == pytest.approx([-1 / 3, 1 / 3])
 
 
@@ -124,9 +110,6 @@ def test_standings_rank_who_has_results_and_say_why_others_have_none():
     assert (found[3].composite.reason or "").startswith("no sortino: too few losing sessions")
     (alone,) = standings({"weak": cohort["weak"]}, "sound")
     assert alone.rank is None and alone.composite.reason == "a cohort of one has no z-scores"
-
-
-def test_a_seed_without_a_result_is_said():
     found = standings({"a": [path(0.02, -0.01), failed()], "b": [path(-0.02, 0.01)]}, "sound")
     assert found[0].cumulative_return.note == "mean over 1 seeds, 1 have none"
 

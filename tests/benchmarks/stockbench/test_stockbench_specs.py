@@ -40,28 +40,17 @@ def test_they_are_registered_and_say_their_rules():
     assert protocols.get("stockbench") is Stockbench and set(SIZES) == {5, 10, 20, 30}
     for name in names:
         benchmark = benchmarks.get(name)
-        paper = benchmark.convention == "paper"
-        warmer = {"temperature": 0.7} if paper else {}
+        market, venue = benchmark.market, venues.get(benchmark.market.venue)
+        warmer, mark, lot, slippage = {}, "close", 0.0001, 2.0
+        if benchmark.convention == "paper":
+            warmer, mark, lot, slippage = {"temperature": 0.7}, "open", 0.01, 0.0
         assert benchmark.protocol_params == {"convention": benchmark.convention, **warmer}
-        assert benchmark.market.cash == 100_000.0 and benchmark.market.decide == "at_open"
-        assert benchmark.market.mark == ("open" if benchmark.convention == "paper" else "close")
-        lots = venues.get(benchmark.market.venue)
-        assert lots.lots.lot == (0.01 if benchmark.convention == "paper" else 0.0001)
-        slippage = 0.0 if paper else 2.0
-        assert (lots.fees.buy_bps, lots.fees.sell_bps, lots.slippage.bps) == (1.0, 1.0, slippage)
+        assert (market.cash, market.decide, market.mark) == (100_000.0, "at_open", mark)
+        fees = (venue.fees.buy_bps, venue.fees.sell_bps, venue.slippage.bps, venue.lots.lot)
+        assert fees == (1.0, 1.0, slippage, lot)
     text = rules_text(STOCKBENCH)
-    for said in (
-        "when the session opens",
-        "only the 20 that were traded most",
-        "100,000 USD",
-        "multiples of 0.0001",
-    ):
-        assert said in text
-    assert len(set(DJIA_20)) == 20
-
-
-def test_the_paper_s_venue_is_an_exchange():
-    check_exchange("us-stockbench-v1", seeds=(0, 1))
+    said = ("when the session opens", "only the 20 that were traded most", "100,000 USD", "multiples of 0.0001")
+    assert all(words in text for words in said) and len(set(DJIA_20)) == 20
 
 
 def test_windows_are_the_middle_of_the_planted_regimes(world):
@@ -132,3 +121,7 @@ def test_nothing_is_made_where_nothing_was_asked_for(tmp_path):
     with pytest.raises(UserError, match="djia-2025"):
         load_dataset(benchmarks.get("stockbench-djia-v1").dataset, tmp_path)
     assert not list(tmp_path.rglob(MANIFEST_FILE))
+
+
+def test_the_paper_s_venue_is_an_exchange():
+    check_exchange("us-stockbench-v1", seeds=(0, 1))

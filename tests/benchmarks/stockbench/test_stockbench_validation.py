@@ -23,6 +23,11 @@ def after(three: Any, *days: tuple[Order, ...], convention: str = "sound", **mor
     return market, protocol(market, convention=convention).briefing(seen)
 
 
+def as_given(orders: Any) -> list[tuple[Any, ...]]:
+    assert isinstance(orders, tuple), orders
+    return [(order.symbol, order.unit, order.amount, order.side) for order in orders]
+
+
 def hold_a(shares: float = 40.0) -> tuple[Order, ...]:
     return (Order(symbol="A", amount=shares, side="BUY"),)
 
@@ -74,37 +79,27 @@ def test_a_target_must_fit_its_action(three, decided, wrong):
         assert isinstance(found, str) and found.startswith("arithmetic: A: ") and wrong in found
 
 
-def test_nothing_held_is_held_at_nothing(three):
+def test_nothing_held_is_held_at_nothing_and_buys_must_fit_the_cash_with_their_costs(three):
     _, briefing = after(three)
     assert judge(briefing, A=do("hold", 0.0), B=do("close")) == ()
     assert judge(briefing, A=do("hold", 5.0)) == "arithmetic: A: hold keeps 0.00, the target says 5.00"
     assert "its worth is 0.00, and decrease" in str(judge(briefing, A=do("decrease", 5.0)))
+    # 999.70 x 1.0003 = 999.99991 fits 1,000; 999.72 x 1.0003 = 1000.0199 is two cents too much.
+    assert len(judge(briefing, A=do("increase", 999.70))) == 1
+    much = "liquidity: A: the purchase needs 1000.02, costs included; 1000.00 is left"
+    assert judge(briefing, A=do("increase", 999.72)) == much
+    assert str(judge(briefing, A=do("increase", 600.0), B=do("increase", 500.0))).startswith("liquidity: B: ")
 
 
 def test_orders_say_what_was_decided_sales_first(three):
     _, briefing = after(three, hold_a())
-    orders = judge(
-        briefing, B=do("increase", 100.0), C=do("increase", 100.0, target_shares=2), A=do("decrease", 100.0)
-    )
-    assert isinstance(orders, tuple)
-    assert [(order.symbol, order.unit, order.amount, order.side) for order in orders] == [
+    wanted = {"B": do("increase", 100.0), "C": do("increase", 100.0, target_shares=2), "A": do("decrease", 100.0)}
+    assert as_given(judge(briefing, **wanted)) == [
         ("A", "target_value", 100.0, "SELL"),
         ("B", "target_value", 100.0, "BUY"),
         ("C", "target_shares", 2.0, "BUY"),
     ]
-    closed = judge(briefing, A=do("close"))
-    assert isinstance(closed, tuple)
-    assert [(order.unit, order.amount, order.side) for order in closed] == [("target_shares", 0.0, "SELL")]
-
-
-def test_buys_must_fit_the_cash_with_their_costs(three):
-    # 999.70 x 1.0003 = 999.99991 fits 1,000; 999.72 x 1.0003 = 1000.0199 is two cents too much.
-    _, briefing = after(three)
-    assert len(judge(briefing, A=do("increase", 999.70))) == 1
-    assert judge(briefing, A=do("increase", 999.72)) == (
-        "liquidity: A: the purchase needs 1000.02, costs included; 1000.00 is left"
-    )
-    assert str(judge(briefing, A=do("increase", 600.0), B=do("increase", 500.0))).startswith("liquidity: B: ")
+    assert as_given(judge(briefing, A=do("close"))) == [("A", "target_shares", 0.0, "SELL")]
 
 
 def test_under_paper_a_purchase_must_fit_the_cash_before_any_sale(three):
@@ -147,14 +142,10 @@ def test_what_does_not_trade_can_only_be_held(three):
 
 
 def test_what_left_the_universe_can_be_sold_but_not_bought(store):
-    members = (
-        Membership(index="IDX", symbol="A", start=day_of(0), end=day_of(10)),
-        Membership(index="IDX", symbol="B", start=day_of(0)),
-    )
+    ends = {"A": day_of(10), "B": None}
+    members = tuple(Membership(index="IDX", symbol=s, start=day_of(0), end=end) for s, end in ends.items())
     snapshot = store(small_panel(memberships=members, indices={"IDX": np.ones(20)}))
     _, briefing = after(snapshot, hold_a(), universe="IDX")
     assert [(name.symbol, name.buyable) for name in briefing.names] == [("A", False), ("B", True)]
-    assert (
-        judge(briefing, A=do("increase", 500.0)) == "liquidity: A: it has left the universe and cannot be bought"
-    )
-    assert len(judge(briefing, A=do("decrease", 100.0))) == 1
+    left = "liquidity: A: it has left the universe and cannot be bought"
+    assert judge(briefing, A=do("increase", 500.0)) == left and len(judge(briefing, A=do("decrease", 100.0))) == 1

@@ -149,11 +149,9 @@ def test_the_year_is_that_of_the_bars():
 
 def test_on_minutes_it_aims_at_its_goal():
     bars = synthetic_year(load_spec("vol-target"), minutes=4_000)
-    wanted = {
-        flag: load_spec("vol-target", minutes=flag).frozen_decisions(bars).fraction for flag in (False, True)
-    }
-    assert np.all(wanted[False] == 1.0), "by the year of days every minute is calm"
-    assert wanted[True].size > 5 and wanted[True].min() < 0.5
+    daily, minutes = (load_spec("vol-target", minutes=m).frozen_decisions(bars).fraction for m in (False, True))
+    assert np.all(daily == 1.0), "by the year of days every minute is calm"
+    assert minutes.size > 5 and minutes.min() < 0.5
     spec = SystradeSpec(models=("scripted/builder-gold",), strategies=("vol-target",), minutes=600)
     protocol = SystradeProtocol(spec)
     assert protocol.strategies["vol-target"].semantics.parameters["year"].value == 525_600

@@ -27,19 +27,18 @@ def answer(source: str = "class TradingStrategy: pass", card: str = '{"a": 1}') 
     return ModelReply(text=text, usage=Usage(input_tokens=100, output_tokens=10, usd=0.01))
 
 
-def card(name: str, *, reached: bool, gate: str | None = None, note: str = "") -> Scorecard:
+def card(*, reached: bool, gate: str | None = None, note: str = "") -> Scorecard:
     gates = tuple(
         (convicted([Exhibit(code="x", text="because of this")]) if one == gate else passed()).named(one)
         for one in GATES
     )
-    who = {"strategy": SPEC.id, "submission": name, "submission_sha256": ""}
-    report = GateReport(**who, semantics_sha256="", bars="", rows=1, tier="", gates=gates)
+    who = {"strategy": SPEC.id, "submission": "m", "submission_sha256": ""}
     sound = {d: Measure(value=9.0 if reached else 5.0, note=note or None) for d in ("D1", "D2", "D3", "D4")}
     return Scorecard(
         **who,
-        gates=report,
+        gates=GateReport(**who, semantics_sha256="", bars="", rows=1, tier="", gates=gates),
         sound=sound,
-        paper={d: not_scored("no peer has marked it") for d in sound},
+        paper=dict.fromkeys(sound, not_scored("no peer has marked it")),
         paper_parts={},
         overall=overall(sound),
         regimes=(),
@@ -50,19 +49,19 @@ def card(name: str, *, reached: bool, gate: str | None = None, note: str = "") -
     )
 
 
-def scored(drift: DriftReport | None = None, *, reached: bool = False, gate: str | None = None) -> ScoredIteration:
+def scored(drift: str = "", *, reached: bool = False, gate: str | None = None, **more: Any) -> ScoredIteration:
     return ScoredIteration(
-        scorecard=card("m", reached=reached, gate=gate, note=SECRET),
-        develop=card("m", reached=reached, gate=gate),
-        drift=drift,
+        scorecard=card(reached=reached, gate=gate, note=SECRET),
+        develop=card(reached=reached, gate=gate),
+        drift=DriftReport(kind=drift, **{"changed_lines": 1, **more}) if drift else None,  # type: ignore[arg-type]  # a kind
     )
 
 
 def play(
     answers: list[ModelReply],
     found: list[ScoredIteration],
-    settings: BuildSettings | None = None,
     reviewer: Callable[[AskModel], ModelReply] | None = None,
+    **settings: Any,
 ) -> tuple[StrategyOutcome, list[AskModel], list[ScoreWanted]]:
     asked: list[AskModel] = []
     wanted: list[ScoreWanted] = []
@@ -74,11 +73,16 @@ def play(
         (asked if isinstance(request, AskModel) else wanted).append(request)
         return answers[len(asked) - 1] if isinstance(request, AskModel) else found[len(wanted) - 1]
 
-    return drive(build(SPEC, "m", settings), said), asked, wanted
+    return drive(build(SPEC, "m", BuildSettings(**settings)), said), asked, wanted
 
 
 def told(request: AskModel) -> str:
     return request.messages[-1].text
+
+
+def numbered(count: int) -> list[ModelReply]:
+    """Return as many answers, each with another program."""
+    return [answer(f"class TradingStrategy: number = {n}") for n in range(count)]
 
 
 def test_it_stops_at_the_target_and_asks_with_the_doc_and_the_frozen_semantics():
@@ -87,11 +91,12 @@ def test_it_stops_at_the_target_and_asks_with_the_doc_and_the_frozen_semantics()
     rules = [rule.when for rule in SPEC.semantics.rules]
     assert SPEC.doc.strip().splitlines()[-1] in told(asked[0]) and all(rule in told(asked[0]) for rule in rules)
     assert outcome.usage.usd == pytest.approx(0.01)
+    outcome, asked, _ = play([answer()] * 2, [scored(reached=True)] * 2, iterations=2, early_stop=False)
+    assert outcome.stopped == "iterations" and len(asked) == 2, "it may go on after the target"
 
 
 def test_four_iterations_with_evidence_of_the_development_year_alone():
-    programs = [answer(f"class TradingStrategy: number = {n}") for n in range(4)]
-    outcome, asked, wanted = play(programs, [scored(gate="audit")] * 4)
+    outcome, asked, wanted = play(numbered(4), [scored(gate="audit")] * 4)
     assert outcome.stopped == "iterations" and len(outcome.iterations) == 4
     assert all("because of this" in told(one) and "audit: failed" in told(one) for one in asked[1:])
     assert not any(SECRET in message.text for one in asked for message in one.messages)
@@ -110,26 +115,25 @@ def test_four_iterations_with_evidence_of_the_development_year_alone():
         assert f'"iteration":{number}' in one.given.observation  # type: ignore[union-attr]  # it has one
 
 
-def test_going_on_after_the_target():
-    settings = BuildSettings(iterations=2, early_stop=False)
-    outcome, asked, _ = play([answer()] * 2, [scored(reached=True)] * 2, settings)
-    assert outcome.stopped == "iterations" and len(asked) == 2
-
-
 def test_drift_is_set_aside_and_the_next_patch_starts_from_the_one_before():
-    drift = DriftReport(kind="drift", card_changes=("parameter 'n' was 20 and is 30",), changed_lines=4)
-    good = [answer("class TradingStrategy: a = 1"), answer("class TradingStrategy: b = 2"), answer()]
-    found = [scored(), scored(drift, reached=True), scored(DriftReport(kind="repair", changed_lines=3))]
-    outcome, asked, wanted = play(good, found, BuildSettings(iterations=3))
+    drift = scored("drift", reached=True, card_changes=("parameter 'n' was 20 and is 30",), changed_lines=4)
+    found = [scored(), drift, scored("repair", changed_lines=3)]
+    outcome, asked, wanted = play(numbered(3), found, iterations=3)
     assert [one.set_aside for one in outcome.iterations] == [False, True, False]
     assert outcome.last is outcome.iterations[2].scored
-    assert "a = 1" in asked[2].messages[2].text and "b = 2" not in asked[2].messages[2].text
+    assert "number = 0" in asked[2].messages[2].text and "number = 1" not in asked[2].messages[2].text
     assert "set aside" in told(asked[2]) and "was 20 and is 30" in told(asked[2])
     assert wanted[2].previous == wanted[0].submission
     drifted = outcome.iterations[1].scored
     assert drifted is not None and drifted.scorecard.paper["D1"].value == 0.0
-    only = play(good[:2], found[:2], BuildSettings(iterations=2))[0]
+    only = play(numbered(2), found[:2], iterations=2)[0]
     assert only.last is only.iterations[0].scored, "a drifted last patch does not count"
+    # Nor is a patch that is unknown or stops running ever the baseline.
+    for bad in (scored("unknown"), scored("unchanged", gate="exec")):
+        outcome, asked, wanted = play(numbered(3), [scored(), bad, bad], iterations=3)
+        assert [one.set_aside for one in outcome.iterations] == [False, True, True]
+        assert outcome.last is outcome.iterations[0].scored
+        assert wanted[2].previous == wanted[0].submission and "set aside" in told(asked[2])
 
 
 def test_reviews_are_blind_asked_again_once_and_shown_without_names():
@@ -142,30 +146,19 @@ def test_reviews_are_blind_asked_again_once_and_shown_without_names():
         body = {"fidelity": 7, "risk": 4, "weaknesses": "no `limit`\nat all"}
         return ModelReply(text=msgspec.json.encode(body).decode(), usage=Usage(usd=0.5))
 
-    settings = BuildSettings(iterations=2, reviewers=("other/reviewer",))
-    outcome, asked, _ = play([answer()] * 2, [scored(), scored(DriftReport(kind="unchanged"))], settings, reviewer)
+    found = [scored(), scored("unchanged")]
+    outcome, asked, _ = play([answer()] * 2, found, reviewer, iterations=2, reviewers=("other/reviewer",))
     assert "class TradingStrategy" in seen[0].messages[-1].text
     assert not any("other/reviewer" in m.text or " m " in m.text.split("<<")[0] for m in seen[0].messages)
     assert "fidelity 7, risk 4. no 'limit' at all" in told(asked[1]) and "other/reviewer" not in told(asked[1])
     assert outcome.review_usage.usd is None, "one answer has no known price, so that their sum has none"
     last = outcome.iterations[0].scored
     assert last is not None and (last.scorecard.paper["D1"].value, last.scorecard.paper["D2"].value) == (7.0, 4.0)
-
-
-def test_a_reviewer_without_marks_is_a_failure_and_no_middle_mark():
-    settings = BuildSettings(iterations=1, reviewers=("a/b",))
+    # Without marks it is a failure and no middle mark.
     unreadable = ModelReply(text='{"fidelity": 11, "risk": 1}')
-    outcome, *_ = play([answer()], [scored()], settings, lambda _: unreadable)
+    outcome, *_ = play([answer()], [scored()], lambda _: unreadable, iterations=1, reviewers=("a/b",))
     (review,) = outcome.iterations[0].reviews
     assert review.fidelity is None and "schema" in (review.failure or "")
-
-
-def test_no_answer_ends_it_and_no_submission_asks_again():
-    away = ModelReply(text="", error="nobody", error_kind="unreachable")
-    outcome, *_ = play([away], [])
-    assert outcome.stopped == "no answer" and outcome.last is None
-    outcome, asked, _ = play([ModelReply(text="soon"), answer()], [scored(reached=True)])
-    assert outcome.stopped == "target" and "there is no Python program in it" in told(asked[1])
 
 
 def test_refusals_show_the_form_do_not_grow_and_end_when_repeated():
@@ -175,6 +168,10 @@ def test_refusals_show_the_form_do_not_grow_and_end_when_repeated():
     assert all(len(one.messages) == 4 and "class TradingStrategy" in told(one) for one in asked[1:])
     outcome, asked, _ = play([echo[0]] * 4, [])
     assert outcome.stopped == "repeats itself" and len(asked) == 2 and outcome.last is None
+    outcome, asked, _ = play([echo[0], answer()], [scored(reached=True)])
+    assert outcome.stopped == "target" and "there is no Python program in it" in told(asked[1])
+    outcome, *_ = play([ModelReply(text="", error="nobody", error_kind="unreachable")], [])
+    assert outcome.stopped == "no answer" and outcome.last is None
 
 
 def test_an_answer_that_was_cut_off_is_no_iteration_once():
@@ -184,17 +181,6 @@ def test_an_answer_that_was_cut_off_is_no_iteration_once():
     assert "shorter" in told(asked[1])
     outcome, asked, _ = play([cut, cut, answer()], [scored(reached=True)])
     assert outcome.cut_off == 2 and [one.number for one in outcome.iterations] == [0, 1]
-
-
-def test_a_patch_that_is_unknown_or_stops_running_is_never_the_baseline():
-    programs = [answer("class TradingStrategy: a = 1"), answer("class TradingStrategy: b = 2"), answer()]
-    unknown = scored(DriftReport(kind="unknown", changed_lines=1))
-    crash = scored(DriftReport(kind="unchanged", changed_lines=1), gate="exec")
-    for bad in (unknown, crash):
-        outcome, asked, wanted = play(programs, [scored(), bad, bad], BuildSettings(iterations=3))
-        assert [one.set_aside for one in outcome.iterations] == [False, True, True]
-        assert outcome.last is outcome.iterations[0].scored
-        assert wanted[2].previous == wanted[0].submission and "set aside" in told(asked[2])
 
 
 def test_reads_what_a_careful_person_would_read():
@@ -225,12 +211,9 @@ def test_asks_for_the_missing_half_alone_and_keeps_the_other():
     others = [ModelReply(text=f'```json\n{{"strategy": "bollinger", "version": {n}}}\n```') for n in range(5)]
     outcome, asked, _ = play(others, [])
     assert outcome.stopped == "no submission" and len(asked) == 5, "the missing half is asked for once for nothing"
-
-
-def test_a_patch_without_a_card_keeps_the_card():
+    # A patch without a card keeps the card.
     bare = ModelReply(text="```python\nclass TradingStrategy:\n    def run(self, a, b): return [], []\n```")
-    unchanged = scored(DriftReport(kind="unchanged", changed_lines=1))
-    outcome, asked, _ = play([answer(), bare, bare, bare], [scored(), *[unchanged] * 3])
+    outcome, asked, _ = play([answer(), bare, bare, bare], [scored(), *[scored("unchanged")] * 3])
     assert {one.submission.card for one in outcome.iterations if one.submission} == {'{"a": 1}'}
     assert told(asked[1]).rstrip().endswith("```json.")
 

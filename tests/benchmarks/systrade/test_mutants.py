@@ -40,9 +40,9 @@ SORTS |= {"incomplete audit", "false claim", "broken syntax"}
 """Every strategy has mutants of these sorts."""
 
 
-def load_mutants(id: str) -> list[Mutant]:
-    """A strategy's own faults, then those of every reference; ``gate`` is the first gate that has to fail."""
-    files = [Path(__file__).parent / "mutants" / f"{name}.toml" for name in (id.replace("-", "_"), "all")]
+def load_mutants(*names: str) -> list[Mutant]:
+    """What the files of these names hold; ``gate`` is the first gate that has to fail."""
+    files = (Path(__file__).parent / "mutants" / f"{name.replace('-', '_')}.toml" for name in names)
     return [Mutant(**one) for file in files for one in tomllib.loads(file.read_text())["mutants"]]
 
 
@@ -61,7 +61,7 @@ def mutate(id: str, mutant: Mutant) -> Submission:
 def test_mutants_that_trade_wrongly_depart_on_a_scenario(id):
     spec = load_spec(id)
     tables = {one.name: market_columns(one.bars, spec.semantics.inputs.legs) for one in spec.scenarios}
-    mutants = load_mutants(id)
+    mutants = load_mutants(id, "all")
     assert SORTS <= {one.kind for one in mutants} and len({one.name for one in mutants}) == len(mutants) >= 13
     for mutant in mutants:
         made = mutate(id, mutant)
@@ -80,7 +80,7 @@ def test_mutants_that_trade_wrongly_depart_on_a_scenario(id):
 
 @pytest.mark.parametrize(("id", "name"), SAMPLE)
 def test_a_mutant_is_rejected_at_its_gate(pool, id, name):
-    (mutant,) = (one for one in load_mutants(id) if one.name == name)
+    (mutant,) = (one for one in load_mutants(id, "all") if one.name == name)
     spec = load_spec(id)
     report = pass_gates(mutate(id, mutant), spec, pool, GateConfig(), spec.practice_bars(250)).report
     assert report.first_failure is not None and report.first_failure.name == mutant.gate
@@ -102,15 +102,9 @@ def test_a_reference_passes_every_gate(pool):
 @pytest.mark.parametrize("id", STRATEGIES)
 def test_all_mutants_and_the_reference_in_the_sandbox(pool, id):
     assert pass_gates(load_reference(id), load_spec(id), pool).report.passed
-    for mutant in load_mutants(id):
+    for mutant in load_mutants(id, "all"):
         failure = pass_gates(mutate(id, mutant), load_spec(id), pool).report.first_failure
         assert failure is not None and failure.name == mutant.gate, mutant.name
-
-
-def attacks() -> list[Mutant]:
-    """Submissions of a second reader, hostile ones and honest ones in odd clothes, for one strategy each."""
-    file = Path(__file__).parent / "mutants" / "attacks.toml"
-    return [Mutant(**one) for one in tomllib.loads(file.read_text())["mutants"]]
 
 
 @cache
@@ -128,12 +122,14 @@ def both(pool: SandboxPool) -> Iterator[TwinExecutor]:
     made.twin.close()
 
 
+ATTACKS = load_mutants("attacks")
+"""Submissions of a second reader, hostile ones and honest ones in odd clothes, for one strategy each."""
 CHEAP = ("volume-tells-the-side", "size-of-the-next-move")
 
 
 @pytest.mark.parametrize(
     "mutant",
-    [pytest.param(one, id=one.name, marks=() if one.name in CHEAP else pytest.mark.slow) for one in attacks()],
+    [pytest.param(one, id=one.name, marks=() if one.name in CHEAP else pytest.mark.slow) for one in ATTACKS],
 )
 def test_an_attack_fails_and_odd_clothes_pass(both, mutant):
     """On a drawn year with drawn paths; "" is the gate of what passes them all."""

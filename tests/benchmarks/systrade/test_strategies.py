@@ -23,16 +23,6 @@ from tradeassay.sandbox import TrustedCodeInProcess
 LOCK = msgspec.json.decode((Path(__file__).parent / "lock.json").read_bytes())
 
 
-def reference_run(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
-    runner = SubmissionRunner(
-        executor=TrustedCodeInProcess(),
-        source=load_reference(spec.id).source,
-        semantics=spec.semantics,
-        trust="reference",
-    )
-    return next(runner.logs([(market_columns(bars, spec.semantics.inputs.legs), 0)]))
-
-
 def same(left: DecisionList, right: DecisionList) -> None:
     assert left.row.tolist() == right.row.tolist()
     assert left.leg.tolist() == right.leg.tolist()
@@ -45,6 +35,8 @@ def test_the_lock_pins_semantics_doc_and_scenarios():
         assert hashes(id) == LOCK[id], f"a frozen file of {id} changed: raise its version and pin it anew"
     for ours, theirs in zip(STRATEGIES, SYSTB_STRATEGIES, strict=True):
         assert LOCK[ours]["semantics"] != LOCK[theirs]["semantics"]
+    with pytest.raises(UserError, match="bollinger"):
+        load_spec("bolinger")
 
 
 SLOW = "calendar-spread cross-asset-momentum index-enhancement r-breaker rsi-macd spread turtle".split()
@@ -59,11 +51,23 @@ def test_scenarios_reference_and_interpreter_agree(id):
     for scenario in spec.scenarios:
         frozen = spec.frozen_decisions(scenario.bars)
         same(scenario.expected, frozen)
-        run = reference_run(spec, scenario.bars)
-        assert run.failure is None and run.decisions is not None
-        same(run.decisions, frozen)
+        agrees(spec, scenario.bars)
         reached |= {spec.semantics.rules[signal].signal for signal in frozen.signal}
     assert reached == set(spec.signals), "every rule fires in some scenario"
+
+
+def agrees(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
+    """The run of a strategy's reference, which decides what the interpreter decides."""
+    runner = SubmissionRunner(
+        executor=TrustedCodeInProcess(),
+        source=load_reference(spec.id).source,
+        semantics=spec.semantics,
+        trust="reference",
+    )
+    run = next(runner.logs([(market_columns(bars, spec.semantics.inputs.legs), 0)]))
+    assert run.failure is None and run.decisions is not None
+    same(run.decisions, spec.frozen_decisions(bars))
+    return run
 
 
 @pytest.mark.parametrize("id", STRATEGIES)
@@ -72,9 +76,8 @@ def test_random_bars_reference_and_interpreter_agree(id):
     bars = spec.practice_bars(240, 7)
     frozen = spec.frozen_decisions(bars)
     assert len(frozen) and spec.frozen_decisions(bars) is frozen, "an examination asks for them four times"
-    run = reference_run(spec, bars)
-    assert run.decisions is not None and run.account is not None
-    same(run.decisions, frozen)
+    run = agrees(spec, bars)
+    assert run.account is not None
     legs = spec.semantics.inputs.legs
     audit = audit_gate(run, closes_of(market_columns(bars, legs), legs), 0.95, 1e-6)
     assert audit.passed and audit.measures["completeness"] == 1.0
@@ -85,11 +88,7 @@ def test_random_bars_reference_and_interpreter_agree(id):
 @pytest.mark.parametrize("id", STRATEGIES)
 def test_more_random_bars(id, seed):
     spec = load_spec(id)
-    bars = spec.practice_bars(1500, seed)
-    frozen = spec.frozen_decisions(bars)
-    run = reference_run(spec, bars)
-    assert run.decisions is not None
-    same(run.decisions, frozen)
+    agrees(spec, spec.practice_bars(1500, seed))
 
 
 def test_the_reference_is_a_submission_and_its_doc_pins_what_prose_leaves_open():
@@ -106,8 +105,3 @@ def test_the_reference_is_a_submission_and_its_doc_pins_what_prose_leaves_open()
         said += [] if pins.ema_seed is None else ["plain mean of the first k"]
         assert not [words for words in said if words not in spec.doc], id
         assert all(one.bars.rows <= 125 for one in spec.scenarios), "scenarios are short"
-
-
-def test_an_unknown_strategy_names_the_nearest():
-    with pytest.raises(UserError, match="bollinger"):
-        load_spec("bolinger")

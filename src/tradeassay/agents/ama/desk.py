@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
@@ -290,14 +291,14 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _OPTIONAL = ("max_exposure", "allocation", "message")
-KINDS: dict[type[msgspec.Struct], str] = {
-    Opinion: "ama.opinion",
-    Argument: "ama.argument",
-    RiskCheck: "ama.risk",
-    Verdict: "ama.verdict",
-    Lesson: "ama.lesson",
+ASKED: dict[type[msgspec.Struct], tuple[str, str]] = {
+    Opinion: ("ama.opinion", "What do you think of the asset until the next decision?"),
+    Argument: ("ama.argument", "State your case."),
+    RiskCheck: ("ama.risk", "Which positions may be taken now?"),
+    Verdict: ("ama.verdict", "What should be done now: BUY, SELL or HOLD?"),
+    Lesson: ("ama.lesson", "What is the one lesson?"),
 }
-"""The ``kind`` of the payload that asks for each answer (what scripted models go by)."""
+"""The ``kind`` of the payload that asks for each answer (scripted models go by it), and what it is asked with."""
 
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -345,7 +346,8 @@ def consult(
     if packet.account is not None and "outcomes" in shown:
         # Who sees own outcomes sees the account over all assets too, where there is one.
         shown = {**shown, "account": packet.account, "exposures": dict(packet.exposures)}
-    first = _question(role, packet, shown, wanted, transcript.conduct)
+    asked_on = (packet.date, packet.symbol, packet.kind, packet.position)
+    first = _question(role, asked_on, wanted, transcript.conduct, msgspec.json.encode(shown))
 
     def count(kind: str, detail: str) -> None:
         if kind == GIVE_UP:  # a role without an answer left is silent, and the desk shows it so
@@ -392,77 +394,72 @@ def consult(
     return answer
 
 
-_Place = tuple[DeskRole, str, str, str, int, type[msgspec.Struct], Conduct, bytes]
-_questions: dict[_Place, AskModel] = {}
-_bodies: dict[bytes, str] = {}
-
-
+@lru_cache(maxsize=512)
 def _question(
-    role: DeskRole, packet: Packet, shown: Json, wanted: type[msgspec.Struct], conduct: Conduct
+    role: DeskRole,
+    asked_on: tuple[str, str, str, int],
+    wanted: type[msgspec.Struct],
+    conduct: Conduct,
+    material: bytes,
 ) -> AskModel:
-    """Return a question to a role, in words and as data.
+    """Return a question to a role, in words and as data; it is made once for all models on a desk of one kind.
 
-    It is made once for all models on a desk of one kind; what sixteen personas are shown is put into words once.
-    """
-    material = msgspec.json.encode(shown)
-    place = (role, packet.date, packet.symbol, packet.kind, packet.position, wanted, conduct, material)
-    made = _questions.get(place)
-    if made is not None:
-        return made
-    for kept in (_questions, _bodies):
-        if len(kept) >= 512:
-            kept.clear()
-    body = _bodies.get(material)
-    if body is None:
-        body = _bodies[material] = prose(shown)
+    ``asked_on`` are date, asset, its kind and the position; ``material`` is what is shown, as JSON."""
+    date, symbol, asset_kind, position = asked_on
+    kind, task = ASKED[wanted]
     user = PROMPTS.fill(
         "ask",
-        date=packet.date,
-        symbol=packet.symbol,
-        kind="a stock" if packet.kind == "stock" else "a crypto-currency",
-        position=HELD[packet.position],
-        body=body,
-        task=TASKS[wanted],
-        **_form(role.name, packet.date, packet.symbol, wanted, conduct),
+        date=date,
+        symbol=symbol,
+        kind="a stock" if asset_kind == "stock" else "a crypto-currency",
+        position=HELD[position],
+        body=_body(material),
+        task=task,
+        **_form(role.name, date, symbol, wanted, conduct),
     )
     who = PROMPTS.fill(role.prompt, character=role.character).strip()
     system = PROMPTS.fill("system", role=role.name, who=who, hold=_HOLD[conduct.hold]).strip()
     payload = {
-        "kind": KINDS[wanted],
+        "kind": kind,
         "role": role.name,
-        "date": packet.date,
-        "symbol": packet.symbol,
-        "asset_kind": packet.kind,
-        "position": packet.position,
-        **shown,
+        "date": date,
+        "symbol": symbol,
+        "asset_kind": asset_kind,
+        "position": position,
+        **msgspec.json.decode(material),
     }
-    made = _questions[place] = AskModel(
+    return AskModel(
         purpose=role.name,
         messages=(Message(role="system", text=system), Message(role="user", text=user.strip())),
         answer_schema=_schema(wanted),
         # The question as data, for agents that do not read prose.
         given=Given(
-            session=packet.date,
+            session=date,
             rules=msgspec.json.encode(conduct).decode(),
             observation=msgspec.json.encode(payload).decode(),
             answer_schema=_schema(wanted),
         ),
     )
-    return made
+
+
+@lru_cache(maxsize=512)
+def _body(material: bytes) -> str:
+    """Return in words what is shown, once for sixteen personas."""
+    return prose(msgspec.json.decode(material))
 
 
 @lru_cache(maxsize=512)
 def _form(role: str, date: str, symbol: str, wanted: type[msgspec.Struct], conduct: Conduct) -> Mapping[str, str]:
     """Return the example of the answer and what its fields may hold, without those the season does not use."""
-    names = [
-        name
-        for name in wanted.__struct_fields__
-        if not (name in ("allocation", "max_exposure") and not conduct.allocations)
-        and not (name == "message" and not conduct.messages)
-    ]
+    unused: tuple[str, ...] = () if conduct.allocations else ("allocation", "max_exposure")
+    unused += () if conduct.messages else ("message",)
+    names = [name for name in wanted.__struct_fields__ if name not in unused]
     drawn = hashlib.sha256(f"{role}/{date}/{symbol}".encode()).digest()
-    example = {name: _EXAMPLES[name](drawn) for name in names}
-    fields = "\n".join(f"{name}: {_FIELDS[name]}" for name in names)
+    example = {}
+    for name in names:
+        _, byte, values = _FIELDS[name]
+        example[name] = values[drawn[byte] % len(values)]
+    fields = "\n".join(f"{name}: {_FIELDS[name][0]}" for name in names)
     return {"example": msgspec.json.encode(example).decode(), "fields": fields}
 
 
@@ -470,46 +467,23 @@ _HOLD = {
     "keep": "the position stays as it is.",
     "flat": "no position until the next decision; one that is held is closed.",
 }
-_VIEWS = ("bullish", "bearish", "neutral")
-_EXAMPLES: dict[str, Callable[[bytes], object]] = {
-    "view": lambda drawn: _VIEWS[drawn[0] % 3],
-    "confidence": lambda drawn: round(0.5 + 0.05 * (drawn[1] % 9), 2),
-    "reason": lambda drawn: "one or two sentences on what decided it",
-    "argument": lambda drawn: "two or three sentences",
-    "allow_long": lambda drawn: bool(drawn[2] % 2),
-    "allow_short": lambda drawn: bool(drawn[3] % 2),
-    "max_exposure": lambda drawn: round(0.25 * (1 + drawn[4] % 4), 2),
-    "action": lambda drawn: ("BUY", "SELL", "HOLD")[drawn[0] % 3],
-    "reasoning": lambda drawn: "two or three sentences on what decided it",
-    "allocation": lambda drawn: round(0.1 * (1 + drawn[5] % 10), 1),
-    "message": lambda drawn: "a public remark to the other agents",
-    "lesson": lambda drawn: "one sentence",
-    "importance": lambda drawn: round(0.1 * (1 + drawn[6] % 9), 1),
+_SHARE, _BEHIND = "a number from 0 to 1", "share of the account behind the position"
+_FIELDS: dict[str, tuple[str, int, tuple[object, ...]]] = {
+    "view": ('"bullish", "bearish" or "neutral"', 0, ("bullish", "bearish", "neutral")),
+    "confidence": (f"{_SHARE}, how sure you are", 1, tuple(n / 100 for n in range(50, 95, 5))),
+    "reason": ("text, two sentences at most", 0, ("one or two sentences on what decided it",)),
+    "argument": ("text, three sentences at most", 0, ("two or three sentences",)),
+    "allow_long": ("true or false", 2, (False, True)),
+    "allow_short": ("true or false", 3, (False, True)),
+    "max_exposure": (f"{_SHARE}, the largest {_BEHIND}", 4, (0.25, 0.5, 0.75, 1.0)),
+    "action": ('"BUY", "SELL" or "HOLD"', 0, ("BUY", "SELL", "HOLD")),
+    "reasoning": ("text, three sentences at most", 0, ("two or three sentences on what decided it",)),
+    "allocation": (f"{_SHARE}, the {_BEHIND}", 5, tuple(n / 10 for n in range(1, 11))),
+    "message": ("text of at most 500 characters, or null", 0, ("a public remark to the other agents",)),
+    "lesson": ("text, one sentence", 0, ("one sentence",)),
+    "importance": (_SHARE, 6, tuple(n / 10 for n in range(1, 10))),
 }
-_SHARE = "a number from 0 to 1"
-_FIELDS = {
-    "view": '"bullish", "bearish" or "neutral"',
-    "confidence": f"{_SHARE}, how sure you are",
-    "reason": "text, two sentences at most",
-    "argument": "text, three sentences at most",
-    "allow_long": "true or false",
-    "allow_short": "true or false",
-    "max_exposure": f"{_SHARE}, the largest share of the account behind the position",
-    "action": '"BUY", "SELL" or "HOLD"',
-    "reasoning": "text, three sentences at most",
-    "allocation": f"{_SHARE}, the share of the account behind the position",
-    "message": "text of at most 500 characters, or null",
-    "lesson": "text, one sentence",
-    "importance": _SHARE,
-}
-TASKS: dict[type[msgspec.Struct], str] = {
-    Opinion: "What do you think of the asset until the next decision?",
-    Argument: "State your case.",
-    RiskCheck: "Which positions may be taken now?",
-    Verdict: "What should be done now: BUY, SELL or HOLD?",
-    Lesson: "What is the one lesson?",
-}
-"""What each answer is asked for with."""
+"""What a field may hold, and the values of its example: which of them is drawn by one byte of a hash."""
 
 
 def _read(reply: ModelReply, wanted: type[A]) -> A:
@@ -531,7 +505,7 @@ def _read(reply: ModelReply, wanted: type[A]) -> A:
         return msgspec.convert(plain, wanted)
     except msgspec.ValidationError as error:
         where = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
-        may = f" '{where}' must be {_FIELDS[where]}." if where in _FIELDS else ""
+        may = f" '{where}' must be {_FIELDS[where][0]}." if where in _FIELDS else ""
         raise Refused(kind, f"{str(error).partition(' - at')[0]}.{may}") from None
 
 
@@ -545,10 +519,8 @@ def _plainly(key: str, value: object) -> object:
     if key == "view":
         return text.lower()
     if key in ("confidence", "importance", "allocation", "max_exposure"):
-        try:
+        with suppress(ValueError):
             return float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            return value
     return value
 
 

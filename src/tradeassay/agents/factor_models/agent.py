@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from tradeassay.agents.factor_models.features import FeatureFeed, features
 from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rules import Abstain, PortfolioConfig, Rebalancer, buyable, how_many, rotate
+from tradeassay.agents.rules import Abstain, PortfolioConfig, Rebalancer, buyable, rotate
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.errors import AgentError, UserError
 from tradeassay.core.orders import Decision, Failure
@@ -86,11 +86,8 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
         scores = self.scores(observation)
         if scores is None:
             return Abstain(f"needs {self._fitted.window} sessions of factors")
-        k = how_many(self.config.k, len(observation.universe))
-        chosen = rotate(observation, scores, k, int(self.config.keep * k))
-        if not chosen:
-            return Abstain("no name of the universe has enough factors yet")
-        return dict.fromkeys(chosen, 1.0 / k)
+        chosen = rotate(observation, scores, self.config.k, self.config.keep)
+        return chosen or Abstain("no name of the universe has enough factors yet")
 
     def scores(self, observation: Observation) -> Floats | None:
         """Return the universe's scores, NaN where a name cannot be scored or traded; None on a short history."""

@@ -13,7 +13,7 @@ refused answer stays in the conversation. When no answer came, the kind of the f
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 import numpy as np
@@ -29,6 +29,7 @@ from tradeassay.core.errors import DataError
 from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.measure import Convention
 from tradeassay.core.orders import Decision, Failure, Order, OrderKind, Side, TimeInForce, Unit
+from tradeassay.core.view import Floats
 from tradeassay.llm.prompting import (
     CUT_OFF,
     GaveUp,
@@ -417,21 +418,12 @@ class Daily(ModelProtocol):
         return Message(role="system", text=system), Message(role="user", text=user)
 
     def _given(self, seen: Observation) -> Given:
-        rules = seen.rules
-        shown = RulesShown(
-            long_only=rules.long_only,
-            lot=rules.lot,
-            sold_the_next_session_at_the_earliest=rules.t_plus_1,
-            max_weight=rules.max_weight,
-            max_positions=rules.max_positions,
-            buy_cost=rules.buy_cost,
-            sell_cost=rules.sell_cost,
-            max_orders=self.config.max_orders,
-            attempts=self.config.attempts,
-        )
+        rules: dict[str, Any] = {name: getattr(seen.rules, name, 0) for name in RulesShown.__struct_fields__}
+        rules |= {"max_orders": self.config.max_orders, "attempts": self.config.attempts}
+        rules["sold_the_next_session_at_the_earliest"] = seen.rules.t_plus_1
         return Given(
             session=seen.session,
-            rules=msgspec.json.encode(shown).decode(),
+            rules=msgspec.json.encode(RulesShown(**rules)).decode(),
             observation=msgspec.json.encode(show_day(seen, self.config.names)).decode(),
             answer_schema=SCHEMA,
         )
@@ -446,7 +438,8 @@ def show_day(seen: Observation, most: int) -> SessionShown:
     closes = view.bars("close", SPANS[-1] + 1)
     traded = closes[-1] * view.bars("volume", 1)[-1] if len(closes) else np.zeros(len(view.symbols))
     order = np.argsort(-np.nan_to_num(traded[seen.columns]), kind="stable")[:most]
-    shown = sorted({*order.tolist(), *(k for k, name in enumerate(seen.universe) if name in account.positions)})
+    held = (k for k, name in enumerate(seen.universe) if name in account.positions)
+    shown = [(seen.universe[k], int(seen.columns[k])) for k in sorted({*order.tolist(), *held})]
     tradable = view.tradable()
     return SessionShown(
         session=seen.session,
@@ -464,22 +457,18 @@ def show_day(seen: Observation, most: int) -> SessionShown:
             for symbol, position in account.positions.items()
         ),
         since_last_session=tuple(_fates(seen)),
-        names=tuple(
-            _name(seen.universe[k], closes[:, int(seen.columns[k])], bool(tradable[int(seen.columns[k])]))
-            for k in shown
-        ),
+        names=tuple(_name(symbol, closes[:, column], bool(tradable[column])) for symbol, column in shown),
     )
 
 
-def _name(symbol: str, closes: np.ndarray[tuple[int], np.dtype[np.float64]], tradable: bool) -> NameShown:
-    last = float(closes[-1]) if len(closes) else float("nan")
-    spans = {f"r{span}": float(closes[-1 - span]) if len(closes) > span else float("nan") for span in SPANS}
-    returns = {name: _known(last / before - 1.0 if before else float("nan")) for name, before in spans.items()}
-    return NameShown(symbol=symbol, close=_known(last), tradable=tradable, **returns)
+def _name(symbol: str, closes: Floats, tradable: bool) -> NameShown:
+    def known(value: float) -> float | None:
+        return round(value, 4) if math.isfinite(value) else None
 
-
-def _known(value: float) -> float | None:
-    return round(value, 4) if np.isfinite(value) else None
+    last = float(closes[-1]) if len(closes) else math.nan
+    spans = {f"r{span}": float(closes[-1 - span]) if len(closes) > span else math.nan for span in SPANS}
+    returns = {name: known(last / before - 1.0 if before else math.nan) for name, before in spans.items()}
+    return NameShown(symbol=symbol, close=known(last), tradable=tradable, **returns)
 
 
 def _fates(seen: Observation, worded: Callable[[str], str] = str) -> list[str]:

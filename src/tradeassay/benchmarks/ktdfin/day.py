@@ -1,21 +1,13 @@
 """One KTD-Fin day as a sans-I/O generator: research, then a forced submission.
 
-Every retry, every piece of feedback and every counted failure of the benchmark is decided here. The prompt is
-prose and plain tables, rendered from the payload that agents get as data, after masking, so that the text cannot
-say anything else, and ends with what is asked; an action handed in during the research counts if it is right
-and else ends the research; words instead of a first call are answered once with how to call; refusals are prose
-that names the order and what to change, with the form where that was not kept; sound orders are kept when
-others are refused (under ``sound``); an error of the provider or a cut-off answer is no attempt; the same wrong
-answer twice ends the attempts; only the last refused answer stays in the conversation. Failure kinds:
-
-- ``parse``: a research call whose arguments are not JSON or break the schema;
-- ``tool``: a research call with an unknown tool, an unknown name, a future day or an impossible request;
-- ``tool_budget``: a research call beyond the budget;
-- ``schema``, ``constraint``, ``no_submit``: a submission that breaks the form, breaks a rule, or never came;
-- ``dropped``: an order that broke a rule and was left out of an action that stands;
-- ``cut_off``, ``repeated``: an answer that ended at the token limit, the same wrong answer again;
-- ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``: no answer came;
-- ``give_up``: the attempts are used up and nothing is traded.
+Every retry, every piece of feedback and every counted failure of the benchmark is decided here;
+docs/reference/ktdfin.md lists the kinds of failure. The prompt is prose and plain tables, rendered from the
+payload that agents get as data, after masking, so that the text cannot say anything else, and ends with what is
+asked; an action handed in during the research counts if it is right and else ends the research; words instead
+of a first call are answered once with how to call; refusals are prose that names the order and what to change,
+with the form where that was not kept; sound orders are kept when others are refused (under ``sound``); an error
+of the provider or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last
+refused answer stays in the conversation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -342,15 +334,15 @@ class _Talk:
             raise _Complained(Complaint(kind="schema", detail=str(error))) from None
         kept, broken = sift(orders, self.desk)
         # What an order asked for, without its name: numbers of the model's own.
-        asked = {
+        asked: dict[Stock | None, str] = {
             Stock(order.symbol): f"{f'{order.side}, ' if order.side else ''}{order.unit} {order.amount:g}"
             for order in orders
         }
         wrong = [Complaint(kind="schema", detail=line) for line in unread]
         for one in broken:
-            given = None if one.stock_id is None else asked.get(one.stock_id)
+            what = asked.get(one.stock_id)
             wrong.append(
-                Complaint(kind="constraint", detail=one.detail, rule=one.rule, stock_id=one.stock_id, asked=given)
+                Complaint(kind="constraint", detail=one.detail, rule=one.rule, stock_id=one.stock_id, asked=what)
             )
         if wrong and not (kept and self.config.keeps_sound_orders):
             raise _Complained(*wrong)

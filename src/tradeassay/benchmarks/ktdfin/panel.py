@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -143,69 +144,10 @@ BAD_CALLS = frozenset(("parse", "tool"))
 """Research calls that did not parse or could not be dispatched."""
 
 
-def _info(id: str, title: str, group: str, unit: str, better: str | None, defined: str) -> MeasureInfo:
-    return MeasureInfo(id=id, title=title, group=group, unit=unit, better=better, defined=defined)  # type: ignore[arg-type]  # the words are literals of the table below
-
-
-PANEL: tuple[MeasureInfo, ...] = (
-    _info("total_return", "Total return", "result", "fraction", "higher", "Last value / initial value - 1."),
-    _info("sharpe", "Sharpe", "result", "number", "higher", "Mean / spread of daily returns x sqrt(252); rf 0."),
-    _info("max_drawdown", "Max drawdown", "risk", "fraction", "higher", "Deepest fall from a peak, at most 0."),
-    _info("information_ratio", "Information ratio", "result", "number", "higher", "Sharpe of the excess returns."),
-    _info(
-        "turnover",
-        "Turnover per year",
-        "style",
-        "number",
-        None,
-        "sound: (bought + sold) / 2 / value before; paper: sum of absolute changes of closing weights; x 252.",
-    ),
-    _info(
-        "hhi",
-        "Concentration (HHI)",
-        "style",
-        "number",
-        None,
-        "Sum of squared weights. sound: of what is invested, over days with a holding; paper: of NAV, all days.",
-    ),
-    _info("cash_ratio", "Cash ratio", "style", "fraction", None, "Cash / value at the end of a day, mean."),
-    _info(
-        "abstention_rate",
-        "Abstention rate",
-        "conduct",
-        "fraction",
-        None,
-        "Days without an order / all days. Under sound a failed day is no abstention, under paper it is.",
-    ),
-    _info(
-        "parse_failure_rate",
-        "Parse failures",
-        "conduct",
-        "fraction",
-        "lower",
-        "Days on which no submission had the right form after all retries / all days.",
-    ),
-    _info(
-        "ece",
-        "Calibration error (ECE)",
-        "conduct",
-        "number",
-        "lower",
-        "Ten bins of confidence, mean gap to the share of right orders. Right: sound = the next return has the "
-        "sign of the side; paper = it is positive.",
-    ),
+_MEASURES = msgspec.toml.decode(
+    (files(__package__) / "measures.toml").read_bytes(), type=dict[str, tuple[MeasureInfo, ...]]
 )
-DIAGNOSTICS: tuple[MeasureInfo, ...] = (
-    _info(
-        "tool_validity_rate",
-        "Valid tool calls",
-        "conduct",
-        "fraction",
-        "higher",
-        "Research calls that parsed and could be answered / all research calls.",
-    ),
-    _info("brier", "Brier score", "conduct", "number", "lower", "Mean of (confidence - right) squared."),
-)
+PANEL, DIAGNOSTICS = _MEASURES["panel"], _MEASURES["diagnostics"]
 
 
 def panel(

@@ -31,6 +31,7 @@ from tradeassay.benchmarks.programs import (
 )
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.benchmarks.quantcode.scores import (
+    ENDS,
     FAILURE_TITLES,
     FAILURE_WORDS,
     CellScores,
@@ -49,29 +50,18 @@ MOST_TURNS: Final = 3_000
 STAGES: Final = ("compile", "backtest", "trade", "judge")
 _COLUMNS: Final = ("Compiles", "Runs", "Trades", "Solved")
 _CHIPS: Final = {
-    "solved": ("above", "solved"),
-    "trick": ("failed", "trick"),
-    "compile": ("below", "does not compile"),
-    "backtest": ("below", "crashes"),
-    "trade": ("below", "no trade"),
-    "lookahead": ("below", "looks ahead"),
-    "judge": ("below", "rejected"),
-    "no_code": ("below", "no code"),
-    "not_scored": ("same", "not scored"),
-    "no_answer": ("failed", "no answer"),
+    "solved": ("above", "solved", "Solved"),
+    "trick": ("failed", "trick", "Trick"),
+    "compile": ("below", "does not compile", "Does not compile"),
+    "backtest": ("below", "crashes", "Crashes while running"),
+    "trade": ("below", "no trade", "No trade"),
+    "lookahead": ("below", "looks ahead", "Looks ahead"),
+    "judge": ("below", "rejected", "Rejected by the judge"),
+    "no_code": ("below", "no code", "No code, reasoning loop"),
+    "not_scored": ("same", "not scored", "Not scored"),
+    "no_answer": ("failed", "no answer", ""),
 }
-"""By where an answer ended: the tone and the words of its chip."""
-_ENDS: Final = {
-    "solved": "Solved",
-    "judge": "Rejected by the judge",
-    "lookahead": "Looks ahead",
-    "trade": "No trade",
-    "backtest": "Crashes while running",
-    "compile": "Does not compile",
-    "trick": "Trick",
-    "no_code": "No code, reasoning loop",
-    "not_scored": "Not scored",
-}
+"""By where an answer ended: the tone and the words of its chip, and the row of the paper's tables."""
 _DECIDES: Final = {
     "reference-first": "the behavioural judge decides",
     "behaviour": "the behavioural judge decides",
@@ -264,16 +254,15 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
     """Yield solve rates by wording and framework where there are several, and by the properties of tasks."""
     for by, other in (("wording", "framework"), ("framework", "wording")):
         values = tuple(dict.fromkeys(str(getattr(cell, by)) for cell in cells))
-        rows: dict[tuple[str, str, str], dict[str, CellScores]] = {}
+        rows: dict[str, dict[str, CellScores]] = {}
         for cell in cells:
-            rows.setdefault((cell.model, cell.setting, getattr(cell, other)), {})[getattr(cell, by)] = cell
+            name = f"{cell.model} · {cell.setting} · {getattr(cell, other)}"
+            rows.setdefault(name, {})[getattr(cell, by)] = cell
         if len(values) > 1:
-            made = [
-                line(
-                    " · ".join(name), *(figure(r[v].rates.judge, "share") if v in r else _NOTHING for v in values)
-                )
-                for name, r in rows.items()
-            ]
+            made = []
+            for name, r in rows.items():
+                shares = (figure(r[v].rates.judge, "share") if v in r else _NOTHING for v in values)
+                made.append(line(name, *shares))
             yield table(f"By {by}", ("Model", *values), made)
     for by in dict.fromkeys(group.by for cell in cells for group in cell.groups):
         values = tuple(dict.fromkeys(group.value for cell in cells for group in cell.groups if group.by == by))
@@ -282,13 +271,13 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
         made = []
         for cell in cells:
             known = {group.value: group.rates for group in cell.groups if group.by == by}
-            shares = [
+            found = [
                 msgspec.structs.replace(figure(known[v].judge, "share"), small=counted(known[v].items, "item"))
                 if v in known
                 else _NOTHING
                 for v in values
             ]
-            made.append(line(f"{cell.model} · {way(cell)}", *shares))
+            made.append(line(f"{cell.model} · {way(cell)}", *found))
         yield table(f"By {by}", ("Model", *values), made, folded=by != "difficulty")
 
 
@@ -383,12 +372,15 @@ def _items(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterato
     for item in items:
         record = records.get(item.key)
         if record is None:
-            yield item.key, ItemShown(chip=_CHIPS["no_answer"])
+            yield item.key, ItemShown(chip=_CHIPS["no_answer"][:2])
             continue
         shown = len(record.turns) <= room
         room -= len(record.turns) if shown else 0
         steps = tuple(map(_step, record.turns)) if shown else ()
-        yield item.key, ItemShown(chip=_CHIPS[record.stage], value=counted(len(record.turns), "turn"), steps=steps)
+        yield (
+            item.key,
+            ItemShown(chip=_CHIPS[record.stage][:2], value=counted(len(record.turns), "turn"), steps=steps),
+        )
 
 
 def _step(turn: Turn) -> Step:
@@ -417,7 +409,7 @@ def _step(turn: Turn) -> Step:
     )
     return Step(
         title=f"Turn {turn.number}",
-        chip=_CHIPS[turn.stage],
+        chip=_CHIPS[turn.stage][:2],
         small=f"{turn.usage.input_tokens:,} tokens in, {turn.usage.output_tokens:,} out",
         checks=tuple(checks),
         lines=tuple(lines),
@@ -464,10 +456,9 @@ def why_not_comparable(
         (turns == 10, f"we allow {turns} turns, the paper 10"),
         (decided_by == "language", "our judge stage is not decided by a language model alone"),
         (formal, "our wording is the conversational one"),
-        (False, "the paper does not name its judge"),
-        (False, "programs that look ahead or trick score zero here and are not looked for in the paper"),
     )
-    return unmet(checks)
+    tricks = "programs that look ahead or trick score zero here and are not looked for in the paper"
+    return (*unmet(checks), "the paper does not name its judge", tricks)
 
 
 def quantcode_paper(
@@ -598,8 +589,8 @@ def _percent(share: float | None) -> Cell:
 def _ends(rows: Sequence[Mapping[str, Any]], ours: Mapping[str, Measure]) -> list[Row]:
     paper = {row["stage"]: row["share"] for row in rows}
     return [
-        line(words, _percent(paper.get(stage)), figure(ours[stage], "share"))
-        for stage, words in _ENDS.items()
+        line(_CHIPS[stage][2], _percent(paper.get(stage)), figure(ours[stage], "share"))
+        for stage in ENDS
         if stage in paper or ours[stage].value
     ]
 

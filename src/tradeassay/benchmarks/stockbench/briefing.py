@@ -88,8 +88,6 @@ class Fundamentals:
             self._knows_actions = True
             if action.ex_date <= session:
                 self._actions.setdefault(action.symbol, []).append(action)
-        self._high: Floats | None = None
-        self._low: Floats | None = None
 
     def of(self, symbol: str, price: float | None) -> FundamentalsShown:
         """Return one name's figures; ``price`` is today's open, None when there is none."""
@@ -103,15 +101,14 @@ class Fundamentals:
         earnings = self._now(latest.get("eps_ttm"), symbol, grows=False)
         dividend = self._dividend(symbol, latest)
         high, low = self._range(symbol)
+        cap = ratio = paid = None
+        if price is not None:
+            cap = None if shares is None else _rounded(shares * price, 0)
+            ratio = None if earnings is None or earnings <= 0 else _rounded(price / earnings, 2)
+            paid = None if dividend is None else _rounded(dividend / price, 4)
+        dividend = None if dividend is None else _rounded(dividend, 4)
         return FundamentalsShown(
-            market_cap=_rounded(shares * price, 0) if shares is not None and price is not None else None,
-            pe=_rounded(price / earnings, 2)
-            if price is not None and earnings is not None and earnings > 0
-            else None,
-            dividend_yield=_rounded(dividend / price, 4) if dividend is not None and price is not None else None,
-            high_52w=high,
-            low_52w=low,
-            dividend=None if dividend is None else _rounded(dividend, 4),
+            market_cap=cap, pe=ratio, dividend_yield=paid, high_52w=high, low_52w=low, dividend=dividend
         )
 
     def _now(self, figure: Fundamental | None, symbol: str, *, grows: bool) -> float | None:
@@ -126,11 +123,8 @@ class Fundamentals:
 
     def _splits(self, symbol: str, after: str) -> float:
         """Return the product of the split ratios that took effect after a day."""
-        ratio = 1.0
-        for action in self._actions.get(symbol, ()):
-            if action.kind == "split" and action.ex_date > after:
-                ratio *= action.value
-        return ratio
+        actions = self._actions.get(symbol, ())
+        return math.prod((a.value for a in actions if a.kind == "split" and a.ex_date > after), start=1.0)
 
     def _dividend(self, symbol: str, latest: dict[str, Fundamental]) -> float | None:
         if not self._knows_actions:
@@ -144,12 +138,15 @@ class Fundamentals:
                 total += action.value / self._splits(symbol, day)
         return total
 
+    @cached_property
+    def _year(self) -> tuple[Floats, Floats]:
+        return self._view.bars("high", self._config.year_sessions), self._view.bars(
+            "low", self._config.year_sessions
+        )
+
     def _range(self, symbol: str) -> tuple[float | None, float | None]:
-        if self._high is None or self._low is None:
-            self._high = self._view.bars("high", self._config.year_sessions)
-            self._low = self._view.bars("low", self._config.year_sessions)
         column = self._view.column(symbol)
-        highs, lows = self._high[:, column], self._low[:, column]
+        highs, lows = (bars[:, column] for bars in self._year)
         enough = self._config.year_coverage * self._config.year_sessions
         if np.count_nonzero(np.isfinite(highs) & np.isfinite(lows)) < enough:
             return None, None
@@ -179,23 +176,21 @@ class DayShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActionHistory:
-    """The last sessions, oldest first."""
+    """The last sessions, oldest first: the day, what was decided, and what was then traded by symbol."""
 
     def __init__(self, days: int) -> None:
-        self._days: deque[tuple[str, Decision]] = deque(maxlen=days)
-        self._traded: deque[dict[str, float]] = deque(maxlen=days)
+        self._days: deque[tuple[str, Decision, dict[str, float]]] = deque(maxlen=days)
 
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a decided session; what came of it is read from the next observation."""
         self._settle(observation.since_last)
-        self._days.append((observation.session, decision))
-        self._traded.append({})
+        self._days.append((observation.session, decision, {}))
 
     def shown(self, since_last: Iterable[Event]) -> tuple[DayShown, ...]:
         """Return the days as shown to a model; ``since_last`` holds what came of the last one."""
         self._settle(since_last)
         shown = []
-        for (session, decision), traded in zip(self._days, self._traded, strict=True):
+        for session, decision, traded in self._days:
             actions = [
                 ActionShown(
                     symbol=order.symbol,
@@ -210,13 +205,12 @@ class ActionHistory:
         return tuple(shown)
 
     def _settle(self, events: Iterable[Event]) -> None:
-        if not self._traded:
-            return
-        fills: dict[str, float] = {}
-        for event in events:
-            if isinstance(event, Filled):
-                fills[event.symbol] = fills.get(event.symbol, 0.0) + event.quantity
-        self._traded[-1] = fills
+        if self._days:
+            traded = self._days[-1][2]
+            traded.clear()
+            for event in events:
+                if isinstance(event, Filled):
+                    traded[event.symbol] = traded.get(event.symbol, 0.0) + event.quantity
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):

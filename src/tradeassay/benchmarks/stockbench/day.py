@@ -1,27 +1,18 @@
 """One StockBench day as a sans-I/O generator: overview, analysis, decision, validation.
 
-Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Prompts are prose
-and plain tables and end with what is asked; refusals are prose that names what to change, with the form where it
-was not kept; sound decisions are kept when others are refused (under ``sound``; those are counted by kind); an
-error of the provider or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the
-last refused answer stays in the conversation. Failure kinds:
-
-- ``schema``: an answer without the asked-for form (the overview's choice of names, or the decision);
-- ``arithmetic``, ``liquidity``: a decision whose targets contradict its actions, or that cannot be paid for;
-- ``cut_off``, ``repeated``: an answer that ended at the token limit, the same wrong answer again;
-- ``give_up``: the attempts are used up; everything is held;
-- ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``: no answer came;
-- ``no_target_shares``: a note of changes without the number of shares, which the paper's check compares;
-- ``context_cut``: not a mistake of the model's, but a note of what was left out to stay within the context limit.
-
-Nothing is enforced with a provider's JSON mode: how often a model breaks the form is one of the results.
+Every retry, every piece of feedback and every counted failure of the benchmark is decided here;
+docs/reference/stockbench.md lists the kinds of failure. Prompts are prose and plain tables and end with what is
+asked; refusals are prose that names what to change, with the form where it was not kept; sound decisions are
+kept when others are refused (under ``sound``; those are counted by kind); an error of the provider or a cut-off
+answer is no attempt; the same wrong answer twice ends the attempts; only the last refused answer stays in the
+conversation. Nothing is enforced with a provider's JSON mode: how often a model breaks the form is one of the
+results.
 """
 
 from collections.abc import Callable, Generator, Sequence
 from itertools import chain
 from typing import TypeVar
 
-import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.protocol import ModelProtocol, protocols
@@ -58,8 +49,8 @@ from tradeassay.benchmarks.stockbench.payload import (
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.arguments import check_fields
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
-from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm.prompting import (
     CUT_OFF,
@@ -80,7 +71,12 @@ MISTAKES = ("schema", "arithmetic", "liquidity")
 LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
 """At most this many of the things wrong with an answer are reported back."""
-_FORMS = {"overview": PICK_FORM, "analysis": NOTES_FORM, "decision": DECISION_FORM}
+_STAGES: dict[str, tuple[Parts, Callable[[str, StockbenchConfig], str], str, str | None]] = {
+    "overview": (OVERVIEW, overview_in_words, PICK_FORM, PICKED_SCHEMA),
+    "analysis": (ANALYSIS, analysis_in_words, NOTES_FORM, None),
+    "decision": (DECISION, decision_in_words, DECISION_FORM, DECISIONS_SCHEMA),
+}
+"""What each stage shows, what puts it into words, and the form and the schema of the answer."""
 
 
 class _Talk:
@@ -100,16 +96,12 @@ class _Talk:
         """Ask for one day's decision. It has failed, and trades nothing, when none was accepted."""
         briefing = self.briefing
         try:
-            picked = yield from self._ask(
-                "overview", OVERVIEW, briefing.names, overview_in_words, self._picks, PICKED_SCHEMA
-            )
+            picked = yield from self._ask("overview", briefing.names, self._picks)
             if picked:
                 some = tuple(briefing.by_symbol[symbol] for symbol in picked)
                 # The notes are for the model's own use: any words will do, and leaving them out is not a mistake.
-                yield from self._ask("analysis", ANALYSIS, some, analysis_in_words, str)
-            orders = yield from self._ask(
-                "decision", DECISION, briefing.names, decision_in_words, self._orders, DECISIONS_SCHEMA
-            )
+                yield from self._ask("analysis", some, str)
+            orders = yield from self._ask("decision", briefing.names, self._orders)
         except GaveUp as gave_up:
             reason = f"{gave_up}; everything is held"
             return Decision(status="failed", reason=reason, failures=tuple(self.failures))
@@ -142,20 +134,14 @@ class _Talk:
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _ask(
-        self,
-        purpose: str,
-        parts: Parts,
-        names: tuple[Name, ...],
-        in_words_of: Callable[[str, StockbenchConfig], str],
-        read: Callable[[str], T],
-        schema: str | None = None,
+        self, purpose: str, names: tuple[Name, ...], read: Callable[[str], T]
     ) -> Generator[AskModel, ModelReply, T]:
         """Ask until an answer can be used; raises :class:`GaveUp` when the attempts are used up.
 
-        ``parts`` and ``names`` are what is shown, ``in_words_of`` puts it into words, ``read`` reads the answer
-        (raises :class:`AnswerRefused`).
+        ``purpose`` is one of the stages, ``names`` those that are shown, ``read`` reads the answer (raises
+        :class:`AnswerRefused`).
         """
-        form, feedback = _FORMS[purpose], None
+        (parts, in_words_of, form, schema), feedback = _STAGES[purpose], None
         first, answered = Message(role="user", text=""), ModelReply()
 
         def ask(tail: Tail, attempt: int) -> AskModel:
@@ -254,12 +240,8 @@ class Stockbench(ModelProtocol):
 
     def __init__(self, config: StockbenchConfig | None = None) -> None:
         """Raise :class:`UserError` for a value that is out of bounds."""
-        # A struct does not check its field limits when it is built in code, only when it is decoded.
-        chosen = StockbenchConfig() if config is None else config
-        try:
-            self.config = msgspec.convert(msgspec.structs.asdict(chosen), StockbenchConfig)
-        except msgspec.ValidationError as error:
-            raise UserError(f"StockBench: {error}", hint="correct the parameter") from error
+        self.config = config or StockbenchConfig()
+        check_fields(self.config)
         self._history = ActionHistory(self.config.history_days)
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:

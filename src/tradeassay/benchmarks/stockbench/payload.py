@@ -193,18 +193,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, rules: Rules, config: StockbenchConfig) -> Limits:
         """Take them from the market's rules and the protocol's settings."""
-        return cls(
-            currency=rules.currency,
-            long_only=rules.long_only,
-            lot=rules.lot,
-            max_weight=rules.max_weight,
-            max_positions=rules.max_positions,
-            buy_cost=rules.buy_cost,
-            sell_cost=rules.sell_cost,
-            tolerance=config.tolerance,
-            attempts=config.attempts,
-            max_names=config.max_names,
-        )
+        own = ("tolerance", "attempts", "max_names")
+        return cls(**{name: getattr(config if name in own else rules, name) for name in cls.__struct_fields__})
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
