@@ -356,8 +356,7 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
 
 def _speaks(file: Path, shown: str, name: str) -> str:
     """Return which of ``reply`` and ``answer`` a class has, "" for neither, without running its file outside the
-    walls: there it could leave what it reads where it finds it later.
-    """
+    walls: there it could leave what it reads where it finds it later."""
     if not file.is_file():
         raise UserError(f"there is no file '{shown}'", hint="write the path of a Python file: ./mine.py:Mine")
     source = file.read_bytes()

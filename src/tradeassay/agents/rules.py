@@ -211,8 +211,7 @@ class Rebalancer(Rule[P]):
 
 def _weights(targets: Any) -> dict[str, float]:
     """Return targets as plain numbers, whatever library made them; raises :class:`AgentError` for those of which
-    nobody can say what they mean.
-    """
+    nobody can say what they mean."""
     if not hasattr(targets, "items"):  # a pandas Series has them too
         raise AgentError(
             f"the targets are a {type(targets).__name__}", hint="return a dict of weights, or Abstain"

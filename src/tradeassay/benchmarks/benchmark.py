@@ -33,8 +33,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     answer ``day`` under the same market rules.
     ``takes_secret``: aliases and other draws are derived from a secret of the run, so that nobody who knows this
     program knows them beforehand. ``seed_word`` is what all draws are derived from beside the secret; the id where
-    it is empty. A benchmark that is given another name keeps its draws by it.
-    """
+    it is empty. A benchmark that is given another name keeps its draws by it."""
 
     id: str
     title: str
@@ -79,8 +78,7 @@ class NamedWindow(msgspec.Struct, frozen=True, kw_only=True):
     """The first and last day of a window, both included.
 
     ``structural`` marks a window that has the length of the published one but not its dates, because the data does
-    not have them; ``label`` says so wherever the window is named.
-    """
+    not have them; ``label`` says so wherever the window is named."""
 
     code: str
     label: str

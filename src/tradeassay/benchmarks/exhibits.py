@@ -31,8 +31,7 @@ PAPERS = {
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table or figure: its number in the paper and, in our words, what its caption says.
 
-    ``without`` says why it is never made here, e.g. because it is a drawing of the design.
-    """
+    ``without`` says why it is never made here, e.g. because it is a drawing of the design."""
 
     id: str
     number: str
@@ -52,8 +51,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     """What ours gives for an exhibit. ``reasons`` say why it may not be compared with what is printed.
 
     No reasons at all (None) means that nothing is printed in our text of the paper; ``missing`` says why there is
-    nothing of ours.
-    """
+    nothing of ours."""
 
     tables: tuple[Table, ...] = ()
     curves: tuple[Curves, ...] = ()
@@ -180,8 +178,7 @@ def grouped(
     """Return the mean measures of general against specialised and of thinking against instruct models.
 
     ``models`` has, by what a row is called, the model's full name and its measures in the order of ``columns``
-    (their titles and forms). None where no model's kind is known.
-    """
+    (their titles and forms). None where no model's kind is known."""
     kinds = load_kinds()
     groups: dict[str, list[str]] = {name: [] for name in ("thinking", "instruct", "general", "specialised")}
     unknown = []

@@ -56,8 +56,7 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions.
 
     ``secret`` is what the seeds of judging markets are derived from (see :mod:`tradeassay.core.hashing`). Without
-    one it is drawn when the run is started, from the ``beacon`` where one is named.
-    """
+    one it is drawn when the run is started, from the ``beacon`` where one is named."""
 
     models: tuple[str, ...]
     benchmark: str
@@ -68,8 +67,7 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     def refuse_bad(self, once: Iterable[str], others: Iterable[str] = (), *, example: str) -> None:
         """Raise :class:`UserError` for values of another kind, no model, a bad model name, and values given twice.
 
-        ``once`` names the fields whose values must differ, ``others`` are models with other roles.
-        """
+        ``once`` names the fields whose values must differ, ``others`` are models with other roles."""
         take_fields(self)
         if self.secret:
             refuse_bad_secret(self.secret)
@@ -217,8 +215,7 @@ class ItemShown(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCard:
     """One submission's scorecard and what belongs to it, shown as a page of its own. ``drift`` is since the first
-    submission of its run, or since an earlier one that was named. ``years`` is D4 over several drawn years.
-    """
+    submission of its run, or since an earlier one that was named. ``years`` is D4 over several drawn years."""
 
     scorecard: Scorecard
     trail: Trail | None
@@ -232,8 +229,7 @@ class SubmissionCard:
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown of a run. ``board`` is the table of models, on a terminal, on the page and to be exported.
 
-    ``board_lines`` follow it on a terminal, ``method`` says how the numbers came about.
-    """
+    ``board_lines`` follow it on a terminal, ``method`` says how the numbers came about."""
 
     question: str
     headline: str
@@ -258,8 +254,7 @@ class CodeProtocol(Protocol):
     episode, the reply to an :class:`Examine`, and the totals of a run. ``title`` says what it is, ``listing`` is
     the command that lists its tasks, ``Question`` a task as data. ``fixed`` names the fields of its spec
     (``score``, ``evaluate.leak``) that belong to the benchmark's id: a run with others is refused, and a record
-    of one is not believed.
-    """
+    of one is not believed."""
 
     title: ClassVar[str]
     listing: ClassVar[str]
@@ -323,8 +318,7 @@ class CodeProtocol(Protocol):
     ) -> Shown:
         """Return what is shown of a finished run: its totals, its records and how its episodes ended, by key.
 
-        Nothing that the run was made from is needed: a page can be written where its tasks are not.
-        """
+        Nothing that the run was made from is needed: a page can be written where its tasks are not."""
         ...
 
 

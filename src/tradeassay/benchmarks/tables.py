@@ -12,8 +12,7 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     """One entry of a table: a text, or a measure and the form in which it is written.
 
     ``small`` is printed below it, ``tone`` makes it a chip, ``item`` is the key of the item that it leads to,
-    ``bar`` draws a share.
-    """
+    ``bar`` draws a share."""
 
     text: str = ""
     measure: Measure | None = None

@@ -98,8 +98,7 @@ def ama_panel(
 def published_drawdown(returns: Floats) -> Floats:
     """Return the drawdown as the paper prints it: the largest (max R - R) / max R on the cumulative return R.
 
-    It is undefined (NaN) until R has been above zero, and can exceed 1; kept to compare with published tables.
-    """
+    It is undefined (NaN) until R has been above zero, and can exceed 1; kept to compare with published tables."""
     gained = growth(returns)[..., 1:] - 1.0
     peak = np.maximum.accumulate(gained, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):

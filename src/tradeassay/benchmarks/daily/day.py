@@ -162,8 +162,7 @@ def day(
     An answer that is malformed goes back with the reason, up to ``config.attempts`` times in all; then the day
     ends with ``status="failed"``. Every refused attempt is kept in ``failures``, even when a later one was good.
     An answer that itself says ``failed`` (the agent broke or cannot play here) is final; a :class:`Failure` stands
-    for an attempt that gave no decision at all.
-    """
+    for an attempt that gave no decision at all."""
     failures: list[Failure] = []
     feedback: str | None = None
     for attempt in range(1, config.attempts + 1):
@@ -180,8 +179,7 @@ def day(
 class ByObservation:
     """The daily protocol of one episode for agents that see the observation itself.
 
-    A :class:`~tradeassay.play.episode.Conversation`; nothing is drawn, and nothing outlives a day.
-    """
+    A :class:`~tradeassay.play.episode.Conversation`; nothing is drawn, and nothing outlives a day."""
 
     def __init__(self, config: DayConfig) -> None:
         self._config = config
@@ -197,8 +195,7 @@ class ByObservation:
 def drive(protocol: DayProtocol, agent: Agent) -> Decision:
     """Let ``agent`` answer the protocol's requests and return the decision.
 
-    An exception of the agent becomes a failed decision of kind ``agent``: a bad day is data, not a crash.
-    """
+    An exception of the agent becomes a failed decision of kind ``agent``: a bad day is data, not a crash."""
     return _drive(protocol, by_observation(agent))
 
 
@@ -224,8 +221,7 @@ class DailyConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     """How a model plays a daily benchmark.
 
     ``names`` bounds how many names that may be bought are shown, the most traded ones of the last session first;
-    holdings are always shown.
-    """
+    holdings are always shown."""
 
     convention: Convention = "sound"
     attempts: Annotated[int, Meta(ge=1, le=1_000)] = DEFAULT.attempts
@@ -432,8 +428,7 @@ class Daily(ModelProtocol):
 def show_day(seen: Observation, most: int) -> SessionShown:
     """Return what can be known now: the account, the fate of the last orders, and the names that may be bought.
 
-    Prices are split-adjusted to today's share.
-    """
+    Prices are split-adjusted to today's share."""
     view, account = seen.view, seen.account
     closes = view.bars("close", SPANS[-1] + 1)
     traded = closes[-1] * view.bars("volume", 1)[-1] if len(closes) else np.zeros(len(view.symbols))

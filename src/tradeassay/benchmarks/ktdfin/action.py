@@ -205,8 +205,7 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
 def _within(move: Move, desk: Desk) -> float:
     """Return how many shares are too few to count: one lot, or what is worth LEAST where levels are hidden.
 
-    An answer that hangs on a lot's price tells that price to whoever asks often enough.
-    """
+    An answer that hangs on a lot's price tells that price to whoever asks often enough."""
     return desk.rules.lot if desk.shown is None else LEAST * desk.account.nav / move.price
 
 
@@ -248,8 +247,7 @@ DRIFT = 0.1
 def already_so(move: Move, desk: Desk) -> bool:
     """Tell whether a target is met as nearly as whole lots allow: such an order changes nothing, and is sound.
 
-    A position that prices have carried a little past the target that it is bought or sold towards is there too.
-    """
+    A position that prices have carried a little past the target that it is bought or sold towards is there too."""
     if move.order.unit != "target_weight" or not move.price > 0 or not move.held > 0:
         return False
     weight = desk.account.weight(move.order.symbol)
@@ -263,8 +261,7 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
 
     Sales are looked at first, because their proceeds pay for purchases; then orders in the order given, each kept
     if it breaks no rule together with those kept before it. Orders that would change nothing are left out
-    silently.
-    """
+    silently."""
     # Where a share is another unit, which hides the lots, an order in shares is one by weight.
     asked = [
         _by_weight(order, desk)
@@ -352,8 +349,7 @@ _CHOICES = {"side": "BUY or SELL", "confidence": "a number from 0 to 1"}
 def read_submission(raw: str, wire: Wire, min_reason: int) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
     """Return an action's orders in true terms, its reason, and in words what is wrong with the orders left out.
 
-    Raises :class:`BadArguments` for arguments that are not an action at all.
-    """
+    Raises :class:`BadArguments` for arguments that are not an action at all."""
     try:
         action = msgspec.json.decode(raw or "{}", type=_Loose)
     except msgspec.ValidationError as error:

@@ -186,8 +186,7 @@ class _Complained(Refused):
 class _Talk:
     """The state of a day's conversation. ``not_sent`` are yesterday's orders that were left out, with reasons.
 
-    The decision is in true terms. It has failed when no submission was accepted.
-    """
+    The decision is in true terms. It has failed when no submission was accepted."""
 
     def __init__(self, desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence[str]) -> None:
         self.desk, self.wire, self.config = desk, wire, desk.config
@@ -240,8 +239,7 @@ class _Talk:
     def _ends_research(self, reply: ModelReply) -> bool:
         """An action that is handed in early is taken as one if it is right; else the research is over.
 
-        Its form has not been shown by then, so a wrong one is no attempt, and it is not kept to be copied.
-        """
+        Its form has not been shown by then, so a wrong one is no attempt, and it is not kept to be copied."""
         if any(call.name == NAME for call in reply.calls):
             with suppress(_Complained):
                 self.handed_in = self._judge(reply)

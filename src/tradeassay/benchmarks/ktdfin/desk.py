@@ -26,8 +26,7 @@ class Roster:
     ``bands`` are the official daily limits, ``limits`` the changes at which a name stops trading (a buffer below);
     both are infinite where there is no limit. They are those of ordinary names and of names under special
     treatment; that new listings have none for some sessions is the exchange's business alone. ``key`` says under
-    which rules all this holds.
-    """
+    which rules all this holds."""
 
     key: tuple[str, frozenset[str]]
     symbols: tuple[str, ...]
@@ -80,8 +79,7 @@ class FactorFeed:
 
     Days must come in order; a skipped day or a new listing restarts the feed from the view's own history. Values
     are those of :func:`tradeassay.factors.last_row_of` up to rounding (a split rescales what was fed), and depend
-    on nothing but the sequence of views.
-    """
+    on nothing but the sequence of views."""
 
     def __init__(self) -> None:
         self._symbols: tuple[str, ...] = ()
@@ -156,8 +154,7 @@ class Desk:
     """The day as the tools see it. Everything is in true names and days; the gate hides what it must.
 
     Checks use the true series. Under a hardened mask every number that is shown comes from ``shown``, the masked
-    bars: a factor or a return of the true ones would give their level or their shape back.
-    """
+    bars: a factor or a return of the true ones would give their level or their shape back."""
 
     def __init__(
         self,
@@ -180,8 +177,7 @@ class Desk:
     def shares_shown(self, column: int, quantity: float) -> float:
         """Return a number of shares in the shown unit: scaled inversely to prices, in two digits.
 
-        All digits would tell the unit: true shares come in lots.
-        """
+        All digits would tell the unit: true shares come in lots."""
         if self.shown is None:
             return quantity
         shares = quantity / float(self.shown.levels[column])
@@ -190,8 +186,7 @@ class Desk:
     def money(self, value: float) -> float:
         """Return an amount of money as shown: cents, or steps of the first account where levels are hidden.
 
-        To the cent, what a purchase cost is a multiple of a lot's price.
-        """
+        To the cent, what a purchase cost is a multiple of a lot's price."""
         if self.shown is None:
             return round(float(value), 2)
         step = self.account.initial * STEP
@@ -343,8 +338,7 @@ class Desk:
         """Return the columns of the union of the ``top`` names by each factor, at most ``most``, by column.
 
         Places are allotted in rounds (the best by each factor, then the second best ...), so that a union cut
-        short favours no factor.
-        """
+        short favours no factor."""
         columns = self.observation.columns
         columns = columns[self.tradable[columns] & ~self.at_limit_up[columns]]
         values = np.where(np.isfinite(self.factors[:, columns]), self.factors[:, columns], -np.inf)

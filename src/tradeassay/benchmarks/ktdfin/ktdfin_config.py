@@ -30,8 +30,7 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     counts in it, and names are longer under a mask. The remaining fields bound what one tool call may ask for.
 
     A target that is already met is no mistake, sound orders are kept when others are refused (under ``sound``),
-    and errors of the provider and cut-off answers use up no attempt.
-    """
+    and errors of the provider and cut-off answers use up no attempt."""
 
     convention: Convention = "sound"
     mode: Mode = "open-research"
@@ -74,8 +73,7 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
         """Whether an order against a price limit reached at the last close is refused before it is sent.
 
         The paper takes such names out of the candidates. Under ``sound`` the exchange judges the open itself: a
-        name that closed at its limit may well open below it.
-        """
+        name that closed at its limit may well open below it."""
         return self.convention == "paper"
 
     @property

@@ -124,8 +124,7 @@ class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 def observe(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence[str] = ()) -> ObservationShown:
     """Return today's payload. Names are ordered as they are shown, never by their true symbols.
 
-    ``not_sent`` says which of yesterday's orders broke a rule and were left out, and why.
-    """
+    ``not_sent`` says which of yesterday's orders broke a rule and were left out, and why."""
     config, rules, mode, roster = desk.config, desk.rules, desk.config.mode, desk.roster
     since = desk.observation.since_last
     universe = candidates = held = None
@@ -229,8 +228,7 @@ def show_performance(desk: Desk, started: float | None, yesterday: float | None)
     """Return the account beside the index.
 
     ``started`` is the index level before the first session of the episode, ``yesterday`` the account's value a
-    session ago; None where unknown.
-    """
+    session ago; None where unknown."""
     account = desk.account
     total = account.nav / account.initial - 1.0 if account.initial > 0 else math.nan
     levels = desk.index_levels(2).tolist()

@@ -39,8 +39,7 @@ class OrderOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """An order with a confidence, and its name's return from the open that fills it to the next open.
 
     The next open is the first moment at which T+1 lets a purchase be undone. Dividends count. ``next_return`` is
-    None where one of the two opens does not exist.
-    """
+    None where one of the two opens does not exist."""
 
     step: int
     symbol: str
@@ -161,8 +160,7 @@ def panel(
     """Return the ten measures and the two diagnostics of one episode, each with an interval or a reason.
 
     ``series`` is the episode's own (``series_from_records``), ``outcomes`` comes from :func:`order_outcomes`. A
-    failed episode has no results, but its rates are still given.
-    """
+    failed episode has no results, but its rates are still given."""
     scored = score(series, bootstrap=bootstrap)
     measures = {"total_return": scored["cumulative_return"]}
     measures |= {info.id: scored[info.id] for info in PANEL[1:8]}
@@ -186,8 +184,7 @@ def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Me
     """Return the share of days that ended without a submission of the right form.
 
     A day that ended because a rule was broken, or because the model could not be reached, is a failure of another
-    kind and not counted here.
-    """
+    kind and not counted here."""
     count = 0
     for decision in (record.decision for record in records):
         kinds = [failure.kind for failure in decision.failures if failure.kind != "give_up"]

@@ -59,8 +59,7 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
     printed day, ``sound`` 43 sessions from the first (the long window always as printed). On all other data a
     window is *structural*: as many sessions as the published one, the ten spread evenly over what follows a year
     of history (and the beginning of the news, where real data has any), the long one as long as the data allows.
-    A window the data has no room for is left out.
-    """
+    A window the data has no room for is left out."""
     real = snapshot.facts.kind == "real"
     printed = real and snapshot.calendar == "XSHG"
     begin = max(WARM_UP, snapshot.news_begin(NEWS_BEGUN)) if real else WARM_UP

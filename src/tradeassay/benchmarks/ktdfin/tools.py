@@ -147,8 +147,7 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Shown:
     """Rank what may be bought; raises :class:`ToolRefused` for an unknown factor or too many names.
 
     A score is the mean of a name's percentile ranks, 1 being best. ``left_out`` counts suspended names, those at
-    limit-up and those without a value.
-    """
+    limit-up and those without a value."""
     if arguments.top_k > desk.config.most_screened:
         raise ToolRefused(f"top_k is at most {desk.config.most_screened}")
     wanted = [name.removeprefix("-") for name in arguments.factors]
@@ -202,8 +201,7 @@ class SnapshotArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fie
 def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> Shown:
     """Return one name's recent past; raises :class:`ToolRefused` for the future or for too long a past.
 
-    Bars are rows, oldest first; factors and limits are those of the data cutoff.
-    """
+    Bars are rows, oldest first; factors and limits are those of the data cutoff."""
     config = desk.config
     column = look_up(desk, arguments.stock_id)
     if arguments.lookback > config.longest_lookback:
@@ -298,8 +296,7 @@ def risk_check(desk: Desk, arguments: RiskArguments) -> Shown:
     """Judge target weights by the rules of submission; raises :class:`ToolRefused` for a name out of reach.
 
     The projected portfolio is the one if all were filled at the last close; its turnover is the traded amount over
-    the value.
-    """
+    the value."""
     weights, account = arguments.target_weights, desk.account
     limits = {}
     for stock in weights:

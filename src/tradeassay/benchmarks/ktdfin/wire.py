@@ -119,8 +119,7 @@ class Wire:
         """Return arguments in true terms.
 
         Raises :class:`BadArguments` for arguments that are not JSON or break the schema, in plain words that name
-        an unknown field, and :class:`UnknownAlias` for a name or day that the episode does not have.
-        """
+        an unknown field, and :class:`UnknownAlias` for a name or day that the episode does not have."""
         try:
             return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)
         except msgspec.ValidationError as error:
@@ -135,8 +134,7 @@ class Wire:
 
         Only words that fields are called by, under every mask: whether any other word comes back would tell the
         model whether it names something in the data, and a bright model must not be helped where a blinded one
-        is not.
-        """
+        is not."""
         return word.lower() in _FIELD_WORDS
 
     def _shown(self, value: object) -> str:

@@ -191,8 +191,7 @@ class QuantCodeProtocol(CodeProtocol):
     def examine(self, item: Item, request: EvaluateRequest, executor: JobExecutor) -> Evaluation:
         """Examine a program, or return the findings from when the same one was submitted for the same task.
 
-        Processor seconds are left out of the record: they never repeat.
-        """
+        Processor seconds are left out of the record: they never repeat."""
         key = (item.task, request.framework, request.source)
         if key in self._examined:
             return self._examined[key]

@@ -32,8 +32,7 @@ _NO_TASK = "no-task"
 def read_program(path: Path) -> str:
     """Return a program's text as Python would read it: as UTF-8, or in the encoding that its first lines name.
 
-    Raises :class:`UserError` for a file that is missing, a folder, huge or not text.
-    """
+    Raises :class:`UserError` for a file that is missing, a folder, huge or not text."""
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
             raise UserError(f"{path} has more than {_LARGEST:,} bytes", hint="a strategy has a few thousand")
@@ -65,8 +64,7 @@ def check_program(
     from; by default it is drawn.
     ``strict`` fails a program for any call that the kernel refused. ``home`` are bars for a task without a
     reference (see :func:`~tradeassay.benchmarks.quantcode.loading.on_stored_bars`). Raises :class:`UserError` for
-    an unknown task, MissingExtra and SandboxRefused where programs cannot be run.
-    """
+    an unknown task, MissingExtra and SandboxRefused where programs cannot be run."""
     chosen = load_task(task) if isinstance(task, str) else task
     rules = rules or rules_of(None)
     with ExitStack() as stack:
@@ -100,8 +98,7 @@ def validate_tasks(
     ``judge`` names a model whose errors are measured too, ``secret`` is what the judged markets are drawn from.
     ``workers`` defaults to the cores. With ``executor="ray"`` each task is a piece of work for the cluster.
     Raises :class:`UserError` for tasks with neither references nor decoys, MissingExtra and SandboxRefused where
-    programs cannot be run.
-    """
+    programs cannot be run."""
     if not any(task.has_reference or task.decoys or task.frame for task in tasks):
         words = "none of these tasks comes with a reference or decoys: there is nothing to validate"
         raise UserError(words, hint="tasks of the public file have neither: choose others")
@@ -166,8 +163,7 @@ def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
     """Return one task of ours, of somebody's own file (``ID.toml``), or of a copy of the public file.
 
     Without a name: days of one stock on which any strategy may trade, and nothing to compare it with. Raises
-    :class:`UserError` with near names.
-    """
+    :class:`UserError` with near names."""
     if task_id is None:
         return CodeTask(
             id=_NO_TASK,

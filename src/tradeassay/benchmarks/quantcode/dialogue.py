@@ -31,8 +31,7 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One way of asking. ``turns`` is the most answers in the agentic setting (the paper: 10).
 
     ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
-    what was found in it.
-    """
+    what was found in it."""
 
     setting: Setting = "single-turn"
     turns: int = 10
@@ -82,8 +81,7 @@ _NO_CODE: Final = {
 def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> str:
     """Return what goes back to the model about a program that was not accepted.
 
-    Hints of the judges say in general terms what differs, never what the reference does.
-    """
+    Hints of the judges say in general terms what differs, never what the reference does."""
     at: int | None = None
     if evaluation.grave_tricks:
         said = [trick.detail or trick.name for trick in evaluation.grave_tricks]
@@ -123,8 +121,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One answer and what came of it. ``stage`` is where it ended, ``feedback`` what the model was told.
 
     ``code`` is None when there was none (``form`` is ``none``); ``raw`` is then kept, so that a reader can see
-    what came instead.
-    """
+    what came instead."""
 
     number: int
     stage: TurnStage
@@ -143,8 +140,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     ``stage`` and ``failure_class`` are those of the last turn. ``solved_at`` is the turn that solved it.
     ``tricks`` names those found in any turn. ``usage`` adds up the writer's tokens, not the judge's (those are in
-    the evaluations).
-    """
+    the evaluations)."""
 
     task: str
     setting: Setting
@@ -165,8 +161,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
 
     Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is
     found (which scores zero whatever would follow), no verdict is possible any more, or the same
-    answer comes twice in a row: a model that repeats itself has stopped trying.
-    """
+    answer comes twice in a row: a model that repeats itself has stopped trying."""
     opening = opening_messages(task, settings)
     # The question as data. The text shows none of it: models copied its keys into their programs.
     shown = TaskShown(

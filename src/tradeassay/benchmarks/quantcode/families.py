@@ -57,8 +57,7 @@ class FamilySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An exit or a filter: its numbers, its code and its words in both wordings. ``enter`` runs with the entry
-    order, ``held`` on every bar with a position.
-    """
+    order, ``held`` on every bar with a position."""
 
     numbers: dict[str, list[float]] = {}
     init: tuple[str, ...] = ()
@@ -76,8 +75,7 @@ _MARKETS: Final = ("us", "us", "range", "trend", "volatile", "crypto")
 
 class Grammar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What tasks are drawn from. ``pairs`` are words for tasks that buy and for those that sell short, ``leaving``
-    combinations of exits (``own`` is the family's), ``formal`` and ``chat`` the shapes of the wordings.
-    """
+    combinations of exits (``own`` is the family's), ``formal`` and ``chat`` the shapes of the wordings."""
 
     pairs: dict[str, tuple[str, str]]
     leaving: tuple[tuple[str, ...], ...]
@@ -113,8 +111,7 @@ def draw_tasks(family: str, count: int, seed: int = 0, *, start: int = 0) -> tup
     """Return ``count`` tasks of a family, of a split or of ``all``, in turn; the same arguments, the same tasks.
 
     ``start`` leaves that many out, so that a training loop can go on where it was. Raises UserError for an unknown
-    family and for numbers below zero.
-    """
+    family and for numbers below zero."""
     names = families_of(family)
     numbers = (("count", count), ("start", start), ("seed", seed))
     count, start, seed = (whole_number(name, given) for name, given in numbers)

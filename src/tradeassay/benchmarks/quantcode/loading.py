@@ -46,8 +46,7 @@ _PARTS = {"sizing": Sizing, "expect": Expectations, "decoys": Decoy, "frame": Fr
 def read_task(text: str, where: str) -> CodeTask:
     """Return the task written in ``text``; ``where`` names it in errors.
 
-    Raises UserError, in one line, when it is not TOML, lacks a key, has an unknown one or an invalid value.
-    """
+    Raises UserError, in one line, when it is not TOML, lacks a key, has an unknown one or an invalid value."""
     try:
         return msgspec.convert(tomllib.loads(text), type=CodeTask)
     except tomllib.TOMLDecodeError as error:
@@ -66,8 +65,7 @@ def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
     """Return the tasks of a folder's ``*.toml`` files, by id.
 
     Raises UserError when the folder has none, when a file is not a task or is not named after its
-    task's id.
-    """
+    task's id."""
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder of tasks", hint="one <id>.toml per task")
     found = []
@@ -153,8 +151,7 @@ def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
     A task says in ``lacks`` where it names price levels, needs other data than bars, or trades several assets, and
     where a missing or unknown value was replaced by a default.
     Unknown keys are left out. Raises UserError when there is no such file, DataError when it is not a
-    list of records with ids and texts.
-    """
+    list of records with ids and texts."""
     file = Path(path)
     if not file.is_file():
         hint = "get benchmark_tasks_multiframe.json from the QuantCode-Bench repository"
@@ -238,8 +235,7 @@ def on_stored_bars(task: CodeTask, snapshot: Snapshot, symbol: str | None = None
     stamped in the exchange's own time; a data set with shorter bars than the task's is summed up. An account that
     cannot pay for one unit gets the cash for ten, and ``lacks`` says so. Raises :class:`UserError` for a task with
     a reference (it is judged on drawn markets), and where the data set has no such symbol, no bars of that length
-    or too few of them.
-    """
+    or too few of them."""
     if task.has_reference:
         hint = "stored bars are for tasks of the public file"
         raise UserError(f"task '{task.id}' is judged on drawn markets", hint=hint)

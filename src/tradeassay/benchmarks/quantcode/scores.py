@@ -29,8 +29,7 @@ class StageRates(msgspec.Struct, frozen=True, kw_only=True):
 
     A program with a grave trick counts as having failed from the backtest on; one that looks ahead fails the
     ``judge`` stage, which is passed exactly when the task is solved. ``unscored`` items reached a judge who could
-    not tell: they are left out of ``judge`` alone.
-    """
+    not tell: they are left out of ``judge`` alone."""
 
     items: int
     failed: int
@@ -67,8 +66,7 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
     and 7),
     ``first_failures`` and ``last_failures`` the classes of the first and of the last answer (Tables 6 and 8).
     ``tricks`` counts items by what was found in any of their programs; ``look_ahead`` those convicted of it.
-    ``collapse`` is over the last program of every task (of the first seed).
-    """
+    ``collapse`` is over the last program of every task (of the first seed)."""
 
     model: str
     wording: str

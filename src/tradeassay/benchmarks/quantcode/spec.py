@@ -25,8 +25,7 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     without one only the behavioural judge decides. By default a later turn sees the latest program and what was
     found in it (``history``), so that a conversation does not grow with its turns. ``strict`` fails a program for
     any call that the kernel refused. ``dataset`` has the tasks of a ``task_file`` run on stored bars of their
-    symbols, where it has them. Raises :class:`UserError` for nonsensical values.
-    """
+    symbols, where it has them. Raises :class:`UserError` for nonsensical values."""
 
     benchmark: str = QUANTCODE
     tasks: tuple[str, ...] = ()

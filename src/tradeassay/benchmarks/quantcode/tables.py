@@ -447,8 +447,7 @@ def why_not_comparable(
     """Return every reason why a rate of ours and one of the paper are not measurements of the same thing.
 
     It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our
-    look-ahead check.
-    """
+    look-ahead check."""
     checks = (
         (public_tasks, "our tasks are not the paper's"),
         (real_data, "our data is synthetic; the paper's is downloaded history"),
@@ -466,8 +465,7 @@ def quantcode_paper(
 ) -> PaperPage:
     """Return QuantCode-Bench with what some runs fill of it: their specs, each with its number of tasks, and rows.
 
-    ``latency`` is how long models took to answer, which only the cassettes say.
-    """
+    ``latency`` is how long models took to answer, which only the cassettes say."""
     paper = printed("quantcode")
     single, agentic = ([cell for cell in cells if cell.setting == one] for one in ("single-turn", "agentic"))
     why: dict[str, dict[str, None]] = {"single-turn": {}, "agentic": {}}

@@ -91,8 +91,7 @@ def read_picks(
 ) -> tuple[tuple[str, ...], tuple[AnswerComplaint, ...]]:
     """Return the names to analyse that exist, and what is wrong with the others.
 
-    Raises :class:`AnswerRefused` for an answer without the form that was asked for.
-    """
+    Raises :class:`AnswerRefused` for an answer without the form that was asked for."""
     picked = _read(text, Picked)
     names = tuple(dict.fromkeys(picked.analyse))
     known = tuple(name for name in names if name in symbols)
@@ -105,8 +104,7 @@ def read_picks(
 def read_decisions(text: str, symbols: Collection[str]) -> tuple[dict[str, Decided], tuple[AnswerComplaint, ...]]:
     """Return the decisions that can be read, and what is wrong with the others, in plain words.
 
-    Raises :class:`AnswerRefused` for an answer without the form that was asked for.
-    """
+    Raises :class:`AnswerRefused` for an answer without the form that was asked for."""
     raw = _read(text, _Decisions).decisions
     found: dict[str, Decided] = {}
     wrong: list[AnswerComplaint] = []
@@ -176,8 +174,7 @@ def sift_orders(
     """Return the orders that can stand together, how many decisions stand, and what is wrong with the others.
 
     A target that is met within the tolerance changes nothing and is no mistake. Sales come first; purchases are
-    taken in the order given as long as they can be paid for.
-    """
+    taken in the order given as long as they can be paid for."""
     stand: dict[str, Decided] = {}
     wrong: list[AnswerComplaint] = []
     idle = 0
@@ -207,8 +204,7 @@ def _changes_nothing(name: Name, decided: Decided) -> bool:
 def _is_met(name: Name, decided: Decided, config: StockbenchConfig) -> bool:
     """Tell whether a position is already where an increase or a decrease would bring it.
 
-    Under ``sound`` it also is where prices have carried it a little past the target.
-    """
+    Under ``sound`` it also is where prices have carried it a little past the target."""
     if decided.action not in ("increase", "decrease") or name.shares == 0.0 or decided.target_shares is not None:
         return False
     assert decided.target_cash_amount is not None

@@ -34,8 +34,7 @@ def recent_news(
 ) -> dict[str, tuple[NewsBriefed, ...]]:
     """Return the newest items of each name from the calendar days T-``news_days`` to T-1 (UTC), newest first.
 
-    Nothing from the session's own day is shown, even if published before the open.
-    """
+    Nothing from the session's own day is shown, even if published before the open."""
     today = midnight(parse_day(session))
     start = today - config.news_days * DAY
     wanted = set(symbols)
@@ -114,8 +113,7 @@ class Fundamentals:
     def _now(self, figure: Fundamental | None, symbol: str, *, grows: bool) -> float | None:
         """Return a figure per share of today: a split since its publication changes what "per share" means.
 
-        A figure older than the actions considered says nothing about today.
-        """
+        A figure older than the actions considered says nothing about today."""
         if figure is None or figure.known_at < self._since or not math.isfinite(figure.value):
             return None
         ratio = self._splits(symbol, moment(figure.known_at).date().isoformat())
@@ -217,8 +215,7 @@ class Name(msgspec.Struct, frozen=True, kw_only=True):
     """One name with exact numbers, for the checks.
 
     ``price`` is today's open, None when the name does not trade; ``value`` is the holding at that price (at its
-    last mark when there is none).
-    """
+    last mark when there is none)."""
 
     symbol: str
     buyable: bool

@@ -139,8 +139,7 @@ class _Talk:
         """Ask until an answer can be used; raises :class:`GaveUp` when the attempts are used up.
 
         ``purpose`` is one of the stages, ``names`` those that are shown, ``read`` reads the answer (raises
-        :class:`AnswerRefused`).
-        """
+        :class:`AnswerRefused`)."""
         (parts, in_words_of, form, schema), feedback = _STAGES[purpose], None
         first, answered = Message(role="user", text=""), ModelReply()
 

@@ -46,8 +46,7 @@ class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
     ``schema``, ``arithmetic`` and ``liquidity``: at least one answer of the session was refused for it, whether
     or not a later one was good. ``give_up``: all attempts were refused. ``unanswered``: the session failed because
     the model gave no answer. ``context_cut``: something was left out of a prompt. ``refused`` counts refused
-    answers by kind; a session may have several.
-    """
+    answers by kind; a session may have several."""
 
     sessions: int
     schema: Measure
@@ -262,8 +261,7 @@ def frictionless_equal_weight(opens: Floats, cash: float) -> Floats:
     """Return the published baseline's path: equal money in every name at the first open, marked at each open.
 
     ``opens`` has shape (sessions, names), splits undone. No costs, no dividends, no lots; a missing price is
-    filled with the last one before it. The path starts with ``cash``; a name without a first price is left out.
-    """
+    filled with the last one before it. The path starts with ``cash``; a name without a first price is left out."""
     prices = np.array(opens[:, np.isfinite(opens[0])], dtype=np.float64)
     for row in range(1, len(prices)):
         prices[row] = np.where(np.isfinite(prices[row]), prices[row], prices[row - 1])

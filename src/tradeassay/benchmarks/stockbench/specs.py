@@ -43,8 +43,7 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
 
     On a ready-made synthetic world they are the middle of its planted regimes. On other data they are the dated
     ones that it covers, and the worst and the best stretch of the paper's length, which are found with hindsight:
-    they show how agents behave there, but must not enter an average over markets.
-    """
+    they show how agents behave there, but must not enter an average over markets."""
     sessions, found = snapshot.sessions, []
     if snapshot.facts.kind == "synthetic":
         from tradeassay.data.synthetic import preset

@@ -32,8 +32,7 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
     ``year_coverage`` (the share of these sessions that must have a bar), ``temperature`` and ``timeout_s``.
 
     A target that is already met is no mistake, sound decisions are kept when others are refused (under ``sound``),
-    and errors of the provider and cut-off answers use up no attempt.
-    """
+    and errors of the provider and cut-off answers use up no attempt."""
 
     convention: Convention = "sound"
     inputs: Inputs = "all"

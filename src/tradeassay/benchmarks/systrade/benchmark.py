@@ -161,8 +161,7 @@ class SystradeProtocol(CodeProtocol):
     @property
     def score_config(self) -> ScoreConfig:
         """How submissions are scored: as the spec says, with draws from its secret. Its trials are how many may be
-        scored on the test year of one strategy.
-        """
+        scored on the test year of one strategy."""
         trials = len(self.spec.models) * len(self.spec.seeds) * self.spec.iterations
         return with_secret(msgspec.structs.replace(self.spec.score, trials=trials), self.spec.secret or "")
 

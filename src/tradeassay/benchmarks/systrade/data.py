@@ -40,8 +40,7 @@ DAYS: Final = ("2024-01-01", "2025-01-01", "2026-01-01")
 def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, DaySpan]:
     """Return both splits from three days: the start of development, the start of the test, and its end.
 
-    Raises :class:`UserError` for days that cannot be read or are not in order.
-    """
+    Raises :class:`UserError` for days that cannot be read or are not in order."""
     if len(days) != 3 or sorted({str(parse_day(day)) for day in days}) != [str(parse_day(day)) for day in days]:
         raise UserError(f"{','.join(days)} are not splits", hint="give three days in order, YYYY-MM-DD each")
     first, middle, last = days
@@ -79,8 +78,7 @@ def synthetic_year(spec: StrategySpec, split: SplitName = "test", seed: int = 1,
     """Return a synthetic year: daily where the strategy has a daily version, else quarter hours of 60 sessions.
 
     The development year and the test year are the two halves of one path. With ``minutes`` a strategy on one leg
-    that has a minute version gets that many minutes round the clock instead.
-    """
+    that has a minute version gets that many minutes round the clock instead."""
     timeframes = spec.semantics.inputs.timeframes
     legs = len(spec.semantics.inputs.legs)
     if minutes:
@@ -106,8 +104,7 @@ def drawn_year(spec: StrategySpec, secret: str, number: int = 1, *, minutes: int
     rule of the frozen semantics fires, else the one in which most do.
 
     Nobody who does not know the secret knows the year. With ``minutes`` the first draw is taken: a year of minutes
-    exercises every rule that can fire.
-    """
+    exercises every rule that can fire."""
     best, most = 0, -1
     for draw in range(DRAWS):
         seed = seed_from(secret, "year", spec.id, number, draw) % 2**31
@@ -135,8 +132,7 @@ def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:
 
 def covered_days(datasets: Sequence[str]) -> tuple[str, str, str]:
     """Return the paper's splits where data sets have sessions in both, else halves of the days that all of them
-    have, at most a year each.
-    """
+    have, at most a year each."""
     days = [load_dataset(name).sessions for name in datasets]
     edges = [np.datetime64(day) for day in DAYS]
     if all(((one >= low) & (one < high)).any() for one in days for low, high in pairwise(edges)):
@@ -176,8 +172,7 @@ def instrument_groups(
 def stored_year(dataset: str, symbols: tuple[str, ...], split: DaySpan) -> TaskBars:
     """Return daily bars of a stored data set within a split.
 
-    They come through the as-of view of the split's last session, so nothing after it can be read.
-    """
+    They come through the as-of view of the split's last session, so nothing after it can be read."""
     snapshot = load_dataset(dataset)
     inside = _sessions_in(snapshot, split)
     return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))
@@ -196,8 +191,7 @@ def stored_minutes(dataset: str, symbols: tuple[str, ...], split: DaySpan, *, mo
     """Return minute bars of a stored data set in a split, where all symbols have one; at most ``most`` of them.
 
     They come through the as-of view of the split's last session. A bar is stamped with when it opens. Raises
-    :class:`UserError` when there is none, DataError for a symbol without minutes.
-    """
+    :class:`UserError` when there is none, DataError for a symbol without minutes."""
     snapshot = load_dataset(dataset)
     days = _sessions_in(snapshot, split)
     row = snapshot.rows(str(days[0]), str(days[-1]))[-1]

@@ -53,8 +53,7 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
     The program is the last block with a class that has a method ``run`` (its name does not matter where it is the
     only one), else what :func:`~tradeassay.code.extraction.extract` finds. A card is a JSON object with a strategy
     or parameters: in a block fenced as json, in any other block, or in the prose; the last of several counts. What
-    repeats the example of the question is neither, nor is a program that was ``cut_off`` in the middle.
-    """
+    repeats the example of the question is neither, nor is a program that was ``cut_off`` in the middle."""
     program, missing = _program(text, cut_off)
     blocks = fenced_blocks(text)
     prose, at = "", 0
@@ -168,8 +167,7 @@ CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. 
 
 class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
     """Please run the gates and score this. ``first`` is the first submission, which drift refers to; ``previous``
-    is what was patched, which the line budget refers to. Both are None for the first submission itself.
-    """
+    is what was patched, which the line budget refers to. Both are None for the first submission itself."""
 
     strategy: str
     iteration: int
@@ -205,8 +203,7 @@ def build(
     What cannot be read is asked for again: once a strategy where it ran into the limit of tokens, once an
     iteration for the missing one of the two files; neither uses up an iteration. A half that was given before need
     not be given again, and a patch without a card keeps the card of what it patches. The same unreadable answer
-    twice, word for word, ends it.
-    """
+    twice, word for word, ends it."""
     settings = settings or BuildSettings()
     messages: tuple[Message, ...] = wording.opening(spec)
     done: list[Iteration] = []
@@ -306,8 +303,7 @@ def build(
 def with_marks(scored: ScoredIteration, reviews: Sequence[Review]) -> ScoredIteration:
     """Return the same with the paper's D1 and D2 on the scorecard: mean peer marks, and 0 for D1 after drift.
 
-    Work that is not valid has none of the paper's scores.
-    """
+    Work that is not valid has none of the paper's scores."""
     card = scored.scorecard
     marks = {
         "D1": peer_mark(reviews, card.submission, card.strategy),

@@ -55,8 +55,7 @@ _WORD: Final = 60
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """One bar and leg where the submission or the frozen semantics decided. Sizes are shares of net equity.
 
-    ``both``: same bar, leg and size. ``share`` or ``frozen`` is None where that side decided nothing.
-    """
+    ``both``: same bar, leg and size. ``share`` or ``frozen`` is None where that side decided nothing."""
 
     kind: MarkKind
     row: int
@@ -80,8 +79,7 @@ class LegPath(msgspec.Struct, frozen=True, kw_only=True):
 class AuditStep(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the audit log in the chain of a trade; ``found`` is None where it is missing.
 
-    ``claimed`` is the submission's figure, ``own`` the host's (None where the host has none to compare).
-    """
+    ``claimed`` is the submission's figure, ``own`` the host's (None where the host has none to compare)."""
 
     kind: str
     id: str | None = None
@@ -114,8 +112,7 @@ class FollowedTrade(msgspec.Struct, frozen=True, kw_only=True):
 
 class Trail(msgspec.Struct, frozen=True, kw_only=True):
     """The scored run as a page shows it. ``counts`` are over all decisions; ``marks`` may be fewer, differences
-    first.
-    """
+    first."""
 
     bars: str
     rows: int
@@ -308,8 +305,7 @@ class Examined:
 class SubmissionCheck:
     """The result of ``code eval`` for a folder. ``write_log`` makes its log; None where nothing ran. ``drift`` is
     what became of an earlier submission, None where none was named or this one cannot be parsed. ``years`` is D4
-    over several drawn years, the scored one first, with the interval of its mean; None where one was asked for.
-    """
+    over several drawn years, the scored one first, with the interval of its mean; None where one was asked for."""
 
     scorecard: Scorecard
     trail: Trail | None
@@ -351,8 +347,7 @@ def examine_submission(
     """Run gates and scores on bars. Times are left out of the record: they never repeat.
 
     ``scenarios`` are its runs on the micro-scenarios from an examination on other bars. ``pins`` are for the
-    examination that counts, of which its author learns nothing.
-    """
+    examination that counts, of which its author learns nothing."""
     gated = pass_gates(submission, spec, executor, config.gates, bars, scenarios=scenarios, pins=pins)
     card = score_gated(submission, spec, executor, gated, config)
     trail = make_trail(spec, bars, gated.scored, spec.frozen_decisions(bars)) if gated.scored else None
@@ -417,8 +412,7 @@ def check_submission(
 
     Without ``bars`` the synthetic test year that the secret draws is used: a program that knows a year by heart
     could not be told from one that trades it. Raises :class:`UserError` for an unknown strategy or a folder
-    without its two files, SandboxRefused where code cannot be sandboxed.
-    """
+    without its two files, SandboxRefused where code cannot be sandboxed."""
     spec = load_spec(strategy)
     submission = read_submission(folder)
     before = None if since is None else read_submission(since)

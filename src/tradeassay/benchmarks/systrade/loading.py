@@ -42,8 +42,7 @@ class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     A bar opens at the previous close (the first at its own), unless ``opens`` says otherwise; high and low lie
     ``wick`` beyond open and close. ``session`` is the number of bars a day for intraday scenarios; 0 makes daily
-    bars.
-    """
+    bars."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]+$")]
     what: str
@@ -113,8 +112,7 @@ MINUTES: Final = 525_600
 def load_spec(id: str, *, minutes: bool = False) -> StrategySpec:
     """Return what submissions to a strategy are checked against; raises :class:`UserError` for unknown names.
 
-    With ``minutes`` it is the strategy as it is on minutes: a year has as many bars as its doc says.
-    """
+    With ``minutes`` it is the strategy as it is on minutes: a year has as many bars as its doc says."""
     if minutes:
         return _on_minutes(load_spec(id))
     folder = _folder(id)

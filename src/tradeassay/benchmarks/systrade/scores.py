@@ -37,8 +37,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     Submissions whose look-ahead is ``not_cleared`` are counted apart, neither valid nor invalid, ``overall_paper``
     is the printed mean of the reviewers' part (D1, D2) and of the automatic one; ``paper_tier`` is one of the
     paper's three (see :func:`paper_tier`), ``tokens`` its Fig. 3, and ``windows`` the share of tests on ten bars
-    of the test data that valid submissions ran through (section 5.4.1).
-    """
+    of the test data that valid submissions ran through (section 5.4.1)."""
 
     model: str
     items: int
@@ -83,8 +82,7 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
     pairs whose test year ended the same. ``ensemble`` is how much the mean of all submissions' returns varies
     relative to a single one: near 1 means that together they are no steadier than alone. ``tokens`` is what
     a submission took on average, ``reached_goal`` the share that meets what the last iteration aims at
-    (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level).
-    """
+    (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level)."""
 
     iteration: int
     items: int
@@ -241,8 +239,7 @@ def paper_tier(usd: float | None, overall: float | None, best_usd: float | None,
 
     Balanced reaches at least :data:`NEAR_BEST` of it for at most :data:`HALF_PRICE` of its price, budget less for
     at most that price; who costs more and reaches it is premium. Who costs more and does not reach it is in none,
-    and where the best costs nothing there are no tiers.
-    """
+    and where the best costs nothing there are no tiers."""
     if usd is None or overall is None or not best_usd or best is None:
         return "not scored"
     cheap, near = usd <= HALF_PRICE * best_usd, overall >= NEAR_BEST * best
@@ -322,8 +319,7 @@ def _test_return(card: Scorecard) -> float | None:
 
 def _ensemble(cards: Sequence[Scorecard]) -> Measure:
     """Return how much an equal mix of a strategy's submissions varies relative to a single one, over
-    strategies.
-    """
+    strategies."""
     by_strategy: dict[str, list[tuple[float, ...]]] = {}
     for card in cards:
         if card.year is not None:

@@ -33,8 +33,7 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     work are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic
     year of ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has
     ended. ``minutes`` is how many minutes strategies with a minute version get. Raises
-    :class:`UserError` for nonsensical values.
-    """
+    :class:`UserError` for nonsensical values."""
 
     benchmark: str = SYSTRADE
     strategies: tuple[str, ...] = ()
@@ -88,8 +87,7 @@ class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is shown.
 
     ``drift`` is None for a first submission, ``trail`` where the test year could not be run. ``instruments`` are
-    there where a run names more symbols than the strategy has legs.
-    """
+    there where a run names more symbols than the strategy has legs."""
 
     scorecard: Scorecard
     develop: Scorecard
@@ -102,8 +100,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One submission. ``submission`` is None without one; ``reason`` then says what came instead.
 
     ``set_aside``: the patch drifted or changed too many lines, so it does not count, and the next iteration starts
-    from its predecessor.
-    """
+    from its predecessor."""
 
     number: int
     set_aside: bool = False
@@ -117,8 +114,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of one strategy. ``usage`` adds up the writer's tokens, ``review_usage`` the reviewers'.
 
-    ``cut_off`` counts unreadable answers that ran into the limit of tokens; the first is no iteration.
-    """
+    ``cut_off`` counts unreadable answers that ran into the limit of tokens; the first is no iteration."""
 
     strategy: str
     model: str

@@ -231,8 +231,7 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
 
 def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None) -> Iterator[Table]:
     """Yield marks and ratings, whom reviewers favour, the standings, and who marked whom how. With ``gated``, an
-    author's place is shown with what the gates found: a reader may rank first what reads tomorrow's close.
-    """
+    author's place is shown with what the gates found: a reader may rank first what reads tomorrow's close."""
     unrated = not_scored("not compared")
     beside = ("Leak gate held", "Valid") if gated else ()
     rows = []
@@ -326,8 +325,7 @@ def why_not_comparable(
 ) -> tuple[str, ...]:
     """Return every reason why a figure of ours and one of the paper are not measurements of the same thing.
 
-    It is never empty: the paper's leak guard finds none of the leaks it is there for.
-    """
+    It is never empty: the paper's leak guard finds none of the leaks it is there for."""
     whose = (
         "its twelve strategies are stated from the parameters and rules of the authors' public repository "
         "(YgcCoder/SysTB), in our words and with our semantics; the paper itself prints one Strategy Doc"

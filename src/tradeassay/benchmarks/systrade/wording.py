@@ -82,8 +82,7 @@ def evidence(
 ) -> tuple[Message, ...]:
     """Return the opening, the submission to go on from, and what was ``scored`` of the last one that is ``done``.
 
-    Only the ``last`` iteration is told what came before and what to aim at.
-    """
+    Only the ``last`` iteration is told what came before and what to aim at."""
     card, drift = scored.develop, scored.drift
     lines, judged, more = [], "", {"history": "", "goal": ""}
     for gate in card.gates.gates:
