@@ -109,19 +109,17 @@ def make_agent(name: str, params: Mapping[str, Value] | None = None) -> Agent:
 
     Raises :class:`UserError` for an unknown agent or parameter (with near names), for a value out of range, and
     for an agent that is asked in a conversation."""
-    made = _make(name, params)
+    agent: Agent = _make(name, params)
     if converses(name):
         raise UserError(f"agent '{name}' is asked in a conversation", hint="run it on a benchmark")
-    agent: Agent = made
     return agent
 
 
 def make_conversing(name: str, params: Mapping[str, Value] | None = None) -> Conversing:
     """Return a fresh agent for one episode, one that is asked in a conversation; raises :class:`UserError`."""
-    made = _make(name, params)
+    agent: Conversing = _make(name, params)
     if not converses(name):
         raise UserError(f"agent '{name}' cannot be asked in a conversation", hint="let it see the observation")
-    agent: Conversing = made
     return agent
 
 
@@ -160,22 +158,14 @@ def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value
 
 def parameters(name: str) -> tuple[AgentParameter, ...]:
     """Return what can be set on an agent; raises :class:`UserError` for an unknown one."""
-    return tuple(
-        AgentParameter(
-            name=field.encode_name,
-            kind=_kind(field.type),
-            default=None if field.default is msgspec.NODEFAULT else field.default,
-            description=next(
-                (
-                    meta.description
-                    for meta in getattr(field.type, "__metadata__", ())
-                    if isinstance(meta, msgspec.Meta) and meta.description
-                ),
-                "",
-            ),
-        )
-        for field in msgspec.structs.fields(agents.get(name).Config)
-    )
+    found = []
+    for field in msgspec.structs.fields(agents.get(name).Config):
+        metas = (one for one in getattr(field.type, "__metadata__", ()) if isinstance(one, msgspec.Meta))
+        described = next((meta.description for meta in metas if meta.description), "")
+        default = None if field.default is msgspec.NODEFAULT else field.default
+        kind = _kind(field.type)
+        found.append(AgentParameter(name=field.encode_name, kind=kind, default=default, description=described))
+    return tuple(found)
 
 
 def _kind(annotation: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -75,20 +76,15 @@ def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
     name = benchmark.index
     if name is None:
         return DataNeed("index", "there", "the benchmark compares with no index")
-    try:
+    levels, members = False, 0
+    with suppress(DataError):
         view.index_levels(name, 1)
         levels = True
-    except DataError:
-        levels = False
-    try:
+    with suppress(DataError):
         members = len(view.members(name))
-    except DataError:
-        members = 0
     if levels and members:
         return DataNeed(f"index {name}", "there", f"levels and {members} members")
-    missing = " and ".join(
-        word for word, there in (("levels", levels), ("dated members", bool(members))) if not there
-    )
+    missing = " and ".join(["levels"] * (not levels) + ["dated members"] * (not members))
     changes = "no excess return, information ratio or index row" if members else "nobody knows what may be bought"
     status: NeedStatus = "partly" if levels or members else "missing"
     return DataNeed(f"index {name}", status, f"no {missing}", changes)

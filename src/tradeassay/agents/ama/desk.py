@@ -119,13 +119,11 @@ def _report(name: str) -> Callable[[Any], str]:
 
 
 def _news(value: Any) -> str:
-    if not value:
-        return "News: there is none."
     lines = ["News, each with the time it was published (UTC) and its source:"]
     for place, item in enumerate(value, 1):
         told = quoted(f"{item['title']}\n{item['text']}" if item["text"] else item["title"])
         lines.append(f"{place}. {_stamp(item['published_at'])}, {item['source']}\n{told}")
-    return "\n".join(lines)
+    return "\n".join(lines) if value else "News: there is none."
 
 
 _PARTS: dict[str, Callable[[Any], str]] = {
@@ -596,13 +594,11 @@ class RoleDesk(Generic[C]):
         self, analysts: Mapping[str, tuple[str, Sight]], packet: Packet, transcript: Transcript
     ) -> Generator[Any, Any, dict[str, Opinion | None]]:
         """Ask analysts (their character, and what they see); return what each thinks."""
-        asking = {
-            name: consult(
-                DeskRole(name, "analysis", "analyst", character), packet, sees(packet), Opinion, transcript
-            )
-            for name, (character, sees) in analysts.items()
-            if name in self._roles
-        }
+        asking = {}
+        for name, (character, sees) in analysts.items():
+            if name in self._roles:
+                role = DeskRole(name, "analysis", "analyst", character)
+                asking[name] = consult(role, packet, sees(packet), Opinion, transcript)
         return (yield from self.ask_all(asking))
 
     def assess_risk(

@@ -28,7 +28,7 @@ from tradeassay.agents.ama.desk import (
     consult,
     opinions,
 )
-from tradeassay.agents.ama.memory import Item, LayerConfig, LayeredMemory
+from tradeassay.agents.ama.memory import Item, Layer, LayerConfig, LayeredMemory
 from tradeassay.core.arena import Action, Deliberation, Packet, SettledOutcome
 from tradeassay.core.measure import plain_sum
 
@@ -141,13 +141,11 @@ class HedgeFundAgent(RoleDesk[DeskConfig]):
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         transcript = self.transcript()
         shown = everything(packet)
-        said = yield from self.ask_all(
-            {
-                name: consult(DeskRole(name, "signal", "persona", character), packet, shown, Opinion, transcript)
-                for name, character in PERSONAS.items()
-                if name in self._roles
-            }
-        )
+        asking = {}
+        for name in (one for one in PERSONAS if one in self._roles):
+            role = DeskRole(name, "signal", "persona", PERSONAS[name])
+            asking[name] = consult(role, packet, shown, Opinion, transcript)
+        said = yield from self.ask_all(asking)
         signals: dict[str, object] = {"opinions": opinions(said)}
         seen = {**prices(packet), **record(packet), **signals}
         risk = yield from self.assess_risk(packet, seen, signals, transcript)
@@ -199,13 +197,10 @@ class VotingAgent(RoleDesk[VoteConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         transcript = self.transcript()
-        shown = everything(packet)
-        asked = yield from self.ask_all(
-            {
-                name: consult(DeskRole(name, "vote", "vanilla"), packet, shown, Verdict, transcript)
-                for name in self._roles[: self._config.votes]
-            }
-        )
+        shown, asking = everything(packet), {}
+        for name in self._roles[: self._config.votes]:
+            asking[name] = consult(DeskRole(name, "vote", "vanilla"), packet, shown, Verdict, transcript)
+        asked = yield from self.ask_all(asking)
         return conclude(counted(tuple(one for one in asked.values() if one is not None)), transcript)
 
 
@@ -356,25 +351,24 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
         found = mind.recall(question, self._config.memory)
         mind = _read(packet, mind)
         shown = {**everything(packet), **record(packet), "memory": [_shown(item) for item in found]}
-        verdict = yield from consult(
-            DeskRole("investor", "decision", "investor"), packet, shown, Verdict, transcript
-        )
+        role = DeskRole("investor", "decision", "investor")
+        verdict = yield from consult(role, packet, shown, Verdict, transcript)
         mind = msgspec.structs.replace(mind, recalled=tuple(item.id for item in found)).aged(self._config.memory)
         return conclude(verdict, transcript, memory=mind.written())
 
 
 def _read(packet: Packet, mind: LayeredMemory) -> LayeredMemory:
     """Return the mind after reading what it has not read before."""
-    known = set(mind.seen)
-    fresh: list[str] = []
-    for item in packet.news:
-        if item.id not in known:
-            mind = mind.add("short", f"{item.title}. {item.text}", 0.4)
-            fresh.append(item.id)
-    for layer, report in (("mid", packet.quarterly_report), ("long", packet.annual_report)):
-        key = f"{layer}:{report}"[:80]
-        if report is not None and key not in known:
-            mind = mind.add("mid" if layer == "mid" else "long", report, 0.6)
+    reading: list[tuple[str, Layer, str, float]] = [
+        (item.id, "short", f"{item.title}. {item.text}", 0.4) for item in packet.news
+    ]
+    layers: tuple[Layer, Layer] = ("mid", "long")
+    reports = zip(layers, (packet.quarterly_report, packet.annual_report), strict=True)
+    reading += [(f"{layer}:{text}"[:80], layer, text, 0.6) for layer, text in reports if text is not None]
+    known, fresh = set(mind.seen), list[str]()
+    for key, layer, text, importance in reading:
+        if key not in known:
+            mind = mind.add(layer, text, importance)
             fresh.append(key)
     return msgspec.structs.replace(mind, seen=(*mind.seen, *fresh)[-SEEN:])
 

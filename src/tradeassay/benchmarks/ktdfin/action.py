@@ -262,33 +262,26 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
     Sales are looked at first, because their proceeds pay for purchases; then orders in the order given, each kept
     if it breaks no rule together with those kept before it. Orders that would change nothing are left out
     silently."""
-    # Where a share is another unit, which hides the lots, an order in shares is one by weight.
-    asked = [
-        _by_weight(order, desk)
-        if desk.shown is not None and order.unit == "shares" and order.symbol in desk.view.symbols
-        else order
-        for order in orders
-    ]
-    known = [
-        order
-        if order.side is not None
-        else msgspec.structs.replace(order, side=_side_of(order.amount, desk.account.weight(order.symbol)))
-        for order in asked
-        if not (order.symbol in desk.account.positions and already_so(move_of(order, desk), desk))
-    ]
+    known: list[Order] = []
+    for given in orders:
+        order = given
+        # Where a share is another unit, which hides the lots, an order in shares is one by weight.
+        if desk.shown is not None and order.unit == "shares" and order.symbol in desk.view.symbols:
+            order = _by_weight(order, desk)
+        if order.symbol in desk.account.positions and already_so(move_of(order, desk), desk):
+            continue
+        if order.side is None:
+            side = _side_of(order.amount, desk.account.weight(order.symbol))
+            order = msgspec.structs.replace(order, side=side)
+        known.append(order)
     if not check_orders(known, desk):
         return tuple(known), ()
     kept: list[Order] = []
     broken: list[ActionViolation] = []
     for order in sorted(known, key=lambda order: order.side == "BUY"):
-        wrong = check_orders([*kept, order], desk)
-        if wrong:
-            stock = Stock(order.symbol)
-            broken.extend(
-                ActionViolation(rule=one.rule, detail=one.detail, stock_id=one.stock_id or stock) for one in wrong
-            )
-        else:
-            kept.append(order)
+        wrong, stock = check_orders([*kept, order], desk), Stock(order.symbol)
+        broken += [msgspec.structs.replace(one, stock_id=one.stock_id or stock) for one in wrong]
+        kept += [] if wrong else [order]
     stand = {id(order) for order in kept}
     return tuple(order for order in known if id(order) in stand), tuple(broken)
 

@@ -10,7 +10,6 @@ from tradeassay.benchmarks.ktdfin.ktdfin_config import Mode
 from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire, rounded
 from tradeassay.core.events import Filled, Rejected, Trimmed
 from tradeassay.core.time import DAY, moment
-from tradeassay.core.view import FIELDS
 from tradeassay.factors import FACTOR_NAMES
 
 HIDDEN_LOT = 1e-6
@@ -151,14 +150,9 @@ def observe(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence
             if isinstance(event, Rejected | Trimmed) and event.reason != "no_change"
         ),
         constraints=Constraints(
-            max_weight=config.max_weight,
-            max_positions=config.max_positions,
-            max_candidates=config.max_candidates,
+            **{name: getattr(config, name) for name in ("max_weight", "max_positions", "max_candidates")},
             lot=HIDDEN_LOT if config.rebase_prices else rules.lot,
-            t_plus_1=rules.t_plus_1,
-            long_only=rules.long_only,
-            buy_cost=rules.buy_cost,
-            sell_cost=rules.sell_cost,
+            **{name: getattr(rules, name) for name in ("t_plus_1", "long_only", "buy_cost", "sell_cost")},
             min_reason_length=config.min_reason,
             tool_calls=config.tool_calls if mode == "open-research" else 0,
         ),
@@ -183,16 +177,15 @@ def _fills(desk: Desk) -> Iterator[FillShown]:
 
 
 def _row(desk: Desk, column: int) -> CandidateRow:
-    stock = desk.roster.stocks[column]
-    bars = desk.last_bars
+    stock, last = desk.roster.stocks[column], dict[str, float | None]()
+    for field, digits in BAR_DIGITS.items():
+        bars = desk.last_bars[field]
+        last[field] = rounded(bars[column], digits) if bars.size else None
     return CandidateRow(
         stock_id=stock,
         board=desk.roster.boards[column],
         state=desk.state(column),
-        last_bar={
-            field: rounded(bars[field][column], BAR_DIGITS[field]) if bars[field].size else None
-            for field in FIELDS
-        },
+        last_bar=last,
         returns={f"return_{n}d": rounded(desk.change(n)[column]) for n in (1, 5, 20)},
         factors=desk.factor_values((column,), FACTOR_NAMES)[0],
         news=headlines(desk, stock) if desk.config.news else (),

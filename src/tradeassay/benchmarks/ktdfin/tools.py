@@ -168,23 +168,11 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Shown:
     score = (ranks / max(1, count - 1)).mean(axis=0)
     best = in_order(-score, ties)[: arguments.top_k]
     chosen = eligible[best].tolist()
-    factors = desk.factor_values(chosen, tuple(dict.fromkeys(wanted)))
-    return {
-        "as_of": desk.as_of,
-        "candidates": [
-            {
-                "stock_id": desk.roster.stocks[column],
-                "rank": rank,
-                "score": points,
-                "board": desk.roster.boards[column],
-                "factors": own,
-            }
-            for rank, (column, points, own) in enumerate(
-                zip(chosen, all_rounded(score[best]), factors, strict=True), start=1
-            )
-        ],
-        "left_out": int(columns.size - eligible.size),
-    }
+    factors, rows = desk.factor_values(chosen, tuple(dict.fromkeys(wanted))), list[Shown]()
+    for column, points, own in zip(chosen, all_rounded(score[best]), factors, strict=True):
+        placed = {"stock_id": desk.roster.stocks[column], "rank": len(rows) + 1, "score": points}
+        rows.append({**placed, "board": desk.roster.boards[column], "factors": own})
+    return {"as_of": desk.as_of, "candidates": rows, "left_out": int(columns.size - eligible.size)}
 
 
 # -- get_stock_snapshot: one name's bars, factors and previous close --

@@ -1,6 +1,7 @@
 """QuantCode as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
 from collections.abc import Generator, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -99,37 +100,27 @@ class QuantCodeProtocol(CodeProtocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out, and how many tasks run on synthetic bars although stored ones were asked for."""
-        said, every, without = [], len(self.tasks), len(self.tasks) - len(self.stored)
-        for framework in self.spec.frameworks:
-            for wording in self.spec.wordings:
-                missing = sum(task.text(wording, framework) is None for task in self.tasks.values())
-                if missing:
-                    said.append(f"{missing} of {every} tasks have no {wording} wording for {framework}")
-        if self.spec.dataset and without:
-            said.append(
-                f"{without} of {every} tasks run on synthetic bars: '{self.spec.dataset}' has none for them"
-            )
+        said, every, dataset = [], len(self.tasks), self.spec.dataset
+        for framework, wording in product(self.spec.frameworks, self.spec.wordings):
+            missing = sum(task.text(wording, framework) is None for task in self.tasks.values())
+            if missing:
+                said.append(f"{missing} of {every} tasks have no {wording} wording for {framework}")
+        if dataset and len(self.stored) < every:
+            without = every - len(self.stored)
+            said.append(f"{without} of {every} tasks run on synthetic bars: '{dataset}' has none for them")
         return tuple(said)
 
     def episodes(self) -> tuple[CodeItem, ...]:
-        spec = self.spec
+        spec, items = self.spec, list[CodeItem]()
         ways = len(spec.frameworks) * len(spec.wordings) * len(spec.settings)
         refuse_large_grid(ways * len(spec.models) * len(self.tasks) * len(spec.seeds))
-        return tuple(
-            CodeItem(
-                model=model,
-                task=task.id,
-                seed=seed,
-                protocol={"wording": wording, "framework": framework, "setting": setting},
-            )
-            for framework in spec.frameworks
-            for wording in spec.wordings
-            for model in spec.models
-            for setting in spec.settings
-            for task in self.tasks.values()
-            if task.text(wording, framework) is not None
-            for seed in spec.seeds
-        )
+        for framework, wording, model, setting, task, seed in product(
+            spec.frameworks, spec.wordings, spec.models, spec.settings, self.tasks.values(), spec.seeds
+        ):
+            if task.text(wording, framework) is not None:
+                asked: dict[str, str] = {"wording": wording, "framework": framework, "setting": setting}
+                items.append(CodeItem(model=model, task=task.id, seed=seed, protocol=asked))
+        return tuple(items)
 
     def facts(self) -> dict[str, str]:
         """Return the hashes of tasks, prompts, rules and configuration, and the versions that programs run on."""
@@ -246,21 +237,18 @@ def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
             by_id[name] = drawn
         refuse_unknown(name, by_id, f"there is no task '{name}'", "see tradeassay code tasks")
     chosen = [by_id[name] for name in sorted(spec.tasks)] if spec.tasks else list(tasks)
-    filters = {
-        "difficulty": spec.difficulties,
-        "timeframe": spec.timeframes,
-        "family": spec.families,
-        "source": spec.sources,
-    }
-    kept = [
-        task
-        for task in chosen
-        if all(not wanted or getattr(task, name) in wanted for name, wanted in filters.items())
-    ]
+    filters = (
+        ("difficulty", spec.difficulties),
+        ("timeframe", spec.timeframes),
+        ("family", spec.families),
+        ("source", spec.sources),
+    )
+    for name, wanted in filters:
+        chosen = [task for task in chosen if not wanted or getattr(task, name) in wanted]
     if spec.sample is None:
-        return tuple(kept)
-    ways = [(wording, framework) for wording in spec.wordings for framework in spec.frameworks]
-    kept = [task for task in kept if any(task.text(*way) is not None for way in ways)]
+        return tuple(chosen)
+    ways = [*product(spec.wordings, spec.frameworks)]
+    kept = [task for task in chosen if any(task.text(*way) is not None for way in ways)]
     if spec.sample >= len(kept):
         return tuple(kept)
     # Spread over the list, which is sorted by id, so that timeframes and kinds keep about their shares.

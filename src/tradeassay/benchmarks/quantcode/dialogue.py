@@ -164,17 +164,9 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     answer comes twice in a row: a model that repeats itself has stopped trying."""
     opening = opening_messages(task, settings)
     # The question as data. The text shows none of it: models copied its keys into their programs.
-    shown = TaskShown(
-        task=opaque_id(task),
-        framework=settings.framework,
-        timeframe=task.timeframe,
-        bars=task.bars,
-        assets=tuple(LABELS[: task.assets]),
-        cash=task.cash,
-        commission=task.commission,
-        sizing=task.sizing,
-        turns=settings.allowed_turns,
-    )
+    same = {name: getattr(task, name) for name in ("timeframe", "bars", "cash", "commission", "sizing")}
+    same |= {"framework": settings.framework, "turns": settings.allowed_turns}
+    shown = TaskShown(task=opaque_id(task), assets=tuple(LABELS[: task.assets]), **same)
     given = Given(session="", rules="{}", observation=msgspec.json.encode(shown).decode())
     last = ""
     messages = opening
@@ -259,31 +251,27 @@ def opaque_id(task: CodeTask) -> str:
 
 
 def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
-    description = task.text(settings.wording, settings.framework)
+    description, framework = task.text(settings.wording, settings.framework), settings.framework
     if description is None:
         raise UserError(
-            f"task '{task.id}' has no {settings.wording} wording for the framework '{settings.framework}'",
+            f"task '{task.id}' has no {settings.wording} wording for the framework '{framework}'",
             hint=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
         )
     labels = ", ".join(LABELS[: task.assets])
     assets = "one asset" if task.assets == 1 else f"{task.assets} assets, {labels}"
-    size, framework = task.sizing, settings.framework
-    units = f"{size.value:g} unit{'' if size.value == 1 else 's'}"
-    sized = {
-        ("backtrader", "fixed"): f" An order that names no size is for {units}.",
-        (
-            "backtrader",
-            "percent",
-        ): f" An order that names no size is for {size.value:g} % of the available cash when "
-        "nothing is held, and for the whole position when something is.",
-        ("frame", "fixed"): f" A target of 1 means {units}.",
-        ("frame", "percent"): f" A target of 1 means {size.value:g} % of the account's value.",
-        ("frame", "own"): " A target is a share of the account's value.",
-    }
+    sized, kind, share = "", task.sizing.kind, f"{task.sizing.value:g} %"
+    units = f"{task.sizing.value:g} unit{'' if task.sizing.value == 1 else 's'}"
+    if framework == "frame":
+        own = "A target is a share of the account's value."
+        meant = {"fixed": units, "percent": f"{share} of the account's value"}
+        sized = f" {own}" if kind == "own" else f" A target of 1 means {meant[kind]}."
+    elif kind != "own":
+        cash = f"{share} of the available cash when nothing is held, and for the whole position when something is"
+        sized = f" An order that names no size is for {units if kind == 'fixed' else cash}."
     setting = (
         f"It is run on {task.bars:,} {_BARS[task.timeframe]} of {assets}. The account starts with "
         f"{task.cash:,.0f} in cash. Every trade costs a commission of {task.commission * 100:g} % of its value."
-        + sized.get((framework, size.kind), "")
+        f"{sized}"
     )
     words = PROMPTS.fill("task", description=description.strip(), setting=setting)
     return [

@@ -138,9 +138,8 @@ class Fundamentals:
 
     @cached_property
     def _year(self) -> tuple[Floats, Floats]:
-        return self._view.bars("high", self._config.year_sessions), self._view.bars(
-            "low", self._config.year_sessions
-        )
+        view, sessions = self._view, self._config.year_sessions
+        return view.bars("high", sessions), view.bars("low", sessions)
 
     def _range(self, symbol: str) -> tuple[float | None, float | None]:
         column = self._view.column(symbol)

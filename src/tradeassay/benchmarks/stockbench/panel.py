@@ -59,31 +59,17 @@ class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def error_profile(records: Iterable[StepRecord]) -> ErrorProfile:
-    sessions, unanswered = 0, 0
-    with_kind = dict.fromkeys((*MISTAKES, "give_up", *NOTES), 0)
-    refused = dict.fromkeys(MISTAKES, 0)
-    for record in records:
-        sessions += 1
-        decision = record.decision
-        kinds = [failure.kind for failure in decision.failures]
-        for kind in with_kind.keys() & set(kinds):
-            with_kind[kind] += 1
-        for kind in MISTAKES:
-            refused[kind] += kinds.count(kind)
-        unanswered += decision.status == "failed" and "give_up" not in kinds
-
-    def rate(count: int) -> Measure:
-        return rate_measure(count, sessions, nothing="no session was played")
-
+    decisions = [record.decision for record in records]
+    kinds = [[failure.kind for failure in decision.failures] for decision in decisions]
+    counts = {kind: sum(kind in found for found in kinds) for kind in (*MISTAKES, "give_up", "context_cut")}
+    counts["unanswered"] = sum(
+        decision.status == "failed" and "give_up" not in found
+        for decision, found in zip(decisions, kinds, strict=True)
+    )
     return ErrorProfile(
-        sessions=sessions,
-        schema=rate(with_kind["schema"]),
-        arithmetic=rate(with_kind["arithmetic"]),
-        liquidity=rate(with_kind["liquidity"]),
-        give_up=rate(with_kind["give_up"]),
-        unanswered=rate(unanswered),
-        context_cut=rate(with_kind["context_cut"]),
-        refused=refused,
+        sessions=len(decisions),
+        refused={kind: sum(found.count(kind) for found in kinds) for kind in MISTAKES},
+        **{kind: rate_measure(n, len(decisions), nothing="no session was played") for kind, n in counts.items()},
     )
 
 
@@ -220,9 +206,7 @@ def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convent
     found = [
         CohortStanding(
             label=label,
-            cumulative_return=means[label][0],
-            max_drawdown=means[label][1],
-            sortino=means[label][2],
+            **dict(zip(PANEL, means[label], strict=True)),
             composite=_composite(means[label], totals.get(label), len(totals)),
             rank=placed.get(label),
             seeds=len(episodes),

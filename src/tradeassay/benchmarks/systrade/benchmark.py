@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from functools import cache
+from itertools import product
 from typing import Any, Final
 
 import msgspec
@@ -103,13 +104,8 @@ class SystradeProtocol(CodeProtocol):
         self._pins: dict[str, Pins] = {}
 
     def episodes(self) -> tuple[CodeItem, ...]:
-        spec = self.spec
-        return tuple(
-            CodeItem(model=model, task=name, seed=seed)
-            for model in spec.models
-            for name in spec.chosen
-            for seed in spec.seeds
-        )
+        ways = product(self.spec.models, self.spec.chosen, self.spec.seeds)
+        return tuple(CodeItem(model=model, task=name, seed=seed) for model, name, seed in ways)
 
     def facts(self) -> dict[str, str]:
         """Return the hashes of strategies, prompts, data and configuration, and the versions that code runs on."""
@@ -204,17 +200,15 @@ class SystradeProtocol(CodeProtocol):
         groups = self._groups(spec.id)
         years = [self._stored(spec.id, "test", *group) for group in groups]
         ran = run_on(years, submission, spec, executor, self.score_config.gates)
-        instruments = tuple(
-            OnInstrument(symbols=symbols, reason="" if one.failure is None else one.failure.text)
-            if one.account is None or one.trades is None
-            else OnInstrument(
-                symbols=symbols,
-                total=significant(float(one.account.equity[-1] / one.account.capital - 1.0)),
-                trades=len(one.trades),
-            )
-            for (_, symbols), one in zip(groups, ran, strict=True)
-        )
-        return msgspec.structs.replace(found, instruments=instruments)
+        instruments = []
+        for (_, symbols), one in zip(groups, ran, strict=True):
+            if one.account is None or one.trades is None:
+                reason = "" if one.failure is None else one.failure.text
+                instruments.append(OnInstrument(symbols=symbols, reason=reason))
+            else:
+                total = significant(float(one.account.equity[-1] / one.account.capital - 1.0))
+                instruments.append(OnInstrument(symbols=symbols, total=total, trades=len(one.trades)))
+        return msgspec.structs.replace(found, instruments=tuple(instruments))
 
     def ended(self, record: StrategyOutcome) -> Ending:
         """A model that did not answer has no result."""

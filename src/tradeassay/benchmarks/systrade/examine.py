@@ -171,25 +171,14 @@ def compare(spec: StrategySpec, found: DecisionList, frozen: DecisionList, times
         for one in (found, frozen)
     )
     legs, words = spec.semantics.inputs.legs, dict(enumerate(spec.signals))
-    nothing = (None, -1)
     made = []
     for row, leg in sorted(mine.keys() | other.keys()):
-        (share, signal), (wanted, frozen_signal) = mine.get((row, leg), nothing), other.get((row, leg), nothing)
+        (share, signal), (wanted, meant) = (one.get((row, leg), (None, -1)) for one in (mine, other))
         kind: MarkKind = "only frozen" if share is None else "only submission"
         if share is not None and wanted is not None:
             kind = "both" if abs(share - wanted) <= NEAR else "other size"
-        made.append(
-            Mark(
-                kind=kind,
-                row=row,
-                time=times[row],
-                leg=legs[leg],
-                share=share,
-                frozen=wanted,
-                signal=words.get(signal, ""),
-                frozen_signal=words.get(frozen_signal, ""),
-            )
-        )
+        told = {"signal": words.get(signal, ""), "frozen_signal": words.get(meant, "")}
+        made.append(Mark(kind=kind, row=row, time=times[row], leg=legs[leg], share=share, frozen=wanted, **told))
     return made
 
 
