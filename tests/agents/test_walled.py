@@ -30,57 +30,7 @@ from tradeassay.runs import AgentSpec, Run, RunSpec, run
 
 pytestmark = pytest.mark.skipif(walls_missing() is not None, reason="this machine has no Landlock")
 
-AGENT = """
-import os
-from pathlib import Path
-
-from beside import FIRST
-from tradeassay.core.orders import Decision, Order
-
-TRIED = {tried}
-
-class Mine:
-    def begin(self, info, rng):
-        self.rng = rng
-
-    def answer(self, request):
-        seen = request.observation
-        view = seen.view
-        close, news = view.bars("close", 5, adjust="none"), view.news(0, limit=2)
-        assert close.shape[1] == len(view.symbols) and not close.flags.writeable
-        assert view.instrument(view.symbols[0]).symbol == view.symbols[0] and not news
-        try:
-            view.news(10**19)
-        except Exception as error:
-            kind = type(error).__name__
-        else:
-            kind = "none"
-        what = TRIED() if TRIED else "nothing was tried"
-        symbol = seen.universe[int(self.rng.integers(len(seen.universe)))]
-        column = view.column(symbol)
-        rises = close[-1, column] > close[0, column]
-        order = Order(symbol=symbol, amount=0.3 * FIRST if rises else 0.0, unit="target_weight")
-        return Decision(orders=(order,), reason=f"{{what}}; {{kind}}")
-"""
-READS = {
-    "a file": "open({home!r} + '/store/tiny-us/manifest.json').read()",
-    "its own folder": "open(Path(__file__).parent / 'future.csv').read()",
-    "the generator": "__import__('tradeassay.data.synthetic')",
-    "a package's prices": "__import__('arch.data.sp500').data.sp500.load()",
-    "another process": "open(f'/proc/{{os.getppid()}}/mem', 'rb').read(1)",
-    "the network": "__import__('socket').create_connection(('127.0.0.1', 9), 1)",
-    "a program": "__import__('subprocess').run(['/bin/true'], check=True)",
-    "a file to write": "open(Path(__file__).parent / 'left.txt', 'w').write('1')",
-}
-TRIES = """
-
-def said(attempt):
-    try:
-        attempt()
-    except Exception as error:
-        return str(error)
-    return "reached"
-"""
+WALLED = tomllib.loads((Path(__file__).parent / "walled.toml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +46,7 @@ def written(folder: Path, tried: str = "None", before: str = "", after: str = ""
     folder.mkdir(exist_ok=True)
     (folder / "beside.py").write_text("FIRST = 1.0\n")
     (folder / "future.csv").write_text("2024-05-01,1.0\n")
-    (folder / "mine.py").write_text(before + AGENT.format(tried=tried) + after)
+    (folder / "mine.py").write_text(before + WALLED["agent"].replace("HERE", tried) + after)
     return f"{folder / 'mine.py'}:Mine"
 
 
@@ -151,17 +101,18 @@ def test_a_run_records_whether_files_were_open(home, tmp_path):
 
 
 def test_nothing_beside_the_view_can_be_reached(home, tmp_path):
-    tries = ", ".join(f"{what!r}: said(lambda: {how.format(home=str(home))})" for what, how in READS.items())
-    text = written(tmp_path / "agent", f"lambda: repr({{{tries}}})", after=TRIES)
+    reads = WALLED["reads"]
+    tries = ", ".join(f"{what!r}: said(lambda: {how.replace('HOME', str(home))})" for what, how in reads.items())
+    text = written(tmp_path / "agent", f"lambda: repr({{{tries}}})", after=WALLED["tries"])
     market = market_of(home)
     request = AskDecision(market.reset())
     found = ast.literal_eval(begun(text, market).answer(request).reason.partition("; ")[0])
-    assert list(found) == list(READS)
+    assert list(found) == list(reads)
     for what, words in found.items():
         assert re.search(r"Permission|not permitted|Operation|denied", words), (what, words)
     assert not (tmp_path / "agent" / "left.txt").exists()
     # What an agent does not catch names the line of its file.
-    agent = begun(written(tmp_path / "agent", f"lambda: {READS['its own folder']}"), market)
+    agent = begun(written(tmp_path / "agent", f"lambda: {reads['its own folder']}"), market)
     with pytest.raises(Exception, match=r"Permission denied.*mine\.py, line"):
         agent.answer(request)
 

@@ -473,8 +473,8 @@ class EqualWeight(Rule[HoldConfig]):
         if most is not None and len(names) > most:
             amounts = np.nan_to_num(observation.view.bars("amount", SESSIONS))
             columns = [observation.view.column(name) for name in names]
-            chosen = set(np.argsort(-amounts[:, columns].sum(axis=0), kind="stable")[:most].tolist())
-            names = [name for place, name in enumerate(names) if place in chosen]
+            chosen = np.argsort(-amounts[:, columns].sum(axis=0), kind="stable")[:most].tolist()
+            names = [names[place] for place in sorted(chosen)]
         if not names:
             return Decision(reason="no name of the universe has a price yet")
         targets = dict.fromkeys(names, 1.0 / len(names))

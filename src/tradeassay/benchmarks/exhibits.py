@@ -115,18 +115,11 @@ def exhibits(paper: str) -> tuple[Exhibit, ...]:
     return (*msgspec.toml.decode(text, type=dict[str, tuple[Exhibit, ...]])["exhibit"], *BESIDE)
 
 
-BESIDE = (
-    Exhibit(
-        id="latency",
-        number="Beside the paper",
-        about="How long a model takes to answer: seconds from asking to the last byte, of calls really made",
-    ),
-    Exhibit(
-        id="groups",
-        number="Beside the paper",
-        about="General against specialised models, and thinking against instruct models, as groups",
-    ),
-)
+_BESIDE = {
+    "latency": "How long a model takes to answer: seconds from asking to the last byte, of calls really made",
+    "groups": "General against specialised models, and thinking against instruct models, as groups",
+}
+BESIDE = tuple(Exhibit(id=id, number="Beside the paper", about=about) for id, about in _BESIDE.items())
 
 
 def fill_paper(

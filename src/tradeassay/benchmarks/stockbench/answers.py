@@ -120,14 +120,12 @@ def read_decisions(text: str, symbols: Collection[str]) -> tuple[dict[str, Decid
         if read.target_cash_amount is None and read.action in ("increase", "decrease"):
             wrong.append(_complaint("schema", f"{read.action} needs a target_cash_amount", symbol))
             continue
-        reasons = [read.reasons] if isinstance(read.reasons, str) else read.reasons
-        found[symbol] = Decided(
-            action="close" if read.action == "decrease" and read.target_cash_amount == 0.0 else read.action,
-            reasons=reasons,
-            confidence=read.confidence,
-            target_cash_amount=read.target_cash_amount,
-            target_shares=read.target_shares,
-        )
+        decided = msgspec.structs.asdict(read)
+        if isinstance(read.reasons, str):
+            decided["reasons"] = [read.reasons]
+        if read.action == "decrease" and read.target_cash_amount == 0.0:
+            decided["action"] = "close"
+        found[symbol] = Decided(**decided)
     return found, tuple(wrong)
 
 
