@@ -75,36 +75,29 @@ def leaks_in(text: str, truth: Truth) -> list[Any]:
     return list(find_leaks(re.sub(r"(?<=\| )[\d.-]+(?= \||$)", "", text, flags=re.MULTILINE), truth))
 
 
-@pytest.mark.slow_for(
-    "date-blind-fixed-candidate", "date-blind-open-research", "blinded-fixed-candidate", "blinded-memory-only"
-)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("mask", MASKS)
-def test_no_prompt_tool_or_error_says_anything_real(ashares, mask, mode):
-    # Under the paper's convention one bad order refuses the whole action.
-    play = Game(ashares, KtdfinConfig(mask=mask, mode=mode, convention="paper"))
-    truth = truth_of(play)
-    said = go_wrong(play, 2)
-    assert len(said) > 15
-    for text in said:
-        assert leaks_in(text, truth) == []
-    if play.config.mask_config.hides_stocks:
-        assert "IDX" not in "".join(said), "the index has a name too"
+SLOW = [f"{mask}-{mode}-{arm}" for mask in MASKS for mode in MODES for arm in ("sound", "hard")]
+SLOW += ["date-blind-fixed-candidate-paper", "date-blind-open-research-paper"]
+SLOW += ["blinded-fixed-candidate-paper", "blinded-memory-only-paper"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.slow_for(*SLOW)
+@pytest.mark.parametrize("arm", ["paper", "sound", "hard"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", MASKS)
-def test_no_byte_says_anything_real_with_news_and_harder_masks(ashares, us, mask, mode, hard):
-    for world, news in ((ashares, False), (us, True)):
-        hardening = dict.fromkeys(("rebase_prices", "scale_volumes", "scrub_news"), hard)
-        play = Game(world, KtdfinConfig(mask=mask, mode=mode, news=news, news_days=30, **hardening))
+def test_no_prompt_tool_error_or_byte_says_anything_real(ashares, us, mask, mode, arm):
+    """Under the paper's convention one bad order refuses the whole action; ``hard`` masks hide levels too."""
+    hardening = dict.fromkeys(("rebase_prices", "scale_volumes", "scrub_news"), arm == "hard")
+    convention = "paper" if arm == "paper" else "sound"
+    for world, news in [(ashares, False)] if arm == "paper" else [(ashares, False), (us, True)]:
+        how = {"mask": mask, "mode": mode, "convention": convention, "news": news, "news_days": 30}
+        play = Game(world, KtdfinConfig(**how, **hardening))
         truth = truth_of(play)
-        said = go_wrong(play, 1)
+        said = go_wrong(play, 2 if arm == "paper" else 1)
         assert len(said) > 10
         for text in (*said, *(request.given.observation for request in play.asked)):  # type: ignore[union-attr]
             assert leaks_in(text, truth) == []
+        if play.config.mask_config.hides_stocks and not news:
+            assert "IDX" not in "".join(said), "the index has a name too"
 
 
 def test_the_search_would_find_something(ashares):
