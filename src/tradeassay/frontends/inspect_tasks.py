@@ -31,7 +31,6 @@ from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
 from tradeassay.benchmarks.systrade.spec import StrategyOutcome, SystradeSpec
 from tradeassay.code.gates import PAPER_GATES
 from tradeassay.code.scores import DIMENSIONS, complexity
-from tradeassay.core.arguments import refuse_unknown
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
@@ -168,38 +167,50 @@ class Asker:
 OUTCOME = "tradeassay:outcome"
 _STAGES = ("compile", "backtest", "trade", "lookahead")
 
-_SINGLE = ("tasks", "sample", "turns", "judge", "decides", "task_file", "secret")
 _LISTS = {"setting": "settings", "wording": "wordings", "framework": "frameworks"}
 _LISTS |= {"difficulty": "difficulties", "timeframe": "timeframes", "family": "families"}
-"""Settings of a run that a task has one of, by their names in the run's own spec."""
+"""Settings of which a run has several and a task one."""
 
 
 @task
-def quantcode(workers: int = 2, **kwargs: Any) -> Task:
+def quantcode(
+    setting: str = "single-turn",
+    wording: str = "formal",
+    framework: str = "backtrader",
+    difficulty: str | None = None,
+    timeframe: str | None = None,
+    family: str | None = None,
+    tasks: str | None = None,
+    sample: int | None = None,
+    turns: int = 10,
+    judge: str | None = None,
+    decides: str = "reference-first",
+    task_file: str | None = None,
+    secret: str | None = None,
+    workers: int = 2,
+) -> Task:
     """QuantCode: a model writes a trading strategy that was described in words.
 
     Args:
+        setting: single-turn, or agentic with feedback.
+        wording: formal or conversational.
+        framework: backtrader, or frame for plain vectorised signals.
+        difficulty: Only easy, medium or hard tasks.
+        timeframe: Only tasks on 1d, 1h, 15m, 5m or 1m bars.
+        family: Only tasks of one family, e.g. breakout.
+        tasks: Ids of single tasks, joined by commas.
+        sample: So many tasks, evenly spread.
+        turns: Answers that an agentic task gets.
+        judge: A model that reads the programs, besides the behavioural judge.
+        decides: Which judge the judge stage goes by.
+        task_file: A copy of the public 400-task file, instead of our tasks.
+        secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
         workers: Programs that are examined at the same time.
-        **kwargs: setting: single-turn, or agentic with feedback.
-            wording: formal or conversational.
-            framework: backtrader, or frame for plain vectorised signals.
-            difficulty: Only easy, medium or hard tasks.
-            timeframe: Only tasks on 1d, 1h, 15m, 5m or 1m bars.
-            family: Only tasks of one family, e.g. breakout.
-            tasks: Ids of single tasks, joined by commas.
-            sample: So many tasks, evenly spread.
-            turns: Answers that an agentic task gets.
-            judge: A model that reads the programs, besides the behavioural judge.
-            decides: Which judge the judge stage goes by.
-            task_file: A copy of the public 400-task file, instead of our tasks.
-            secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
     """
-    refuse_unknown(kwargs, (*_LISTS, *_SINGLE), "quantcode", "setting")
-    given = {name: value for name, value in kwargs.items() if value not in (None, "")}
+    given = {name: value for name, value in locals().items() if name != "workers" and value not in (None, "")}
     values = {_LISTS.get(name, name): [one] if name in _LISTS else one for name, one in given.items()}
-    values |= {"models": ["inspect/model"], "tasks": _names(given.get("tasks"))}
-    if "decides" in given:
-        values["evaluate"] = {"decides": values.pop("decides")}
+    values |= {"models": ["inspect/model"], "tasks": _names(tasks), "evaluate": {"decides": decides}}
+    del values["decides"]
     try:
         protocol = QuantCodeProtocol(msgspec.convert(values, QuantCodeSpec))
     except msgspec.ValidationError as error:
