@@ -66,19 +66,21 @@ def test_a_qlib_store(tmp_path):
     (tmp_path / "calendars" / "day.txt").write_text("\n".join(DAYS) + "\n")
     (tmp_path / "instruments").mkdir()
     (tmp_path / "instruments" / "csi300.txt").write_text(f"SH600519\t{DAYS[0]}\t{DAYS[-1]}\n")
-    folder = tmp_path / "features" / "sh600519"
-    folder.mkdir(parents=True)
+    folders = [tmp_path / "features" / name for name in ("sh600519", "000300")]
     factor = np.array([0.5] * 4 + [1.0] * 4)
     raw = np.array([20.0, 20.5, 21.0, 20.8, 10.4, 10.5, 10.6, 10.7])
     prices = {name: raw * k * factor for name, k in (("open", 1), ("high", 1.01), ("low", 0.99), ("close", 1))}
     fields = {**prices, "volume": 1e6 / factor, "factor": factor}
-    for name, values in fields.items():
-        np.concatenate([[0.0], values]).astype("<f4").tofile(folder / f"{name}.day.bin")
+    for folder in folders:
+        folder.mkdir(parents=True)
+        for name, values in fields.items():
+            np.concatenate([[0.0], values]).astype("<f4").tofile(folder / f"{name}.day.bin")
     assert guess_layout(tmp_path) == "qlib"
     panel = imported("qlib", tmp_path).panel
-    assert panel.symbols == ("600519.SH",) and panel.facts.calendar == "XSHG"
+    # Digits alone do not say which market they are of: 000300 is an index in Shanghai.
+    assert panel.symbols == ("000300", "600519.SH") and panel.facts.calendar == "XSHG"
     np.testing.assert_allclose(panel.bars["close"][:, 0], raw, atol=0.01)
-    assert [(one.kind, one.ex_date, one.value) for one in panel.actions] == [("split", DAYS[4], 2.0)]
+    assert [(one.kind, one.ex_date, one.value) for one in panel.actions] == [("split", DAYS[4], 2.0)] * 2
     assert [(one.index, one.symbol) for one in panel.memberships] == [("CSI300", "600519.SH")]
 
 

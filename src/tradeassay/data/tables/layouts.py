@@ -260,7 +260,8 @@ def _qlib_symbol(folder: Path, days: Sequence[str]) -> pl.DataFrame | None:
 
 def _spelled(symbol: str) -> str:
     """Return ``SH600519`` as ``600519.SH``; other symbols in capitals."""
-    return ashare_code(symbol.strip()) or symbol.strip().upper()
+    found = re.fullmatch(r"(?i)(sh|sz|bj)(\d{6})", symbol.strip())
+    return f"{found[2]}.{found[1].upper()}" if found else symbol.strip().upper()
 
 
 def _lines(path: Path) -> list[str]:
