@@ -4,13 +4,14 @@ import ast
 from pathlib import Path
 
 import pytest
-from candles import plain
+from candles import plain, play
 
 from tradeassay.account import (
     ASHARE,
     US,
     US_MARGIN,
     Cash,
+    Concentration,
     Fees,
     Lots,
     Participation,
@@ -63,6 +64,15 @@ def test_a_broken_rule_is_named(monkeypatch, complaint):
     monkeypatch.setattr(target, name, broken)
     with pytest.raises(CheckFailed, match=complaint):
         check_exchange(venue)
+
+
+@pytest.mark.parametrize(("own", "episode"), [(0.1, None), (0.1, 0.5), (0.5, 0.1), (None, 0.1)])
+def test_the_stricter_limit_of_the_venue_and_the_episode_is_audited(own, episode):
+    tape = play("2024-01-02 | A 10 10 10 10 1000 | a A to 30% | fill a A +300 @10 cash -3000.00")
+    venue, (record,) = plain(concentration=Concentration(max_weight=own)), tape.records
+    day = audit.AuditDay(venue, tape.exchange._session.bars, max_weight=episode)
+    found = audit.Auditor(10_000.0).session(day, {"a": record.decision.orders[0]}, record.events)
+    assert [finding.check for finding in found] == ["concentration"]
 
 
 def test_a_venue_that_never_fills_is_found():

@@ -55,8 +55,8 @@ class AuditFinding(msgspec.Struct, frozen=True):
 @dataclass(frozen=True)
 class AuditDay:
     """What the data says about a session, and the rules it is played under. ``members`` names what may be bought
-    (None: everything); ``max_weight`` and ``max_positions`` are the episode's own limits (None: the venue's).
-    ``decided_at`` is the instant of the decision."""
+    (None: everything); ``max_weight`` and ``max_positions`` are the episode's own limits, which hold beside the
+    venue's. ``decided_at`` is the instant of the decision."""
 
     venue: Venue
     bars: SessionBars
@@ -68,7 +68,7 @@ class AuditDay:
     max_weight: float | None = None
     max_positions: int | None = None
     decided_at: int = 0
-    _numbers: dict[str, list[float]] = field(default_factory=dict, init=False)
+    _numbers: dict[str, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def columns(self) -> dict[str, int]:
@@ -332,9 +332,8 @@ class _Fills:
         self._at_start = dict(books.shares) if day.venue.settlement.t_plus else {}
         self._sold: dict[str, float] = {}
         self._traded: dict[str, float] = {}
-        own = day.venue.concentration
-        self._max_weight = own.max_weight if day.max_weight is None else day.max_weight
-        self._max_positions = own.max_positions if day.max_positions is None else day.max_positions
+        limits = day.venue.limited(max_weight=day.max_weight, max_positions=day.max_positions).concentration
+        self._max_weight, self._max_positions = limits.max_weight, limits.max_positions
         self._nav = 0.0 if self._max_weight is None else _value_at_reference(day, books)
         # The rules that hold today, where a venue's have dates: those of the last era that had begun.
         eras = () if day.venue.eras is msgspec.UNSET else day.venue.eras
