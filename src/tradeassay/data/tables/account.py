@@ -229,12 +229,19 @@ def read_long(
             near = did_you_mean(name, table.columns, f"it has {', '.join(table.columns) or 'none'}")
             raise UserError(f"{path} has no column '{name}'", hint=near)
     table.dates()
-    cells = {name: [str(cell or "").strip() for cell in table.columns[title_of[name]]] for name in (DATE, SYMBOL)}
-    for name, held in cells.items():
-        if "" in held:
-            problem = f"{path}: row {held.index('') + 1} has no '{name}'"
+
+    def complete(name: str, cells: Sequence[str], days: Sequence[str] = ()) -> None:
+        if "" in cells:
+            row = cells.index("")
+            where = f"row {row + 1}{f' of {days[row]}' if days else ''}"
+            problem = f"{path}: {where} has no '{name}' that can be used"
             raise UserError(problem, hint="give one, or leave the row out")
-    dates, symbols = read_days(str(path), table.columns[title_of[DATE]], None), cells[SYMBOL]
+
+    given = table.columns[title_of[DATE]]
+    complete(DATE, [str(day or "").strip() for day in given])
+    dates = read_days(str(path), given, None)
+    symbols = [str(name or "").strip() for name in table.columns[title_of[SYMBOL]]]
+    complete(SYMBOL, symbols, dates)
     twice = [key for key, count in Counter(zip(dates, symbols, strict=True)).items() if count > 1]
     if twice:
         raise UserError(f"{path}: {twice[0]} is given twice", hint="keep one row of each")
@@ -243,9 +250,8 @@ def read_long(
     columns = {}
     for name in (*wanted, *optional):
         if name in title_of:
-            given = table.columns[title_of[name]]
-            may_lack = gaps or name in optional
-            numbers, _ = read_numbers(str(path), name, given, dates, gaps=may_lack)
+            cells, may_lack = table.columns[title_of[name]], gaps or name in optional
+            numbers, _ = read_numbers(str(path), name, cells, dates, gaps=may_lack)
             columns[name] = np.full((len(days), len(names)), np.nan)
             columns[name][rows, places] = numbers
     return LongTable(tuple(days), tuple(names), columns)
