@@ -335,7 +335,8 @@ def _read_slowly(
 
 @cache
 def _missing() -> pa.Array:
-    """Return the words for a missing number. Making an array takes a third as long as reading a small column."""
+    """Return the words for a missing number. Made on first use, as pyarrow looks for pandas when it makes an
+    array; and once, as that takes a third as long as reading a small column."""
     return pa.array(["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"])
 
 
