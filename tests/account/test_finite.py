@@ -24,7 +24,7 @@ from tradeassay.core.events import (
     Settled,
     SplitApplied,
 )
-from tradeassay.core.orders import LARGEST, LEAST_PRICE, Order
+from tradeassay.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
 from tradeassay.testing.exchange import rough_market
 
 CASH = 100_000.0
@@ -225,3 +225,7 @@ def test_a_journal_of_bookings_with_infinities_is_refused():
         follow([("A", msgspec.structs.replace(booking, nav=inf))])
     with pytest.raises(LedgerError, match="stated"):
         follow([("A", msgspec.structs.replace(booking, nav_before=inf, nav=inf))], inf)
+
+
+def test_the_bounds_are_wide_enough_for_any_market():
+    assert LEAST_PRICE < 1e-10 < 1e7 < LARGEST_PRICE and LARGEST > 1e15

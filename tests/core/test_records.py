@@ -32,6 +32,12 @@ def test_a_step_survives_the_journal_to_the_bit(amount, price, text):
     assert ENCODER.encode(STEP_DECODER.decode(line)) == line
 
 
+def test_records_cannot_be_changed():
+    assert all(kind.__struct_config__.frozen for kind in (*Event.__args__, Decision, Order, StepRecord))
+    with pytest.raises(AttributeError):
+        Decision().reason = "later"  # type: ignore[misc]
+
+
 def test_a_measure_has_a_value_or_a_reason_never_both_or_neither():
     assert not_scored("no index").value is None
     with pytest.raises(ValueError, match="either a value or a reason"):

@@ -103,10 +103,10 @@ def test_an_unreadable_date_names_its_line():
 
 
 def test_numbers():
-    table = read_csv('a\n1.5\n"1,234"\n2M\n3万\n--\n\nnan\nx\n'.encode(), "f.csv")
+    table = read_csv('a\n1.5\n"1,234"\n"1,234,567.5"\n2M\n3万\n--\n\nnan\nx\n'.encode(), "f.csv")
     values, faults = to_floats(table, "a")
-    assert values[:4].tolist() == [1.5, 1234, 2e6, 3e4] and np.isnan(values[4:]).all()
-    assert [str(fault) for fault in faults] == ["f.csv:9: a 'x' is not a number"]
+    assert values[:5].tolist() == [1.5, 1234, 1234567.5, 2e6, 3e4] and np.isnan(values[5:]).all()
+    assert [str(fault) for fault in faults] == ["f.csv:10: a 'x' is not a number"]
 
 
 def test_line_numbers_survive_comments_blank_and_broken_lines():

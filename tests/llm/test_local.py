@@ -98,6 +98,10 @@ def test_a_file_of_ones_own(tmp_path):
     assert find_local_model(parse_name(f"local/{path}")) == path
 
 
+def test_settings_leave_room():
+    assert LocalSettings().threads <= max(1, (os.cpu_count() or 1) // 2)
+
+
 @pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.timeout(900)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.data import Panel, SourceConfig
+from tradeassay.data import Panel, SourceConfig, sources
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.testing import CheckFailed, check_source
 
@@ -41,6 +41,10 @@ def good() -> Panel:
 
 def real(panel: Panel) -> Panel:
     return replace(panel, facts=msgspec.structs.replace(panel.facts, kind="real", biases=()))
+
+
+def test_the_sources_are_registered():
+    assert {"csv", "parquet", "packaged", "synthetic", "yfinance", "ccxt"} <= set(sources.names())
 
 
 @pytest.mark.parametrize("market", ["us", "ashare", "crypto"])
