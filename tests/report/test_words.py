@@ -2,7 +2,8 @@
 
 import msgspec
 import numpy as np
-from report_sample import QUICK, agent, bare_cell, failed, weekdays
+import pytest
+from report_sample import QUICK, agent, bare_cell, cell, failed, weekdays
 
 from tradeassay.metrics import corrected, nothing_to_compare
 from tradeassay.report.words import answer, in_words, standing
@@ -96,6 +97,13 @@ def test_without_a_result_or_a_comparison():
         "lucky was not compared with buy and hold: 10 sessions, at least 20 are needed."
     )
     assert answer(made(BASE, lone)).headline.endswith("nothing could be compared with buy and hold.")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_sample_has_every_kind_of_row(place):
+    market = cell(place, 120)
+    tones = {standing(one, market).tone for one in market.agents}
+    assert {"above", "below", "same", "baseline", "failed"} <= tones
 
 
 def test_many_comparisons_make_one_weaker():

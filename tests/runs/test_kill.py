@@ -157,7 +157,7 @@ def test_kill_9_in_the_middle_of_a_day(talked, home, tmp_path, seed):
     [
         (PhaseStarted, 1, "give the same command again"),
         (Advanced, 60, "tradeassay resume {}"),
-        (AskStarted, 33, "resume"),
+        (AskStarted, 33, "tradeassay resume {}"),
     ],
 )
 def test_ctrl_c_in_the_callers_process(kind, count, said, whole, talked, home, tmp_path):
