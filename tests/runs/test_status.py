@@ -1,5 +1,6 @@
 """A run that is not finished can be looked at: how far it has come, and what was refused, in the model's words."""
 
+import fcntl
 import io
 import json
 import os
@@ -187,6 +188,26 @@ with run_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
+
+
+@pytest.mark.parametrize(
+    ("written", "holder"),
+    [
+        ("process 5 on node-7.example.org", "process 5 on node-7.example.org"),
+        ('{"pid":5,"host":"node-7"}', "another process"),  # as earlier versions wrote it
+        ("process 5 on \x1b[31mnode", "another process"),
+        ("process 5 on node\nand nobody else", "another process"),
+        ("", "another process"),
+    ],
+)
+def test_whoever_holds_a_run_is_named_in_one_line(tmp_path, written, holder):
+    path = tmp_path / ".lock"
+    path.write_text(written)
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(RunError) as caught, run_lock(path):
+            pass
+    assert caught.value.message == f"{tmp_path} is being written by {holder}"
 
 
 def test_a_second_process_is_told_who_holds_it_and_a_dead_holder_does_not_count(tmp_path):

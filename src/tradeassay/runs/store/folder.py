@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import socket
 import stat
 import sys
@@ -86,8 +87,10 @@ def run_lock(path: Path) -> Iterator[None]:
     a dead process do no harm."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        known = os.pread(descriptor, 200, 0).decode(errors="replace") or "another process"
-        take_lock(descriptor, str(path.parent), holder=known)
+        known = os.pread(descriptor, 200, 0).decode(errors="replace")
+        # Anything else was written by another version, or by somebody who wants it shown.
+        ours = re.fullmatch(r"process \d+ on [\w.-]+", known, re.ASCII)
+        take_lock(descriptor, str(path.parent), holder=known if ours else "another process")
         with naming(path):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
