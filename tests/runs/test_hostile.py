@@ -79,6 +79,16 @@ def test_a_folder_where_the_manifest_belongs(copy):
         verify(copy)
 
 
+@pytest.mark.parametrize(("field", "name"), [("dataset", "tiny-talk-v1"), ("benchmark", "tiny-us")])
+def test_an_episode_of_what_the_manifest_does_not_describe(copy, home, field, name):
+    """The name stands in the manifest, as that of something else."""
+    manifest = json.loads((copy / "manifest.json").read_bytes())
+    manifest["episodes"][0][field] = name
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(RunError, match=f"does not describe '{name}'"):
+        verify(copy, home=home, workers=1)
+
+
 def test_thousands_of_strange_files_are_one_note(copy, home):
     for number in range(300):
         (copy / MODEL / f"s{number:04d}").touch()

@@ -433,8 +433,9 @@ def read_manifest(path: Path) -> Manifest:
         hint = "it was not written by tradeassay: do not believe it"
         raise RunError(f"{path} names an episode {wrong[:80]!a}, or names it twice", hint=hint)
     if isinstance(found, RunManifest):
-        named = {*(one.benchmark for one in found.episodes), *(one.dataset for one in found.episodes)}
-        for name in sorted(named - found.benchmarks.keys() - found.datasets.keys()):
+        unknown = {one.benchmark for one in found.episodes} - found.benchmarks.keys()
+        unknown |= {one.dataset for one in found.episodes} - found.datasets.keys()
+        for name in sorted(unknown):
             raise RunError(f"{path} is damaged: it does not describe '{name}'", hint="start the run again")
     return found
 
