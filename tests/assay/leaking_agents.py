@@ -118,6 +118,22 @@ def honest() -> Holder:
     return Holder(_last_five)
 
 
+class Counting(Holder):
+    """Counts in its own settings, which another play must not see: an honest agent, given as a class."""
+
+    class Config(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+        names: int = 1
+        days: int = 0
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(lambda seen: list(seen.universe[config.days % config.names :]))
+        self.config = config
+
+    def answer(self, request: AskDecision) -> Decision:
+        self.config.days += 1
+        return super().answer(request)
+
+
 def fickle() -> Holder:
     """Return one who does not repeat itself: its dice are not the episode's."""
     return Holder(lambda seen: [str(name) for name in np.random.default_rng().permutation(seen.universe)])

@@ -64,6 +64,10 @@ def test_the_honest_and_who_does_not_repeat_himself_are_not_accused():
     assert set(honest.moved) | set(honest.untested) == set(CHANNELS)
     assert not (fickle.repeatable or fickle.findings or fickle.moved) and "cannot be told" in fickle.sentence
     assert not model.findings and model.decisions_with_orders > 0
+    counting = examine(planted.Counting, params={"names": 3})
+    assert counting.agent == "Counting" and counting.repeatable and not counting.leaks
+    with pytest.raises(UserError, match="did you mean names"):
+        examine(planted.Counting, params={"name": 3})
 
 
 def test_a_tool_with_a_later_time_stamp_fails_closed_and_one_that_hides_it_is_found():

@@ -286,10 +286,12 @@ def _subject(
         asked = model_params(settings, protocol_config(benchmark))
         check_model(agent)  # one that cannot be asked would look like one that never trades
         return ModelSubject(agent, partial(open_model, agent, asked), benchmark, episode)
-    made: Callable[..., Agent] = agent
-    if (config := getattr(agent, "Config", None)) is not None:
-        made = partial(made, make_config(name, config, params))
-    return RuleSubject(name, made, benchmark, episode)
+    config = getattr(agent, "Config", None)
+    if config is None:
+        return RuleSubject(name, agent, benchmark, episode)
+    taking: Callable[..., Agent] = agent
+    # Settings are made anew for every play: an agent may write into its own.
+    return RuleSubject(name, lambda: taking(make_config(name, config, params)), benchmark, episode)
 
 
 def _window(

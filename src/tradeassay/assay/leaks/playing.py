@@ -50,18 +50,11 @@ class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
     stamp: str
 
 
-def late_stamps(value: object, observation: Observation, field: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (field, stamp) of everything in a JSON value that is dated after the observation's clock. It looks at
+def late_stamps(value: object, observation: Observation) -> tuple[tuple[str, str], ...]:
+    """Return (field, stamp) of everything in a JSON value that is dated after the observation's clock. It looks at
     ISO days and instants, masked day labels (``day_+12``, counted from the first session of the episode) and
     instants in nanoseconds. Texts that only contain a date are not time stamps."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from late_stamps(item, observation, str(key))
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from late_stamps(item, observation, field)
-    elif field.lower() not in AHEAD and _is_late(value, observation):
-        yield field, str(value)
+    return tuple(_late(value, observation, ""))
 
 
 def withhold_late(request: AskModel, observation: Observation) -> tuple[AskModel, tuple[LateStamp, ...]]:
@@ -89,6 +82,17 @@ def through_of(message: Message, request: AskModel) -> str:
         return "prompt"
     names = {call.id: call.name for one in request.messages for call in one.calls}
     return f"tool {names.get(message.call_id or '', '?')}"
+
+
+def _late(value: object, now: Observation, field: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _late(item, now, str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _late(item, now, field)
+    elif field.lower() not in AHEAD and _is_late(value, now):
+        yield field, str(value)
 
 
 def _is_late(value: object, now: Observation) -> bool:
