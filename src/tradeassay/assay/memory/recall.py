@@ -414,6 +414,13 @@ def _known(answers: Sequence[RecallAnswer], level: float) -> Measure:
     return clustered_mean(np.array([points(one) for one in scored]), [one.day for one in scored], level)
 
 
+def _labels(one: RecallAnswer) -> tuple[int, int]:
+    """Return what was answered and what is true, in as few words as the question has answers."""
+    if one.choices:
+        return one.choices.index(str(one.chosen)), one.choices.index(str(one.named))
+    return one.sign, 1 if (one.truth or 0.0) > 0.0 else -1
+
+
 def _beyond_chance(answers: Sequence[RecallAnswer], level: float) -> tuple[Measure, float]:
     """Return how much more is known than by the same answers dealt to all questions, on the scale of recall, and
     the most that these answers could have shown: nothing where they are all alike, little where most are refused.
@@ -424,15 +431,7 @@ def _beyond_chance(answers: Sequence[RecallAnswer], level: float) -> tuple[Measu
         places = [k for k, one in enumerate(scored) if one.right is not None and CHANCE[one.kind] == chance]
         if not places:
             continue
-        # What was answered and what is true, in as few words as the questions have answers.
-        given, true = np.array(
-            [
-                (one.choices.index(str(one.chosen)), one.choices.index(str(one.named)))
-                if one.choices
-                else (one.sign, 1 if (one.truth or 0.0) > 0.0 else -1)
-                for one in (scored[k] for k in places)
-            ]
-        ).T
+        given, true = np.array([_labels(scored[k]) for k in places]).T
         words = np.unique([given, true])
         said, is_so = ((one[:, None] == words).mean(axis=0) for one in (given, true))
         right = np.array([float(bool(scored[k].right)) for k in places])
@@ -638,8 +637,10 @@ def _error(read: Sequence[RecallAnswer], level: float) -> Measure:
     for one in read:
         truths = [truth for truth in (one.truth, one.also) if truth is not None]
         value = one.value or 0.0
-        parts = [abs(value / truth - 1.0) for truth in truths if one.kind not in HORIZONS]
-        away.append(min(parts, default=abs(value - truths[0])))
+        if one.kind in HORIZONS:
+            away.append(abs(value - truths[0]))
+        else:
+            away.append(min(abs(value / truth - 1.0) for truth in truths))
     sizes = np.array(away)
     rows = np.random.default_rng(0).integers(sizes.size, size=(_DRAWS, sizes.size))
     ends = tuple(np.quantile(np.median(sizes[rows], axis=1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]))
