@@ -110,6 +110,7 @@ def test_cutoffs_split_before_and_after():
     periods = {arm.agent: arm.period for arm in found.arms}
     assert periods == {RECALLING: "before", READING: "across", "equal-weight": "any"}
     assert found.fades[0].selection.value is None
+    assert not any("no known cutoff" in note for note in found.notes)
 
 
 def test_a_run_without_masks_is_refused():
