@@ -7,6 +7,7 @@ vendor's final prices."""
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -28,7 +29,7 @@ from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.rounds.feed import AssetFacts, Due, VendorBar
-from tradeassay.arena.rounds.prices import Close, held_bars_of, revisions, say_word
+from tradeassay.arena.rounds.prices import Close, believed, held_bars_of, revisions, say_word
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.standings import read_lines
@@ -310,6 +311,26 @@ def refuses_forged_revisions(db: Path) -> None:
     ):
         forged = altered(db, db.with_name("forged.db"), f"UPDATE bookings SET {change}")
         assert verify_arena(str(forged)).exit_code == 1, change
+
+
+def test_a_word_is_about_one_price_and_of_an_adjusted_one_about_its_roundings_too(store):
+    season, at = season_of(6), midnight(parse_day("2026-01-03"))
+    place = ("ONE", "2026-01-03")
+    nearly = math.nextafter(100.0, 200.0)
+
+    def seen(price: float, **how: bool) -> bool:
+        return believed(store, season, *place, price, "a jump", iso(at), **how)
+
+    assert not seen(100.0)
+    say_word(store, season.id, *place, "accept", "ann", iso(at))
+    assert seen(100.0) and seen(nearly, adjusted=True) and not seen(100.1, adjusted=True)
+    assert not seen(100.0)
+    say_word(store, season.id, *place, "accept", "ann", iso(at))
+    assert seen(100.0) and not seen(nearly)  # another one, which begins to wait anew
+    (held,) = held_bars_of(store, season.id)
+    assert (held.price, held.word) == (nearly, None)
+    at += season.prices.look_again_s * SECOND
+    assert not seen(nearly, alone=False) and seen(nearly)
 
 
 def test_a_doubted_bar_waits_for_a_word(store):

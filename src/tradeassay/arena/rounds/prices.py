@@ -159,7 +159,7 @@ def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, 
     for end in far:
         old, new = told[end]
         reason = f"the vendor says {new:g} now for a close of {old:g}"
-        if not believed(store, season, asset, end, new, reason, now):
+        if not believed(store, season, asset, end, new, reason, now, adjusted=True):
             doubted.add(end)
     return frozenset(doubted)
 
@@ -344,12 +344,23 @@ def held_bars_of(store: Store, season: str) -> tuple[HeldBar, ...]:
 
 
 def believed(
-    store: Store, season: Season, asset: str, session: str, price: float, why: str, now: str, *, alone: bool = True
+    store: Store,
+    season: Season,
+    asset: str,
+    session: str,
+    price: float,
+    why: str,
+    now: str,
+    *,
+    alone: bool = True,
+    adjusted: bool = False,
 ) -> bool:
     """Return whether a doubted price may be used: an operator has accepted it, or (``alone``) a later look has
-    found it again. It is on record until then; one with another price begins to wait anew."""
+    found it again. It is on record until then; one with another price begins to wait anew.
+
+    A price that was ``adjusted`` and back may differ by roundings; of a bar as it was told the price is exact."""
     known = held_bar(store, season.id, asset, session)
-    if known is not None and _same(known.price, price):
+    if known is not None and (known.price == price or (adjusted and _same(known.price, price))):
         waited = parse_iso(now) - parse_iso(known.since)
         if alone and known.word is None and waited >= season.prices.look_again_s * SECOND:
             end_hold(store, season.id, asset, session, "believed", now)
