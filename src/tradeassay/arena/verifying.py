@@ -59,8 +59,6 @@ _OF_SEASONS = (
     *(t.stream_items, t.stream_rounds, t.skipped, t.amendments),
 )
 _UNPLAYED = (".json", ".html", ".css", ".js", ".svg", ".xml", ".txt")
-_OF_ROUND = "season date decided_at symbol price momentum phase kind position outcomes others".split()
-"""What a round's packet says of it; the last three are told to each entry by itself."""
 _NOT_PAGES = ("now.json", ".written.json")
 """Files of a site that no journal decides: what workers do now, and how far the writer is."""
 
@@ -386,17 +384,20 @@ class _Season:
                 continue
             if canonical_json(packet) != row.packet.encode():
                 yield _where(row), "what entries were shown is not written as tradeassay writes it"
-            of_it = (
-                season.id,
-                row.session,
-                row.decision_time,
-                row.asset,
-                row.price,
-                row.momentum,
-                row.stage,
-                kind,
-            )
-            if (*of_it, 0, (), ()) != tuple(getattr(packet, name) for name in _OF_ROUND):
+            is_ = {
+                "season": season.id,
+                "date": row.session,
+                "decided_at": row.decision_time,
+                "symbol": row.asset,
+                "price": row.price,
+                "momentum": row.momentum,
+                "phase": row.stage,
+                "kind": kind,
+                "position": 0,  # this and the rest are told to each entry by itself
+                "outcomes": (),
+                "others": (),
+            }
+            if any(getattr(packet, name) != value for name, value in is_.items()):
                 yield _where(row), "what entries were shown speaks of another round, price or stage"
             given = {"season": season.id, "asset": row.asset, "session": row.session}
             edited = self._db.execute(select(t.stream_rounds.c.news).filter_by(**given)).scalar()
