@@ -433,7 +433,8 @@ class Runner:
 
         def claim() -> tuple[Slot, ...]:
             now = self.real_time()
-            return self.store.claim(round.id, self.worker, now, now + 600, self.at_once)
+            lease_until = now + 600  # after which another worker takes what this one has not decided
+            return self.store.claim(round.id, self.worker, now, lease_until, self.at_once)
 
         while True:
             self._beat()

@@ -292,7 +292,7 @@ async def _second_opinion(item: StreamItem, checker: Model, ask: Ask) -> StreamI
         check = ItemCheck(name="model", ok=True, issues=("no verdict: judged by the rules alone",))
     else:
         problem = clean(str(answer.get("problem") or "no reason given"))[:LONGEST]
-        check = check_of("model", [problem] * (not ok))
+        check = check_of("model", [] if ok else [problem])
     checked = msgspec.structs.replace(item, checks=(*item.checks, check))
     return checked if check.ok else _rejected(checked, f"model: {check.issues[0]}")
 
