@@ -222,6 +222,27 @@ def test_an_amended_season_is_verified_with_its_amendments(tmp_path, tell):
         assert verify_arena(str(altered(file, tmp_path / "forged.db", forged))).contradicted, forged
 
 
+def test_an_amendment_is_late_once_a_session_that_it_changes_was_opened():
+    """The one rule of whoever writes it down and of whoever verifies it."""
+    opened = {"GOOD": "2026-11-06", "HALT": "2026-11-04"}
+    for change, what, first in (  # and the first day for which it is in time
+        ("join", "bear", "2026-11-07"),
+        ("rule", "fee_bp", "2026-11-07"),
+        ("withdraw", "bull", "2026-11-06"),
+        ("extend", "last", "2026-11-06"),
+        ("retire", "HALT", "2026-11-04"),
+        ("retire", "GOOD", "2026-11-06"),
+        ("add", "HALT", "2026-11-04"),
+        ("reopen", "HALT", "2026-11-05"),
+        ("add", "NEW", DAYS[0]),
+        ("reopen", "NEW", DAYS[0]),
+        ("rename", "bull", DAYS[0]),
+    ):
+        made = [Amendment(number=1, at="", by="", change=change, what=what, day=day) for day in DAYS]
+        assert [one.day for one in made if not one.late(opened)] == DAYS[DAYS.index(first) :], (change, what)
+        assert not any(one.late({}) for one in made)
+
+
 @pytest.fixture
 def key(tmp_path):
     if shutil.which("ssh-keygen") is None:

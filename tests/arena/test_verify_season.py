@@ -112,6 +112,7 @@ def rows_twice(db: sqlite3.Connection) -> None:
 
 
 CHANGES = {
+    "no fee in the rules": another_spec(fee_bp=0.0),
     "a day less": another_spec(last="2022-03-17"),
     "another world": another_spec(assets=(msgspec.structs.replace(tiny().assets[0], dataset="synthetic/us:8"),)),
     "an entry less": another_spec(entries=tiny().entries[:1]),

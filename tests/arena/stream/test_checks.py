@@ -130,6 +130,10 @@ def test_opposites_are_two_stories_and_repeats_are_one():
             "lose an order",
         ),
         ("The court ruled that Harlow is liable in the case of the harbour.", "is liable", "is not liable"),
+        ("The panel voted to back the merger of Harlow and Castell.", "back", "block"),
+        ("Harlow will open its second plant near the harbour in May.", "open", "close"),
+        ("Harlow extended its contract with the port of Castell.", "extended", "ended"),
+        ("The rating of Harlow was raised by the agency on Tuesday.", "raised", "cut"),
         ("江海食品三季度业绩超出市场预期。", "超出", "低于"),
     ):
         assert not same_story(text, text.replace(word, turned), DAY), text
