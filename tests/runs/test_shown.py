@@ -138,7 +138,6 @@ def test_a_verdict_is_kept_for_exactly_these_bytes(runs, home, monkeypatch):
         ("cash", {}, "openai-gpt-5", "rule cash: openai-gpt-5"),
         ("momentum-12-1", {"k": 3}, "momentum-12-1", "rule momentum-12-1-k=3: momentum-12-1"),
         ("momentum-12-1", {"k": 3}, None, "momentum-12-1-k=3"),
-        ("plugin.rules", {}, "openai-gpt-5", "rule of plugin: openai-gpt-5"),
         ("model", {"model": "openai/gpt-5"}, "openai-gpt-5", "openai-gpt-5"),
         (
             *("model", {"model": "openai/gpt-5", "temperature": 2}, "openai-gpt-5"),
@@ -148,10 +147,12 @@ def test_a_verdict_is_kept_for_exactly_these_bytes(runs, home, monkeypatch):
     ],
 )
 def test_a_label_never_hides_the_kind(name, params, label, shown):
-    record = None
-    if name == "plugin.rules":  # a module of somebody else's, whose agent has the name
-        name, label, record = label, None, AgentRecord(module=name)
-    assert shown_name(AgentSpec(name=name, params=params, label=label), record) == shown
+    assert shown_name(AgentSpec(name=name, params=params, label=label), None) == shown
+
+
+def test_the_name_of_somebody_elses_agent_never_hides_its_kind():
+    record = AgentRecord(module="plugin.rules")
+    assert shown_name(AgentSpec(name="openai-gpt-5"), record) == "rule of plugin: openai-gpt-5"
 
 
 def test_every_surface_uses_the_same_name(small, home, tell, monkeypatch):

@@ -389,6 +389,8 @@ class _Player:
     _scribe: Scribe = field(default_factory=lambda: Scribe(0, "turn 1"))
 
     async def to_its_end(self) -> Outcome:
+        """Return how the episode ended. One that breaks through a bug of ours has failed, with the reason; what
+        stops a run is raised."""
         trace: str | None = None
         program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
         try:

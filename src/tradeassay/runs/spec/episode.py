@@ -357,15 +357,16 @@ def known_models() -> tuple[ModelInfo, ...]:
             find_local_model(parse_name(full))
         except UserError:
             here = f"not here: tradeassay models --get {name}"
-        last = known.last_day if (known := cutoffs.of(full)) else None
-        note = f"{local.title}; {here}"
+        known, note = cutoffs.of(full), f"{local.title}; {here}"
+        last = None if known is None else known.last_day
         found.append(ModelInfo(name=full, kind="local", note=note, input_usd=0.0, output_usd=0.0, cutoff=last))
     for name in sorted({*priced.prices, *cutoffs.cutoffs}):
         if name.endswith("/*") or name.startswith(("local/", "scripted/")):
             continue
-        last, note = known.last_day if (known := cutoffs.of(name)) else None, ""
+        known, price, note = cutoffs.of(name), priced.of(name), ""
+        last = None if known is None else known.last_day
         paid: dict[str, Any] = {}
-        if price := priced.of(name):
+        if price is not None:
             note = price.source
             paid = {"input_usd": price.input, "output_usd": price.output, "price_as_of": price.as_of}
         found.append(ModelInfo(name=name, kind="provider", note=note, cutoff=last, **paid))

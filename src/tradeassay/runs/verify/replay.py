@@ -209,8 +209,11 @@ def not_as_written(content: bytes, again: bytes) -> str:
         then, now = msgspec.json.decode(content), msgspec.json.decode(again)
         changed = differences(then, now, absent=msgspec.UNSET)
         # A name that no record knows counts with null behind it, too.
-        told = ((where, old) for where, old, new in changed if old is not None or new is msgspec.UNSET)
-        extra = next((where for where, old in told if old is not msgspec.UNSET), "")
+        extra = ""
+        for where, old, new in changed:
+            if old is not msgspec.UNSET and (old is not None or new is msgspec.UNSET):
+                extra = where
+                break
     except UNDECODABLE:  # in a name that no record knows, which is skipped otherwise
         return "it holds a value that cannot be read"
     return f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
