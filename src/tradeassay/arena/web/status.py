@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -55,7 +54,7 @@ def season_books(store: Store) -> tuple[dict[str, Any], ...]:
                 "season": id,
                 "rounds": mine["rounds"],
                 "slots": mine["slots"],
-                "corrections": Counter(mine["corrections"]).total(),
+                "corrections": sum(mine["corrections"].values()),
                 "revisions": revisions(store, id, 20),
                 "held": held_bars_of(store, id)[:20],
                 "skipped": store.skipped(id)[-20:],
