@@ -193,7 +193,10 @@ class Runner:
             round = await self._opened(due, "warm-up" if warming else "live")
             if round is not None and round.phase == "opened":
                 opened.append(round)
-        await asyncio.gather(*(self._decide(round) for round in opened))
+        if len(opened) == 1:  # as in every live round; a task of its own would change the order of the journal
+            await self._decide(opened[0])
+        else:
+            await asyncio.gather(*(self._decide(round) for round in opened))
         for round in opened:
             if await self._patiently(lambda: execute(self.store, self.season, round, iso(self.clock.now()))):  # noqa: B023 - awaited at once
                 self.health.rounds += 1
