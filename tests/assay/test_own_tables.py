@@ -10,6 +10,7 @@ import pytest
 
 from tradeassay.assay import OwnAccount, VerdictConfig, assay
 from tradeassay.core.errors import UserError
+from tradeassay.data.dates import read_days
 from tradeassay.data.tables.account import TableReading, read_series, with_benchmark
 
 DAYS = [str(day) for day in pd.bdate_range("2024-01-01", periods=60).date]
@@ -58,6 +59,22 @@ def test_months_and_every_day_of_the_week(tmp_path):
     assert read_series(written(tmp_path / "d.csv", "date,return", every)).year == 365
     night = [f"{pd.Timestamp(day) + pd.Timedelta(1, 'D')},{r}" for day, r in zip(DAYS, EARNED, strict=True)]
     assert read_series(written(tmp_path / "n.csv", "date,return", night)).year == 252, "Saturday for Friday"
+
+
+def test_short_years_are_where_the_rows_follow_each_other():
+    """Month ends of ten years, the year last, lie closer together as days of 2028 to 2031: but in no order."""
+    ends = pd.date_range("2012-01-31", periods=120, freq="ME")
+    whole = {
+        "%d.%m.%y": ends,
+        "%d/%m/%y": ends,
+        "01.%m.%y": ends,
+        "%y-%m-%d": pd.bdate_range("2024-01-01", "2024-03-29"),
+    }
+    for form, days in whole.items():
+        true = [str(day.date()) for day in (days.map(lambda day: day.replace(day=1)) if "01" in form else days)]
+        cells = [f"{day:{form}}" for day in days]
+        for rows, read in ((cells, true), (cells[::-1], true[::-1]), (cells * 2, true * 2)):
+            assert read_days("days", rows, None) == read, form
 
 
 WANDERING = [f"{d},{100 * v:.4f}" for d, v in zip(DAYS, np.cumprod(1 + EARNED) - 1, strict=True)]

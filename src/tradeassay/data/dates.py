@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from tradeassay.core.errors import UserError
@@ -173,6 +174,11 @@ def month_of(text: str) -> int | None:
     return next(places, None) if word.isalpha() else None
 
 
+def _turns(days: Sequence[date]) -> int:
+    """Return how many rows are not in the order, up or down, in which most are."""
+    return min(sum(one > two for one, two in pairwise(way)) for way in (days, days[::-1]))
+
+
 def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[str]:
     """Return a column as ISO days (a month is its last); :class:`UserError` for what is no day, or two without
     ``order``."""
@@ -190,10 +196,11 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
         chosen = order or ("dmy" if both else _ORDER_OF[spelling])
         parse, years_first = _ordered(chosen), _ordered("ymd")
         if order is None and all(_reads(one, cell) for one in (parse, years_first) for cell in cells):
-            # Two digits each: days that follow each other lie in few years, read as a year they lie in thirty.
-            read = ([one(cell) for cell in cells] for one in (years_first, parse))
-            early, late = (max(days) - min(days) for days in read)
-            parse = years_first if early < late else parse
+            # Two digits each: the years come first where that puts the rows closer together, and in order. Month
+            # ends of ten years, the year last, would be closer together as days of 2028 to 2031 as well.
+            late, early = ([one(cell).date() for cell in cells] for one in (parse, years_first))
+            closer = max(early) - min(early) < max(late) - min(late)
+            parse = years_first if closer and 3 * _turns(early) < _turns(late) else parse
     days = []
     for row, cell in enumerate(cells):
         try:
