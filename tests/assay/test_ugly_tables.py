@@ -437,6 +437,7 @@ def traps():
     few = [f"{d.month:02d}/{d.day % 12 + 1:02d}/{d.year},{r:.6f}" for d, r in zip(short, MONTHLY, strict=False)]
     yield returned("days that could be months", few, true=None)
     yield returned("years first and short", each(lambda d, r: f"{d:%y/%m/%d},{r:.6f}"))
+    yield returned("years first and short, latest first", each(lambda d, r: f"{d:%y-%m-%d},{r:.6f}")[::-1])
     monthly = each(lambda d, r: f"{d:%Y-%m},{100 * r:.4f}%", MONTHLY, days=MONTHS)
     yearly = [f"{2020 + k},{100 * total(MONTHLY[12 * k : 12 * k + 12]):.4f}%" for k in range(3)]
     mixed = [row for k in range(3) for row in (*monthly[12 * k : 12 * k + 12], yearly[k])]
@@ -521,6 +522,8 @@ REFUSED = {
 
 WHEN = {TRUE: (DAYS, DAILY, 252), total(MONTHLY): (ENDS, MONTHLY, 12)}
 """The days, returns and rows a year of whole tables, by what they earned."""
+ROUNDED = {"German per cent, three digits", "Italian quotas", "Chinese value", "Spanish value", "Investing.com"}
+"""Tables of so few digits that a return is known to 1e-4 only."""
 
 
 def test_there_are_more_than_a_hundred_and_no_two_are_alike():
@@ -549,7 +552,8 @@ def test_no_table_is_misread_in_silence(habit, tmp_path):
         if one.total in WHEN and one.name not in ("quarters", "first days"):
             days, earned, year = WHEN[one.total]
             assert ([*found.returns], found.year) == ([*map(str, days)], year), one.name
-            assert [*found.returns.values()] == pytest.approx(earned.tolist(), abs=1e-4), one.name
+            near = 1e-4 if one.name in ROUNDED else 2e-6
+            assert [*found.returns.values()] == pytest.approx(earned.tolist(), abs=near), one.name
 
 
 def test_the_door_says_the_return_that_the_table_has(tmp_path):
