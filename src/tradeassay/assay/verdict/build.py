@@ -344,8 +344,8 @@ def with_daily(
         leaned = claims["style_timing"]
         styles = StyleEvidence(
             tilt=test.of(daily["tilt"]),
-            timing=test.of(leaned, evidence.THIRD),
-            net=test.of(leaned + own, evidence.THIRD),
+            timing=test.of(leaned, evidence.HALF),
+            net=test.of(leaned + own, evidence.HALF),
         )
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tradeassay.assay.staleness import Regression, lagged
-from tradeassay.assay.verdict.evidence import EDGE, THIRD, MeanTest
+from tradeassay.assay.verdict.evidence import EDGE, HALF, MeanTest
 from tradeassay.assay.verdict.record import (
     CASH,
     AccountCurve,
@@ -124,7 +124,7 @@ def timing_evidence(
         level = 1.0 - config.tail(test.comparisons)
         per_year = bent.coefficient(2, scale=variance * test.year, level=level, least=config.least)
     elif claim is not None:
-        per_year = test.of(claim, THIRD)
+        per_year = test.of(claim, HALF)
     else:
         per_year = not_scored("the share invested never changes")
     return TimingEvidence(

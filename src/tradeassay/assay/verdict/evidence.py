@@ -74,7 +74,7 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
     return mean
 
 
-THIRD = 1.0
+HALF = 1.0
 """Timing of the market and of styles are each tested at half the error that the edge has, so that asking for all
 three is wrong no more often than asking twice."""
 LOOSE = 4.0
@@ -98,7 +98,7 @@ class MeanTest:
 
     def of(self, daily: Floats, tails: float = 2.0) -> Measure:
         """Return the mean with the interval that may be wrong with so many times the chance that one side has:
-        by default on both sides, as the edge is tested; :data:`THIRD` and :data:`LOOSE` answer other questions."""
+        by default on both sides, as the edge is tested; :data:`HALF` and :data:`LOOSE` answer other questions."""
         level = 1.0 - tails * self.config.tail(self.comparisons)
         if self.config.watched:
             return watched_interval(daily, periods_per_year=self.year, level=level)
@@ -243,7 +243,7 @@ def memory_evidence(
         }
 
     # At the claim's own error, and twice that: a twin that times by chance confirms no more often.
-    claimed = {name: Contrast(**contrast(row, blind[name], THIRD, 2.0)) for name, row in claims.items()}
+    claimed = {name: Contrast(**contrast(row, blind[name], HALF, 2.0)) for name, row in claims.items()}
     together = None
     if "timing" in claims:
         one, other = bright[EDGE] + claims["timing"], masked[EDGE] + blind["timing"]
