@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tradeassay.agents import agents, make_agent, parameters
@@ -25,8 +26,11 @@ def test_every_parameter_is_documented_and_has_a_default(name):
 def test_parameters_from_a_command_line_are_read_and_those_made_in_code_checked():
     agent = make_agent("momentum-12-1", {"k": "7", "buffer": "0.1"})
     assert (agent.config.k, agent.config.buffer) == (7, 0.1)
-    with pytest.raises(UserError, match="k"):
-        agents.get("momentum-12-1")(MomentumConfig(k=-1))
+    made = agents.get("momentum-12-1")
+    config = made(MomentumConfig(k=np.int64(7), keep=2)).config
+    assert (type(config.k), type(config.keep)) == (int, float) and config == MomentumConfig(k=7)
+    with pytest.raises(UserError, match="k cannot be -1"):
+        made(MomentumConfig(k=-1))
 
 
 @pytest.mark.parametrize(

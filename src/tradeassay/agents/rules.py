@@ -13,10 +13,11 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import asdict, replace
 
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
-from tradeassay.core.arguments import check_fields
+from tradeassay.core.arguments import typed
 from tradeassay.core.errors import AgentError, UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Decision, Failure, Order
@@ -162,8 +163,8 @@ class Rule(ABC, Generic[C]):
     summary: ClassVar[str] = ""
 
     def __init__(self, config: C) -> None:
-        check_fields(config)
-        self.config: C = config
+        # What is made in code has not been read: its values become those that a file with them would give.
+        self.config: C = replace(config, **typed(asdict(config), type(config)))
         self.rng = np.random.default_rng(0)
         self._last: tuple[int, Decision] | None = None
 

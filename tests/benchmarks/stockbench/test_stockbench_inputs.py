@@ -218,6 +218,8 @@ def test_it_is_played_at_the_open_and_within_its_bounds(three):
     )
     with pytest.raises(UserError, match="played at the open"):
         protocol(market).dialogue(market.reset())
+    config = protocol(small_market(three), attempts=np.int64(2), year_coverage=1).config
+    assert (type(config.attempts), type(config.year_coverage)) == (int, float)
     for wrong in ({"attempts": 0}, {"tolerance": 2.0}, {"inputs": "some"}, {"prompt": "loud"}):
         with pytest.raises(UserError):
             protocol(small_market(three), **wrong)

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from tradeassay.benchmarks.protocol import ModelProtocol, protocols
 from tradeassay.benchmarks.stockbench.answers import (
@@ -49,7 +50,7 @@ from tradeassay.benchmarks.stockbench.payload import (
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.arguments import check_fields
+from tradeassay.core.arguments import typed
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm.prompting import (
@@ -239,8 +240,9 @@ class Stockbench(ModelProtocol):
 
     def __init__(self, config: StockbenchConfig | None = None) -> None:
         """Raise :class:`UserError` for a value that is out of bounds."""
-        self.config = config or StockbenchConfig()
-        check_fields(self.config)
+        config = config or StockbenchConfig()
+        # What is made in code has not been read: its values become those that a file with them would give.
+        self.config = replace(config, **typed(asdict(config), StockbenchConfig))
         self._history = ActionHistory(self.config.history_days)
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
