@@ -80,6 +80,8 @@ def test_single_turn_ends_after_one_answer_and_its_text_speaks_to_models_alone()
     assert "words and no program" in told and "class MyStrategy(bt.Strategy)" in told and "{" not in told
     with pytest.raises(UserError, match="frame"):
         next(play(TASK, QuantCodeSettings(framework="frame")))
+    with pytest.raises(UserError, match="0 turns allow no answer"):
+        QuantCodeSettings(turns=0)
 
 
 def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated():

@@ -31,13 +31,17 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One way of asking. ``turns`` is the most answers in the agentic setting (the paper: 10).
 
     ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
-    what was found in it."""
+    what was found in it. Raises :class:`UserError` for numbers that allow no turn."""
 
     setting: Setting = "single-turn"
     turns: int = 10
     wording: Wording = "formal"
     framework: Framework = "backtrader"
     history: Literal["full", "last"] = "last"
+
+    def __post_init__(self) -> None:
+        if self.turns < 1:
+            raise UserError(f"{self.turns} turns allow no answer", hint="give 1 or more")
 
     @property
     def allowed_turns(self) -> int:
