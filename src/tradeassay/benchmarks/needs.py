@@ -84,7 +84,9 @@ def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
         members = len(view.members(name))
     if levels and members:
         return DataNeed(f"index {name}", "there", f"levels and {members} members")
-    missing = " and ".join(["levels"] * (not levels) + ["dated members"] * (not members))
+    missing = " and ".join(
+        word for word, there in (("levels", levels), ("dated members", members > 0)) if not there
+    )
     changes = "no excess return, information ratio or index row" if members else "nobody knows what may be bought"
     status: NeedStatus = "partly" if levels or members else "missing"
     return DataNeed(f"index {name}", status, f"no {missing}", changes)

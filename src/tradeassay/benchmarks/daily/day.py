@@ -13,7 +13,7 @@ refused answer stays in the conversation. When no answer came, the kind of the f
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import msgspec
 import numpy as np
@@ -414,12 +414,21 @@ class Daily(ModelProtocol):
         return Message(role="system", text=system), Message(role="user", text=user)
 
     def _given(self, seen: Observation) -> Given:
-        rules: dict[str, Any] = {name: getattr(seen.rules, name, 0) for name in RulesShown.__struct_fields__}
-        rules |= {"max_orders": self.config.max_orders, "attempts": self.config.attempts}
-        rules["sold_the_next_session_at_the_earliest"] = seen.rules.t_plus_1
+        rules = seen.rules
+        shown = RulesShown(
+            long_only=rules.long_only,
+            lot=rules.lot,
+            sold_the_next_session_at_the_earliest=rules.t_plus_1,
+            max_weight=rules.max_weight,
+            max_positions=rules.max_positions,
+            buy_cost=rules.buy_cost,
+            sell_cost=rules.sell_cost,
+            max_orders=self.config.max_orders,
+            attempts=self.config.attempts,
+        )
         return Given(
             session=seen.session,
-            rules=msgspec.json.encode(RulesShown(**rules)).decode(),
+            rules=msgspec.json.encode(shown).decode(),
             observation=msgspec.json.encode(show_day(seen, self.config.names)).decode(),
             answer_schema=SCHEMA,
         )

@@ -280,8 +280,9 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
     broken: list[ActionViolation] = []
     for order in sorted(known, key=lambda order: order.side == "BUY"):
         wrong, stock = check_orders([*kept, order], desk), Stock(order.symbol)
+        if not wrong:
+            kept.append(order)
         broken += [msgspec.structs.replace(one, stock_id=one.stock_id or stock) for one in wrong]
-        kept += [] if wrong else [order]
     stand = {id(order) for order in kept}
     return tuple(order for order in known if id(order) in stand), tuple(broken)
 

@@ -150,9 +150,14 @@ def observe(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence
             if isinstance(event, Rejected | Trimmed) and event.reason != "no_change"
         ),
         constraints=Constraints(
-            **{name: getattr(config, name) for name in ("max_weight", "max_positions", "max_candidates")},
+            max_weight=config.max_weight,
+            max_positions=config.max_positions,
+            max_candidates=config.max_candidates,
             lot=HIDDEN_LOT if config.rebase_prices else rules.lot,
-            **{name: getattr(rules, name) for name in ("t_plus_1", "long_only", "buy_cost", "sell_cost")},
+            t_plus_1=rules.t_plus_1,
+            long_only=rules.long_only,
+            buy_cost=rules.buy_cost,
+            sell_cost=rules.sell_cost,
             min_reason_length=config.min_reason,
             tool_calls=config.tool_calls if mode == "open-research" else 0,
         ),

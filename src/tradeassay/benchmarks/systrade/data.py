@@ -1,7 +1,6 @@
 """The data of SysTradeBench: frozen splits, synthetic years, stored ones, and the paper's fourteen instruments."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 from functools import reduce
 from itertools import pairwise
@@ -18,7 +17,7 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Days
-from tradeassay.data import Snapshot, load_dataset
+from tradeassay.data import AsOfView, Snapshot, load_dataset
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
 SplitName = Literal["develop", "test"]
@@ -157,16 +156,20 @@ def instrument_groups(
         view = snapshot.at(len(snapshot.sessions) - 1, "close")
         mine = [symbol for symbol in left if symbol in view.symbols]
         left = [symbol for symbol in left if symbol not in mine]
-        for symbol in tuple(mine) if minutes else ():
-            with suppress(DataError):
-                if view.minutes(symbol, 1)[0].size:
-                    continue
-            mine.remove(symbol)
+        if minutes:
+            mine = [symbol for symbol in mine if _has_minutes(view, symbol)]
         if len(mine) >= legs:
             groups += [(name, tuple((mine * 2)[k : k + legs])) for k in range(len(mine))]
     if left:
         raise UserError(f"{dataset} has no '{left[0]}'", hint="name symbols of the data set")
     return tuple(groups)
+
+
+def _has_minutes(view: AsOfView, symbol: str) -> bool:
+    try:
+        return view.minutes(symbol, 1)[0].size > 0
+    except DataError:
+        return False
 
 
 def stored_year(dataset: str, symbols: tuple[str, ...], split: DaySpan) -> TaskBars:
