@@ -81,6 +81,11 @@ def tomorrow(seen: Observation) -> float:
     return 0.1 if history is None else float(np.nansum(history.fields["close"][seen.view.row + 1])) % 0.5
 
 
+class SeedsNumpy(Good):
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        np.random.seed(info.seed)  # noqa: NPY002 - the fault
+
+
 STRANGE = Decision(orders=(Order(symbol="TSLA", amount=1.0, side="BUY"),))
 COUNT = itertools.count(2)
 
@@ -100,6 +105,7 @@ class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
         (buys(lambda seen: datetime.datetime.now(datetime.UTC) and 0.1), "reads the clock (datetime.now)"),
         (buys(lambda seen: random.random() / 2), "Python's global random"),
         (buys(lambda seen: np.random.uniform(0, 0.5)), "numpy's global random"),  # noqa: NPY002 - the fault
+        (SeedsNumpy, "numpy's global random"),
         (
             buys(lambda seen: float(np.random.default_rng().uniform(0, 0.5))),
             "randomness from the operating system",

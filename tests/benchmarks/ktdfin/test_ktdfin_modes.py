@@ -75,7 +75,11 @@ def test_us_rules_are_told_as_they_are(us, mode):
         assert answer["limit_up"] is None and answer["limit_down"] is None and answer["board"] == "none"
 
 
-def test_the_config_is_checked():
+def test_the_config_is_frozen_and_checked():
+    config = KtdfinConfig()
+    assert (config.tool_calls, config.retries, config.max_candidates, config.max_positions) == (12, 3, 30, 20)
+    assert (config.max_weight, config.min_reason, config.temperature, config.max_tokens) == (0.10, 1, 0.0, 4096)
+    assert (config.timeout_s, config.table_top, config.table_size) == (120.0, 5, 30)
     assert msgspec.convert({"mode": "memory-only", "mask": "bright"}, KtdfinConfig).mode == "memory-only"
     for wrong in (
         {"tool_calls": 0},

@@ -89,13 +89,13 @@ def test_hours_of_an_exchange_begin_with_its_session():
 
 
 def test_what_cannot_be_had_is_refused_in_one_line(tmp_path, coins):
-    for changes, said in (
-        ({"yf_symbol": "DOGE-USD"}, "does not have 'DOGE-USD'"),
-        ({"yf_symbol": None}, r"no symbol is named .*: name one"),
-        ({"timeframe": "1m"}, "bars of 5 minutes, the task wants 1m"),
-        ({"yf_symbol": "ETH-USD", "timeframe": "15m"}, "no minute bars of 'ETH'"),
+    for changes, kind, said in (
+        ({"yf_symbol": "DOGE-USD"}, UserError, "does not have 'DOGE-USD'"),
+        ({"yf_symbol": None}, UserError, r"no symbol is named .*: name one"),
+        ({"timeframe": "1m"}, UserError, "bars of 5 minutes, the task wants 1m"),
+        ({"yf_symbol": "ETH-USD", "timeframe": "15m"}, DataError, "no minute bars of 'ETH'"),
     ):
-        with pytest.raises((UserError, DataError), match=said):
+        with pytest.raises(kind, match=said):
             on_stored_bars(task(tmp_path, **changes), coins)
     with pytest.raises(UserError, match="judged on drawn markets"):
         on_stored_bars(load_task("d-sma-cross-long"), coins)

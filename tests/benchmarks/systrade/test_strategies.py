@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
-from tradeassay.account.shares import DecisionList
+from tradeassay.account.compiled.shares import price_decisions
+from tradeassay.account.shares import COSTS_BP, DecisionList, keep_account
 from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
+from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
@@ -20,6 +23,8 @@ from tradeassay.code.submission import (
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 
+CAPITAL = 100_000.0
+PAYS = "        self.cash -= quantity * price\n"
 LOCK = msgspec.json.decode((Path(__file__).parent / "lock.json").read_bytes())
 
 
@@ -56,18 +61,41 @@ def test_scenarios_reference_and_interpreter_agree(id):
     assert reached == set(spec.signals), "every rule fires in some scenario"
 
 
-def agrees(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
-    """The run of a strategy's reference, which decides what the interpreter decides."""
+def reference_run(spec: StrategySpec, bars: TaskBars, also: str = "") -> SubmissionRun:
+    """The run of a strategy's reference, which does something more where it pays for a trade."""
     runner = SubmissionRunner(
         executor=TrustedCodeInProcess(),
-        source=load_reference(spec.id).source,
+        source=load_reference(spec.id).source.replace(PAYS, PAYS + also),
         semantics=spec.semantics,
         trust="reference",
     )
-    run = next(runner.logs([(market_columns(bars, spec.semantics.inputs.legs), 0)]))
+    return next(runner.logs([(market_columns(bars, spec.semantics.inputs.legs), 0)]))
+
+
+def agrees(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
+    """The run of a strategy's reference, which decides what the interpreter decides."""
+    run = reference_run(spec, bars)
     assert run.failure is None and run.decisions is not None
     same(run.decisions, spec.frozen_decisions(bars))
     return run
+
+
+@pytest.mark.parametrize("id", ["bollinger", "turtle", "spread", "cross-asset-momentum", "vol-target"])
+def test_a_cost_level_reprices_decisions_as_a_run_that_pays_its_fees_itself(id):
+    spec = load_spec(id)
+    bars, legs = synthetic_year(spec), spec.semantics.inputs.legs
+    closes = closes_of(market_columns(bars, legs), legs)
+    free = reference_run(spec, bars)
+    assert len(free.trades) >= 4 and load_reference(id).source.count(PAYS) == 1
+    priced = price_decisions(free.decisions, closes)
+    for level, cost in enumerate(COSTS_BP):
+        fee = f"        self.cash -= abs(quantity) * price * {cost / 10_000!r}\n"
+        again = reference_run(spec, bars, fee).trades
+        assert np.array_equal(again.row, free.trades.row) and np.array_equal(again.leg, free.trades.leg)
+        fees = float((np.abs(again.quantity) * closes[again.leg, again.row]).sum()) * cost / 10_000
+        final = float(keep_account(again, closes, CAPITAL).equity[-1]) - fees
+        np.testing.assert_allclose(priced.quantity[level] * CAPITAL, again.quantity, rtol=1e-7, atol=1e-6)
+        assert priced.final[level] * CAPITAL == pytest.approx(final, rel=1e-9)
 
 
 @pytest.mark.parametrize("id", STRATEGIES)
