@@ -148,7 +148,7 @@ WHOLE = frozenset(
 """What counts something, wherever a sum of the package names it."""
 ALLOWED = {
     "arena/queries/decisions.py": {"sum((right for _, right in here))"},  # truths
-    "arena/web/status.py": {"sum(by('corrections', id).values())"},  # rows
+    "arena/web/status.py": {"sum(mine['corrections'].values())"},  # rows
     "arena/standings/variance.py": {"sum(effects)"},  # arrays, which numpy adds
     "assay/memory/recall.py": {"sum(moves)"},  # truths
     "assay/attribute.py": {"sum(trading.values(), np.zeros(daily.trading.size))"},
