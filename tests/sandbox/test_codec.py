@@ -108,13 +108,16 @@ def test_random_bytes_are_refused_and_nothing_else_happens(raw):
 def test_a_damaged_message_and_any_head_is_columns_or_refused(position, value, cut, head, body):
     raw = bytearray(VALID)
     raw[position] = value
-    for damaged in (bytes(raw), bytes(raw[:cut]), bytes(raw) + b"\0" * (cut % 9), message(head, body)):
+    promised = message(head, body)
+    for damaged in (bytes(raw), bytes(raw[:cut]), bytes(raw) + b"\0" * (cut % 9), promised):
         try:
             back = decode(damaged, CAPS)
         except CodecError:
             continue
         assert isinstance(back, dict)
         assert sum(array.nbytes for array in back.values()) <= 8 * len(damaged)
+        if damaged is promised:  # no column is longer or shorter than its head says
+            assert [len(array) for array in back.values()] == [one["rows"] for one in head["columns"]]
 
 
 def words(count: int, size: int, ends: tuple[int, ...], text: bytes) -> bytes:

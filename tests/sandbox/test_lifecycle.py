@@ -329,8 +329,9 @@ def test_executors_by_name(machine):
         assert made.tier.level == "trusted-in-process"
     with pytest.raises(UserError, match="known: sandbox"):
         open_executor("threads")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="workers"):
-        open_executor(workers=0)
+    for kind in ("sandbox", "trusted-in-process"):
+        with pytest.raises(UserError, match="0 workers"):
+            open_executor(kind, workers=0)
 
 
 LISTENED_TO = """

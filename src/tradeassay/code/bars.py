@@ -225,7 +225,7 @@ MARKETS: Final[dict[str, MarketSpec]] = {
 """All but ``crypto`` (round the clock) and ``futures`` (18:00 to 17:00) trade on weekdays, 09:30 to 16:00."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class TaskBars:
     """Bars of one or more assets on one clock: every feed has the same ``time``. ``feeds`` maps an asset's label
     to its columns: ``time`` (M8[ns], when the bar opens), ``open``, ``high``, ``low``, ``close``, ``volume`` (f8).

@@ -212,6 +212,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return classify_run(self.backtest) if outcome == "backtest" else by_outcome.get(outcome)
 
     def stage(self, name: str) -> Finding:
+        if name not in STAGES:
+            raise KeyError(name)
         found: Finding = getattr(self, name)
         return found
 

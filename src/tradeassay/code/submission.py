@@ -13,10 +13,11 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from itertools import tee
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -167,7 +168,12 @@ class StrategySpec:
         return tuple(rule.signal for rule in self.semantics.rules)
 
     def frozen_decisions(self, bars: TaskBars) -> DecisionList:
-        return _frozen(self, bars)
+        """Return what the semantics decide, worked out once: an examination asks four times about one year."""
+        known = _FROZEN.setdefault(bars, {})
+        if self not in known:
+            feeds = dict(zip(self.semantics.inputs.legs, bars.feeds.values(), strict=False))
+            known[self] = interpret(self.semantics, feeds, bars.times)
+        return known[self]
 
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
         """Return synthetic bars: daily, or quarter hours in place of minutes, to span enough sessions."""
@@ -177,10 +183,8 @@ class StrategySpec:
         return make_bars(market, timeframe, count, rows, seed)
 
 
-@lru_cache(maxsize=64)  # an examination asks four times about one year, which may be one of minutes
-def _frozen(spec: StrategySpec, bars: TaskBars) -> DecisionList:
-    feeds = dict(zip(spec.semantics.inputs.legs, bars.feeds.values(), strict=False))
-    return interpret(spec.semantics, feeds, bars.times)
+_FROZEN: Final[WeakKeyDictionary[TaskBars, dict[StrategySpec, DecisionList]]] = WeakKeyDictionary()
+"""Goes with the bars: a year of minutes must not be kept in memory by what was decided on it."""
 
 
 Texts = NDArray[np.object_]
@@ -307,7 +311,8 @@ class SubmissionRun:
             return self.failure
         assert self.trades is not None
         fields = {name: getattr(self.trades, name) for name in ("leg", "quantity", "signal")}
-        return Trace(rows=self.trades.row, fields=fields, cpu_s=self.cpu_s, share=self.share)
+        # An answer that came while the child went on has no time of its own.
+        return Trace(rows=self.trades.row, fields=fields, cpu_s=self.cpu_s or None, share=self.share)
 
 
 def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
@@ -417,7 +422,7 @@ class SubmissionRunner:
 
     def run(self, columns: Columns) -> Trace | RunFailure:
         result = self.spent.add(self.executor.run(self._job(columns, 0, only="trades")))
-        return self._read(columns, result).outcome
+        return self._read(columns, result, only_trades=True).outcome
 
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
@@ -441,7 +446,7 @@ class SubmissionRunner:
                 return RunFailure(kind="bad_log", text=str(error))
             if isinstance(message, ClaimHead):
                 return RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
-            return self._logs(columns, message).outcome
+            return self._logs(columns, message, only_trades=True).outcome
 
         job = Job(
             source=self.source,
@@ -472,21 +477,30 @@ class SubmissionRunner:
             trust=self.trust,
         )
 
-    def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
+    def _read(self, columns: Columns, result: JobResult, *, only_trades: bool = False) -> SubmissionRun:
         if result.columns is not None:
-            return self._logs(columns, result.columns, result.usage.cpu_s, result.log)
+            usage, log = result.usage, result.log
+            return self._logs(columns, result.columns, usage.cpu_s, log, only_trades=only_trades)
         line = result.failure.line if isinstance(result.failure, ChildClaim) else None
         return SubmissionRun(cpu_s=result.usage.cpu_s, failure=_failure(result), line=line, log=result.log)
 
     def _logs(
-        self, columns: Columns, found: Mapping[str, NDArray[Any]], cpu_s: float = 0.0, log: bytes = b""
+        self,
+        columns: Columns,
+        found: Mapping[str, NDArray[Any]],
+        cpu_s: float = 0.0,
+        log: bytes = b"",
+        *,
+        only_trades: bool = False,
     ) -> SubmissionRun:
-        """Read the logs that came back, and work out what the trades amount to."""
+        """Read the logs that came back, and work out what the trades amount to. The look-ahead check, which asks
+        on every bar, wants ``only_trades``: no decisions, and an audit log that came unasked is not looked at.
+        """
         legs = self.semantics.inputs.legs
         times = columns[f"{legs[0]}/time"]
         try:
             trades, audit = read_trades(found, times, legs), None
-            if "audit/time" in found:
+            if "audit/time" in found and not only_trades:
                 said, row, leg = _log(found, "audit", _AUDIT, times, legs)
                 texts = {name: said[name] for name in ("kind", "id", "parent")}
                 audit = AuditLog(row=row, leg=leg, **texts, value=said["value"].astype(np.float64))
@@ -496,12 +510,13 @@ class SubmissionRunner:
         account = keep_account(trades, closes, self.capital)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
+        signals = [rule.signal for rule in self.semantics.rules]
         return SubmissionRun(
             cpu_s=cpu_s,
             trades=trades,
             audit=audit,
             account=account,
-            decisions=decisions_of(trades, account, closes, [rule.signal for rule in self.semantics.rules]),
+            decisions=None if only_trades else decisions_of(trades, account, closes, signals),
             log=log,
             share=np.asarray(np.round(np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0), 9), dtype=np.float64),
         )

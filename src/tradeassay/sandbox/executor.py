@@ -171,6 +171,8 @@ def open_executor(
     config: SandboxConfig | None = None,
     workers: int = 1,
 ) -> JobExecutor:
+    if workers < 1:
+        raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
     if kind == "sandbox":
         return SandboxPool(config, workers=workers)
     if kind == "ray":

@@ -171,11 +171,11 @@ def why_not(action: Callable[[], None]) -> str | None:
 def why_not_leave() -> str | None:
     """Return why namespaces are not allowed here."""
 
-    def leave() -> None:
+    def attempt() -> None:
         leave_host()
         enter_view(plan_view())
 
-    return why_not(leave)
+    return why_not(attempt)
 
 
 def leave_host() -> None:

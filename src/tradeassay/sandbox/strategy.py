@@ -191,7 +191,7 @@ def run_code(
 def run_encoded(
     code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
 ) -> list[bytes]:
-    """Do the same, and return the columns as a message in parts."""
+    """Run code as :func:`run_code` does; return its columns as a message in parts, or Unreturnable is raised."""
     returned = run_code(code, call, columns, allowed)
     try:
         return encode(returned)

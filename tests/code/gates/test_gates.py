@@ -1,7 +1,9 @@
 """Each gate by hand: what it lets through, what it stops, and what it says when it could not be asked."""
 
 import json
+import weakref
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from tests.code import hold
 from tests.code.hold import semantics
+from tests.code.one_program import sent
 
 from tradeassay.account.shares import keep_account, realised_by
 from tradeassay.code.bars import make_bars
@@ -24,14 +27,17 @@ from tradeassay.code.gates import (
     schema_gate,
 )
 from tradeassay.code.lookahead.grow import LeakConfig
+from tradeassay.code.lookahead.trace import Trace
 from tradeassay.code.submission import (
     AuditLog,
     BadLog,
     StrategySpec,
     Submission,
     SubmissionRun,
+    SubmissionRunner,
     TradeLog,
     decisions_of,
+    market_columns,
     read_submission,
     read_trades,
     write_submission,
@@ -154,6 +160,29 @@ def test_long_data_is_tried_on_a_short_piece_first():
 def trades(**changed: Any) -> TradeLog:
     usual = {"row": [1, 3], "quantity": [10.0, -10.0], "signal": ["IN", "OUT"], "price": [10.0, 14.0]}
     return hold.trade_log(**{**usual, "pnl": [0.0, 40.0], "equity": [1000.0, 1040.0], **changed})
+
+
+def test_the_look_ahead_check_reads_only_trades():
+    bars = make_bars("us", "1d", 1, 5)
+    said: dict[str, Any] = {f"trade/{name}": np.array(["IN"], object) for name in ("symbol", "signal", "order_id")}
+    said |= {f"trade/{name}": np.ones(1) for name in ("quantity", "price", "pnl", "equity")}
+    said |= {"trade/time": bars.times[2:3], "trade/side": np.array(["BUY"], object)}
+    said |= {"trade/symbol": np.array(["X"], object), "audit/time": bars.times[2:3]}
+    child: Any = SimpleNamespace(run=lambda job: sent(said), map=lambda jobs: [sent(said) for _ in jobs])
+    runner = SubmissionRunner(executor=child, source="", semantics=SEMANTICS)
+    columns = market_columns(bars, ("X",))
+    found = runner.run(columns)
+    assert isinstance(found, Trace) and found.rows.tolist() == [2] and found.share is not None
+    (whole,) = runner.logs([(columns, 1)])
+    assert whole.failure is not None and "audit log" in whole.failure.text
+
+
+def test_frozen_decisions_are_worked_out_once_and_go_with_their_bars():
+    spec, bars = StrategySpec(SEMANTICS, "", ()), make_bars("us", "1d", 1, 30).first(20)
+    assert spec.frozen_decisions(bars) is spec.frozen_decisions(bars)
+    left = weakref.ref(bars)
+    del bars
+    assert left() is None
 
 
 CLOSES = np.array([[10.0, 10.0, 12.0, 14.0, 9.0]])

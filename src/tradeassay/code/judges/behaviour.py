@@ -43,15 +43,18 @@ def check_expectations(
     last = np.flatnonzero(bars.sessions[1:] != bars.sessions[:-1])
     overnight = sum(bool(np.diff(np.searchsorted(last, span))[0] > 0) for span in spans)
     missing = [kind for kind in expect.order_kinds if kind not in order_kinds]
-    given = (expect.max_trades, expect.max_open_positions, expect.max_holding_bars)
-    limits, flat = [math.inf if limit is None else limit for limit in given], expect.flat_by_session_end
+    most_trades, most_open, most_bars = (
+        math.inf if limit is None else limit
+        for limit in (expect.max_trades, expect.max_open_positions, expect.max_holding_bars)
+    )
+    flat = expect.flat_by_session_end
     wanted = (
         (count < expect.min_trades, f"{count} trades, at least {expect.min_trades} are expected"),
-        (count > limits[0], f"{count} trades, at most {expect.max_trades} are expected"),
+        (count > most_trades, f"{count} trades, at most {expect.max_trades} are expected"),
         (expect.direction == "long" and shorts, f"{shorts} short trades, only long ones are expected"),
         (expect.direction == "short" and longs, f"{longs} long trades, only short ones are expected"),
-        (most > limits[1], f"{most} assets held at once, at most {expect.max_open_positions} are expected"),
-        (longest > limits[2], f"a trade held for {longest} bars, at most {expect.max_holding_bars} are expected"),
+        (most > most_open, f"{most} assets held at once, at most {expect.max_open_positions} are expected"),
+        (longest > most_bars, f"a trade held for {longest} bars, at most {expect.max_holding_bars} are expected"),
         (flat and overnight, f"{overnight} trades held over the end of a session, none is expected"),
         (missing, f"no order of the kind {' or '.join(missing)}, which the task asks for"),
     )
