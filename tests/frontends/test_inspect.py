@@ -283,6 +283,8 @@ def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path):
         ({"tasks": "d-sma-cros"}, "did you mean d-sma-cross-long"),
         ({"difficulty": "hard", "timeframe": "1m", "family": "calendar"}, "no task is left"),
         ({"decides": "both"}, "no judge is named"),
+        ({"decides": ""}, "cannot be set up so"),
+        ({"wording": ""}, "cannot be set up so"),
     ],
 )
 def test_bad_arguments(given, said):

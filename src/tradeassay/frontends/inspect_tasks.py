@@ -207,10 +207,12 @@ def quantcode(
         secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
         workers: Programs that are examined at the same time.
     """
-    given = {name: value for name, value in locals().items() if name != "workers" and value not in (None, "")}
+    given = {name: value for name, value in locals().items() if value is not None}
+    for name in ("tasks", "decides", "secret", "workers"):
+        given.pop(name, None)
     values = {_LISTS.get(name, name): [one] if name in _LISTS else one for name, one in given.items()}
     values |= {"models": ["inspect/model"], "tasks": _names(tasks), "evaluate": {"decides": decides}}
-    del values["decides"]
+    values |= {"secret": secret} if secret else {}
     try:
         protocol = QuantCodeProtocol(msgspec.convert(values, QuantCodeSpec))
     except msgspec.ValidationError as error:
