@@ -157,6 +157,13 @@ class Played:
         said = [line["decision"] for line in self.lines]
         return mean(not one.get("orders") and one.get("status", "ok") != "failed" for one in said)
 
+    @property
+    def parse_failures(self) -> float:
+        """The share of failed sessions on which no submission was in the right form."""
+        failed = [one for one in (line["decision"] for line in self.lines) if one.get("status") == "failed"]
+        formless = [one for one in failed if all(f["kind"] != "constraint" for f in one["failures"])]
+        return len(formless) / len(self.lines)
+
     def share(self, kind: str) -> float:
         """The share of sessions with a failure of a kind."""
         return mean(any(f["kind"] == kind for f in line["decision"].get("failures", ())) for line in self.lines)
@@ -245,6 +252,7 @@ def check_ktdfin(told):
         way = tuple(table["title"].split(", ")[1:3])
         (index,) = (row for name, row in ours.items() if name.endswith("buy and hold") and "printed" not in name)
         for name, one in groups[way].items():
+            same([ours[name][9]], [one.parse_failures if one.model else None], ("table-4", way, name))
             if not one.done:
                 assert ours[name][:4] == [None] * 4
                 continue

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import msgspec
 import paper_values
@@ -16,8 +17,10 @@ from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import DaySpan, stored_year
 from tradeassay.cli._options import after_cutoff
 from tradeassay.cli._papers import trained_agents
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
+from tradeassay.llm.scripted import scripted_models
 
 
 def test_a_window_after_the_cutoff_needs_models_with_one():
@@ -79,6 +82,42 @@ def test_options_reach_the_papers_about_programs(monkeypatch, given):
     assert (judged.judge, judged.dataset) == ("scripted/code-judge", "synthetic/us:7")
     assert judged.evaluate.decides == "language"
     assert how["workers"] == 1 and how["asking"].max_usd == 5.0
+
+
+@scripted_models.register("tiny-repeats")
+class Repeats:
+    """Says the same words whenever it is asked, and calls no tool."""
+
+    summary: ClassVar[str] = "talks about its plans and never submits an action"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        return ModelReply(text="I shall think about it.")
+
+
+def test_days_without_a_submission_are_parse_failures_on_every_page(place, told, given):
+    window = "--first 2022-03-01 --last 2022-03-04"
+    told(f"run ktdfin-paper-v1 -m scripted/tiny-repeats {window} --slug talks --workers 1", 1)
+    run = place / "runs/talks"
+    scores = json.loads((run / "scores.json").read_text())
+    (episode,) = (one for one in scores["episodes"] if "tiny-repeats" in one["key"])
+    measured = episode["measures"]["parse_failure_rate"]
+    assert (measured["value"], measured["n"]) == (1.0, 4)
+    (table,) = (
+        table
+        for page in told("report runs/talks")["papers"]
+        for one in page["exhibits"]
+        if one["exhibit"]["id"] == "table-4"
+        for table in one["ours"]["tables"]
+    )
+    at = table["columns"].index("parse failures") - 1
+    rates = {name: row[at] for name, row in paper_values.cells(table).items() if "tiny-repeats" in name}
+    assert list(rates.values()) == [1.0]
+    assert "without a submission of the right form" in table["note"]
+    given("verify runs/talks")
+    for one in scores["episodes"]:
+        one["measures"]["parse_failure_rate"]["value"] = 0.0
+    (run / "scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+    assert "scores: scoring again gives other bytes" in given("verify runs/talks", 1).out
 
 
 RECORDED = "--cassettes recorded/qwen2.5-coder-1.5b --cassettes recorded/smollm2 --replay"

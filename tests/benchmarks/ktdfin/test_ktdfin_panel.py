@@ -66,7 +66,7 @@ def test_rates_by_hand(journal, ashares):
     sound, paper = (score(journal, ashares, c) for c in ("sound", "paper"))
     assert sound["abstention_rate"].value == pytest.approx(idle / n)
     assert paper["abstention_rate"].value == pytest.approx((idle + 2) / n), "two failed days traded nothing"
-    assert sound["parse_failure_rate"].value == pytest.approx(1 / n), "silence is no failure of form"
+    assert sound["parse_failure_rate"].value == pytest.approx(2 / n), "no submission came on two days"
     calls = sum(r.decision.tool_calls for r in journal)
     assert calls == 2 * sum(r.decision.tool_calls > 0 for r in journal) > 0
     assert sound["tool_validity_rate"].value == 0.5
@@ -132,16 +132,31 @@ def record(*kinds: str, session: str = "2024-01-02", **decision: Any) -> StepRec
     return StepRecord(step=0, session=session, decided_at=0, opening=(), decision=made, events=())
 
 
-def test_what_counts_as_a_parse_failure_and_as_a_valid_call():
-    given = [
-        record("schema", "give_up", status="failed"),
-        record("constraint", "no_submit", "give_up", status="failed"),
-        record("timeout", status="failed"),
-        record("schema", "constraint", "give_up", status="failed"),
-        record("schema"),
+def test_a_failed_day_is_a_parse_failure_unless_a_submission_had_the_right_form():
+    failed: dict[str, Any] = {"status": "failed"}
+    without_a_form = [
+        record("schema", "give_up", **failed),
+        record("no_submit", "no_submit", "repeated", "give_up", **failed),
+        record("cut_off", "cut_off", "cut_off", "cut_off", **failed),
+        record("parse", "no_submit", "cut_off", "cut_off", "cut_off", **failed),
+        record("schema", "schema", "timeout", "unreachable", **failed),
+        record("timeout", **failed),
     ]
-    assert parse_failure_rate(given).value == pytest.approx(2 / 5)
+    # A constraint is only checked where the form was right, whatever came before or after it.
+    with_a_form = [
+        record("schema", "constraint", "give_up", **failed),
+        record("constraint", "no_submit", "give_up", **failed),
+        record("constraint", "constraint", "repeated", "give_up", **failed),
+    ]
+    mended = [record("schema"), record("cut_off"), record("dropped"), record()]
+    assert parse_failure_rate(without_a_form).value == 1.0
+    assert parse_failure_rate(with_a_form).value == 0.0
+    assert parse_failure_rate(mended).value == 0.0
+    assert parse_failure_rate([*without_a_form, *with_a_form, *mended]).value == pytest.approx(6 / 13)
     assert parse_failure_rate([]).value is None
+
+
+def test_which_research_calls_are_valid():
     # Calls beyond the budget do not count.
     assert tool_validity_rate([record("parse", "tool", "tool_budget", "schema", tool_calls=8)]).value == 0.75
 

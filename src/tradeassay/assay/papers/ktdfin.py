@@ -250,7 +250,8 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
         columns = ("", *(title for _, title, _ in _PANEL), "rank by selection")
         note = (
             f"medians over seeds, convention {group.benchmark.convention}; turnover, HHI, abstention and "
-            "calibration are defined as the convention has them; excess and IR are against the index row"
+            "calibration are defined as the convention has them; excess and IR are against the index row; a parse "
+            "failure is a day without a submission of the right form after all retries"
         )
         tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
     return Filled(tables=tuple(tables), reasons=tuple(dict.fromkeys(reasons)))

@@ -137,8 +137,8 @@ def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> tuple[str, ...]:
 
 
 DEFAULT = BootstrapConfig()
-NOT_PARSED = frozenset(("schema", "no_submit"))
-"""Failures of form: the last thing wrong on a day that counts as a parse failure."""
+CONSTRAINT = "constraint"
+"""The kind of failure of a submission that had the right form and broke a rule."""
 BAD_CALLS = frozenset(("parse", "tool"))
 """Research calls that did not parse or could not be dispatched."""
 
@@ -181,14 +181,17 @@ def panel(
 
 
 def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Measure:
-    """Return the share of days that ended without a submission of the right form.
+    """Return the share of days without a submission of the right form, after all retries.
 
-    A day that ended because a rule was broken, or because the model could not be reached, is a failure of another
-    kind and not counted here."""
+    Every failed day counts, whatever went wrong last: an answer of another form, one that was cut off or repeated,
+    or none at all. A failed day does not count if one of its submissions was refused for breaking a constraint:
+    constraints are only checked once the form is right."""
     count = 0
-    for decision in (record.decision for record in records):
-        kinds = [failure.kind for failure in decision.failures if failure.kind != "give_up"]
-        count += decision.status == "failed" and bool(kinds) and kinds[-1] in NOT_PARSED
+    for record in records:
+        decision = record.decision
+        had_the_right_form = any(failure.kind == CONSTRAINT for failure in decision.failures)
+        if decision.status == "failed" and not had_the_right_form:
+            count += 1
     return rate_measure(count, len(records), nothing="nothing was recorded", level=level)
 
 
