@@ -8,7 +8,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY requirements/test.txt requirements/test.txt
 COPY src src
 # The versions that the tests run with; compiled, because the user below cannot write there.
-RUN pip install --no-cache-dir --compile --constraint requirements/test.txt ".[fast,code,postgres]"
+RUN pip install --no-cache-dir --compile --constraint requirements/test.txt ".[fast,code,postgres,mcp]"
 USER assay
 WORKDIR /home/assay
 ENV TRADEASSAY_HOME=/home/assay/data

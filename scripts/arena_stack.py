@@ -2,8 +2,9 @@
 
     python scripts/arena_stack.py FOLDER --port 8000 -- --season spring.toml
 
-What stands behind ``--`` is given to ``tradeassay arena serve``. A worker that ends is started again, as Docker
-would; Ctrl-C stops all of them. FOLDER keeps the database, the pages and the logs.
+What stands behind ``--`` is given to ``tradeassay arena serve``; without it the built-in season is played. A
+worker that ends is started again, as Docker would; Ctrl-C stops all of them. FOLDER keeps the database, the pages
+and the logs.
 """
 
 from __future__ import annotations
@@ -159,14 +160,25 @@ class Stack:
             time.sleep(0.2)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse_command(given: list[str]) -> tuple[Path, int, list[str]]:
+    """Return the folder, the proxy's port and the options of ``tradeassay arena serve`` that a command names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s [-h] [--port PORT] FOLDER [-- OPTION ...]",
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("options", nargs="*")
-    asked = parser.parse_args()
+    # Split here: argparse gives a list of arguments nothing where an option stands between it and the folder.
+    end = given.index("--") if "--" in given else len(given)
+    asked = parser.parse_args(given[:end])
+    return asked.folder.resolve(), asked.port, given[end + 1 :]
+
+
+def main() -> None:
+    folder, port, options = parse_command(sys.argv[1:])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C: nothing stays behind
-    with Stack(asked.folder.resolve(), asked.options or ["--replay", "synthetic"], port=asked.port) as stack:
+    with Stack(folder, options or ["--replay", "synthetic"], port=port) as stack:
         print(f"arena: {stack.address}/  database: {stack.db}")
         try:
             while True:

@@ -30,14 +30,20 @@ class PostgresServer:
     def __init__(self, folder: Path, user: str | None) -> None:
         self._folder, self._user = folder, user
         self._process: subprocess.Popen[bytes] | None = None
+        self._log = folder / "log"
         self.address = f"postgresql+psycopg://ta@/postgres?host={folder}"
         initdb = _program("initdb")
         assert initdb is not None
         self._run([initdb, "-D", str(folder / "data"), "-U", "ta", "-A", "trust", "-N"]).wait()
 
     def _run(self, command: list[str]) -> subprocess.Popen[bytes]:
-        quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=self._folder, user=self._user)
+        with self._log.open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, user=self._user)
+
+    @property
+    def errors(self) -> list[str]:
+        """What it has complained about so far."""
+        return [line for line in self._log.read_text(errors="replace").splitlines() if "ERROR:" in line]
 
     def start(self) -> None:
         postgres = _program("postgres")

@@ -14,6 +14,7 @@ import httpx
 import msgspec
 import pytest
 from mcp import Client
+from tests.arena.conftest import listening
 from tests.arena.test_doors import NOW, SEASON as DOORS, founded, runner as playing
 
 from tradeassay.arena.agents import ConstantAction
@@ -23,6 +24,7 @@ from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.api.router import DoorLimits
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.web.app import Arena
 from tradeassay.core.time import SECOND, FixedClock
 from tradeassay.frontends.mcp_episode import server_for
 
@@ -124,6 +126,19 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors):
         await asyncio.gather(season, return_exceptions=True)
 
     asyncio.run(talk())
+
+
+def test_an_arena_that_is_served_answers_mcp_clients_too(doors, tmp_path):
+    """The proxy knows the arena's workers only, whatever it calls them."""
+    token = doors.register("mcp", "anna", now=NOW)
+    with listening(Arena(doors=doors, folder=tmp_path)) as port:
+        url = f"http://127.0.0.1:{port}/mcp"
+        for host in ("workers", "arena.example.org"):
+            head = {**HEAD, "Authorization": f"Bearer {token}", "Host": host}
+            found = httpx.post(url, json=LIST, headers=head, timeout=60)
+            assert [tool["name"] for tool in found.json()["result"]["tools"]][-1] == "submit_action"
+            assert found.headers["x-content-type-options"] == "nosniff"
+        assert httpx.post(url, json=LIST, headers=HEAD, timeout=60).status_code == 401
 
 
 def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors):

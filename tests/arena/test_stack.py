@@ -1,5 +1,6 @@
 """The processes of compose.yaml without Docker, while parts of them are killed; a backup comes back."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,30 @@ def test_a_worker_that_says_it_is_unwell_is_asked_again(short):
             worker.shutdown()
             worker.server_close()
     assert told == [503, 200] * 4
+
+
+@with_nginx
+def test_the_proxy_passes_on_what_only_a_worker_can_answer(short):
+    """MCP clients got the page for what is not there."""
+    with proxy(short / "routes") as (address, stack):
+        for port in stack.ports:
+            worker = ThreadingHTTPServer(("127.0.0.1", port), Unwell)
+            threading.Thread(target=worker.serve_forever, args=(0.05,), daemon=True).start()
+        for path in ("/agents/me", "/api/openapi.json", "/mcp", "/metrics"):
+            assert httpx.get(f"{address}{path}", timeout=10).text == "{}", path
+
+
+def test_the_stacks_own_usage_lines_are_understood():
+    import arena_stack
+
+    text = arena_stack.__doc__ + (ROOT / "docs/howto/run-an-arena.md").read_text()
+    lines = re.findall(r"python scripts/arena_stack\.py ([^`\n]+)", text)
+    assert len(lines) >= 2
+    for line in lines:
+        folder, port, options = arena_stack.parse_command(line.split())
+        assert (folder.name, port, options) == ("FOLDER", 8000, ["--season", "spring.toml"])
+    assert arena_stack.parse_command(["a"])[1:] == (8000, [])
+    assert arena_stack.parse_command(["--port", "9000", "a", "--", "--port", "7"])[1:] == (9000, ["--port", "7"])
 
 
 @pytest.mark.slow
@@ -214,8 +239,9 @@ def test_the_compose_file_starts_what_there_is():
     text = (ROOT / "examples/arena/nginx.conf").read_text()
     assert dict(mounts)["arena-data"] in ("/home/assay/data", "/srv/arena") and "root /srv/arena/pages;" in text
     assert all(f"server {one}:8000" in text for one in ("one", "two"))
+    assert re.search(r"location ~ \^/\([a-z|]*\bmcp\b", text)
     users = (ROOT / "Dockerfile").read_text()
-    assert "/home/assay/data" in users and '".[' in users and "postgres" in users
+    assert "/home/assay/data" in users and '".[' in users and "postgres,mcp]" in users
 
 
 @pytest.mark.slow

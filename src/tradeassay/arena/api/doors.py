@@ -34,7 +34,7 @@ from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.state import tables as t
 from tradeassay.arena.state.rows import Stage, Status, read_row, read_slot
-from tradeassay.arena.state.store import Store, insert_unless
+from tradeassay.arena.state.store import Store, add_unless_there, insert_unless
 from tradeassay.core.arena import Action, AgentChoice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
@@ -216,11 +216,10 @@ class Doors:
             parse_target(address)
         token, kept = _new_token()
         row = {"season": season, "entry": entry, "address": address, "created_at": now}
-        try:
-            with self.store.change() as db:
-                db.execute(insert(t.door_agents).values(**kept, **row))
-        except IntegrityError as error:
-            raise UserError(f"entry '{entry}' is registered already", hint="renew its token instead") from error
+        with self.store.change() as db:
+            added = add_unless_there(db, t.door_agents, {**kept, **row})
+        if not added:
+            raise UserError(f"entry '{entry}' is registered already", hint="renew its token instead")
         return token
 
     def renew(self, season: str, entry: str) -> str:
@@ -266,13 +265,12 @@ class Doors:
         token, kept = _new_token()
         row = {"season": season, "entry": entry, "label": label, "contact": contact, "address": address, "at": now}
         waiting = select(func.count(t.door_applicants.c.id)).filter_by(season=season, status="waiting")
-        try:
-            with self.store.change() as db:
-                if db.execute(waiting).scalar_one() >= 100:
-                    raise UserError("too many are waiting for the operator", hint="try again later")
-                db.execute(insert(t.door_applicants).values(**kept, **row, status="waiting"))
-        except IntegrityError as error:
-            raise UserError(f"'{entry}' is taken", hint="choose another name") from error
+        with self.store.change() as db:
+            if db.execute(waiting).scalar_one() >= 100:
+                raise UserError("too many are waiting for the operator", hint="try again later")
+            added = add_unless_there(db, t.door_applicants, {**kept, **row, "status": "waiting"})
+        if not added:
+            raise UserError(f"'{entry}' is taken", hint="choose another name")
         return token
 
     def applicants(self, season: str) -> tuple[Applicant, ...]:

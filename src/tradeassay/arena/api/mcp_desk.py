@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from tradeassay.arena.api.doors import MAX_WAIT_S, DoorDesk, Doors, Offer, RegisteredAgent, TurnedAway
 from tradeassay.arena.api.router import DoorGate, DoorLimits, listen
@@ -124,12 +126,13 @@ class ArenaDesk:
 
 def mcp_app(
     doors: Doors, *, limits: DoorLimits | None = None, host: str = "127.0.0.1", hosts: Sequence[str] = ()
-) -> ASGIApp:
+) -> McpApp:
     """Return an application that serves the arena's seats over streamable HTTP at ``/mcp``.
 
     ``host`` is where it listens, ``hosts`` are further names that clients reach it by, a proxy's say (with a
     port, or ``:*`` for any); requests for another one are refused, which keeps web pages from reaching a local
-    server. It needs its own lifespan: run it by itself, or enter it where it is mounted."""
+    server. With any other ``host`` than a local one, no name is refused. Run it by itself, or within
+    :meth:`McpApp.running` where it is a part of another application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     limits, security = limits or DoorLimits(), None
@@ -150,7 +153,7 @@ def mcp_app(
         host=host,
         transport_security=security,
     )
-    return _Guarded(inner, gate)
+    return McpApp(inner, gate)
 
 
 def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str]) -> None:
@@ -165,11 +168,15 @@ def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts
         uvicorn.Server(config).run([listening])
 
 
-class _Guarded:
-    """Lets only agents with a token through, and not too often."""
+class McpApp:
+    """Lets only agents with a token through to the MCP server, and not too often."""
 
-    def __init__(self, app: ASGIApp, gate: DoorGate) -> None:
+    def __init__(self, app: Starlette, gate: DoorGate) -> None:
         self._app, self._gate = app, gate
+
+    def running(self) -> AbstractAsyncContextManager[object]:
+        """Return what keeps the MCP server running as a part of another application; it can be entered once."""
+        return self._app.router.lifespan_context(self._app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

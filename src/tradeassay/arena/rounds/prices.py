@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from functools import cache
 from math import log
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, replay
 from tradeassay.arena.season import Season
 from tradeassay.arena.state import tables as t
 from tradeassay.arena.state.rows import Round, Stage, read_row
-from tradeassay.arena.state.store import ROUND, Store, insert_unless, tell
+from tradeassay.arena.state.store import ROUND, Store, add_unless_there, insert_unless, tell
 from tradeassay.core.arena import Action
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import SECOND, parse_iso
@@ -368,11 +366,15 @@ def believed(
         return known.word in ("accept", "believed")
     place = {"season": season.id, "asset": asset, "session": session}
     row = {"price": price, "reason": why, "since": now, "word": None, "word_by": None, "word_at": None}
-    statement = insert(t.held_bars).values(**place) if known is None else update(t.held_bars).filter_by(**place)
     told = {"asset": asset, "session": session, "price": price, "reason": why}
-    with suppress(IntegrityError), store.write("hold") as db:  # another worker may have been first
-        db.execute(statement.values(**row))
-        tell(db, season.id, "held", now, told)
+    with store.write("hold") as db:
+        if known is None:
+            held = add_unless_there(db, t.held_bars, {**place, **row})  # another worker may have been first
+        else:
+            db.execute(update(t.held_bars).filter_by(**place).values(**row))
+            held = True
+        if held:
+            tell(db, season.id, "held", now, told)
     return False
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import Booking
 from tradeassay.arena.season import Amendment, Season
@@ -49,7 +48,7 @@ _ASKED = t.calls.c.slot.in_(bindparam("slots", expanding=True))
 CALLS = select(t.calls).where(_ASKED).order_by(t.calls.c.slot, t.calls.c.number)
 _PHASE = select(t.rounds.c.phase).where(t.rounds.c.id == bindparam("round"))
 _MOVE = update(t.rounds).where(t.rounds.c.id == bindparam("which")).values(phase=bindparam("to"))
-_ADD_ROUND, _ADD_SLOT = insert(t.rounds).returning(t.rounds.c.id), insert(t.decisions)
+_ADD_SLOT = insert(t.decisions)
 _MEMORIES = select(t.memories.c.entry, t.memories.c.body).filter_by(**_OF_ASSET)
 _DECIDED = (
     "status action confidence allocation reasoning message talk failures decided_at calls "
@@ -61,6 +60,13 @@ _FORGET = delete(t.memories).filter_by(**{name: bindparam(f"b_{name}") for name 
 _ADD_EVENT, _ADD_CALL, _ADD_MEMORY, _ADD_BOOKING, _ADD_REWARD = map(
     insert, (t.events, t.calls, t.memories, t.bookings, t.rewards)
 )
+
+
+# A row that another worker has written is no error: PostgreSQL would put each one into its log.
+_ADD_ROUND = {
+    "postgresql": postgresql.insert(t.rounds).on_conflict_do_nothing().returning(t.rounds.c.id),
+    "sqlite": sqlite.insert(t.rounds).on_conflict_do_nothing().returning(t.rounds.c.id),
+}
 
 
 class Amended(TradeassayError):
@@ -113,15 +119,15 @@ class Store:
 
     def found_season(self, season: Season, now: str) -> None:
         """Write a season down; raises :class:`UserError` when its id already stands for another spec."""
-        try:
-            with self.write("season") as db:
-                known = db.execute(select(t.seasons.c.spec).where(t.seasons.c.id == season.id)).scalar()
-                if known is None:
-                    row = {"id": season.id, "spec": season.frozen.decode(), "sha256": season.sha256}
-                    db.execute(insert(t.seasons).values(**row, created_at=now))
+        spec = select(t.seasons.c.spec).where(t.seasons.c.id == season.id)
+        with self.write("season") as db:
+            known = db.execute(spec).scalar()
+            if known is None:
+                row = {"id": season.id, "spec": season.frozen.decode(), "sha256": season.sha256}
+                if add_unless_there(db, t.seasons, {**row, "created_at": now}):
                     tell(db, season.id, "season", now, {"id": season.id, "title": season.title})
-        except IntegrityError:  # another worker wrote it at the same moment
-            known = self.scalar(select(t.seasons.c.spec).where(t.seasons.c.id == season.id))
+                else:  # another worker wrote it at the same moment
+                    known = db.execute(spec).scalar()
         # The specs are compared, not their hashes: a setting that came later stands at its default in older ones.
         if known is not None and not season.founded and msgspec.json.decode(known, type=Season) != season:
             what = f"season '{season.id}' is frozen with another spec"
@@ -144,19 +150,17 @@ class Store:
             cause = f"withdrawn by the operator on {gone}" if gone < session else missed
             closed = {"status": "missed", "action": "HOLD", "decided_at": now, "failures": _missed_because(cause)}
             slots.append({**place, "entry": entry.id, **(closed if cause else free)})
-        try:
-            with self.write("open") as db:
-                self.lock_season(db, season.id)
-                if len(db.execute(_AMENDMENTS, {"season": season.id}).all()) != len(season.amendments):
-                    raise Amended(f"season '{season.id}' was amended just now")
-                id = db.execute(_ADD_ROUND, row).scalar_one()
+        with self.write("open") as db:
+            self.lock_season(db, season.id)
+            if len(db.execute(_AMENDMENTS, {"season": season.id}).all()) != len(season.amendments):
+                raise Amended(f"season '{season.id}' was amended just now")
+            id = db.execute(_ADD_ROUND[db.dialect.name], row).scalar()
+            if id is not None:  # else another worker has opened it
                 db.execute(_ADD_SLOT, [{**slot, "round": id} for slot in slots])
                 told = {"asset": asset, "session": session, "price": packet.price}
                 tell(db, season.id, "opened", now, told)
                 if missed:
                     tell(db, season.id, "missed", now, {**told, "cause": missed})
-        except IntegrityError:  # another worker has opened it
-            pass
         found = self.round(season.id, asset, session)
         assert found is not None
         return found
@@ -246,12 +250,9 @@ class Store:
     def skip(self, season: str, asset: str, session: str, stage: Stage, cause: str, now: str) -> None:
         """Record a session without a round, which everybody missed, unless it is on record."""
         row = {"season": season, "asset": asset, "session": session, "stage": stage, "cause": cause, "at": now}
-        try:
-            with self.write("skip") as db:
-                db.execute(insert(t.skipped).values(**row))
+        with self.write("skip") as db:
+            if add_unless_there(db, t.skipped, row):
                 tell(db, season, "missed", now, {"asset": asset, "session": session, "cause": cause})
-        except IntegrityError:
-            pass
 
     def skipped(self, season: str) -> tuple[Skipped, ...]:
         query = select(t.skipped).filter_by(season=season).order_by(t.skipped.c.session, t.skipped.c.asset)
@@ -382,6 +383,14 @@ def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None
 def insert_unless(db: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """Return an insert that can be told what to do about a row that another worker wrote a moment ago."""
     return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def add_unless_there(db: Connection, table: Table, row: Mapping[str, Any]) -> bool:
+    """Insert a row; False, and nothing changes, where a row with one of its unique keys is there already.
+
+    A row that another transaction is writing is waited for."""
+    statement = insert_unless(db, table).on_conflict_do_nothing().values(**row)
+    return db.execute(statement.returning(*table.primary_key)).first() is not None
 
 
 def tell(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:

@@ -15,11 +15,10 @@ from typing import Any, Literal, get_args
 
 import msgspec
 from sqlalchemy import and_, bindparam, delete, func, insert, or_, select
-from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.state.rows import packed, read_row, unpacked
-from tradeassay.arena.state.store import Store, insert_unless, tell
+from tradeassay.arena.state.store import Store, add_unless_there, insert_unless, tell
 from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_reviews, stream_rounds
 from tradeassay.arena.stream.items import CHECKS, ItemCheck, Kind, RawItem, Status, StreamItem, content_hash
 from tradeassay.core.arena import NewsShown
@@ -69,18 +68,20 @@ class StreamStore:
         for item in added:
             lists = {name: msgspec.json.encode(getattr(item, name)).decode() for name in ("checks", "contradicts")}
             items.append({**msgspec.structs.asdict(item), **lists})
-        try:
-            with self._store.write("stream") as db:
+        with self._store.write("stream") as db:
+            # The round's row first: whoever writes it writes its items too.
+            first = add_unless_there(
+                db, stream_rounds, {**row, "news": body.decode(), "sha256": sha256_bytes(body)}
+            )
+            if first:
                 if items:
                     db.execute(insert(stream_items), items)
-                db.execute(insert(stream_rounds), {**row, "news": body.decode(), "sha256": sha256_bytes(body)})
                 count = {s: sum(item.status == s for item in added) for s in get_args(Status)}
                 event = {"asset": due.asset, "session": due.session, "shown": len(news), **count}
                 tell(db, self._season, "stream", iso(due.at), event)
-        except IntegrityError:  # another worker wrote it at the same moment
+        if not first:  # another worker wrote it at the same moment
             there = self.news(due)
-            if there is None:
-                raise
+            assert there is not None  # it is in the record, and nothing leaves it
             return there
         return news
 
@@ -105,12 +106,9 @@ class StreamStore:
             return known
         reply = await model.ask(request, place)
         row = {"item": item, "number": place.index, "model": model.name, "request_sha256": digest}
-        try:
-            with self._store.write("summary") as db:
-                db.execute(insert(stream_calls).values(**row, reply=packed(msgspec.json.encode(reply))))
-        except IntegrityError:
-            return answered() or reply
-        return reply
+        with self._store.write("summary") as db:
+            first = add_unless_there(db, stream_calls, {**row, "reply": packed(msgspec.json.encode(reply))})
+        return reply if first else answered() or reply
 
     def put(self, items: Sequence[RawItem]) -> None:
         """Keep what was fetched; what is there already keeps its ``fetched_at``."""

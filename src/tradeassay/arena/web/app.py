@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -69,8 +71,18 @@ class Arena:
 
 
 def create_app(arena: Arena) -> FastAPI:
-    """Return the arena's application: everything dynamic, and the site's files for everything else."""
+    """Return the arena's application: everything dynamic, and the site's files for everything else.
+
+    While it runs, MCP clients are answered at ``/mcp`` as ``tradeassay mcp`` answers them (extra ``mcp``)."""
+    seats = _McpSeats(arena)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with seats.running():
+            yield
+
     app = FastAPI(
+        lifespan=lifespan,
         title="tradeassay arena",
         version=__version__,
         description=ABOUT,
@@ -91,6 +103,7 @@ def create_app(arena: Arena) -> FastAPI:
     doors = door.router(arena.doors, operator=arena.register, apply=arena.apply, limits=arena.limits)
     for router in (doors, door.judging(arena.doors), health_routes(arena.doors.store, arena.own)):
         app.include_router(router)
+    app.router.routes[:0] = [Route("/mcp", seats)]
     # Routes that take nothing but the request are answered without FastAPI's reading of parameters, which is more
     # than half of what an agent's question costs. They stay where they are as well, for OpenAPI.
     app.router.routes[:0] = [
@@ -143,6 +156,35 @@ def create_app(arena: Arena) -> FastAPI:
 
     app.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend it
     return app
+
+
+class _McpSeats:
+    """Answers MCP clients with their entries' seats between the application's start and its end."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+        self._app: ASGIApp | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        if find_spec("mcp") is None:
+            yield
+            return
+        from tradeassay.arena.api.mcp_desk import mcp_app
+
+        # Each request brings a token, so it may be sent to any name of this host, as a proxy passes it on.
+        made = mcp_app(self._arena.doors, limits=self._arena.limits, host="")
+        async with made.running():
+            self._app = made
+            yield
+            self._app = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self._app or door.refusal(404, "this arena does not answer MCP clients", _NO_MCP)
+        await answer(scope, receive, send)
+
+
+_NO_MCP = "its operator installs the extra 'mcp'"
 
 
 class _Guarded:
