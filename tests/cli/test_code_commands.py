@@ -341,3 +341,14 @@ def test_a_failed_gate_is_an_exit_status_and_a_report_for_the_build(given, place
     sarif = json.loads((place / "out/gates.sarif").read_text())
     assert sarif["version"] == "2.1.0" and {one["level"] for one in sarif["runs"][0]["results"]} >= {"error"}
     assert "cannot be written" in given(f"{argv} --junit mine/strategy.py/x.xml", 2).err
+
+
+@needs_walls
+@pytest.mark.parametrize("path", ["//data/x.csv", "//", "///../data/x.csv"])
+def test_a_program_that_opens_a_path_with_slashes_at_its_start_is_judged(given, told, tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    Path("slashes.py").write_text(
+        f"import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        open({path!r})\n"
+    )
+    found = told("code eval slashes.py", 1)
+    assert found["outcome"] == "backtest" and "refused file: openat(read /" in json.dumps(found)

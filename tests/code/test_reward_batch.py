@@ -107,6 +107,15 @@ def test_a_pool_keeps_its_markets_and_serves_coroutines():
         assert pool.batch([], TASK) == []
 
 
+def test_a_program_that_opens_a_path_with_two_slashes_costs_its_own_reward_only():
+    stops = f'{CRASHES[: CRASHES.index("        self.nothing")]}        open("//data/x.csv")\n'
+    with Pool(secret=SECRET, workers=1) as pool:
+        first, second = pool.batch([stops, TASK.reference], TASK)
+        assert first.value is not None and first.value < 1.0 and "/data/x.csv" in first.reason
+        assert second.value == 1.0
+        assert pool.batch([TASK.reference], TASK)[0].value == 1.0
+
+
 def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
     asked = [TASK.reference, CRASHES, "no program", TASK.reference, CRASHES, TASK.reference]
     sizes: list[int] = []

@@ -1,13 +1,18 @@
 import errno
 import os
+import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from tradeassay.sandbox import seccomp
-from tradeassay.sandbox.kernel import number
+from tradeassay.sandbox import kernel, seccomp, watch
+from tradeassay.sandbox.kernel import STAT, SYSCALLS, WATCHED, number
 from tradeassay.sandbox.seccomp import Notice
 from tradeassay.sandbox.watch import ChildWatch, Reach
 
@@ -32,16 +37,18 @@ class Desk:
         monkeypatch.setattr(seccomp, "refuse", lambda _listener, _notice, code: setattr(self, "answer", code))
         monkeypatch.setattr(seccomp, "let_go_on", lambda _listener, _notice: setattr(self, "answer", 0))
 
-    def call(self, name: str, *arguments: int | str) -> int | None:
+    def call(self, name: str | int, *arguments: int | str | bytes) -> int | None:
         words = []
         for position, argument in enumerate(arguments):
-            if isinstance(argument, str):
-                address = 4096 * (position + 1)
-                os.pwrite(self._file, argument.encode() + b"\0", address)
-                words.append(address)
-            else:
+            if isinstance(argument, int):
                 words.append(argument)
-        self._notice = Notice(1, number("x86_64", name), (*words, *[0] * (6 - len(words))))
+                continue
+            text = argument.encode() if isinstance(argument, str) else argument
+            address = 8192 * (position + 1)
+            os.pwrite(self._file, text + b"\0", address)
+            words.append(address)
+        nr = name if isinstance(name, int) else number("x86_64", name)
+        self._notice = Notice(1, nr, (*words, *[0] * (6 - len(words))))
         self.answer = None
         self.watch.answer(0)
         return self.answer
@@ -164,3 +171,119 @@ def test_odd_paths_and_callers(desk):
     desk._notice = desk.answer = None
     desk.watch.answer(0)
     assert desk.answer is None
+
+
+MOST_STEPS = 2_000
+"""Lines of the watch that one decision may take; the longest path that the kernel takes needs far fewer."""
+
+
+class TooManySteps(BaseException):
+    """A decision that does not end."""
+
+
+def counted(decide: Callable[[], int | None]) -> int | None:
+    """Make a decision and count the lines it takes: a loop without end becomes a failure, by no clock."""
+    steps = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal steps
+        steps += event == "line" and frame.f_code.co_filename in (watch.__file__, kernel.__file__)
+        if steps > MOST_STEPS:
+            raise TooManySteps
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return decide()
+    finally:
+        sys.settrace(before)
+
+
+def as_the_kernel_walks(path: bytes) -> str:
+    """Return where an absolute path leads, or a relative one from the own folder; no links are followed."""
+    text = path.partition(b"\0")[0].decode("utf-8", "replace")
+    parts = [] if text.startswith("/") else ["scratch"]
+    for part in text.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+PIECES = st.sampled_from(
+    b"/|//|///|.|..||usr|/usr/lib/python3|/dev/null|/scratch|/opt/lib|a|/proc/self/environ|/proc/self/fd/3|/lib/"
+    b"|.so|.so.1.1|\xff\xfe|\xed\xa0\x80|\0|\xf0\x9f\x98\x80|\n|\x1b[2J|%s{0}".split(b"|")
+)
+PATHS = st.one_of(
+    st.lists(PIECES, max_size=12).map(b"".join),
+    st.lists(PIECES, max_size=12).map(b"/".join),
+    st.tuples(PIECES, st.integers(1, 4200)).map(lambda drawn: (drawn[0] * drawn[1])[:4200]),
+    st.binary(max_size=64),
+)
+WORDS = st.one_of(
+    st.sampled_from([0, 1, CWD, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1, 0xFFFFFFFFFFFFFF9C]),
+    st.integers(0, 2**64 - 1),
+)
+AWKWARD = (
+    "//data/x.csv",
+    "//",
+    "///",
+    "//../..//etc/passwd",
+    "",
+    ".",
+    "..",
+    "/" * 4200,
+    "/a" * 2100,
+    "/lib/" * 800,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from(sorted(SYSCALLS["x86_64"])), words=st.lists(st.one_of(WORDS, PATHS), max_size=6))
+@example(name="openat", words=[CWD, b"//data/x.csv", 0])
+def test_every_call_with_whatever_arguments_is_decided_in_few_steps(desk, name, words):
+    answer = counted(lambda: desk.call(name, *words))
+    assert answer in (0, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EAGAIN, errno.ENOSYS)
+    if name not in WATCHED | STAT:
+        assert answer != 0, "only calls that name a path may go on"
+    for attempt in desk.watch.attempts:
+        assert attempt.detail.isprintable() and len(attempt.detail) <= 200
+
+
+@pytest.mark.parametrize("number_of_no_call", [-1, 9999, 2**31 - 1])
+def test_a_call_without_a_name_is_refused(desk, number_of_no_call):
+    assert counted(lambda: desk.call(number_of_no_call)) == errno.EPERM
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=PATHS, writes=st.booleans())
+def test_only_what_lies_within_reach_goes_on_however_the_path_is_written(desk, path, writes):
+    place = as_the_kernel_walks(path)
+    reached = place == "/scratch" or place.startswith("/scratch/") or place == "/dev/null"
+    if not writes:
+        reached = reached or place == "/opt/lib" or f"{place}/".startswith("/usr/lib/python3/")
+    flags = os.O_WRONLY if writes else os.O_RDONLY
+    answer = counted(lambda: desk.call("openat", CWD, path, flags))
+    too_long = len(path.partition(b"\0")[0]) >= 4096  # the kernel refuses these by itself
+    if not reached and not too_long and path.partition(b"\0")[0]:
+        assert answer == errno.EACCES
+    if reached and not too_long:
+        assert answer in (0, errno.EACCES), "a refusal is always safe"
+
+
+@pytest.mark.parametrize("path", AWKWARD)
+@pytest.mark.parametrize("name", sorted(WATCHED | STAT))
+def test_awkward_paths_are_decided_for_every_call_that_names_one(desk, name, path):
+    at = (CWD,) if name in watch._RELATIVE_TO_DESCRIPTOR else ()
+    second = (*at, path) if name in watch._SECOND_PATH else (0, 0)
+    assert counted(lambda: desk.call(name, *at, path, *second)) in (0, errno.ENOENT, errno.EACCES)
+
+
+def test_two_slashes_at_the_start_are_one(desk):
+    for path in ("//usr/lib/python3/os.py", "///usr/lib/python3/os.py", "//scratch//a", "//dev/./null"):
+        assert desk.call("openat", CWD, path, os.O_RDONLY) == 0, path
+    assert desk.call("openat", CWD, "//data/x.csv", os.O_RDONLY) == errno.EACCES
+    (attempt,) = desk.watch.attempts
+    assert attempt.detail == "read /data/x.csv"

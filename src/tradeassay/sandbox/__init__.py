@@ -24,6 +24,7 @@ from tradeassay.sandbox.failures import (
     PrivilegedAttempt as PrivilegedAttempt,
     ProcessAttempt as ProcessAttempt,
     RefusedCall as RefusedCall,
+    SupervisorFault as SupervisorFault,
     SyntaxFault as SyntaxFault,
     WallTimeout as WallTimeout,
     decided_by_host as decided_by_host,

@@ -156,6 +156,14 @@ class BadResult(_Verdict, frozen=True, tag="bad_result", kw_only=True):
     reason: str
 
 
+class SupervisorFault(_Verdict, frozen=True, tag="supervisor_fault", kw_only=True):
+    """The host could not go on supervising it, so it was ended."""
+
+    says = "ended because the host could not supervise it: {0.reason}"
+
+    reason: str
+
+
 HostVerdict = (
     SyntaxFault
     | ForbiddenImport
@@ -169,6 +177,7 @@ HostVerdict = (
     | ProcessAttempt
     | PrivilegedAttempt
     | BadResult
+    | SupervisorFault
 )
 """Decided by the host or the kernel."""
 
@@ -217,6 +226,9 @@ def kind_of(failure: Failure) -> str:
     return str(failure.__struct_config__.tag)
 
 
+Stopped = WallTimeout | OutputLimit | SupervisorFault
+"""The host's own reasons for ending a child."""
+
 _CPU_SLACK_S: Final = 0.05  # the kernel sums in ticks, and may act just before the reported sum reaches the limit
 
 _REFUSAL_ERRORS: Final = frozenset({"PermissionError", "OSError"})
@@ -234,7 +246,7 @@ class ChildFacts:
     cpu_limit_s: float
     caps: Caps
     parsed: Parsed | None = None
-    stopped: WallTimeout | OutputLimit | None = None
+    stopped: Stopped | None = None
     out_of_memory: bool = False
     base_mb: float = 0.0
     memory_mb: int = 0

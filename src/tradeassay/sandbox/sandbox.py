@@ -27,6 +27,7 @@ from tradeassay.sandbox.sandbox_config import ENVIRONMENT, SandboxConfig
 from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
 from tradeassay.sandbox.tier import SandboxRefused, Tier, ask_kernel, refusal
 from tradeassay.sandbox.watch import Reach
+from tradeassay.sandbox.watchdog import run_watched
 from tradeassay.sandbox.zygote import Hello
 
 # The package is loaded from the host's own folder: another one may be installed, and search paths would find that.
@@ -234,13 +235,15 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
     if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
         hint = "pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'"
         raise UserError("this sandbox has no pandas, so rows cannot be passed as a frame", hint=hint)
-    with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
-        try:
-            result, doubted = supervisor.run(zygote.socket)
-        except ZygoteLost as error:
-            if supervisor.began:
-                raise _not_judged(error.message) from error
-            raise
+    supervisor = Supervisor(job, zygote.tier, zygote.reach)
+    try:
+        result, doubted = run_watched(supervisor, zygote.socket)
+    except ZygoteLost as error:
+        if supervisor.stopped is not None:  # judged already: only its exit was not told any more
+            return supervisor.failed(supervisor.stopped), ""
+        if supervisor.began:
+            raise _not_judged(error.message) from error
+        raise
     grave = next((call for call in result.attempts if call.family in job.fail_on), None)
     # What the kernel refused stays refused, however the child ended.
     if isinstance(result.failure, Crashed | OomKilled) and grave is not None:

@@ -8,17 +8,28 @@ import select
 import signal
 import socket
 import stat
+import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final, TypeVar
 
 import msgspec
 
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
-from tradeassay.sandbox.failures import ChildFacts, Doubt, OutputLimit, WallTimeout, doubt, judge
+from tradeassay.sandbox.failures import (
+    ChildFacts,
+    Doubt,
+    Failure,
+    OutputLimit,
+    Stopped,
+    SupervisorFault,
+    WallTimeout,
+    doubt,
+    judge,
+)
 from tradeassay.sandbox.feed import FeedLine
 from tradeassay.sandbox.job import ChildOrder, Job, JobResult, JobUsage
 from tradeassay.sandbox.strategy import Parsed
@@ -44,18 +55,15 @@ class WallsDown(SandboxError):
     """The walls around a child could not be raised, so nothing was run. Says nothing about the job."""
 
 
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Hold Ctrl-C back while descriptors change hands: one that nobody holds yet would stay open for good."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+class SupervisorStuck(BaseException):
+    """Raised by the watchdog in the thread of a supervisor that takes no step any more."""
 
 
 class Supervisor:
-    """Owns every descriptor of one job; use as a context manager, call :meth:`run` once."""
+    """Owns every descriptor of one job; use as a context manager, call :meth:`run` once. It works in a thread of
+    its own under a watchdog, which reads :attr:`steps` and :attr:`busy_with`; only :meth:`give_up` and
+    :meth:`failed` may be called from another thread.
+    """
 
     def __init__(self, job: Job, tier: Tier, reach: Reach) -> None:
         self._job = job
@@ -70,24 +78,64 @@ class Supervisor:
         self._line: FeedLine | None = None
         self._parsed: Parsed | None = None
         self._exit: Exit | None = None
-        self._stopped: WallTimeout | OutputLimit | None = None
+        self._stopped: Stopped | None = None
+        self._closing = threading.Lock()
+        self._given_up = False
+        self._started = time.monotonic()
+        self.steps = 0
+        self.busy_with = ""
         self._waited = self._no_processor = self._stopped_at = 0.0
         self._woke = time.monotonic()
 
     def __enter__(self) -> Supervisor:
         return self
 
-    @_undisturbed()
     def __exit__(self, *_: object) -> None:
         # A child whose handle was not read yet is killed by its zygote, when the control line closes.
-        if self._exit is None:
+        with self._closing:
+            if self._exit is None:
+                self._kill()
+            for descriptor in self._owned:
+                os.close(descriptor)
+            self._owned = []
+            self._process = -1
+            if self._line is not None:
+                self._line.close()
+            if self._control is not None:
+                self._control.close()
+
+    def give_up(self) -> None:
+        """End the job from another thread: kill the child, and wake the supervisor, which then ends as well."""
+        self._given_up = True
+        if not self._closing.acquire(timeout=_BEAT_S):
+            return  # it is closing everything itself
+        try:
             self._kill()
-        for descriptor in self._owned:
-            os.close(descriptor)
-        if self._line is not None:
-            self._line.close()
-        if self._control is not None:
-            self._control.close()
+            if self._control is not None:
+                with suppress(OSError):  # closed already
+                    self._control.shutdown(socket.SHUT_RDWR)
+        finally:
+            self._closing.release()
+
+    def failed(self, failure: Failure) -> JobResult:
+        """Return the result of a job that ended without an exit status: what is known of it so far."""
+        if self._exit is not None:
+            cpu_s, peak_mb = self._exit.cpu_s, self._exit.peak_mb
+        else:
+            cpu_s, peak_mb = _used_by(self._process)
+        return JobResult(
+            source=self._job.sha256,
+            tier=self._tier,
+            usage=JobUsage(cpu_s=cpu_s, wall_s=time.monotonic() - self._started, peak_mb=peak_mb),
+            failure=failure,
+            attempts=self._watch.attempts,
+            answers=() if self._line is None else tuple(self._line.answers),
+        )
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """Why the host ended the child, if it did."""
+        return self._stopped
 
     @property
     def began(self) -> bool:
@@ -97,24 +145,22 @@ class Supervisor:
     def run(self, zygote: socket.socket) -> tuple[JobResult, Doubt]:
         """Run the job; returns the result and whether it may be the machine's rather than the code's."""
         killed_before = _oom_kills()
-        started = time.monotonic()
+        started = self._started
+        self._step("sending the job")
         self._send_to(zygote)
-        assert self._control is not None
-        control = self._control.fileno()
         while self._exit is None or self._open_pipes or (self._line is not None and self._line.open):
+            if self._given_up:
+                raise ZygoteLost("the job was given up")
+            self._step("waiting for the child")
             for descriptor, event in self._next_events(self._seconds_left(started)):
-                if descriptor == control:
-                    self._take_message()
-                elif descriptor == self._listener:
-                    self._take_report(event)
-                elif self._line is not None and self._line.owns(descriptor):
-                    limit = self._job.limits.result_mb << 20
-                    if not self._line.turn(limit):
-                        self._stop(OutputLimit(stream="answers", limit=limit))
+                try:
+                    self._take(descriptor, event)
+                except SupervisorStuck:
+                    self._stop(SupervisorFault(reason=f"it was stuck while {self.busy_with}"))
+                    if self._line is not None:
                         self._line.close()
-                else:
-                    self._take_output(descriptor)
         assert self._exit is not None
+        self._step("reading the result")
         limits = self._job.limits
         facts = ChildFacts(
             status=self._exit.status,
@@ -146,7 +192,30 @@ class Supervisor:
         )
         return result, doubt(facts, outcome)
 
-    @_undisturbed()
+    def _step(self, busy_with: str) -> None:
+        """Tell the watchdog that there is progress, and what comes next."""
+        self.busy_with = busy_with
+        self.steps += 1
+
+    def _take(self, descriptor: int, event: int) -> None:
+        """Do what one event asks for."""
+        assert self._control is not None
+        if descriptor == self._control.fileno():
+            self._step("reading a message of the zygote")
+            self._take_message()
+        elif descriptor == self._listener:
+            self._step("deciding a system call")
+            self._take_report(event)
+        elif self._line is not None and self._line.owns(descriptor):
+            self._step("reading an answer")
+            limit = self._job.limits.result_mb << 20
+            if not self._line.turn(limit):
+                self._stop(OutputLimit(stream="answers", limit=limit))
+                self._line.close()
+        else:
+            self._step("reading output")
+            self._take_output(descriptor)
+
     def _send_to(self, zygote: socket.socket) -> None:
         job = self._job
         source = job.source.encode("utf-8", "surrogatepass")
@@ -219,7 +288,6 @@ class Supervisor:
             raise ZygoteLost("the sandbox's zygote does not answer")
         return left
 
-    @_undisturbed()
     def _take_message(self) -> None:
         assert self._control is not None
         message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
@@ -239,9 +307,9 @@ class Supervisor:
             self._listener = fds[0]
             self._poll.register(self._listener, select.POLLIN)
         elif kind == b"S":
-            self._parsed = msgspec.json.decode(body, type=Parsed)
+            self._parsed = _read(body, Parsed)
         elif kind == b"X":
-            self._exit = msgspec.json.decode(body, type=Exit)
+            self._exit = _read(body, Exit)
             self._poll.unregister(self._control)
         elif kind == b"E":
             raise WallsDown(
@@ -255,8 +323,12 @@ class Supervisor:
         if not event & select.POLLIN:
             self._poll.unregister(self._listener)  # the child is gone
             return
-        self._watch.answer(self._listener)
         limits = self._job.limits
+        try:
+            self._watch.answer(self._listener)
+        except Exception as error:  # the call still waits: the child must not outlive this
+            self._stop(SupervisorFault(reason=f"a system call brought {type(error).__name__}: {error}"))
+            return
         if self._watch.refused > limits.attempts:
             self._stop(OutputLimit(stream="refused calls", limit=limits.attempts))
         elif self._watch.file_calls > limits.file_calls:
@@ -277,7 +349,7 @@ class Supervisor:
             data = data[: limit - len(buffer)]
         buffer += data
 
-    def _stop(self, why: WallTimeout | OutputLimit) -> None:
+    def _stop(self, why: Stopped) -> None:
         """Kill the child; the first reason is kept."""
         if self._stopped is None:
             self._stopped, self._stopped_at = why, time.monotonic()
@@ -291,11 +363,40 @@ class Supervisor:
                 return  # it ended by itself meanwhile
 
 
+_Message = TypeVar("_Message")
+
+
+def _read(body: bytes, kind: type[_Message]) -> _Message:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ZygoteLost(f"the sandbox's zygote sent a message that cannot be read: {error}") from error
+
+
+def _pid_of(process: int) -> str:
+    """Return the process id behind a pidfd; raises OSError or StopIteration where there is none."""
+    with open(f"/proc/self/fdinfo/{process}", encoding="ascii") as file:
+        return next(line.split()[1] for line in file if line.startswith("Pid:"))
+
+
+def _used_by(process: int) -> tuple[float, float]:
+    """Return the processor seconds and the peak of memory in MB of a child (a pidfd) that still lives, else 0."""
+    try:
+        pid = _pid_of(process)
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            peak_kb = next((int(line.split()[1]) for line in file if line.startswith("VmHWM:")), 0)
+    except (OSError, StopIteration, IndexError, ValueError):
+        return 0.0, 0.0
+    ticks = int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK"), peak_kb / 1024
+
+
 def _waited_for_processor(process: int) -> float:
     """Return the seconds for which a child (a pidfd) was ready to run and had to wait; 0 where nobody counts."""
     try:
-        with open(f"/proc/self/fdinfo/{process}", encoding="ascii") as file:
-            pid = next(line.split()[1] for line in file if line.startswith("Pid:"))
+        pid = _pid_of(process)
         with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, StopIteration, IndexError, ValueError):

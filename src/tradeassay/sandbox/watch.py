@@ -3,6 +3,9 @@
 A refusal here is always safe. Letting a call go on decides nothing: Landlock, the private root and the limits
 still apply. A child has one thread and shares no writable memory, so the path that is read is the
 path that is used.
+
+The code chooses every byte that is read here, and the child waits while the host decides. So a decision takes a
+number of steps that is bounded by the longest path of the kernel, whatever the path says.
 """
 
 import errno
@@ -41,7 +44,10 @@ UNREMARKABLE: Final[frozenset[str]] = frozenset(
 )
 """Files that libc asks for by itself. Refused like everything else, but not counted as the code's attempts."""
 
-_SHARED_LIBRARY: Final = re.compile(r"/lib(64)?/.*\.so(\.[0-9]+)*$")
+_SHARED_LIBRARY: Final = re.compile(r"\.so(\.[0-9]+)*$")
+"""How the file name of a shared library ends. Only names are searched: with a folder in the pattern, a path of a
+thousand ``/lib/`` would be searched a thousand times.
+"""
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +69,7 @@ class ChildWatch:
     def __init__(self, machine: str, reach: Reach) -> None:
         self._machine = machine
         self._reach = reach
+        self._deepest = max((path.count("/") for path in reach.readable), default=0)
         self._seen: dict[tuple[str, str], RefusedCall] = {}
         self.memory: int | None = None
         self.process = self.folder = -1
@@ -100,11 +107,7 @@ class ChildWatch:
             else:
                 seccomp.let_go_on(listener, notice)
             return
-        own = (
-            outside in UNREMARKABLE
-            or outside in self._reach.searched
-            or _SHARED_LIBRARY.search(outside) is not None
-        )
+        own = outside in UNREMARKABLE or outside in self._reach.searched or _is_shared_library(outside)
         if name not in STAT and (writes or not own):
             self._record(name, f"{'write' if writes else 'read'} {outside}")
         seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
@@ -113,10 +116,10 @@ class ChildWatch:
         """Return the path of an argument; one relative to a descriptor, opened under these rules, stays so."""
         path = self._text(notice.arguments[position])
         if path.startswith("/"):
-            return posixpath.normpath(path)
+            return _without_detours(path)
         relative_to_cwd = position == 0 or notice.arguments[position - 1] & 0xFFFFFFFF == _AT_FDCWD
         if relative_to_cwd and path:
-            return posixpath.normpath(posixpath.join(self._reach.home, path))
+            return _without_detours(posixpath.join(self._reach.home, path))
         return path
 
     def _nowhere(self, name: str, notice: Notice, path: str) -> bool:
@@ -144,11 +147,10 @@ class ChildWatch:
             return path == "/dev/null"
         if path in self._reach.listable:
             return True
-        while path != "/":
-            if path in self._reach.readable:
-                return True
-            path = posixpath.dirname(path)
-        return False
+        # No folder above the path can be readable that is deeper than the deepest readable one.
+        parts = path.split("/", self._deepest + 1)
+        above = ("/".join(parts[:length]) for length in range(2, self._deepest + 2))
+        return any(folder in self._reach.readable for folder in above)
 
     def _detail(self, name: str, notice: Notice) -> str:
         first, second, third = notice.arguments[:3]
@@ -186,6 +188,19 @@ class ChildWatch:
         known = self._seen.get((name, detail))
         count = known.count + 1 if known else 1
         self._seen[name, detail] = RefusedCall(family=family_of(name), call=name, detail=detail, count=count)
+
+
+def _without_detours(path: str) -> str:
+    """Return an absolute path without ``.``, ``..``, and repeated slashes. POSIX lets two slashes at the start
+    mean something else, so ``normpath`` keeps them; for Linux they are one.
+    """
+    return "/" + posixpath.normpath(path).lstrip("/")
+
+
+def _is_shared_library(path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    in_library_folder = "/lib/" in f"{folder}/" or "/lib64/" in f"{folder}/"
+    return in_library_folder and _SHARED_LIBRARY.search(name) is not None
 
 
 def _signed(value: int) -> int:
