@@ -30,7 +30,7 @@ from tradeassay.core.arguments import instance_of, path_from, refuse_unknown, ty
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.measure import Convention
+from tradeassay.core.measure import Convention, Measure
 from tradeassay.core.time import day_text, parse_day
 from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
@@ -113,18 +113,19 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
         return self.agents[0].verdict
 
     def frame(self, kind: FrameKind = "pandas") -> Any:
-        """Return one row per account: kind of verdict, sentence, return and its parts. ``kind`` may be polars."""
+        """Return one row per account: kind of verdict, sentence, return, its parts, and the yearly edge with its
+        interval at the level of the assay. ``kind`` may be polars."""
         rows = [
             (
                 *(one.cell, one.agent, one.verdict.kind, one.verdict.firm, one.verdict.sentence, one.total.value),
                 *(None if name not in one.parts else one.parts[name].value for name in _PARTS),
-                None if one.edge is None else one.edge.tested.value,
+                *((None, None, None) if one.edge is None else _ends(one.edge.tested)),
             )
             for one in self.agents
         ]
         words = ("cell", "agent", "verdict")
         schema = {**dict.fromkeys(words, "str"), "firm": "bool", "sentence": "str", "total": "float"}
-        return make_frame(kind, {**schema, **dict.fromkeys((*_PARTS, "edge_per_year"), "float")}, rows)
+        return make_frame(kind, {**schema, **dict.fromkeys((*_PARTS, *_EDGE), "float")}, rows)
 
     def report(self, path: Path | str) -> Path:
         """Write the self-contained HTML page and return its path."""
@@ -145,6 +146,12 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
 
 
 _PARTS = ("common", "style", "selection", "trading")
+_EDGE = ("edge_per_year", "edge_per_year_low", "edge_per_year_high")
+
+
+def _ends(measure: Measure) -> tuple[float | None, float | None, float | None]:
+    """Return a measure's value and the two ends of its interval."""
+    return measure.value, measure.low, measure.high
 
 
 class AssayFields(TypedDict, total=False):

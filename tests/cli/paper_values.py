@@ -358,6 +358,7 @@ _ENDS = {
     "backtest": "Crashes while running",
     "compile": "Does not compile",
     "no_code": "No code, reasoning loop",
+    "cut_off": "Cut off by the token limit",
 }
 _CLASSES = {
     "signals-never-activate": "Signals never activate",
@@ -371,6 +372,7 @@ _CLASSES = {
     "index-out-of-range": "Index out of range",
     "compilation": "Does not compile",
     "timeout": "Time-out",
+    "cut-off": "Cut off by the token limit",
 }
 
 
@@ -462,8 +464,8 @@ def check_systrade(told):
         years = [one["scored"]["scorecard"].get("year") for one in these]
         totals = [year["costs"][0]["total"] for year in years if year]
         trails = [one["scored"]["trail"]["trades"] for one in these if one["scored"].get("trail")]
-        wanted = [len(these), average(totals), average(trails)]
-        same([returned[name][at] for at in (0, 1, 3)], wanted, ("section-5-4-2", name))
+        wanted = [len(these), len(totals), average(totals), len(trails), average(trails)]
+        same([returned[name][at] for at in (0, 1, 2, 4, 5)], wanted, ("section-5-4-2", name))
     rest = _systrade_rest(told, records, last, by_number) | _systrade_groups(told, last)
     return {"table-3", "section-5-4-2"} | rest | _review_map(told, records)
 
@@ -480,7 +482,9 @@ def _systrade_rest(told, records, last, by_number):
             halves = [[card["paper"][name]["value"] for name in names] for card in cards]
             whole = average(mean(half) for half in halves if None not in half)
             same([row[place]], [whole], ("table-4", strategy, names))
-        same([row[6]], [average(card["overall"]["value"] for card in cards)], ("table-4", strategy, "overall"))
+        # The paper's overall is the mean of the two numbers beside it.
+        both = None if None in (row[2], row[4]) else (row[2] + row[4]) / 2
+        same([row[6]], [both], ("table-4", strategy, "overall"))
     through = cells(tables(told, "section-5-4-1")[0])
     tests = {}
     for model, scored in last.items():
@@ -504,6 +508,11 @@ def _systrade_rest(told, records, last, by_number):
         these = used[name]
         wanted = [len(these), *(mean(one[key] for one in these) for key in ("input_tokens", "output_tokens"))]
         same(row, wanted, ("figure-3", name))
+    # Every answer was paid for: what iterations took adds up to what the strategy took.
+    for record in records:
+        for key in ("input_tokens", "output_tokens"):
+            taken = sum(one["usage"].get(key, 0) for one in record["iterations"])
+            assert taken == record["usage"].get(key, 0), (record["model"], record["strategy"], key)
     prices = cells(tables(told, "section-5-6")[0])
     for model in last:
         paid = [record["usage"]["usd"] for record in records if record["model"] == model]

@@ -52,6 +52,11 @@ def test_a_verdict_is_a_frame_of_either_kind(judged):
     assert frame["agent"][0] == other["agent"][0] == EVIL
     parts = [frame[name][0] or 0.0 for name in ("common", "style", "selection", "trading")]
     assert sum(parts) == pytest.approx(frame["total"][0], abs=1e-9)
+    tested = judged.agents[0].edge.tested
+    for table in (frame, other):
+        edge = tuple(table[name][0] for name in ("edge_per_year", "edge_per_year_low", "edge_per_year_high"))
+        assert edge == (tested.value, tested.low, tested.high)
+        assert edge[1] < edge[0] < edge[2], "a yearly edge comes with its interval"
 
 
 @pytest.mark.parametrize(

@@ -156,8 +156,13 @@ def middle(values: Sequence[float], nothing: str = "not run") -> Measure:
 
 
 def mean_of(values: Iterable[float | None], nothing: str = "not run") -> Measure:
-    known = [value for value in values if value is not None]
-    return Measure(value=significant(float(np.mean(known))), n=len(known)) if known else not_scored(nothing)
+    """Return the mean of the known values; a note says over how many of all where some are missing."""
+    every = list(values)
+    known = [value for value in every if value is not None]
+    if not known:
+        return not_scored(nothing)
+    note = None if len(known) == len(every) else f"over {len(known)} of {len(every)}"
+    return Measure(value=significant(float(np.mean(known))), n=len(known), note=note)
 
 
 def row(name: str, cells: Iterable[tuple[Measure, str]], *, ours: bool = True) -> Row:

@@ -186,6 +186,7 @@ FailureClass = Literal[
     "compilation",
     "timeout",
     "no-code",
+    "cut-off",
     "look-ahead",
     "trick",
     "forbidden",
@@ -220,6 +221,7 @@ index-out-of-range | Index out of range | Index out of range | reads data before
 compilation | Does not compile | Compilation error | a syntax error, or not exactly one strategy
 timeout | Time-out | Execution timeout | used more time than it may
 no-code | No code or a reasoning loop | | the answer holds no program
+cut-off | Cut off by the token limit | | the answer reached the limit of tokens before its program was complete
 look-ahead | Looks ahead | | a decision was seen to depend on later bars
 trick | Trick | | tried to have something else scored than its orders
 forbidden | Forbidden import or call | | a module or system call that a strategy may not use

@@ -43,7 +43,8 @@ _LOOP_LINES: Final = 12
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. ``code`` is None exactly when ``form`` is ``none``; ``missing`` then says what came instead.
     ``unclosed`` is a fence that never ends: an answer that was cut off in the middle of its program. ``blocks``
-    counts the candidates that the program was chosen from.
+    counts the candidates that the program was chosen from. ``to_the_end`` says that the program, or one behind it,
+    goes on to the last character of the answer.
     """
 
     code: str | None
@@ -51,6 +52,7 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int = 0
     missing: NoCode = ""
     note: str = ""
+    to_the_end: bool = False
 
 
 def extract_block(answer: str, *, cut_off: bool) -> Extraction:
@@ -63,13 +65,16 @@ def extract_block(answer: str, *, cut_off: bool) -> Extraction:
         answer, note = answer[:LONGEST_ANSWER], f"only the first {LONGEST_ANSWER} characters were read"
     text, thinking = _without_thoughts(answer)
     closed, open_block = _blocks(text)
+    opened = open_block is not None and bool(open_block.strip())
     if closed:
-        return Extraction(code=_best(closed), form="fenced", blocks=len(closed), note=note)
-    if open_block is not None and open_block.strip():
-        return Extraction(code=open_block, form="unclosed", blocks=1, note=note or "the fence is never closed")
+        return Extraction(code=_best(closed), form="fenced", blocks=len(closed), note=note, to_the_end=opened)
+    if open_block is not None and opened:
+        told = note or "the fence is never closed"
+        return Extraction(code=open_block, form="unclosed", blocks=1, note=told, to_the_end=True)
     bare = _bare(text)
     if bare is not None:
-        return Extraction(code=bare, form="bare", blocks=1, note=note)
+        ends = text.rstrip().endswith(bare.rstrip())
+        return Extraction(code=bare, form="bare", blocks=1, note=note, to_the_end=ends)
     return Extraction(code=None, form="none", missing=_missing(answer, thinking, cut_off), note=note)
 
 
@@ -113,7 +118,8 @@ def extract(
     if framework == "frame" and not _defines_strategy(tree):
         name = _only_function(tree)
         code, note = f"{code}\n\nsignals = {name}\n", f"the only function, '{name}', was taken as 'signals'"
-    return Extraction(code=code, form="fenced", blocks=len(candidates), note=note)
+    fenced_to_the_end = found.to_the_end and found.form != "bare"
+    return Extraction(code=code, form="fenced", blocks=len(candidates), note=note, to_the_end=fenced_to_the_end)
 
 
 def _whole_class(found: Extraction, framework: Framework) -> Extraction:

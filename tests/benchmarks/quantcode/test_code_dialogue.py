@@ -2,11 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from tradeassay.benchmarks.exhibits import UNTIMED
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, TaskOutcome, opaque_id, play
+from tradeassay.benchmarks.quantcode.scores import quantcode_scores
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay.benchmarks.quantcode.tables import quantcode_paper
 from tradeassay.code.backtrader import Trick
 from tradeassay.code.checks import PASSED, Finding, failed, not_reached, not_scored
 from tradeassay.code.evaluation import EvaluateRequest, Evaluation
@@ -157,3 +162,48 @@ def test_no_answer_is_not_scored_while_a_refusal_and_a_loop_are_no_code():
         outcome, _ = played([reply], lambda _: evaluation(), QuantCodeSettings())
         assert outcome.solved is False and outcome.stage == "no_code" and reason in outcome.reason
         assert outcome.failure_class == "no-code"
+
+
+def test_an_answer_cut_off_by_the_token_limit_is_a_failure_of_its_own():
+    program = (
+        "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        if self.data.close["
+    )
+    inside = f"Here it is.\n```python\n{program}"
+    broken = f"```python\n{program}\n```\n"
+    imports_alone = "```python\nimport backtrader as bt\n```\nand then\n```python\nclass S(bt.Strat"
+    does_not_compile = stopped("compile", "'[' was never closed", "SyntaxError")
+    for text, stop, stage, failure in (
+        (inside, "length", "cut_off", "cut-off"),
+        (program, "length", "cut_off", "cut-off"),
+        (imports_alone, "length", "cut_off", "cut-off"),
+        ("", "length", "cut_off", "cut-off"),
+        ("I first think about", "length", "cut_off", "cut-off"),
+        # Its own mistake: the model said that it was done, or the program was and what followed was cut off.
+        (inside, "stop", "compile", "compilation"),
+        (broken, "stop", "compile", "compilation"),
+        (f"{broken}It buys when", "length", "compile", "compilation"),
+        ("<think>hm " * 50, "length", "no_code", "no-code"),
+    ):
+        reply = ModelReply(text=text, stop=stop)
+        outcome, _ = played([reply], lambda _: does_not_compile, QuantCodeSettings())
+        assert (outcome.stage, outcome.failure_class, outcome.solved) == (stage, failure, False), (text, stop)
+    # What runs is judged by what it does, wherever the answer ended.
+    outcome, _ = played([ModelReply(text=CODE, stop="length")], lambda _: evaluation(), QuantCodeSettings())
+    assert outcome.solved
+
+
+def test_a_cut_off_answer_is_in_the_tables_and_passes_no_stage():
+    cut = ModelReply(text="```python\nclass S(bt.Strategy):\n    def next(", stop="length")
+    outcome, _ = played([cut], lambda _: stopped("compile", "no", "SyntaxError"), QuantCodeSettings())
+    asked = {"setting": "single-turn", "wording": "formal", "framework": "backtrader"}
+    item = SimpleNamespace(key="k", model="m", task=TASK.id, seed=0, protocol=asked)
+    scores = quantcode_scores([item], {TASK.id: TASK}, {"k": outcome}, turns=1)
+    (cell,) = scores.cells
+    assert (cell.ends, cell.last_failures) == ({"cut_off": 1}, {"cut-off": 1})
+    assert cell.rates.compile.value == 0.0 and cell.rates.items == 1
+    page = quantcode_paper([(QuantCodeSpec(models=("scripted/a",)), 1)], scores.cells, UNTIMED)
+    rows = {row.head.text: row.cells for table in page.tables for row in table.rows}
+    ours = rows["Cut off by the token limit"]
+    assert ours[0].measure.reason == "not in the paper" and ours[1].measure.value == 1.0
+    for stage in ("Does not compile", "No code, reasoning loop"):
+        assert rows[stage][1].measure.value == 0.0

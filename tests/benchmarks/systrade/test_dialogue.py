@@ -223,3 +223,19 @@ def test_an_echo_of_the_example_and_a_program_cut_off_are_no_submissions():
     assert read_halves(echo).program is None and "example" in read_halves(echo).wrong
     cut = '```json\n{"strategy": "b"}\n```\n```python\nclass TradingStrategy:\n    def run(self, a'
     assert read_halves(cut).program is not None and "(cut off)" in read_halves(cut, cut_off=True).wrong
+
+
+def test_an_iteration_counts_every_answer_that_it_took():
+    program = "class TradingStrategy: pass"
+    alone = ModelReply(
+        text=f"```python\n{program}\n```", usage=Usage(input_tokens=300, output_tokens=70, usd=0.02)
+    )
+    cut = ModelReply(text="I will", stop="length", usage=Usage(input_tokens=500, output_tokens=90, usd=0.03))
+    prose = ModelReply(text="No.", usage=Usage(input_tokens=40, output_tokens=4, usd=0.01))
+    # The first is cut off and asked for again, then lacks its card; the second says nothing; the third is whole.
+    answers = [cut, alone, answer(), prose, answer(program + " # more")]
+    outcome, _, _ = play(answers, [scored(), scored("repair")], iterations=3)
+    assert [one.usage.input_tokens for one in outcome.iterations] == [900, 40, 100]
+    assert [one.usage.output_tokens for one in outcome.iterations] == [170, 4, 10]
+    assert outcome.iterations[0].usage.usd == pytest.approx(0.06)
+    assert outcome.usage.input_tokens == sum(one.usage.input_tokens for one in outcome.iterations) == 1040

@@ -115,7 +115,17 @@ def _left(settings: QuantCodeSettings, turn: int) -> str:
 
 
 TurnStage = Literal[
-    "solved", "trick", "compile", "backtest", "trade", "lookahead", "judge", "no_code", "not_scored", "no_answer"
+    "solved",
+    "trick",
+    "compile",
+    "backtest",
+    "trade",
+    "lookahead",
+    "judge",
+    "no_code",
+    "cut_off",
+    "not_scored",
+    "no_answer",
 ]
 Request = AskModel | EvaluateRequest
 Answer = ModelReply | Evaluation
@@ -123,6 +133,9 @@ Answer = ModelReply | Evaluation
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One answer and what came of it. ``stage`` is where it ended, ``feedback`` what the model was told.
+
+    ``cut_off``: the answer reached the limit of tokens before its program was complete. What there was of it does
+    not compile, or there was none; that says nothing about the model's Python.
 
     ``code`` is None when there was none (``form`` is ``none``); ``raw`` is then kept, so that a reader can see
     what came instead."""
@@ -201,23 +214,28 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
                 "no_code", left=_left(settings, number), problem=problem, example=example
             )
             why = reply.error or f"no code: {found.missing}"
-            turn = Turn(number=number, stage="no_code", raw=reply.text, reason=why, usage=reply.usage)
+            none: TurnStage = "cut_off" if found.missing == "cut off" else "no_code"
+            turn = Turn(number=number, stage=none, raw=reply.text, reason=why, usage=reply.usage)
         else:
             evaluation = yield EvaluateRequest(
                 task=task.id, source=found.code, framework=settings.framework, turn=number
             )
             assert isinstance(evaluation, Evaluation)
+            stage: TurnStage = evaluation.outcome
+            why = evaluation.reason
+            if stage == "compile" and reply.stop == "length" and found.to_the_end:
+                stage, why = "cut_off", f"cut off by the token limit: {why}"
             turn = Turn(
                 number=number,
-                stage=evaluation.outcome,
+                stage=stage,
                 form=found.form,
                 code=found.code,
                 code_sha256=sha256_bytes(found.code.encode("utf-8", "surrogatepass")),
                 evaluation=evaluation,
-                reason=evaluation.reason,
+                reason=why,
                 usage=reply.usage,
             )
-            ends = turn.stage in ("solved", "trick", "not_scored")
+            ends = stage in ("solved", "trick", "not_scored")
             feedback = None if ends else feedback_on(evaluation, settings, number)
         if feedback is None or number == settings.allowed_turns:
             turns.append(turn)
@@ -227,9 +245,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         messages = [*before, *exchange(reply, feedback)]
     end = turns[-1]
     solved = None if end.stage in ("not_scored", "no_answer") else end.stage == "solved"
-    failure: FailureClass | None = "no-code" if end.stage == "no_code" else None
-    if end.evaluation is not None:
-        failure = end.evaluation.failure_class
+    failure = failure_of(end)
     tricks = {
         trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.grave_tricks
     }
@@ -247,6 +263,15 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         reason="" if solved else end.reason,
         usage=total_usage(turn.usage for turn in turns),
     )
+
+
+def failure_of(turn: Turn) -> FailureClass | None:
+    """Return the class of a turn's failure; None where it did not fail, or was not scored."""
+    if turn.stage == "no_code":
+        return "no-code"
+    if turn.stage == "cut_off":
+        return "cut-off"
+    return None if turn.evaluation is None else turn.evaluation.failure_class
 
 
 def opaque_id(task: CodeTask) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.benchmarks.programs import CodeItem, CodeRow
-from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
+from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, failure_of
 from tradeassay.code.checks import FAILURES
 from tradeassay.code.collapse import CollapseConfig, CollapseReport, collapse
 from tradeassay.code.task import CodeTask
@@ -202,12 +202,6 @@ def _cell(
     )
 
 
-def failure_of(turn: Turn) -> str | None:
-    if turn.stage == "no_code":
-        return "no-code"
-    return None if turn.evaluation is None else turn.evaluation.failure_class
-
-
 def _groups(
     episodes: Sequence[CodeItem], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
 ) -> tuple[GroupRates, ...]:
@@ -263,7 +257,7 @@ def _counts(names: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(name for name in names if name is not None).items()))
 
 
-ENDS: Final = "solved judge lookahead trade backtest compile trick no_code not_scored".split()
+ENDS: Final = "solved judge lookahead trade backtest compile trick cut_off no_code not_scored".split()
 """Where an item can end, best first."""
 
 

@@ -58,6 +58,7 @@ _CHIPS: Final = {
     "lookahead": ("below", "looks ahead", "Looks ahead"),
     "judge": ("below", "rejected", "Rejected by the judge"),
     "no_code": ("below", "no code", "No code, reasoning loop"),
+    "cut_off": ("below", "cut off", "Cut off by the token limit"),
     "not_scored": ("same", "not scored", "Not scored"),
     "no_answer": ("failed", "no answer", ""),
 }
@@ -485,7 +486,12 @@ def quantcode_paper(
     both = {row["class"]: row for row in paper["failure_turns"]}
     stages = ("Compile", "Backtest", "Trade", "Judge")
     shares = ("Paper", "Ours, all models")
-    first_turn = "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers."
+    cut_off = (
+        "An answer cut off by the token limit has a row of its own here; the paper does not tell it from the rest."
+    )
+    first_turn = (
+        "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers. " + cut_off
+    )
 
     def filled(setting: str, title: str, columns: Sequence[str], rows: Iterable[Row], note: str = "") -> Filled:
         if not (single if setting == "single-turn" else agentic):
@@ -513,9 +519,9 @@ def quantcode_paper(
         "table-2": lambda: _tasks(cells, "difficulty"),
         "table-3": lambda: filled("single-turn", "Passed, single-turn", stages, _ranked(passed)),
         "table-4": lambda: filled("agentic", "Passed, agentic", by_turn, _by_turn(agentic, paper["agentic"])),
-        "table-5": lambda: filled("single-turn", "Ends", shares, alone_ends),
-        "table-6": lambda: filled("single-turn", "Failures", shares, failed),
-        "table-7": lambda: filled("agentic", "Ends", shares, talking_ends),
+        "table-5": lambda: filled("single-turn", "Ends", shares, alone_ends, cut_off),
+        "table-6": lambda: filled("single-turn", "Failures", shares, failed, cut_off),
+        "table-7": lambda: filled("agentic", "Ends", shares, talking_ends, cut_off),
         "table-8": lambda: filled("agentic", "Failures", turns, failed_by_turn, first_turn),
         "latency": lambda: latency,
         "groups": lambda: _kinds(cells),

@@ -208,6 +208,7 @@ def build(
     messages: tuple[Message, ...] = wording.opening(spec)
     done: list[Iteration] = []
     paid = review_paid = NOTHING_SPENT
+    spent = NOTHING_SPENT  # on the iteration under way: an answer that is asked for again was paid for too
     stopped: Stopped = "iterations"
     first: Submission | None = None
     base: tuple[Submission, ScoredIteration] | None = None  # what to go on from
@@ -219,9 +220,9 @@ def build(
             purpose="build", messages=messages, attempt=number + 1, given=wording.given(spec, number)
         )
         assert isinstance(reply, ModelReply)
-        paid = paid.plus(reply.usage)
+        paid, spent = paid.plus(reply.usage), spent.plus(reply.usage)
         if why := no_answer(reply):
-            done.append(Iteration(number=number, reason=why, usage=reply.usage))
+            done.append(Iteration(number=number, reason=why, usage=spent))
             stopped = "no answer"
             break
         kept = read_halves(reply.text, cut_off=reply.stop == "length").beside(kept)
@@ -238,7 +239,8 @@ def build(
                 half, asked_half = half and not asked_half and not again, half
                 why = kept.wrong
                 if not half:
-                    done.append(Iteration(number=number, reason=why, usage=reply.usage))
+                    done.append(Iteration(number=number, reason=why, usage=spent))
+                    spent = NOTHING_SPENT
                     stopped = "repeats itself" if again else "no submission"
                     number += 1
             if again:
@@ -275,10 +277,11 @@ def build(
             submission=submission,
             scored=with_marks(scored, reviews),
             reviews=reviews,
-            usage=reply.usage,
+            usage=spent,
             set_aside=aside,
         )
         done.append(made)
+        spent = NOTHING_SPENT
         refused, kept, asked_half = None, Halves(), False
         if not aside:
             base = (submission, scored)

@@ -100,7 +100,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One submission. ``submission`` is None without one; ``reason`` then says what came instead.
 
     ``set_aside``: the patch drifted or changed too many lines, so it does not count, and the next iteration starts
-    from its predecessor."""
+    from its predecessor. ``usage`` adds up all answers to it, those that were asked for again included."""
 
     number: int
     set_aside: bool = False

@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
+import numpy as np
+
 from tradeassay.benchmarks.exhibits import (
     UNTIMED,
     Curves,
@@ -38,6 +41,7 @@ from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, both_marks, vendor_of
 from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.reliability import PlayWords, reliability
 
 _PLAYED: Final = PlayWords(passes="holds all gates", score="overall scores", window="task")
@@ -144,14 +148,14 @@ def _of_models(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
     """Return the board, what each gate let through, and quality for money."""
     board, gates, quality = [], [], []
     for row in models:
-        scores = (*figures(row.scores, DIMENSIONS), figure(row.overall))
+        scores = (*_means(row.scores, row.items), *_means({"overall": row.overall}, row.items))
         dollars = amount(row.usd_per_strategy, "dollars")
         held = (*figures(row.gates, _BOARD_GATES, "share"), figure(row.valid, "share", bar=True))
         board.append(line(row.model, amount(row.items), *held, *scores, dollars, Cell(row.worth)))
         asked = Cell(f"{row.items}", small=f"{row.unanswered} without an answer" if row.unanswered else "")
         shares = (*figures(row.gates, GATES, "share"), figure(row.valid, "share"))
         gates.append(line(row.model, asked, *shares, amount(row.not_cleared), figure(row.windows, "share")))
-        paper = (*figures(row.paper, DIMENSIONS), figure(row.overall_paper))
+        paper = (*_means(row.paper, row.items), *_means({"overall": row.overall_paper}, row.items))
         quality.append(line(row.model, *scores, *paper, dollars, Cell(row.paper_tier), Cell(row.worth)))
     as_printed = (*(f"{name} as printed" for name in DIMENSIONS), "Overall as printed")
     return (
@@ -159,7 +163,9 @@ def _of_models(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
             "Models",
             ("model", "items", *_BOARD_GATES, "valid", *DIMENSIONS, "overall", "$/strategy", "worth"),
             board,
-            "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10.",
+            "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10. "
+            "A mean over fewer submissions than items says over how many; overall is the mean of all four, over "
+            "submissions where all four are scored.",
         ),
         table(
             "Gates",
@@ -182,11 +188,23 @@ def _of_models(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
     )
 
 
+def _means(found: Mapping[str, Measure], items: int) -> list[Cell]:
+    """Return means as cells; one over fewer items than its row counts says over how many."""
+    cells = []
+    for measure in found.values():
+        if measure.n is None or measure.n == items:
+            cells.append(figure(measure))
+            continue
+        plain = msgspec.structs.replace(measure, note=None)
+        cells.append(msgspec.structs.replace(figure(plain), small=f"{measure.n} of {items}"))
+    return cells
+
+
 def _strategies(scores: SystradeScores) -> Section:
     rows = []
     for row in scores.strategies:
         about = (amount(row.complexity, "{:.2f}"), amount(row.items), figure(row.valid, "share"))
-        scored = (*figures(row.scores, DIMENSIONS), figure(row.overall))
+        scored = (*_means(row.scores, row.items), *_means({"overall": row.overall}, row.items))
         rows.append(line(row.strategy, *about, *scored, figure(row.pbo), figure(row.spa_p, "{:.3f}")))
     rho = (*[Cell()] * 7, figure(scores.complexity), *[Cell()] * 2)
     rows.append(line("Spearman's rho of complexity and overall", *rho))
@@ -202,7 +220,7 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
     reached = [row for row in scores.iterations if row.items]
     rows = []
     for row in reached:
-        gained = (*figures(row.scores, DIMENSIONS), figure(row.gain, "{:+.2f}"))
+        gained = (*_means(row.scores, row.items), figure(row.gain, "{:+.2f}"))
         shares = (figure(one, "share") for one in (row.alike, row.same_outcome, row.test_return))
         patches = Cell(f"{row.repaired} repaired, {row.drifted} drifted")
         rest = (figure(row.ensemble), patches, figure(row.reached_goal, "share"))
@@ -448,30 +466,46 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
             cards.setdefault(record.strategy.removeprefix(SYSTB), []).append(record.last.scorecard)
     not_run = amount(None, unknown="not run")
     rows = []
+    complexities, overall = list[float](), list[float]()
     for one in paper["by_strategy"]:
         name = one["strategy"]
         mine = found.get(name)
-        llm, qr = (
-            figure(mean_of(half_of(card, half) for card in cards.get(name, ())))
-            for half in (DIMENSIONS[:2], DIMENSIONS[2:])
+        marked, automatic = (
+            mean_of((half_of(card, half) for card in cards.get(name, ())), nothing)
+            for half, nothing in (
+                (DIMENSIONS[:2], "no reviewer marked it"),
+                (DIMENSIONS[2:], "nothing was scored"),
+            )
         )
+        both = _both(marked, automatic)
+        complexities.append(np.nan if mine is None else mine.complexity)
+        overall.append(np.nan if both.value is None else both.value)
         cells = (
             not_run if mine is None else amount(mine.complexity, "{:.2f}"),
             Cell(one["complexity"]),
-            *(llm, Cell(f"{one['llm']:g}"), qr, Cell(f"{one['qr']:g}")),
-            not_run if mine is None else figure(mine.overall),
+            *(figure(marked), Cell(f"{one['llm']:g}"), figure(automatic), Cell(f"{one['qr']:g}")),
+            not_run if mine is None else figure(both),
             Cell(f"{one['overall']:.2f}"),
             not_run if mine is None else figure(mine.valid, "share"),
             Cell(f"{one['valid']}/{paper['attempts']}"),
         )
         rows.append(line(name, *cells, ours=mine is not None))
-    rho = (figure(scores.complexity), Cell(f"{paper['complexity']['rho']:+.2f}", small="printed"), Cell(), Cell())
+    ordered = correlation_measure(spearman_rho, np.array(complexities), np.array(overall))
+    rho = (figure(ordered), Cell(f"{paper['complexity']['rho']:+.2f}", small="printed"), Cell(), Cell())
     rows.append(line("Spearman's rho of complexity and overall", *[Cell()] * 6, *rho, ours=True))
     note = (
-        "Not comparable in value; the order of strategies may be. LLM and QR are of submissions that were "
-        "marked; overall is the mean of our four measured dimensions."
+        "Not comparable in value; the order of strategies may be. LLM is the mean of the reviewers' marks, QR of "
+        "the automatic D3 and D4, both over the submissions that have them. Overall is (LLM + QR) / 2 of the row."
     )
     return table("Strategies", _pairs("C", "LLM", "QR", "overall", "valid"), rows, note=note)
+
+
+def _both(marked: Measure, automatic: Measure) -> Measure:
+    """Return the paper's overall score, (LLM + QR) / 2, or why one of the two is missing."""
+    for measure in (marked, automatic):
+        if measure.value is None:
+            return measure
+    return Measure(value=((marked.value or 0.0) + (automatic.value or 0.0)) / 2.0)
 
 
 _EXCEPTION: Final = re.compile(r"\b([A-Z][A-Za-z]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))\b")
@@ -518,15 +552,22 @@ def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...])
         for number, these in sorted(by_number.items()):
             scored = [one.scored for one in these if one.scored is not None]
             totals = [None if one.scorecard.year is None else one.scorecard.year.costs[0].total for one in scored]
-            total = figure(mean_of(totals, "no account on the test year"), "change")
             counts = [None if one.trail is None else float(one.trail.trades) for one in scored]
-            trades = figure(mean_of(counts, "no run on the test year"), "{:.1f}")
+            total = mean_of(totals, "no account on the test year")
+            trades = mean_of(counts, "no run on the test year")
             theirs = Cell(f"{paper[number]['test_return']:+.1f}%" if number in paper else "")
-            rows.append(line(f"{model}, iteration {number}", amount(len(these)), total, theirs, trades, ours=True))
+            # Each mean stands beside the number of submissions that it is a mean of.
+            returned = (amount(total.n or 0), figure(total, "change"))
+            traded = (amount(trades.n or 0), figure(trades, "{:.1f}"))
+            name = f"{model}, iteration {number}"
+            rows.append(line(name, amount(len(these)), *returned, theirs, *traded, ours=True))
     if not rows:
         return Filled(missing="nothing was scored")
-    columns = ("", "submissions", "return, ours", "return, printed", "trades")
-    note = "means over submissions at the lowest cost level; printed: three models, one strategy, ten bars"
+    columns = ("", "submissions", "with a return", "return, ours", "return, printed", "with a run", "trades")
+    note = (
+        "means over the submissions counted beside them, returns at the lowest cost level; printed: three models, "
+        "one strategy, ten bars"
+    )
     tables = [table("Return and trades by iteration", columns, rows, note=note)]
     # What the last programs returned by strategy and instrument, where a run has several.
     found: dict[str, dict[str, list[float | None]]] = {}

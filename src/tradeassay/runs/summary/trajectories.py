@@ -67,7 +67,11 @@ def _programs(run: CodeRun, key: str) -> Worth:
     found: Worth = {}
     for place, turn in enumerate(record.turns):
         if turn.evaluation is None:
-            found[place] = (0.0 if turn.stage == "no_code" else None, turn.reason, {"stage": turn.stage})
+            found[place] = (
+                0.0 if turn.stage in ("no_code", "cut_off") else None,
+                turn.reason,
+                {"stage": turn.stage},
+            )
             continue
         one, behaviour = reward_of(turn.evaluation, judged=True), turn.evaluation.judge_behaviour
         evidence = {
