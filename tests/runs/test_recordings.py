@@ -114,6 +114,26 @@ def test_a_recording_is_played_again_by_its_name(shelf, tmp_path, capsys):
     assert one.name == "sensible/ktdfin-paper" and one.label.models == ("scripted/sensible",)
 
 
+def nudged(value, share):
+    """Return the same value with every number in it moved by a share of itself."""
+    if isinstance(value, dict):
+        return {key: nudged(inner, share) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [nudged(inner, share) for inner in value]
+    return value * (1 + share) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(("share", "status"), [(1e-11, 0), (1e-8, 1)])
+def test_numbers_of_another_processor_may_differ_in_their_last_digits(share, status, shelf, tell):
+    content = members(shelf)
+    scores = json.loads(content["scores.json"])
+    assert nudged(scores, share) != scores
+    content["scores.json"] = json.dumps(nudged(scores, share)).encode()
+    repack(shelf, content)
+    found = tell(["recordings", "check", "recorded/sensible"], status)
+    assert status == 0 or ", recorded was " in found.out
+
+
 def test_a_changed_question_is_named_without_its_recorded_text(shelf, tmp_path):
     opened = open_recording(shelf, tmp_path / "home")
     (cassette,) = (opened.folder / "models").glob("*.jsonl")
