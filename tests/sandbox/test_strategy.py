@@ -55,6 +55,12 @@ def test_broken_source_is_a_verdict_and_never_raises(source, line):
     assert code is None and parsed.syntax and line in (None, parsed.line)
 
 
+@pytest.mark.parametrize("levels", [850, 1_400, 5_000])
+def test_a_program_nested_too_deeply_has_one_verdict_on_every_interpreter(levels):
+    code, parsed = parse("x = 1" + " + 1" * levels, None)
+    assert code is None and parsed.syntax == "RecursionError: the parser gave up on it"
+
+
 def test_imports_are_checked_before_anything_runs_and_while_it_runs():
     code, parsed = parse("import sys\nimport socket", frozenset({"sys"}))
     assert code is None and parsed.forbidden is not None

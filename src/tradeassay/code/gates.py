@@ -50,6 +50,7 @@ from tradeassay.code.submission import (
     SubmissionRunner,
     TradeLog,
     Variation,
+    check_depth,
     closes_of,
     market_columns,
 )
@@ -270,6 +271,7 @@ def parse_gate(submission: Submission) -> Finding:
 
 def _card_faults(text: str) -> list[Exhibit]:
     try:
+        check_depth(text)
         if isinstance(msgspec.json.decode(text), dict):
             return []
         return [Exhibit(code="card_no_object", text=f"{CARD} is no JSON object", file=CARD)]

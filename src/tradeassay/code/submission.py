@@ -9,6 +9,7 @@ what they amount to.
 
 from __future__ import annotations
 
+import re
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -112,9 +113,24 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     def read_card(self) -> StrategyCard:
         """Return the card; raises :class:`UserError` naming the place that does not fit."""
         try:
+            check_depth(self.card)
             return msgspec.json.decode(self.card, type=StrategyCard)
         except UNDECODABLE as error:
             raise UserError(f"{CARD}: {error}", hint="compare it with the card's schema") from error
+
+
+_DEEPEST_CARD: Final = 800
+_JSON_TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
+
+def check_depth(card: str) -> None:
+    """Raise RecursionError for JSON that is nested too deeply. The limit is ours, because interpreters differ:
+    CPython 3.11 gives up near 1,000 levels, later versions at up to 10,000."""
+    level = 0
+    for sign in re.findall(r"[\[\]{}]", _JSON_TEXT.sub("", card)):
+        level += 1 if sign in "[{" else -1
+        if level > _DEEPEST_CARD:
+            raise RecursionError("maximum recursion depth exceeded while deserializing an object")
 
 
 def card_schema() -> bytes:

@@ -22,7 +22,7 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.core.syntax import SourceFault, program_tree, syntax_tree
+from tradeassay.core.syntax import TOO_DEEP, SourceFault, is_too_deep, program_tree, syntax_tree
 from tradeassay.sandbox.codec import ClaimHead, ClaimKind, encode
 
 DENIED_STDLIB: Final[frozenset[str]] = frozenset(
@@ -138,6 +138,8 @@ def _compiled(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | N
     """Trusted code is called again and again by one process, on other bars each time: it is compiled once."""
     try:
         tree = syntax_tree(source.removeprefix(BOM), FILE)
+        if is_too_deep(tree):
+            return None, Parsed(syntax=TOO_DEEP)
         found = None if allowed is None else first_forbidden(tree, allowed)
         if found is not None:
             # A name may be as long as the source; the host reads one message of limited length.
@@ -148,6 +150,8 @@ def _compiled(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | N
         if isinstance(fault, SourceFault):
             return None, Parsed(syntax=_clean(fault.words, 500), line=fault.line)
         return None, Parsed(syntax=_clean(error.msg or "invalid syntax", 500), line=error.lineno)
+    except RecursionError:
+        return None, Parsed(syntax=TOO_DEEP)
     except Exception as error:
         # A null byte, a lone surrogate, or nesting beyond what the parser can hold. Whatever it is, the source
         # brought it about: a child that ended here without a word would be put down to the machine.
