@@ -281,7 +281,7 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
         if task_file is None:
             raise UserError(
                 f"its tasks are those of a file of the runner's ({Path(file).name[:40]!a}), which is not opened",
-                hint="name your own copy",
+                hint="name your own copy: tradeassay verify RUN --task-file FILE",
             )
         spec = msgspec.structs.replace(spec, task_file=str(task_file))
     return find_protocol(manifest.benchmark)(spec)

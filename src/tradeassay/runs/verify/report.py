@@ -477,7 +477,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             elif sha256_file(copy) != digest:
                 self._broken("files", f"{name} has the hash {sha256_file(copy)[:12]}, recorded is {digest[:12]}")
         if unseen:
-            why = f"{', '.join(unseen)}: as stated; compare them with your copies"
+            why = f"{', '.join(unseen)}: as stated; compare them with your copies (--agent-files)"
             self._say("files", "cannot be checked", why, len(unseen))
         elif files:
             self._say("files", "re-derived")
