@@ -1,6 +1,7 @@
 """The release path: the built wheel carries everything, and works away from the checkout."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -8,6 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+import tradeassay
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,3 +61,33 @@ def test_a_run_from_the_wheel_outside_the_checkout(wheel, tmp_path):
     done = subprocess.run(command, capture_output=True, **there)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs/w/report.html").stat().st_size > 100_000
+
+
+@pytest.mark.slow
+def test_a_clean_clone_can_be_released(tmp_path):
+    """Both packages are built and their metadata checked; a file that was not committed stops it."""
+    clone = tmp_path / "clone"
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    for name in filter(None, listed):
+        if (ROOT / name).exists():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, clone / name)
+    author = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b.c"}
+    env = {**os.environ, **author, "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b.c"}
+    for words in (["init", "-q"], ["add", "-A", "-f"], ["commit", "-q", "-m", "all"]):
+        subprocess.run(["git", *words], cwd=clone, env=env, check=True)
+    (clone / ".venv").symlink_to(sys.prefix)
+    (clone / ".git" / "info" / "exclude").write_text(".venv\n")
+    done = subprocess.run(["scripts/release"], cwd=clone, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    version = tradeassay.__version__
+    assert f"tradeassay-{version}-py3-none-any.whl" in done.stdout
+    built = {path.name for path in (clone / "dist").iterdir()}
+    assert built == {
+        f"{package}-{version}{ending}"
+        for package in ("tradeassay", "tradeassay_recordings")
+        for ending in ("-py3-none-any.whl", ".tar.gz")
+    }
+    (clone / "note.txt").write_text("not committed")
+    refused = subprocess.run(["scripts/release"], cwd=clone, env=env, capture_output=True, text=True)
+    assert refused.returncode == 1 and "commit everything first" in refused.stderr
