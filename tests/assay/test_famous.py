@@ -56,7 +56,7 @@ OLD = {
     "half as much again, on credit": (lambda: 1.5 * stocks() - 0.5 * french()["RF"], FACTORS, ("market",)),
     "stocks sold short": (lambda: -stocks() + 2.0 * french()["RF"], FACTORS, ("market",)),
     "a fund that takes 2 % a year": (lambda: stocks() - 0.02 / 12, FACTORS, ("market",)),
-    "bills": (lambda: french()["RF"], ALONE, ("market",)),
+    "bills": (lambda: french()["RF"], ALONE, ("cash",)),
     "value (HML)": (lambda: french()["HML"], EXCESS, ("style",)),
     "value, nobody says that it is one": (lambda: french()["HML"], ALONE, ("luck",)),
     "size (SMB)": (lambda: french()["SMB"], EXCESS, ("style",)),

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 TONES: dict[Kind, str] = {
-    **{"skill": "above", "timing": "above", "mixed": "mixed", "tail": "mixed", "open": "none", "failed": "failed"},
+    **{
+        "skill": "above",
+        "timing": "above",
+        "mixed": "mixed",
+        "tail": "mixed",
+        "open": "none",
+        "cash": "none",
+        "failed": "failed",
+    },
     **{"costs": "same", "luck": "same", "style": "same", "market": "same"},
     **{"memory": "below", "leak": "below", "worse": "below"},
 }

@@ -376,7 +376,9 @@ def with_daily(
         could_not=could_not,
         needed=needed,
         year=year,
-        passive=diagnostics.passive_evidence(total, references, test, lags=lags),
+        passive=diagnostics.passive_evidence(
+            total, references, test, lags=lags, invested=daily.get(evidence.INVESTED)
+        ),
         timing=timing,
         styles=styles,
         tail=tail,

@@ -64,6 +64,8 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
             because=("a failed run is a failed run, not a return of zero",),
         )
     kind, (stays, lost) = kind_of(found, config), persisting(found, config)
+    if kind == "cash":
+        return _of_cash(found, config)
     limits = in_rows(found, *limits_of(found, config, kind))
     # A verdict is firm where nothing that would have to be excluded is left.
     if kind == "leak":
@@ -100,6 +102,18 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
     )
 
 
+def _of_cash(found: AgentFindings, config: VerdictConfig) -> Verdict:
+    """Return the verdict on an account that held cash. Nothing can be said of skill, and nothing has to be
+    excluded; that it had no usable answer is said, because it may be why nothing was bought."""
+    return Verdict(
+        kind="cash",
+        label="baseline" if found.baseline else LABELS["cash"],
+        firm=True,
+        sentence=in_rows(found, _said("cash", found, config, firm=True))[0],
+        limits=in_rows(found, *_answer_limits(found, config)),
+    )
+
+
 def _small(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge, or a loss, is certain and too small to be called one."""
     edge, value = found.known_edge.tested, found.known_edge.tested.value or 0.0
@@ -115,6 +129,8 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
     shown = _certainly_lost(found, "edge") and _remembered(found, "edge", config)
     if found.leaks.findings or (_too_good(found, config) and not shown):
         return "leak"
+    if found.passive is not None and found.passive.portfolio == CASH and passive(found, config):
+        return "cash"
     if found.method == "returns" and part_of(found, "common") is None:
         return "open"
     if passive(found, config):
@@ -376,12 +392,19 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
         limits.append(f"the data set has known biases: {'; '.join(found.biases)}")
     if found.sessions < config.short:
         limits.append(f"the window is short: {found.sessions} session{'s' * (found.sessions != 1)}")
+    limits += _answer_limits(found, config)
+    return tuple(limits)
+
+
+def _answer_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
+    """Return what is missing because an agent did not answer."""
+    limits = []
     if found.failed_seeds:
         of = found.seeds + found.failed_seeds
         limits.append(f"some seeds are left out: {found.failed_seeds} of {of} failed")
     if found.failure_rate.value is not None and found.failure_rate.value > config.failed_sessions:
         limits.append(f"many sessions had no usable answer: {found.failure_rate.value:.0%}")
-    return tuple(limits)
+    return limits
 
 
 def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
@@ -520,6 +543,9 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     if kind == "open":
         mend = "give a market's returns (--against) or a data set (--dataset) to learn what it is made of"
         return f"{made}, and {found.market.reason or 'no benchmark is given'}: {mend}."
+    if kind == "cash":
+        did = "it held cash" if found.total.value == 0.0 else "it moves as cash does"
+        return f"{made}: {did}; nothing to judge."
     if kind == "market":
         return f"{made}, which is {_market(found, config)}"
     return f"{made}{_style(found, config) if kind == 'style' else _luck(yearly, found, config)}"
@@ -643,8 +669,6 @@ def _mixed(yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
 
 def _market(found: AgentFindings, config: VerdictConfig) -> str:
     followed = found.passive
-    if followed is not None and followed.portfolio == CASH:
-        return "cash: it hardly moves."
     if followed is None or followed.explained < config.tracks:
         shared = f"{percent(part_of(found, 'common'))} came from what all names shared"
         return f"the market: {shared}, and what is left is nothing worth calling an edge."

@@ -78,11 +78,20 @@ def is_cash(returns: Floats, year: int) -> bool:
 
 
 def passive_evidence(
-    total: Floats, references: Mapping[str, Floats], test: MeanTest, *, lags: int
+    total: Floats,
+    references: Mapping[str, Floats],
+    test: MeanTest,
+    *,
+    lags: int,
+    invested: Floats | None = None,
 ) -> PassiveEvidence | None:
     """Return the passive portfolio that explains the account best; None without any that moves. What moves by less
-    than :data:`STILL`, or as cash does, and earns no more than interest is cash."""
+    than :data:`STILL`, or as cash does, and earns no more than interest is cash; an account that never moves and
+    was never ``invested``, as far as that is known, is cash however short it is."""
     year, least = test.year, test.config.least
+    idle = invested is None or not invested.any()
+    if idle and total.size > 0 and not total.any():
+        return PassiveEvidence(portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it never moves"))
     enough = total.size >= TRACKED and abs(float(total.mean())) * year < INTEREST
     if enough and (float(total.std()) * math.sqrt(year) < STILL or is_cash(total, year)):
         return PassiveEvidence(portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it hardly moves"))
