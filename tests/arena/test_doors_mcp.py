@@ -163,7 +163,7 @@ def test_the_command_serves_the_seats_of_a_season_that_is_there(doors, store, tm
         port = str(taken.getsockname()[1])
         for database, words in (
             (tmp_path / "misspelt.db", "there is no database"),
-            (empty, "has no season"),
+            (empty, "is not an arena"),
             (file, f"nothing can be shown at 127.0.0.1:{port}"),
         ):
             said = tell(["mcp", str(database), "--port", port], 2)[1].strip()

@@ -298,6 +298,7 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, **given: 
     """
     _need_extra()
     from tradeassay.arena.queries.seasons import opened_season
+    from tradeassay.arena.state.engine import existing_engine, reading_engine
     from tradeassay.core.time import WallClock, iso
 
     for name, value in given.items():
@@ -320,7 +321,8 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, **given: 
     takes, given["now"] = _AMENDS.get(action) or _DOORS.get(action), iso(WallClock().now())
     if takes is not None and (not what or (len(what) > 1 and "=" not in takes)):
         raise click.UsageError(f"amend {action} takes {'one ' if '=' not in takes else ''}{takes}")
-    with opened_season(db, id) as (store, season):
+    only_read = action == "applicants" or (action == "bar" and not what)
+    with opened_season(db, id, reading_engine if only_read else existing_engine) as (store, season):
         if action in _AMENDS:
             _amend(store, season, action, what, given)
         elif action == "bar":

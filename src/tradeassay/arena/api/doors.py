@@ -33,6 +33,7 @@ from tradeassay.arena.rounds.deciding import Together, packets
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.state import tables as t
+from tradeassay.arena.state.engine import existing_engine
 from tradeassay.arena.state.rows import Stage, Status, read_row, read_slot
 from tradeassay.arena.state.store import Store, add_unless_there, insert_unless
 from tradeassay.core.arena import Action, AgentChoice, Packet
@@ -553,7 +554,7 @@ def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
     """Give the operator or an expert a new key, or revoke the one they have; returns the new key.
 
     Raises :class:`UserError` without a database, and when there is none to revoke."""
-    with opened_store(db) as store:
+    with opened_store(db, existing_engine) as store:
         doors = Doors(store)
         now = iso(doors.clock.now())
         if not revoke:

@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from tradeassay.arena.api.doors import MAX_WAIT_S, DoorDesk, Doors, Offer, RegisteredAgent, TurnedAway
 from tradeassay.arena.api.router import DoorGate, DoorLimits, listen
 from tradeassay.arena.queries.seasons import opened_season
+from tradeassay.arena.state.engine import existing_engine
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.frontends.mcp_episode import ToolReply, make_server
 
@@ -160,7 +161,7 @@ def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts
     """Serve the seats of an arena's database until the process is told to stop. Raises :class:`UserError`."""
     import uvicorn
 
-    with opened_season(db) as (store, _):
+    with opened_season(db, opened=existing_engine) as (store, _):
         app = mcp_app(Doors(store), host=host, hosts=hosts)
         config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False)
         listening = listen(host, port)

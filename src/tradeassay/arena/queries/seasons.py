@@ -16,7 +16,7 @@ from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.feed import PREFIX
 from tradeassay.arena.rounds.health import read_workers
 from tradeassay.arena.season import BASELINE, Season, amended
-from tradeassay.arena.state.engine import open_engine, unreadable
+from tradeassay.arena.state.engine import reading_engine, unlocked, unreadable
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, events, rounds, seasons
 from tradeassay.core.errors import TradeassayError, UserError
@@ -96,24 +96,44 @@ def read_season(store: Store, id: str) -> Season | None:
 
 
 @contextmanager
-def opened_store(db: str, opened: Callable[[str], Engine] = open_engine) -> Iterator[Store]:
-    """Open a database that is there; raises :class:`UserError` without one, and where it turns out damaged."""
-    if "://" not in db and not Path(db).is_file():
+def opened_store(db: str, opened: Callable[[str], Engine] = reading_engine) -> Iterator[Store]:
+    """Open a database that is there, to read it; ``opened`` may open it in another way.
+
+    Raises :class:`UserError` without one, for what is no arena's, and where it turns out damaged or was changed
+    while it was read without a lock."""
+    file = Path(db)
+    if "://" not in db and not file.is_file():
         raise UserError(f"there is no database '{db}'", hint="tradeassay arena run --replay synthetic makes one")
+    lockless = opened is reading_engine and "://" not in db and unlocked(file)
+    before = _changed_at(file) if lockless else None
     store = Store(opened(db))
     try:
         yield store
     except DatabaseError as error:
+        if before is not None and _changed_at(file) != before:
+            raise _changed(db) from error
         raise unreadable(db, error) from error
     finally:
         store.engine.dispose()
+    if before is not None and _changed_at(file) != before:
+        raise _changed(db)
+
+
+def _changed_at(file: Path) -> tuple[int, int]:
+    facts = file.stat()
+    return facts.st_mtime_ns, facts.st_size
+
+
+def _changed(db: str) -> UserError:
+    return UserError(f"'{db}' was changed while it was read", hint="give the command again")
 
 
 @contextmanager
 def opened_season(
-    db: str, id: str | None = None, opened: Callable[[str], Engine] = open_engine
+    db: str, id: str | None = None, opened: Callable[[str], Engine] = reading_engine
 ) -> Iterator[tuple[Store, Season]]:
-    """Open a database and one of its seasons (None: the newest); raises :class:`UserError` without either."""
+    """Open a database and one of its seasons (None: the newest), to read them; raises as :func:`opened_store`, and
+    :class:`UserError` for a season that is not there."""
     with opened_store(db, opened) as store:
         ids = season_ids(store)
         season = read_season(store, next(iter(ids), "") if id is None else id)

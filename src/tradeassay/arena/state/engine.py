@@ -1,13 +1,18 @@
-"""Opening the database: SQLite by default, PostgreSQL where several workers share it."""
+"""Opening the database: SQLite by default, PostgreSQL where several workers share it.
+
+Who only reads opens it with :func:`reading_engine`, which can change nothing. Only :func:`open_engine` makes an
+arena of what is none yet, and of an SQLite file only where it holds nothing."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, insert, inspect, select, text
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
@@ -29,28 +34,80 @@ def unreadable(db: str, error: DatabaseError) -> UserError:
 def open_engine(url: str, *, durable: bool = True, called: str | None = None) -> Engine:
     """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
-    Messages call it ``called``. Any number of processes may open an empty one at once.
+    Messages call it ``called``. Any number of processes may open an empty one at once. An SQLite file with tables
+    of another program is refused and stays as it is.
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
     a power cut may lose the last commits. Raises :class:`UserError` for an address that makes no sense or cannot
     be reached, and :class:`DataError` for a database of another version."""
-    address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
-    try:
-        engine = _engine(address, durable)
+    with _explained(url, called or url):
+        parsed = _parsed(url)
+        _refuse_foreign(parsed, called or url)
+        engine = _engine(parsed, durable)
         with engine.begin() as connection:
             # Nobody else changes the schema meanwhile: SQLite has taken its write lock.
             if connection.dialect.name == "postgresql":
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
             known = inspect(connection).has_table(tables.schema.name)
-            version = connection.execute(select(tables.schema.c.version)).scalar() if known else None
+            version = _version(connection) if known else None
             tables.metadata.create_all(connection)
             if version is None:
                 connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
-            elif version != tables.SCHEMA:
-                raise DataError(
-                    f"the arena's database has form {version}, this version of tradeassay writes {tables.SCHEMA}",
-                    hint="start a new one, or use the version that wrote it",
-                )
+    return engine
+
+
+def reading_engine(url: str) -> Engine:
+    """Return an engine that reads an arena's database and can change nothing in it, nor leave files beside it.
+
+    Raises :class:`UserError` for what is no arena's database, and for an address that makes no sense or cannot be
+    reached; :class:`DataError` for a database of another version."""
+    with _explained(url, url):
+        parsed = _parsed(url)
+        engine = _engine(parsed, durable=True, reading=True)
+        with engine.connect() as connection:
+            missing = tables.metadata.tables.keys() - set(inspect(connection).get_table_names())
+            if missing:
+                what = f"'{url}' is not an arena's database: it has no table '{min(missing)}'"
+                raise UserError(what, hint="name the database of an arena; tradeassay arena run makes one")
+            _version(connection)
+    return engine
+
+
+def existing_engine(url: str) -> Engine:
+    """Return an engine that changes an arena's database; raises as :func:`reading_engine` for what is none yet."""
+    reading_engine(url).dispose()
+    return open_engine(url)
+
+
+def unlocked(file: Path) -> bool:
+    """Tell whether nobody has an SQLite file open for writing: there are no files of a writer beside it.
+
+    Such a file is opened as one that does not change, because even a reader would leave files beside it."""
+    return not any(Path(f"{file}{ending}").exists() for ending in ("-wal", "-journal"))
+
+
+def _version(connection: Connection) -> int | None:
+    """Return the form of an arena's tables, None while they are made; raises :class:`DataError` for another."""
+    version = connection.execute(select(tables.schema.c.version)).scalar()
+    if version not in (None, tables.SCHEMA):
+        raise DataError(
+            f"the arena's database has form {version}, this version of tradeassay writes {tables.SCHEMA}",
+            hint="start a new one, or use the version that wrote it",
+        )
+    return version
+
+
+def _parsed(url: str) -> URL:
+    address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
+    remember_address(address)
+    return make_url(address)
+
+
+@contextmanager
+def _explained(url: str, called: str) -> Iterator[None]:
+    """Say in one line why a database cannot be opened."""
+    try:
+        yield
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(
             f"'{url}' is not a database address", hint="name a file, or postgresql+psycopg://user@host/name"
@@ -58,13 +115,31 @@ def open_engine(url: str, *, durable: bool = True, called: str | None = None) ->
     except OperationalError as error:
         raise UserError(f"the database cannot be opened: {error.orig}", hint="check its address") from error
     except DatabaseError as error:
-        raise unreadable(called or url, error) from error
-    return engine
+        raise unreadable(called, error) from error
 
 
-def _engine(address: str, durable: bool) -> Engine:
-    remember_address(address)
-    parsed = make_url(address)
+def _refuse_foreign(parsed: URL, called: str) -> None:
+    """Raise :class:`UserError` for an SQLite file that another program's tables are in."""
+    file = Path(parsed.database or "")
+    if parsed.get_backend_name() != "sqlite" or not file.is_file():
+        return
+    try:
+        with closing(_connect_reading(file)) as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except sqlite3.Error:
+        return  # opening it for writing says why it cannot be read
+    names = {name for (name,) in found}
+    if names and tables.schema.name not in names:
+        what = f"'{called}' is not an arena's database: it holds a table '{min(names)[:80]}'"
+        raise UserError(what, hint="name another file; a new one is made")
+
+
+def _connect_reading(file: Path) -> sqlite3.Connection:
+    how = "immutable=1" if unlocked(file) else "mode=ro"
+    return sqlite3.connect(f"{file.resolve().as_uri()}?{how}", uri=True, check_same_thread=False)
+
+
+def _engine(parsed: URL, durable: bool, *, reading: bool = False) -> Engine:
     if parsed.get_backend_name() == "postgresql":
         require("psycopg", "postgres")
         if parsed.drivername == "postgresql":
@@ -73,17 +148,26 @@ def _engine(address: str, durable: bool) -> Engine:
         engine = create_engine(parsed, pool_pre_ping=True)
     else:
         # A pool of one file's connections would only hide who holds the write lock.
-        engine = create_engine(parsed, poolclass=NullPool if parsed.database in (None, "", ":memory:") else None)
-        event.listen(engine, "begin", _begin_immediate)
+        file = None if parsed.database in (None, "", ":memory:") else Path(str(parsed.database))
+        how: dict[str, Any] = {"poolclass": NullPool} if file is None else {}
+        if reading and file is not None:
+            how["creator"] = lambda: _connect_reading(file)
+        engine = create_engine(parsed, **how)
+        event.listen(engine, "begin", _begin if reading else _begin_immediate)
 
     def prepare(connection: Any, _record: Any) -> None:
         if engine.dialect.name == "postgresql":
-            if not durable:
+            settings = [] if durable else ["SET synchronous_commit = off"]
+            settings += ["SET default_transaction_read_only = on"] if reading else []
+            for setting in settings:
                 with connection.cursor() as cursor:
-                    cursor.execute("SET synchronous_commit = off")
+                    cursor.execute(setting)
                 connection.commit()
             return
         connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is in _begin_immediate
+        if reading:
+            connection.execute("PRAGMA busy_timeout=30000").close()
+            return
         wait = "FULL" if durable else "NORMAL"
         for pragma in ("journal_mode=WAL", f"synchronous={wait}", "foreign_keys=ON", "busy_timeout=30000"):
             connection.execute(f"PRAGMA {pragma}").close()
@@ -98,6 +182,10 @@ def _clean_parameters(
 ) -> tuple[str, Any]:
     """Keep configured secrets out of the database, whoever writes."""
     return statement, without_secrets(parameters)
+
+
+def _begin(connection: Any) -> None:
+    connection.exec_driver_sql("BEGIN")
 
 
 def _begin_immediate(connection: Any) -> None:

@@ -1,0 +1,120 @@
+"""Commands that read a database leave it as it is; those that change an arena change nothing else."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tradeassay.arena.queries.seasons import opened_season
+from tradeassay.arena.queries.snapshot import board_of
+from tradeassay.core.errors import TradeassayError
+
+
+def foreign(file: Path, mode: str = "DELETE") -> Path:
+    """Return another program's database, with its write-ahead log or without."""
+    with closing(sqlite3.connect(file)) as made:
+        made.execute(f"PRAGMA journal_mode={mode}")
+        made.execute("CREATE TABLE notes (text TEXT)")
+        made.execute("INSERT INTO notes VALUES ('mine')")
+        made.commit()
+    return file
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in sorted(folder.iterdir()) if one.is_file()}
+
+
+@pytest.fixture(params=["another", "another-wal", "a-text", "nothing"])
+def strange(request, tmp_path):
+    """A file that is no arena's."""
+    file = tmp_path / "mine.db"
+    if request.param.startswith("another"):
+        return foreign(file, "WAL" if request.param.endswith("wal") else "DELETE")
+    file.write_text("my notes\n" * 200 if request.param == "a-text" else "")
+    return file
+
+
+READERS = (
+    ("arena", "standings", "--db", "DB"),
+    ("arena", "standings", "--json", "--db", "DB"),
+    ("arena", "standings", "--rewards", "trend", "--db", "DB"),
+    ("arena", "health", "--db", "DB"),
+    ("site", "DB", "-o", "OUT"),
+    ("verify", "DB"),
+    ("recordings", "record", "DB", "-o", "OUT"),
+)
+AMENDERS = (
+    ("join", "bear", "architecture=rule"),
+    ("withdraw", "trend"),
+    ("register", "trend"),
+    ("applicants",),
+    ("bar",),
+    ("key", "operator"),
+    ("key", "expert", "ann", "--revoke"),
+)
+WRITERS = (
+    *(("arena", "amend", *words, "--db", "DB") for words in AMENDERS),
+    ("mcp", "DB"),
+    ("arena", "run", "--replay", "synthetic", "--until", "2022-03-01", "--db", "DB"),
+    ("arena", "serve", "--replay", "synthetic", "--db", "DB", "--port", "1"),
+)
+NEW_ARENAS = ("run", "serve")
+"""Commands that make an arena of a file with nothing in it."""
+
+
+@pytest.mark.parametrize("words", READERS + WRITERS, ids=" ".join)
+def test_a_file_that_is_no_arena_stays_as_it_is(strange, tmp_path, capsys, words):
+    from tradeassay.cli import main
+
+    if not strange.stat().st_size and words[1] in NEW_ARENAS:
+        pytest.skip("this is what makes an arena")
+    before = state(tmp_path)
+    given = [{"DB": str(strange), "OUT": str(tmp_path / "out")}.get(word, word) for word in words]
+    assert main(given) in (1, 2)
+    said = capsys.readouterr()
+    errors = [line for line in said.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and "mine.db" in errors[0] and "Traceback" not in said.err, said.err
+    assert state(tmp_path) == before
+
+
+def test_python_calls_leave_a_strange_file_as_it_is(strange, tmp_path):
+    before = state(tmp_path)
+    with pytest.raises(TradeassayError, match=r"mine\.db"):
+        board_of(str(strange))
+    with pytest.raises(TradeassayError, match=r"mine\.db"), opened_season(str(strange)):
+        pass
+    assert state(tmp_path) == before
+
+
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+def test_reading_an_arena_writes_nothing_beside_it(scripted_db, tmp_path, capsys, words):
+    from tradeassay.cli import main
+
+    folder = tmp_path / "held"
+    folder.mkdir()
+    db = folder / "arena.db"
+    db.write_bytes(scripted_db.read_bytes())
+    before = state(folder)
+    main([{"DB": str(db), "OUT": str(tmp_path / "out")}.get(word, word) for word in words])
+    said = capsys.readouterr()
+    assert "is not an arena" not in said.err and "Traceback" not in said.err
+    assert state(folder) == before
+
+
+def test_a_reader_sees_what_a_player_that_was_killed_has_written(scripted_db, tmp_path, tell):
+    """Its newest rows are in the file beside the database."""
+    db = tmp_path / "arena.db"
+    db.write_bytes(scripted_db.read_bytes())
+    with closing(sqlite3.connect(db)) as player:
+        player.execute("UPDATE workers SET state = 'stalled'")
+        player.commit()
+        assert Path(f"{db}-wal").stat().st_size
+        assert "stalled" in tell(["arena", "health", "--db", str(db)], 1)[0]
+
+
+def test_what_is_open_for_reading_cannot_be_written(scripted_db):
+    from sqlalchemy.exc import OperationalError
+
+    with opened_season(str(scripted_db)) as (store, season), pytest.raises(OperationalError, match="readonly"):
+        store.skip(season.id, "AAJX", "2022-03-30", "live", "nobody", "2022-03-30T00:00:00Z")
