@@ -203,6 +203,25 @@ def test_studies_of_stockbench_vary_one_thing_each(portfolio):
     assert "published baseline" in main.rows[-5].head.text or any("published" in r.head.text for r in main.rows)
 
 
+@pytest.mark.parametrize("benchmark", ["stockbench-v1", "ktdfin-v1"])
+def test_rules_of_a_run_of_their_own_stand_in_the_models_table(benchmark, tmp_path):
+    """Recorded models are one run and the rules another: they played the same days, so they share a table."""
+    days = {"first": "2022-06-27", "last": "2022-07-01"}
+    models = make_spec(benchmark, models=["scripted/sensible"], protocol={"max_tokens": 2048}, **days, slug="models")
+    rules = make_spec(benchmark, agents=["momentum-12-1", "momentum-weighted"], **days, slug="rules")
+    made = [Run.load(run(spec, tmp_path / spec.slug, executor="inline").folder) for spec in (models, rules)]
+    page = paper_page(made, attribution=False)
+    paper = benchmark.partition("-")[0]
+    (table,) = shelf(page, {"stockbench": "main", "ktdfin": "table-4"}[paper]).tables
+    names = [row.head.text for row in table.rows if row.ours]
+    assert {"scripted-sensible", "equal-weight", "momentum-12-1", "momentum-weighted"} <= set(names)
+    assert len(names) == len(set(names))
+    if paper == "stockbench":
+        whole = [name for name in names if "published" not in name and cell(table, name, "Sortino") is not None]
+        ranks = [cell(table, name, "rank") for name in whole]
+        assert len(whole) >= 3 and sorted(ranks) == list(range(1, len(whole) + 1))
+
+
 @pytest.mark.parametrize(
     ("name", "filled", "empty", "missing"),
     [

@@ -199,7 +199,10 @@ def check_stockbench(told):
     runs = episodes(told["runs"])
     checked = {"main", "figure-3", "groups", "thinking"}
     main = [
-        one for name, played in runs.items() for one in played if name.endswith("-stockbench") or name == "models"
+        one
+        for name, played in runs.items()
+        for one in played
+        if name.endswith("-stockbench") or name in ("models", "rules")
     ]
     once = list({one.name: one for one in main}.values())
     ours = cells(tables(told, "main")[0])
@@ -247,6 +250,10 @@ def check_ktdfin(told):
     for one in every:
         way = (one.settings.get("mask", ""), one.settings.get("mode", ""))
         groups.setdefault(way, {}).setdefault(one.name, one)
+    if len(groups) > 1:
+        # A run of rules alone has neither mask nor mode: they stand in every table.
+        rules = groups.pop(("", ""), {})
+        groups = {way: rules | these for way, these in groups.items()}
     for table in tables(told, "table-4"):
         ours = cells(table)
         way = tuple(table["title"].split(", ")[1:3])

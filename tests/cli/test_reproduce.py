@@ -170,6 +170,25 @@ def test_recordings_and_a_script_fill_a_papers_page(paper, reproduced):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("paper", "rules"),
+    [
+        ("stockbench", {"equal-weight", "momentum-weighted", "sector-equal", "sector-equal-best=3-every=21"}),
+        ("ktdfin", {"equal-weight", "momentum-12-1"}),
+    ],
+)
+def test_rules_stand_in_the_table_of_recorded_models(paper, rules, reproduced):
+    told = reproduced(f"{paper} {RECORDED}")
+    table = paper_values.tables(told, MAIN[paper])[0]
+    found = paper_values.cells(table)
+    assert rules | {"local-qwen2.5-coder-1.5b", "local-smollm2"} <= set(found)
+    at = [table["columns"].index(name) - 1 for name in ("rank", "rank by selection") if name in table["columns"]]
+    ranks = {name: row[at[0]] for name, row in found.items() if row[at[0]] is not None}
+    assert rules <= set(ranks) and sorted(ranks.values())[0] == 1
+    assert MAIN[paper] in getattr(paper_values, f"check_{paper}")(told)
+
+
+@pytest.mark.slow
 def test_the_grids_of_the_trading_papers(reproduced):
     told = reproduced(f"ktdfin {RECORDED} {GIVEN['ktdfin']} --grid --probes 8")
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}

@@ -120,6 +120,9 @@ def _trading(wanted: Wanted) -> Iterator[tuple[str, Any, Path | None]]:
         fields["protocol"].pop("max_tokens", None)
         if like.window is not None:
             fields |= {"first": like.window.first, "last": like.window.last}
+        for name in ("index", "universe"):
+            if getattr(like, name) is not msgspec.UNSET:
+                fields[name] = getattr(like, name)
     else:
         main, more = _as_printed(wanted)
         fields |= more

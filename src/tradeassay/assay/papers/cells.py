@@ -90,7 +90,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def groups_of(runs: Sequence[Run], protocol: str) -> tuple[Group, ...]:
-    """Return the ways in which a protocol was played in some runs; a rule that several runs have is taken once."""
+    """Return the ways in which a protocol was played in some runs; a rule that several runs have is taken once.
+
+    A run of rules alone has no settings of a conversation. Its rules join every group of the same benchmark, data
+    and window."""
     found: dict[tuple[object, ...], Group] = {}
     for run in runs:
         models = {episode.label: episode.model for episode in run.episodes if episode.model}
@@ -112,7 +115,31 @@ def groups_of(runs: Sequence[Run], protocol: str) -> tuple[Group, ...]:
                 line = Line(run, scores, f"{name} ({run.name})" if known else name, model)
                 group = msgspec.structs.replace(group, lines=(*group.lines, line))
             found[way] = group
-    return tuple(found.values())
+    return _rules_joined(tuple(found.values()))
+
+
+def _rules_joined(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Return the groups with the lines of those that have no settings added to the groups that they belong to."""
+    rules = [group for group in groups if not group.settings]
+    joined: list[Group] = []
+    at_home: set[int] = set()
+    for group in groups:
+        if not group.settings:
+            continue
+        lines = list(group.lines)
+        for place, other in enumerate(rules):
+            if _days_of(other) != _days_of(group):
+                continue
+            at_home.add(place)
+            known = {line.name for line in lines}
+            lines += [line for line in other.lines if line.name not in known]
+        joined.append(msgspec.structs.replace(group, lines=tuple(lines)))
+    return (*joined, *(other for place, other in enumerate(rules) if place not in at_home))
+
+
+def _days_of(group: Group) -> tuple[str, str, str, str]:
+    """Return what a rule's account depends on: benchmark, universe, data and window."""
+    return (group.benchmark.id, group.benchmark.market.universe, group.dataset, group.window)
 
 
 class Attributed:
