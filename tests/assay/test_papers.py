@@ -117,21 +117,46 @@ def test_the_leaderboard_agrees_with_its_index_row(ktdfin, page):
     assert any(not row.ours and "CSI300" in row.head.text for row in table.rows)
 
 
-def test_parts_add_up_to_the_return(ktdfin, page):
+def test_parts_add_up_and_the_account_stands_beside_them(ktdfin, page):
+    """The paper's parts follow closing weights, so that their sum is not what the account returned."""
     table = shelf(page, "table-5").tables[0]
+    assert table.columns == ("", "common", "style", "selection", "sum of parts", "account")
+    assert "without fees" in table.note and "Table 4" in table.note
     assert len(table.rows) == 5
     found = episodes(ktdfin, mode="open-research", mask="blinded")
     for row in table.rows:
-        values = [one.measure.value for one in row.cells if one.measure is not None]
-        assert (None in values) == (not found[row.head.text])
-        if found[row.head.text]:
-            assert sum(value or 0.0 for value in values[:-1]) == pytest.approx(values[-1], abs=1e-5)
+        *parts, total, account = (one.measure.value for one in row.cells if one.measure is not None)
+        keys = found[row.head.text]
+        assert (None in (*parts, total)) == (not keys)
+        assert same(account, [change(nav(ktdfin, key)) for key in keys], statistics.mean)
+        if keys:
+            assert sum(parts) == pytest.approx(total, abs=1e-5)
+
+
+def test_exposures_count_who_held_something(ktdfin, page, tmp_path):
     exposures = shelf(page, "table-8").tables[0]
-    assert exposures.columns == ("", "rules (2)", "language models (3)", "difference")
+    found = episodes(ktdfin, mode="open-research", mask="blinded")
+    assert exposures.columns == ("", "rules (2)", f"language models ({holders(ktdfin, found)})", "difference")
     for row in exposures.rows:
         rules, models, gap = (one.measure.value for one in row.cells if one.measure is not None)
         if rules is not None and models is not None:
             assert gap == pytest.approx(rules - models, abs=1e-4)
+    days = {"first": "2022-03-01", "last": "2022-03-04"}
+    asked = {"models": ["scripted/sensible", "scripted/never-submits"]}
+    spec = make_spec("ktdfin-v1", **asked, **days, slug="silent")
+    silent = Run.load(run(spec, tmp_path / "silent", executor="inline").folder)
+    table = shelf(paper_page([silent]), "table-8").tables[0]
+    assert table.columns[2] == "language models (1)"
+    assert "not counted, without a holding or a result: scripted-never-submits" in table.note
+
+
+def holders(one, found):
+    """How many models held a position on some day of some episode."""
+    return sum(
+        name.startswith("scripted")
+        and any(ledger.held() for key in keys for ledger, _ in Ledger.steps(one.records(key)))
+        for name, keys in found.items()
+    )
 
 
 def test_windows_accounts_reasons_and_what_is_missing(ktdfin, page):
@@ -207,7 +232,8 @@ def test_studies_of_stockbench_vary_one_thing_each(portfolio):
 def test_rules_of_a_run_of_their_own_stand_in_the_models_table(benchmark, tmp_path):
     """Recorded models are one run and the rules another: they played the same days, so they share a table."""
     days = {"first": "2022-06-27", "last": "2022-07-01"}
-    models = make_spec(benchmark, models=["scripted/sensible"], protocol={"max_tokens": 2048}, **days, slug="models")
+    asked = {"models": ["scripted/sensible"], "protocol": {"max_tokens": 2048}}
+    models = make_spec(benchmark, **asked, **days, slug="models")
     rules = make_spec(benchmark, agents=["momentum-12-1", "momentum-weighted"], **days, slug="rules")
     made = [Run.load(run(spec, tmp_path / spec.slug, executor="inline").folder) for spec in (models, rules)]
     page = paper_page(made, attribution=False)

@@ -278,39 +278,67 @@ def _index_row(group: Group) -> list[Row]:
 
 
 def _attribution(groups: Sequence[Group], parts: Attributed) -> Filled:
-    """Return the parts of every return, means over seeds; they add up to the total."""
+    """Return the parts of every return, means over seeds, which add up to the account's return.
+
+    Under ``paper`` they add up to what closing weights earned from close to close, as the paper prints it. The
+    account's return, which pays fees and fills within the day, then has a column of its own."""
     tables: list[Table] = []
     for group in groups:
+        printed = group.benchmark.convention == "paper"
+        shown = [name for name in MAIN if name != "trading"] if printed else [*MAIN]
+        sums = ("sum of parts", "account") if printed else ("total",)
         rows = []
         for line in group.lines:
             known = parts.of(line)
             if known is None or not known.linked:
                 continue
-            shown = [name for name in (*MAIN, "total") if name in known.linked]
-            rows.append(
-                row(line.name, ((mean_of([known.linked[name].mean], "no result"), "change") for name in shown))
-            )
-            columns = ("", *shown)
+            measures = [mean_of([known.linked[name].mean], "no result") for name in (*shown, "total")]
+            if printed:
+                measures.append(mean_of(line.values("cumulative_return"), "no result"))
+            rows.append(row(line.name, ((measure, "change") for measure in measures)))
         if rows:
-            rows.sort(key=lambda one: -(((m := one.cells[-1].measure) and m.value) or -np.inf))
-            note = f"means over seeds, convention {group.benchmark.convention}; common, style, selection"
-            note += " and trading add up to the total" if "trading" in columns else " add up to the total"
-            tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
+            total = len(shown)
+            rows.sort(key=lambda one: -(((m := one.cells[total].measure) and m.value) or -np.inf))
+            note = f"means over seeds, convention {group.benchmark.convention}; "
+            if printed:
+                note += (
+                    "common, style and selection follow closing weights from close to close, as printed. "
+                    "Their sum is without fees and without what fills within a day earned; the account's own "
+                    "return is beside it, and Table 4 has its median"
+                )
+            else:
+                note += "common, style, selection and trading add up to the total"
+            tables.append(table(group.title, ("", *shown, *sums), rows, note=note, folded=bool(tables)))
     return Filled(tables=tuple(tables), missing="" if tables else parts.reason)
 
 
 def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
-    """Return the mean exposures of factor models and of language models, and how they differ."""
+    """Return the mean exposures of factor models and of language models, and how they differ.
+
+    A cohort counts the agents that held something: the others have no exposure, and no part in the mean."""
     tables: list[Table] = []
     for group in groups:
         trained = list(group.trained)
         others = trained or [line for line in group.lines if line.model is None]
         cohorts = []
+        counts = []
+        idle: list[str] = []
         for lines in (others, group.asked):
-            known = [one.preferences for line in lines if (one := parts.of(line)) is not None]
-            values = {name: [one[name].value for one in known if name in one] for name in FACTOR_NAMES}
-            cohorts.append([mean_of(values[name], "nobody held anything") for name in FACTOR_NAMES])
-        if parts.reason and not any(measure.value is not None for cohort in cohorts for measure in cohort):
+            known = []
+            for line in lines:
+                attributed = parts.of(line)
+                values = {} if attributed is None else attributed.preferences
+                if any(measure.value is not None for measure in values.values()):
+                    known.append(values)
+                else:
+                    idle.append(line.name)
+            counts.append(len(known))
+            cohort = []
+            for name in FACTOR_NAMES:
+                exposures = [one[name].value for one in known if name in one]
+                cohort.append(mean_of(exposures, "nobody held anything"))
+            cohorts.append(cohort)
+        if parts.reason and not any(counts):
             continue
         rows = []
         for name, theirs, models in zip(FACTOR_NAMES, *cohorts, strict=True):
@@ -319,8 +347,10 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
                 apart = Measure(value=significant(theirs.value - models.value))
             rows.append(row(name, ((one, "signed") for one in (theirs, models, apart))))
         who = "factor models" if trained else "rules"
-        columns = ("", f"{who} ({len(others)})", f"language models ({len(group.asked)})", "difference")
-        note = "portfolio-weighted z-scores, mean over invested days, then over the cohort"
+        columns = ("", f"{who} ({counts[0]})", f"language models ({counts[1]})", "difference")
+        note = "portfolio-weighted z-scores, mean over invested days, then over those who held something"
+        if idle:
+            note += f"; not counted, without a holding or a result: {', '.join(idle)}"
         if not trained:
             note += "; no factor model was trained on this data, so rules stand in (tradeassay baselines)"
         tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
