@@ -31,6 +31,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention, Measure
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import day_text, parse_day
 from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
@@ -38,7 +39,9 @@ from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.play.progress import ProgressChoice
 from tradeassay.runs.spec.episode import ModelInfo, known_models
 from tradeassay.runs.spec.run_spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
+from tradeassay.runs.store.folder import DEFAULT_PARENT
 from tradeassay.runs.store.frames import Kind as FrameKind, make_frame
+from tradeassay.runs.store.run import folder_of
 
 MOST_SEEDS = 10_000
 """More seeds than this in one run is a slip of the keyboard, not a plan."""
@@ -187,8 +190,8 @@ def assay(
 ) -> ShownAssay:
     """Say what a result is made of: skill, luck, market, style, a leaked future, or memory.
 
-    ``what`` is a recorded run, its folder, an account's own returns or value (a pandas or polars table, or a CSV
-    or Parquet file), or a file with its trades. Of a run, ``agents`` chooses some.
+    ``what`` is a recorded run, its folder or name, an account's own returns or value (a pandas or polars table, or
+    a CSV or Parquet file), or a file with its trades. Of a run, ``agents`` chooses some.
 
     With a table go
     ``against``: its market, by name (``sp500``, ``nasdaq``, ``us-market``), as a table, a file, or a column;
@@ -211,6 +214,8 @@ def assay(
     config = VerdictConfig(**_typed(asked, VerdictConfig))
     refuse_unknown(own, [*inspect.signature(assay).parameters], "an assay", "keyword")
     keywords = _typed(own, AssayFields)
+    if isinstance(what, str | Path) and not Path(what).is_file():
+        what = _run_or_missing_file(what)
     if isinstance(what, str | Path) and Path(what).is_dir():
         loaded = load_run(what)
         if not isinstance(loaded, runs.Run):
@@ -233,6 +238,20 @@ def assay(
         account = OwnAccount(returns=table, against=other, reading=reading, **keywords)
         made = assay_of(account, config)
     return ShownAssay(**{name: getattr(made, name) for name in made.__struct_fields__})
+
+
+def _run_or_missing_file(what: str | Path) -> str | Path:
+    """Return the folder of the run ``what`` names, or ``what`` itself if it can only be a file.
+
+    Raises :class:`UserError` with near names for a word that is neither."""
+    folder = folder_of(what)
+    if folder.is_dir() or Path(what).suffix:
+        return folder
+    known = sorted(path.parent.name for path in DEFAULT_PARENT.glob("*/manifest.json"))
+    otherwise = (
+        f"runs in {DEFAULT_PARENT}: {', '.join(known)}" if known else f"there are no runs in {DEFAULT_PARENT}"
+    )
+    raise UserError(f"no run and no table '{what}'", hint=did_you_mean(str(what), known, otherwise))
 
 
 def _spelled_out() -> inspect.Signature:
@@ -354,7 +373,8 @@ def resume(
 
 
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
-    """Open a recorded run of either kind; one that trades is a ``Run``, one of programs a ``CodeRun``."""
+    """Open a recorded run of either kind, by its folder or name; one that trades is a ``Run``, one of programs a
+    ``CodeRun``."""
     found = runs.load_run(folder)
     if isinstance(found, runs.CodeRun):
         return CodeRun(found.folder, found.manifest)

@@ -11,10 +11,12 @@ from math import comb
 import click
 import pytest
 
+import tradeassay
 from tradeassay.cli import doctor, main
 from tradeassay.cli._group import _COMMANDS, root
 from tradeassay.cli._output import say
 from tradeassay.core import __version__
+from tradeassay.core.errors import UserError
 from tradeassay.report import write_html
 from tradeassay.report.verifying import check_beside
 from tradeassay.runs import load_run
@@ -299,3 +301,55 @@ def test_the_doctor_never_dies(monkeypatch, given):
 def test_what_is_quoted_does_not_steer_the_terminal(capsys):
     say("it said: \x1b[2J\x00, é\n\tand 90\xa0%")
     assert capsys.readouterr().err == "it said: ?[2J?, é\n\tand 90\xa0%\n"
+
+
+def test_a_leak_test_states_one_bound(told, given):
+    """The table's bound is the one of the sentence below it."""
+    shown = given("leak-test momentum-12-1 --sessions 20")
+    bounds = set(re.findall(r"\b0 ?% +([0-9.]+ ?%)", shown.out))
+    [bound] = re.findall(r"leaks on more than ([0-9.]+ ?%) of days", shown.err)
+    assert bounds == {bound} == {"14.0 %"}, "20 sessions without a leak exclude more than 1 - 0.05 ** (1 / 20)"
+
+
+RETURNS = "date,return\n" + "".join(
+    f"2023-{k // 28 + 1:02d}-{k % 28 + 1:02d},{k % 7 - 3}e-3\n" for k in range(120)
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    {
+        "power returns.csv": "returns.csv is a file, not a recorded run",
+        "compare returns.csv small": "returns.csv is a file, not a recorded run",
+        "compare small returns.csv": "returns.csv is a file, not a recorded run",
+        "report returns.csv": "returns.csv is a file, not a recorded run",
+        "power gone.csv": "no file gone.csv",
+        "power folder": "folder does not hold a run",
+        "assay returns.csv --against small": "'small' is a recorded run, not a benchmark",
+        "assay returns.csv --against runs/small": "'runs/small' is a recorded run, not a benchmark",
+        "assay returns.csv --against folder": "'folder' is a folder, not a benchmark",
+        "assay returns.csv --against gone.csv": "no file gone.csv",
+        "assay small --against sp500": "--against goes with a table, and small is a run",
+        "assay small --against returns.csv": "--against goes with a table, and small is a run",
+        "assay --against returns.csv small": "--against goes with a table, and small is a run",
+        "assay gone --against sp500": "no recorded run 'gone'",
+        "assay gone.csv --leak-test": "no file gone.csv",
+        "assay returns.csv --leak-test": "--leak-test goes with a run, and returns.csv is a table",
+    }.items(),
+)
+def test_an_error_names_what_is_there(line, says, small_run, place, given):
+    """A table, a run and a folder are called what they are, and only what is missing is called missing."""
+    (place / "returns.csv").write_text(RETURNS)
+    (place / "folder").mkdir()
+    assert says in given(line, 2).err
+
+
+def test_python_knows_a_run_by_the_name_that_the_command_takes(small_run):
+    """``runs/small`` is ``small`` for a command, and for Python too."""
+    judged = tradeassay.assay("small", portfolios=0)
+    assert {one.agent for one in judged.agents} == {"cash", "equal-weight"}
+    assert tradeassay.load_run("small").folder.resolve() == small_run.resolve()
+    assert tradeassay.verify("small", workers=1).ok
+    with pytest.raises(UserError, match="no run and no table 'smal'") as caught:
+        tradeassay.assay("smal")
+    assert "small" in str(caught.value.hint)

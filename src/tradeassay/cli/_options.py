@@ -153,6 +153,9 @@ def find_run(name: str, out: Path) -> Path:
         if (folder / "manifest.json").is_file():
             return folder
     refuse_seal(name)
+    if Path(name).is_file():
+        problem = f"{name} is a file, not a recorded run"
+        raise UserError(problem, hint=f"name a run or its folder; a table is judged by tradeassay assay {name}")
     if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet", ".seal"):
         raise UserError(f"no file {name}", hint="check the path")
     if Path(name).is_dir():

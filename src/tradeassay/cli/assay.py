@@ -30,24 +30,48 @@ _trades_options = opt.add_options(
 _TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".ods")
 
 
+_WORDS = "tradeassay.assay.words"
+
+
 class _ByArgument(CommandGroup):
     """A group whose first word may be left out: a table's file means ``file``, anything else ``run``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            # The file behind --recall is about a run; any other file is what is to be judged.
-            words = [one for before, one in zip(("", *args), args, strict=False) if before != "--recall"]
-            table = any(Path(one).suffix.lower() in _TABLES or Path(one).is_file() for one in words)
+            subject = self._subject(args)
+            table = Path(subject).suffix.lower() in _TABLES or Path(subject).is_file()
             args = ["file" if table else "run", *args]
+        ctx.meta[_WORDS] = tuple(args)
         return super().parse_args(ctx, args)
+
+    def _subject(self, args: list[str]) -> str:
+        """Return the first word that is neither an option nor an option's value: RUN or FILE."""
+        options = [one for name in ("run", "file") for one in self.commands[name].params]
+        takes_value = {
+            word for one in options if isinstance(one, click.Option) and not one.is_flag for word in one.opts
+        }
+        before = ""
+        for word in args:
+            if not word.startswith("-") and before not in takes_value:
+                return word
+            before = word
+        return ""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
+            command, *words = ctx.meta[_WORDS]
+            subject = self._subject(words)
+            # A run or file that does not exist is the first thing to correct.
+            if command == "file" and not Path(subject).is_file():
+                raise UserError(f"no file {subject}", hint="check the path") from error
+            if command == "run" and subject and "--runs" not in words:
+                opt.find_run(subject, Path("runs"))
             for name, goes, here in (("run", "a run", "a table"), ("file", "a table", "a run")):
-                if any(error.option_name in one.opts for one in self.commands[name].params):
-                    raise UserError(f"{error.option_name} goes with {goes}, and this is {here}") from error
+                if command != name and any(error.option_name in one.opts for one in self.commands[name].params):
+                    problem = f"{error.option_name} goes with {goes}, and {subject} is {here}"
+                    raise UserError(problem) from error
             raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -426,6 +450,7 @@ def leak_test(agents: tuple[str, ...], benchmark: str, first: str | None, as_jso
     from functools import partial
 
     from tradeassay.assay.leaks import LeakTestConfig, leak_test as examine
+    from tradeassay.assay.leaks.leak_result import at_most
     from tradeassay.benchmarks import benchmarks
     from tradeassay.benchmarks.programs import refuse_other_kind
     from tradeassay.core.executors import Spread
@@ -441,7 +466,7 @@ def leak_test(agents: tuple[str, ...], benchmark: str, first: str | None, as_jso
     else:
         for report in reports:
             rows = [
-                (name, f"{share.value:.0%}", "none" if share.high is None else f"{share.high:.0%}")
+                (name, f"{share.value:.0%}", "none" if share.high is None else at_most(share.high))
                 for name, share in report.moved.items()
             ]
             rows += [(name, "not tested", why) for name, why in report.untested.items()]

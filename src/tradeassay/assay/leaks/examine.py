@@ -37,6 +37,7 @@ from tradeassay.assay.leaks.leak_result import (
     LeakFinding,
     LeakTestConfig,
     LeakTestReport,
+    moved_share,
 )
 from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, through_of
 from tradeassay.benchmarks import Benchmark, benchmarks
@@ -46,7 +47,6 @@ from tradeassay.core.executors import HERE, Spread
 from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.llm import check_model, open_model
-from tradeassay.metrics import rate_measure
 from tradeassay.play.market import MOMENTS
 from tradeassay.runs.play.trading import modules_of
 from tradeassay.runs.spec.episode import EpisodeSpec, protocol_config
@@ -188,10 +188,7 @@ class _Trial:
             repeatable=repeatable,
             whole=self.whole,
             findings=tuple(self.findings),
-            moved={
-                channel: rate_measure(len(self.moved[channel]), len(days), nothing="nothing was played")
-                for channel in present
-            }
+            moved={channel: moved_share(len(self.moved[channel]), len(days)) for channel in present}
             if repeatable
             else {},
             untested={channel: why for channel, why in channels.items() if why is not None},

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.measure import FILES_OPEN, Measure
+from tradeassay.core.measure import FILES_OPEN, Measure, not_scored
 
 Channel = Literal[
     "bars", "index levels", "index membership", "listings", "corporate actions", "news", "fundamentals"
@@ -47,14 +47,32 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
     days: int = 1
 
 
+def moved_share(moved: int, sessions: int) -> Measure:
+    """Return the share of sessions that moved and its upper bound at 95 % confidence, by Clopper and Pearson.
+
+    The bound is one-sided. Where nothing moved it is the :attr:`LeakTestReport.undetected` of the sentence."""
+    from scipy.special import betaincinv  # takes a while to import
+
+    if not sessions:
+        return not_scored("nothing was played")
+    high = 1.0 if moved == sessions else float(betaincinv(moved + 1, sessions - moved, 0.95))
+    note = "one-sided interval by Clopper and Pearson"
+    return Measure(value=moved / sessions, low=0.0, high=high, level=0.95, n=sessions, note=note)
+
+
+def at_most(share: float) -> str:
+    """Return an upper bound in per cent, rounded up so that the text excludes no more than the test did."""
+    return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f} %"
+
+
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a test. In each of ``sessions`` everything after the moment of decision was replaced by
     ``futures`` others. ``moved`` is the share of sessions whose decision, or what a model was shown for it,
-    changed, by channel; Wilson's interval says how much so few sessions can exclude. ``untested`` names the
-    channels that the data does not have. ``repeatable`` is False for an agent that answers differently to the same
-    questions: then only planted facts and time stamps can tell. ``whole`` is whether the test saw the whole
-    window. ``files_open`` is whether the agent is somebody's own code that ran beside the data: what it read from
-    the disk is no channel of it."""
+    changed, by channel; its upper end says how much so few sessions can exclude (:func:`moved_share`).
+    ``untested`` names the channels that the data does not have. ``repeatable`` is False for an agent that answers
+    differently to the same questions: then only planted facts and time stamps can tell. ``whole`` is whether the
+    test saw the whole window. ``files_open`` is whether the agent is somebody's own code that ran beside the data:
+    what it read from the disk is no channel of it."""
 
     agent: str
     benchmark: str
@@ -103,10 +121,8 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
         if not self.decisions_with_orders:
             return f"{self.agent} never traded in {self.sessions} sessions: there was nothing that could move."
         every = "every one of" if self.whole else "the first"
-        # Rounded up, so that nothing more is excluded than was.
-        most = math.ceil((self.undetected or 0.0) * 1000) / 10
         return (
             f"No leak was found: other futures moved nothing in {every} {self.sessions} sessions; "
-            f"leaks on more than {most:.1f} % of days are excluded"
+            f"leaks on more than {at_most(self.undetected or 0.0)} of days are excluded"
             + (f", but {FILES_OPEN}." if self.files_open else ".")
         )

@@ -71,7 +71,7 @@ from tradeassay.metrics.history import history_of
 from tradeassay.metrics.ranks import places
 from tradeassay.runs.score import NET_RETURN
 from tradeassay.runs.store.outcome import ClaimOutcome, Word
-from tradeassay.runs.store.run import shown_title
+from tradeassay.runs.store.run import folder_of, shown_title
 from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of
 from tradeassay.runs.verify.attested import vouch, vouched
@@ -562,6 +562,14 @@ def _series(own: OwnAccount) -> OwnSeries:
             market = read_market(against, series.returns, None if own.home is None else Path(own.home))
             return with_benchmark(series, market)
         markets = ", ".join(MARKETS)
+        kind = ""
+        if (folder_of(against) / "manifest.json").is_file():
+            kind = "a recorded run"
+        elif Path(against).is_dir():
+            kind = "a folder"
+        if kind and plain_title(against) not in columns:
+            hint = f"give the benchmark's file, a column of the table, or a market by name: {markets}"
+            raise UserError(f"'{against}' is {kind}, not a benchmark", hint=hint)
         if Path(against).suffix.lower() in _FILES:
             hint = f"give the benchmark's file, a column of the table, or a market by name: {markets}"
             raise UserError(f"no file {against}", hint=hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tradeassay.assay.leaks.leak_result import at_most
 from tradeassay.assay.verdict.evidence import convex, least_edge, never_moves
 from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, VerdictConfig
 from tradeassay.core.measure import Measure, above, below
@@ -197,7 +198,7 @@ def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Clai
         lines.append(f"the edge is positive in both halves: {both}")
     if found.leaks.tested and not found.leaks.findings and found.leaks.bound is not None:
         beside = ", except by reading files" if found.leaks.files_open else ""
-        lines.append(f"leaks on more than {found.leaks.bound:.1%} of days are excluded{beside}")
+        lines.append(f"leaks on more than {at_most(found.leaks.bound)} of days are excluded{beside}")
     return tuple(lines)
 
 

@@ -29,7 +29,7 @@ from tradeassay.runs.play.programs import CodeScoresFile, read_record
 from tradeassay.runs.score import Scores, ended, read_scores, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.run_spec import AgentSpec, model_agent
-from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder
 from tradeassay.runs.store.manifest import (
     AgentRecord,
     CodeManifest,
@@ -262,10 +262,14 @@ def _opened_again(folder: str, home: str | None, _written: int) -> Run:
 
 
 def folder_of(run: Run | CodeRun | Path | str) -> Path:
-    """Return the folder of a run that is named by it, or that was opened."""
+    """Return the folder of a run: the one it was opened from, its path, or its name in ``runs``."""
     if isinstance(run, Run | CodeRun):
         return run.folder
-    return path_from("a run", run, hint="give its folder, or the run that was opened")
+    path = path_from("a run", run, hint="give its folder, or the run that was opened")
+    named = DEFAULT_PARENT / path
+    if not (path / "manifest.json").is_file() and (named / "manifest.json").is_file():
+        return named
+    return path
 
 
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
