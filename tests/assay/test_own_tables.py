@@ -214,6 +214,30 @@ def test_losses_that_are_rare_and_large_stand_in_the_sentence():
     assert "11 more like the worst day" in " ".join(said.limits)  # 1.91 x 0.94^11 is the first below 1
 
 
+def skew(values):
+    centred = np.asarray(values) - np.mean(values)
+    return float((centred**3).mean() / (centred**2).mean() ** 1.5)
+
+
+def test_the_skew_that_is_shown_is_the_tested_one():
+    """The account's returns lean to the right with its market; what is tested is the edge, which leans left."""
+    rng = np.random.default_rng(5)
+    market = rng.normal(0.0003, 0.004, 750)
+    market[rng.choice(750, 25, replace=False)] += 0.05
+    edge = 0.0012 + rng.normal(0.0, 0.0004, 750)
+    edge[[100, 390, 500, 640]] -= 0.06
+    made = assay(account(market + edge, market)).agents[0]
+    assert skew(market + edge) > 1.0
+    line = np.column_stack([np.ones(750), market])
+    left = market + edge - line @ np.linalg.lstsq(line, market + edge, rcond=None)[0]
+    shown = f"skew of the edge \N{MINUS SIGN}{-skew(left):.1f}"
+    assert f"its losses are rare and large ({shown})" in made.verdict.sentence
+    assert "skew of its returns +" in " ".join(made.verdict.because) and shown in " ".join(made.verdict.because)
+    assert made.tail.edge_skew == pytest.approx(skew(left), rel=0.02) and made.tail.edge_span == 1
+    for text in (made.verdict.sentence, *made.verdict.because, *made.verdict.limits, *made.verdict.speaks_against):
+        assert "rare and large (skew +" not in text and "rare and large: skew +" not in text
+
+
 def test_cash_is_no_market_and_without_one_nothing_is_claimed():
     total = np.random.default_rng(12).normal(0.002, 0.01, 300)
     with pytest.raises(UserError, match="cash is no market"):

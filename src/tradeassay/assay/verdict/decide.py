@@ -17,6 +17,7 @@ from tradeassay.assay.verdict.evidence import convex, gained, leaning, least_edg
 from tradeassay.assay.verdict.reasons import (
     because,
     beyond_what,
+    edge_skew_words,
     in_rows,
     pace,
     part_of,
@@ -429,7 +430,7 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     if tail is not None and tail.skew is not None and tail.skew <= -3.0 and -1.0 < tail.worst < 0.0:
         days = math.ceil(math.log1p(max(0.0, brought)) / -math.log1p(tail.worst))
         taken = f"{days} more like the worst day would have taken all of it"
-        limits.append(f"its losses are rare and large: skew {signed(tail.skew)}; {taken}")
+        limits.append(f"its losses are rare and large: skew of its returns {signed(tail.skew)}; {taken}")
     if kept is not None and kept.name_share is not None and kept.name_share > 0.5:
         limits.append(f"it rests on one name: {kept.name} brought {kept.name_share:.0%} of the selection")
     if trials is not None and trials.void_at is not None and trials.void_at <= 20:
@@ -575,7 +576,8 @@ def _tail(yearly: str, found: AgentFindings, *, firm: bool) -> str:
     tail = found.tail
     assert tail is not None
     if not firm:
-        skew = "" if tail.skew is None else f" (skew {signed(tail.skew)})"
+        words = edge_skew_words(tail)
+        skew = f" ({words})" if words else ""
         rare = f"its losses are rare and large{skew}, and a window with so few of them cannot tell"
         return f"consistent with selling insurance: {yearly}, but {rare}."
     calm = "; the market did not crash in the window" if tail.crash is False else ""

@@ -153,6 +153,7 @@ def tail_evidence(
     worst = int(np.argmin(total))
     skew = _skew(total)
     crash, like = None, False
+    rare = _rare_losses(edge, year, test.config.tail(test.comparisons)) if returns_only else None
     if market is not None and market.size == total.size and np.ptp(market) > 0.0:
         crash = bool(float(drawdowns(growth(market)).min()) <= _CRASH)
         if returns_only:
@@ -164,7 +165,9 @@ def tail_evidence(
         drawdown=significant(float(drawdowns(growth(total)).min())),
         crash=crash,
         option_like=like,
-        rare_losses=returns_only and _losses_too_rare(edge, year, test.config.tail(test.comparisons)),
+        rare_losses=rare is not None,
+        edge_skew=None if rare is None else significant(rare[0]),
+        edge_span=None if rare is None else rare[1],
     )
 
 
@@ -184,20 +187,24 @@ def _moves(series: Floats, span: int, year: int) -> list[Floats]:
     ]
 
 
-def _losses_too_rare(edge: Floats, year: int, error: float) -> bool:
-    """Return whether an edge that is certain is not so once its skew is allowed for (Johnson 1978). Who earns a
-    little on most days, and loses much on few, has a mean that looks certain until more of the losses have come
-    than a short window holds. ``error`` is what the edge was tested with, on one side."""
+def _rare_losses(edge: Floats, year: int, error: float) -> tuple[float, int] | None:
+    """Return the skew that makes a certain edge uncertain once it is allowed for (Johnson 1978), and the sessions
+    over which it was taken. Return None where no skew does. An account that earns a little on most days, and loses
+    much on few, has a mean that looks certain until more of the losses have come than a short window holds.
+    ``error`` is what the edge was tested with, on one side."""
     from scipy.special import stdtrit
 
     t, freedom = cosine_t(edge)
     if not t > (least := -float(stdtrit(freedom, error))):
-        return False
+        return None
     for span in _SPANS[:2]:
-        found = [(_skew(moves) or 0.0) / math.sqrt(moves.size) for moves in _moves(edge, span, year)]
-        if found and t + np.mean(found) / 6.0 * (1.0 + 2.0 * t * t) < least:
-            return True
-    return False
+        found = [((_skew(moves) or 0.0), moves.size) for moves in _moves(edge, span, year)]
+        if not found:
+            continue
+        allowed = np.mean([skew / math.sqrt(count) for skew, count in found])
+        if t + allowed / 6.0 * (1.0 + 2.0 * t * t) < least:
+            return float(np.mean([skew for skew, _ in found])), span
+    return None
 
 
 def _sells_options(total: Floats, market: Floats, gained: float, year: int) -> bool:

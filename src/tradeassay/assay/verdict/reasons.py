@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tradeassay.assay.leaks.leak_result import at_most
 from tradeassay.assay.verdict.evidence import convex, least_edge, never_moves
-from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, VerdictConfig
+from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, TailEvidence, VerdictConfig
 from tradeassay.core.measure import Measure, above, below
 
 _ROWS = {52: "week", 12: "month", 4: "quarter"}
@@ -44,6 +44,14 @@ def in_rows(found: AgentFindings, *lines: str) -> tuple[str, ...]:
 def spanned(measure: Measure) -> str:
     text = percent(measure.value)
     return text if measure.low is None else f"{text} ({percent(measure.low)} to {percent(measure.high)})"
+
+
+def edge_skew_words(tail: TailEvidence) -> str:
+    """Return the tested skew with its sign and what it is of; empty where the test found nothing."""
+    if tail.edge_skew is None:
+        return ""
+    over = "" if tail.edge_span in (None, 1) else f" over {tail.edge_span} sessions"
+    return f"skew of the edge{over} {signed(tail.edge_skew)}"
 
 
 def signed(value: float) -> str:
@@ -159,7 +167,8 @@ def _made_of(found: AgentFindings) -> list[str]:
             line += f"; {kept.name} brought {_share(kept.name_share)} of the selection"
         lines.append(line)
     if tail is not None:
-        skew = "" if tail.skew is None else f", skew {signed(tail.skew)}"
+        skew = "" if tail.skew is None else f", skew of its returns {signed(tail.skew)}"
+        skew += f", {words}" if (words := edge_skew_words(tail)) else ""
         calm = "; no crash of the market in the window" if tail.crash is False else ""
         worst = f"worst day {percent(tail.worst)} ({tail.worst_session})"
         lines.append(f"{worst}, worst drawdown {percent(tail.drawdown)}{skew}{calm}")

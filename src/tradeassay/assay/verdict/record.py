@@ -293,7 +293,8 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
     ``option_like`` returns bend down as what sellers of options earn does, which may be all of the edge; with
     ``rare_losses`` an edge is no longer certain once its skew is allowed for (both where only returns are
-    known)."""
+    known). ``skew`` is that of the account's returns by session. ``edge_skew`` is the tested one: that of the edge
+    over ``edge_span`` sessions, None without ``rare_losses``."""
 
     skew: float | None
     worst: float
@@ -302,6 +303,8 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     crash: bool | None
     option_like: bool = False
     rare_losses: bool = False
+    edge_skew: float | None = None
+    edge_span: int | None = None
 
 
 class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
