@@ -23,6 +23,16 @@ T = TypeVar("T")
 BASELINE = "buy-and-hold"
 """The entry that every season has, whatever its spec says."""
 
+PREFIX = "live/"
+"""How the ``dataset`` of an asset begins whose prices come live."""
+NO_LIVE_RANKS = (
+    "a live season shows accounts and no ranks, because its agents decide after the price at which they are filled"
+    " is known"
+)
+"""Why nobody has a rank in a live season: whoever looks at the market once more before deciding is ahead of it."""
+FILLED_AT_DECISION = "this replay decides at the price it is filled at"
+"""What must be said of a replay that follows the paper."""
+
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -322,6 +332,18 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         place = ("reopen", asset, session)
         again = [parse_iso(one.at) for one in self.amendments if (one.change, one.what, one.day) == place]
         return max((at, *again)) + self.on(session).window_s * SECOND
+
+    @property
+    def live(self) -> bool:
+        """Tell whether prices come live, of any of its assets."""
+        return any(asset.dataset.startswith(PREFIX) for asset in self.assets)
+
+    @property
+    def price_note(self) -> str:
+        """What a reader must know of the prices that agents are filled at, on every surface; may be empty."""
+        if self.live:
+            return NO_LIVE_RANKS
+        return FILLED_AT_DECISION if self.convention == "paper" else ""
 
     @property
     def sha256(self) -> str:

@@ -30,7 +30,7 @@ from tradeassay.arena.queries.seasons import read_season, season_ids
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.replay import Evidence, ReplayStore
 from tradeassay.arena.rounds.deciding import Slots, Together, packets
-from tradeassay.arena.rounds.feed import PREFIX, SnapshotFeed
+from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.prices import decision_played
 from tradeassay.arena.season import BudgetRules, Season, amended
 from tradeassay.arena.state import tables as t
@@ -206,7 +206,7 @@ class _Season:
         evidence = Evidence(self._db, season)
         self.slots = len(evidence.rows)
         try:
-            if any(asset.dataset.startswith(PREFIX) for asset in season.assets):
+            if season.live:
                 raise RunError("a live source is asked once; its answer is as recorded")
             for name in {asset.dataset for asset in season.assets}:
                 load_proven(name, self._home)  # never a folder that came with the database, never an edited world

@@ -213,7 +213,7 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
         print_rows(paid, as_json, f"rewards of '{rewarded}'", columns, told)
         return
     from tradeassay.arena.queries.snapshot import board_of
-    from tradeassay.arena.season import BASELINE
+    from tradeassay.arena.season import BASELINE, NO_LIVE_RANKS
     from tradeassay.arena.standings import Filter
     from tradeassay.arena.web.pages import FORMS, names_of
     from tradeassay.arena.web.words import words
@@ -236,7 +236,9 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
         rows.append((rank, names.get(row.entry, row.label), *cells, str(row.failed), str(row.missed)))
     print_table(f"season '{board.season}'{days}", _COLUMNS, rows, heads=2)
     for row in board.rows:
-        if row.rank is None and row.entry != BASELINE:
+        if (
+            row.rank is None and row.entry != BASELINE and row.best.reason != NO_LIVE_RANKS
+        ):  # a note of all says that
             say(f"{names.get(row.entry, row.label)}: {row.best.reason}")
     missing = dict.fromkeys(row.excess.note for row in board.rows if row.excess.low is None and row.excess.note)
     for note in filter(None, (board.note, *(f"against buy and hold: {one}" for one in missing))):

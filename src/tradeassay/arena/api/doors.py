@@ -115,7 +115,9 @@ class Applicant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How an agent stands with the arena: since when it plays, what waits for it, what became of its decisions."""
+    """How an agent stands with the arena: since when it plays, what waits for it, what became of its decisions.
+
+    ``note`` says why its season has no ranks, or that decisions are made at the price of their fill."""
 
     season: str
     entry: str
@@ -126,6 +128,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     open: int = 0
     counts: dict[str, int] = {}
     newest: OwnDecision | None = None
+    note: str = ""
 
 
 Offered = tuple[RegisteredAgent, str, Offer]
@@ -327,6 +330,7 @@ class Doors:
             open=counts.pop("open", 0),
             counts=counts,
             newest=next(iter(self.decisions(read_row(RegisteredAgent, row), 1)), None),
+            note=season.price_note,
         )
 
     # -- keys of the operator and of experts ---------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
-from tradeassay.arena.season import BASELINE
+from tradeassay.arena.season import BASELINE, NO_LIVE_RANKS
 from tradeassay.arena.standings import Standing
 from tradeassay.benchmarks import exhibits as ex
 from tradeassay.benchmarks.ama import published
@@ -46,6 +46,8 @@ def ama_page(seasons: Sequence[SeasonSnapshot]) -> ex.PaperPage:
         once.setdefault((one.standing.entry, one.asset, days), one)
     entries = list(once.values())
     asked = [one for one in entries if one.model]
+    ranked = [one for one in asked if not one.season.season.live]
+    unranked = ex.Filled(missing=NO_LIVE_RANKS) if asked and not ranked else None
     models = {
         f"{one.name}, {one.asset}": (one.model, [one.standing.measures[name] for name in _MEASURES])
         for one in asked
@@ -53,10 +55,10 @@ def ama_page(seasons: Sequence[SeasonSnapshot]) -> ex.PaperPage:
     columns = list(zip(_NAMES, _MEASURES.values(), strict=True))
     makers: dict[str, Callable[[], ex.Filled]] = {
         "main": lambda: _matrix(seasons, entries),
-        "pairing": lambda: _pairing(asked),
+        "pairing": lambda: unranked or _pairing(ranked),
         "figure-2a": lambda: _ranges(asked, "architecture"),
         "figure-2b": lambda: _ranges(asked, "model"),
-        "timeline": lambda: _timeline(asked),
+        "timeline": lambda: unranked or _timeline(ranked),
         "styles": lambda: _styles(seasons),
         "latency": lambda: ex.Filled(missing="a season keeps no times of answers"),
         "groups": lambda: ex.filled_groups(ex.grouped("Groups of models", columns, models)),
@@ -81,6 +83,8 @@ def compose_seasons(folder: Path, record: PaperRecord) -> tuple[ex.PaperPage, Ba
                 ("plain", f"{season.convention} convention"): None,
                 ("plain", "replayed answers") if name in record.replayed else answers: None,
             }
+            if season.price_note:
+                badges["plain", season.price_note] = None
         return ama_page(made), tuple(badges)
 
 
@@ -95,7 +99,7 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> ex
     tables = [Table(title="Cumulative return by asset", columns=("agent, model", *assets), rows=tuple(rows))]
     for asset in assets:
         ours = [one for one in entries if one.asset == asset]
-        ours.sort(key=lambda one: -float("inf") if one.value is None else one.value, reverse=True)
+        ours.sort(key=_by_return, reverse=True)
         found = [
             ex.row(one.name, ((one.standing.measures[m], form) for m, form in _MEASURES.items())) for one in ours
         ]
@@ -116,6 +120,10 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> ex
     usual = dict.fromkeys(why for one in compared for why in one["reasons"] if not why.startswith("the figure"))
     reasons = (*usual, "no entry of ours has a printed figure's agent, model, asset and days")
     return ex.Filled(tables=tuple(tables), reasons=reasons)
+
+
+def _by_return(one: _Played) -> float:
+    return -float("inf") if one.value is None or one.season.season.live else one.value
 
 
 def _pairing(asked: Sequence[_Played]) -> ex.Filled:

@@ -13,9 +13,8 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import DatabaseError
 
 from tradeassay.arena.agents import OUTSIDE
-from tradeassay.arena.rounds.feed import PREFIX
 from tradeassay.arena.rounds.health import read_workers
-from tradeassay.arena.season import BASELINE, Season, amended
+from tradeassay.arena.season import BASELINE, PREFIX, Season, amended
 from tradeassay.arena.state.engine import reading_engine, unlocked, unreadable
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, events, rounds, seasons
@@ -32,12 +31,14 @@ class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader must know before believing a number of a season.
 
     ``sealed``: somebody decides outside and could read these pages, so decisions appear once they are settled and
-    memories stay closed."""
+    memories stay closed. ``note`` says why there are no ranks, or that decisions are made at the price of their
+    fill."""
 
     data: Origin
     convention: Convention
     time: Literal["replay", "live"]
     sealed: bool
+    note: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,8 +152,9 @@ def badges_of(season: Season) -> SeasonBadges:
     return SeasonBadges(
         data=data,
         convention=season.convention,
-        time="live" if all(asset.dataset.startswith(PREFIX) for asset in season.assets) else "replay",
+        time="live" if season.live else "replay",
         sealed=any(entry.architecture in OUTSIDE for entry in season.entries),
+        note=season.price_note,
     )
 
 

@@ -113,7 +113,8 @@ class SeasonSnapshot:
         return self._boards[asset]
 
     def equity(self, asset: str | None = None) -> Equity:
-        """Return the accounts over time, the best at the end first, with the luck band behind them."""
+        """Return the accounts over time, with the luck band behind them: the best at the end first, or in a live
+        season in the order of its spec."""
         if asset not in self._charts:
             self._charts[asset] = _equity_chart(self.season, self._of(asset))
         return self._charts[asset]
@@ -128,6 +129,8 @@ class SeasonSnapshot:
 
     @cached_property
     def luck(self) -> dict[str, dict[str, Measure]]:
+        if self.season.live:
+            return {}
         return {
             asset.symbol: st.luck_percentiles(self.lines, asset.symbol, self.season.fee_on)
             for asset in self.season.assets
@@ -193,9 +196,11 @@ def _equity_chart(season: Season, lines: st.Lines) -> Equity:
         paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
     # Of more than 500 points highs, lows and deepest falls stay.
     places = kept(len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], 500)
+    order = sorted(paths, key=lambda entry: -float(paths[entry][-1]))
+    if season.live:  # nobody is first
+        order = [entry.id for entry in season.everyone if entry.id in paths]
     drawn = [
-        (entry, season.entry(entry).shown, entry == BASELINE, (path - 1.0).tolist())
-        for entry, path in sorted(paths.items(), key=lambda pair: -float(pair[1][-1]))
+        (entry, season.entry(entry).shown, entry == BASELINE, (paths[entry] - 1.0).tolist()) for entry in order
     ]
     random, band = st.account_band(lines, season.fee_on) if days else None, None
     if random is not None and list(random[0]) == days:

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.arena.rounds.prices import Close, Closes
-from tradeassay.arena.season import LIVE_DELAY_S, Asset, PriceRules, Season
+from tradeassay.arena.season import LIVE_DELAY_S, PREFIX, Asset, PriceRules, Season
 from tradeassay.core.arena import NewsShown, PricePoint
 from tradeassay.core.errors import DataError, FutureDataError, MissingExtra, UserError
 from tradeassay.core.orders import is_price
@@ -35,8 +35,6 @@ from tradeassay.data.connectors.common import VendorResting
 from tradeassay.data.datasets import snapshot_folder
 from tradeassay.data.doctor import check_bars
 from tradeassay.data.source import CalendarName
-
-PREFIX = "live/"
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.season import BASELINE, NO_LIVE_RANKS, Season
 from tradeassay.arena.standings.series import UNASKED, EntrySeries, Lines
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored, plain_sum
@@ -74,7 +74,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
     """Standings of a season, or of a part of it. The baseline, and who did not decide in more rounds than a run's
-    agent may fail in, of its own or of those that ranks compare, are rows without a rank.
+    agent may fail in, of its own or of those that ranks compare, are rows without a rank. A live season has no
+    ranks, and its rows are in the order of its spec.
 
     ``behind`` counts the rounds that were settled since they were computed. ``lucky`` estimates how many of those
     that did better than buy and hold are no better than it. ``unasked`` counts the rounds that the arena itself
@@ -91,13 +92,13 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -> Standings:
-    """Return the standings over the given lines, best cumulative return first."""
+    """Return the standings over the given lines, best cumulative return first; without ranks if it is live."""
     config = config or BoardConfig()
     by_entry: dict[str, list[EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
     if not by_entry:
-        nothing = "no settled session that counts yet"
+        nothing = "; ".join(part for part in (season.price_note, "no settled session that counts yet") if part)
         return Standings(season=season.id, rows=(), first=None, last=None, note=nothing)
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
@@ -118,7 +119,8 @@ def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -
     }
     unasked = [*asked.values()].count(UNASKED)
     missed = f"the arena itself missed {unasked} of {len(asked)} rounds, which count against nobody"
-    note = "; ".join(part for part in (note, early, missed if unasked else "") if part)
+    about_ranks = () if season.live else (note, early)
+    note = "; ".join(part for part in (season.price_note, *about_ranks, missed if unasked else "") if part)
     gaps = {entry: gap for entry in sorted(played) if (gap := _gap(paths[entry], held[entry])) is not None}
     e_values = {entry: e_value(gap) for entry, gap in gaps.items()}
     found_by = dict(zip(e_values, e_bh([*e_values.values()], config.bootstrap.level), strict=True))
@@ -177,9 +179,24 @@ def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -
     if joined:
         ranked.sort(key=lambda row: (row.entry not in {*ranked_by, BASELINE}, row.rank or 0))
     lucky = lucky_share([*gaps.values()])
+    if season.live:
+        ranked, lucky = _accounts_alone(season, ranked), not_scored(NO_LIVE_RANKS)
     return Standings(
         season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note, lucky=lucky, unasked=unasked
     )
+
+
+def _accounts_alone(season: Season, rows: Collection[Standing]) -> list[Standing]:
+    """Return the rows of a live season in the order of its spec, with accounts and without any comparison."""
+    of = {row.entry: row for row in rows}
+    nothing = {"rank": None, "rank_low": None, "rank_high": None, "e_value": None, "found": None, "ahead_of": ()}
+    made = []
+    for row in (of[entry.id] for entry in season.everyone if entry.id in of):
+        excess = row.excess
+        if excess.value is not None:  # a difference of two accounts, and nothing on how sure it is
+            excess = Measure(value=excess.value, n=excess.n)
+        made.append(msgspec.structs.replace(row, best=not_scored(NO_LIVE_RANKS), excess=excess, **nothing))
+    return made
 
 
 def _compared(
@@ -307,13 +324,14 @@ def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
 
 
 def pace(season: Season, lines: Lines, entry: str) -> Pace | None:
-    """Return an entry's yearly log growth less that of buy and hold at every look; None before the first.
+    """Return an entry's yearly log growth less that of buy and hold at every look; None before the first, and in a
+    live season.
 
     The band is the one behind its excess in the standings of the same lines."""
     config = BoardConfig()
     days = sorted({day for line in lines.values() for day in line.sessions})
     own, base = ([line for (one, _), line in lines.items() if one == who] for who in (entry, BASELINE))
-    if not own or not base or entry == BASELINE:
+    if season.live or not own or not base or entry == BASELINE:
         return None
     others = {one for one, _ in lines} - {BASELINE}
     played = [one for one in others if _unranked([line for (who, _), line in lines.items() if who == one]) is None]

@@ -97,7 +97,7 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
 
 
 def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ...], drawn: Equity) -> Page:
-    board, leader = state.board(), _leader(words, rows)
+    board, leader = state.board(), _leader(words, state.season, rows)
     entries = [row.entry for row in rows if not row.baseline]
     positions = {
         entry: {asset: line.position for asset, line in held.items()} for entry, held in state.holdings.items()
@@ -326,8 +326,10 @@ def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[Boar
     return tuple(made)
 
 
-def _leader(words: PageWords, rows: tuple[BoardRow, ...]) -> str:
+def _leader(words: PageWords, season: Season, rows: tuple[BoardRow, ...]) -> str:
     """Return the first page's one sentence: who leads, and whether that means anything."""
+    if season.live:
+        return words("standings.no_live_ranks")
     ranked = [row for row in rows if row.standing.rank]
     if not ranked:
         return words("standings.nobody")

@@ -161,9 +161,12 @@ def atom(state: SeasonSnapshot) -> str:
             f'<updated>{escape(one.at)}</updated><link href="/seasons/{id}/{escape(path)}"/></entry>'
         )
     newest = told[0].at if told else "1970-01-01T00:00:00Z"
+    note = state.badges.note
+    subtitle = f"<subtitle>{escape(note)}</subtitle>" if note else ""
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
-        f"<id>tag:tradeassay,2026:{id}</id><title>{escape(state.facts.title)}</title><updated>{newest}</updated>"
+        f"<id>tag:tradeassay,2026:{id}</id><title>{escape(state.facts.title)}</title>{subtitle}"
+        f"<updated>{newest}</updated>"
         f'<author><name>tradeassay</name></author><link rel="self" href="/seasons/{id}/feed.xml"/>'
         f"{''.join(entries)}</feed>\n"
     )
