@@ -108,7 +108,7 @@ def test_an_honest_assay_is_made_again(honest, tmp_path):
     status, said = verified(run.path)
     assert (status, bool(re.search("re-derived: .*assay", said))) == (0, True), said
     shutil.copytree(run.path, run.path.parent / "later")  # a run beside it counts as a try
-    assert verified(run.path)[0] in (0, 3)
+    assert verified(run.path)[0] == 0
 
 
 def test_the_list_is_long_enough():

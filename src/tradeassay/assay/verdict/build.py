@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -44,10 +43,8 @@ from tradeassay.assay.verdict.record import (
     StyleEvidence,
     VerdictConfig,
 )
-from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.executors import HERE, Spread
-from tradeassay.core.files import write_atomic
-from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
@@ -70,13 +67,9 @@ from tradeassay.metrics.attribution import total_parts
 from tradeassay.metrics.history import history_of
 from tradeassay.metrics.ranks import places
 from tradeassay.runs.score import NET_RETURN
-from tradeassay.runs.store.outcome import ClaimOutcome, Word
 from tradeassay.runs.store.run import folder_of, shown_title
 from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of
-from tradeassay.runs.verify.attested import vouch, vouched
-from tradeassay.runs.verify.replay import differences
-from tradeassay.runs.verify.report import NOT_ASSAYED, VerifyReport
 
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.leak_result import LeakTestReport
@@ -111,6 +104,15 @@ class _Row:
         return self.sound[0].daily.sessions if self.sound else ()
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideFacts:
+    """What an assay takes from outside its run: the tries in the run's folder when it was made, and what a leak
+    test said; None where none was made."""
+
+    tried: diagnostics.Tried = diagnostics.NO_TRIES
+    leaks: LeakEvidence | None = None
+
+
 def assay_run(
     run: Run,
     config: VerdictConfig,
@@ -120,9 +122,11 @@ def assay_run(
     memory: Sequence[MemoryRecord] = (),
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
+    outside: Mapping[tuple[str, str], OutsideFacts] | None = None,
 ) -> Assay:
     """Return the assay of a run (see :func:`assay`). All agents of a cell count as comparisons, shown or not. The
-    account's own returns are taken apart, whatever the run's convention. Raises :class:`UserError` for an agent
+    account's own returns are taken apart, whatever the run's convention. To make an earlier assay again, give the
+    facts ``outside`` the run that it was made with, by cell and shown name. Raises :class:`UserError` for an agent
     the run does not have and :class:`~tradeassay.core.errors.RunError` while the run is unfinished."""
     scores = run.scores.agents
     known = dict.fromkeys(row.agent for row in scores)
@@ -138,7 +142,14 @@ def assay_run(
     say(f"taking {len(run.episodes)} episodes apart ...")
     taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread, intervals=False)
     rows = [_row(run, one, taken) for one in scores]
-    if config.folder:  # what else the folder has tried on the same data and sessions
+    if outside is not None:
+        stated = {place: facts.tried for place, facts in outside.items()}
+        places = [(row.scores.cell, run.names[row.scores.agent]) for row in rows]
+        rows = [
+            replace(row, tried=stated.get(place, diagnostics.NO_TRIES))
+            for row, place in zip(rows, places, strict=True)
+        ]
+    elif config.folder:  # what else the folder has tried on the same data and sessions
         where = [(row.scores.dataset, row.sessions) for row in rows]
         tried = {place: diagnostics.tried_elsewhere(run, *place) for place in dict.fromkeys(where)}
         rows = [replace(row, tried=tried[place]) for row, place in zip(rows, where, strict=True)]
@@ -154,9 +165,12 @@ def assay_run(
     for row in shown:
         say(f"judging {run.names[row.scores.agent]} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
         made = _findings(run, row, rows, taken, ranks, config, leaks or {}, luck)
-        made = evidence.with_contrast(
-            msgspec.structs.replace(made, agent=run.names[made.agent]), contrast, row.mode
-        )
+        made = msgspec.structs.replace(made, agent=run.names[made.agent])
+        facts = None if outside is None else outside.get((made.cell, made.agent))
+        if facts is not None and facts.leaks is not None:
+            stated_leaks = msgspec.structs.replace(facts.leaks, files_open=made.leaks.files_open)
+            made = msgspec.structs.replace(made, leaks=stated_leaks)
+        made = evidence.with_contrast(made, contrast, row.mode)
         made = evidence.with_recall(made, run, scores=row.scores, mask=row.mask, records=memory)
         found.append(judge(made, config))
     return Assay(
@@ -793,82 +807,3 @@ def assay(
     if not isinstance(what, OwnAccount):
         what = OwnAccount(returns=what, home=None if home is None else str(home))
     return assay_tables(what, config)
-
-
-class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What lies in ``assay.json`` beside a run's scores: the assay, the hash of the scores it is about, and the
-    records of what models were asked about their memory."""
-
-    scores_sha256: str
-    assay: Assay
-    memory: tuple[msgspec.Raw, ...] = ()
-
-
-def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> Path:
-    """Keep the assay of a whole run in its folder, where pages and sites find it; return the file."""
-    path = run.folder / "assay.json"
-    records = tuple(msgspec.Raw(canonical_json(one)) for one in memory)
-    content = canonical_json(RecordedAssay(scores_sha256=_scores_hash(run), assay=made, memory=records))
-    vouch(content)
-    write_atomic(path, content)
-    return path
-
-
-def recorded_assay(run: Run) -> Assay | None:
-    """Return the assay that is kept with a run; None without one, or where it is about other scores or was not
-    made here: a run may have been sent by anybody, and no page shows a verdict that it brings along."""
-    path = run.folder / "assay.json"
-    return brought_assay(run) if path.is_file() and vouched(path.read_bytes()) else None
-
-
-def brought_assay(run: Run) -> Assay | None:
-    """Return the assay in a run's folder, whoever made it, if it is about the run's scores."""
-    path = run.folder / "assay.json"
-    if not path.is_file():
-        return None
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=RecordedAssay)
-    except UNDECODABLE as error:
-        hint = f"tradeassay assay {run.folder} makes it again"
-        raise RunError(f"{path} cannot be read: {error}", hint=hint) from None
-    return found.assay if found.scores_sha256 == _scores_hash(run) else None
-
-
-def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
-    """Make the assay that lies beside a run again, as it was asked for, and add what becomes of it to ``found``.
-    Leak tests are not repeated, and runs that came into the folder later count as tries: an assay that either may
-    have changed is not contradicted, nor is one of a run whose data or venue's rules are not here."""
-    from tradeassay.assay.memory.records import check_record, parse_record
-
-    notes = [note for note in found.notes if note != NOT_ASSAYED]
-    told: list[ClaimOutcome] = []
-    unsure = any(one.claim == "account" and one.outcome == "cannot be checked" for one in found.claims)
-    try:
-        kept = msgspec.json.decode((run.folder / "assay.json").read_bytes(), type=RecordedAssay)
-        records = [parse_record(bytes(one)) for one in kept.memory]
-        made = assay_run(run, kept.assay.config, memory=records)
-        again = RecordedAssay(scores_sha256=_scores_hash(run), assay=made, memory=kept.memory)
-        then, now = (msgspec.json.decode(canonical_json(one)) for one in (kept, again))
-        changed = next(
-            (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in differences(then, now)), ""
-        )
-        chosen = differences(msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config))
-        notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
-        for record in records:
-            claim, said = check_record(run, record, unsure)
-            told.append(claim)
-            notes += said
-        tested = any(one.leaks.tested for one in kept.assay.agents)
-    except (TradeassayError, ValueError, *UNDECODABLE) as error:
-        changed, tested = f"it cannot be made again: {error}", False
-    open_ = tested or unsure or (found.freedom is not None and (found.freedom.runs or 2) > 1)
-    outcome: Word = "re-derived" if not changed else "cannot be checked" if open_ else "contradicted"
-    if not changed and all(one.outcome != "contradicted" for one in told):
-        vouch((run.folder / "assay.json").read_bytes())  # it was made here just now
-    for claim in (ClaimOutcome(claim="assay", outcome=outcome, why=changed), *told):
-        found = found.and_claim(claim, notes)
-    return found
-
-
-def _scores_hash(run: Run) -> str:
-    return hashlib.sha256((run.folder / "scores.json").read_bytes()).hexdigest()
