@@ -12,7 +12,7 @@ from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.core.arena import Action, AgentChoice, Deliberation, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
-from tradeassay.llm import Model, ModelParams, open_model, parse_name
+from tradeassay.llm import Model, ModelParams, parse_name
 
 OUTSIDE = ("http", "subprocess", "python", "mcp")
 """Architectures that decide outside this process; whoever starts the season supplies their agents."""
@@ -79,24 +79,23 @@ class Trend:
 
 @asynccontextmanager
 async def entry_agents(
-    season: Season, *, outside: Mapping[str, OutsideAgent] | None, opener: ModelOpener | None
+    season: Season, *, outside: Mapping[str, OutsideAgent] | None, opener: ModelOpener, recorded: bool
 ) -> AsyncIterator[dict[str, EntryAgent]]:
     """Open every model once and make the agent of every entry; leaving the block closes the models.
 
-    ``opener`` opens recorded models: asking them again is free.
+    ``recorded``: ``opener`` opens recorded models, and asking them again is free.
     Raises :class:`UserError` for an unknown architecture or rule, an architecture without a model, or an outside
     entry without an agent."""
     params, models = season_params(season), dict[str, Model]()
     async with AsyncExitStack() as stack:
-        found, recorded = {}, opener is not None
+        found = {}
         for entry in season.everyone:
             made = _made(season, entry, outside or {})
             if isinstance(made, ConstantAction | Trend | OutsideAgent):
                 found[entry.id] = EntryAgent(made)
                 continue
             if entry.model not in models:
-                opened = (opener or open_model)(entry.model, params)
-                models[entry.model] = await stack.enter_async_context(opened)
+                models[entry.model] = await stack.enter_async_context(opener(entry.model, params))
             # A scripted or recorded model repeats its answers for free: no need to write them one by one.
             paid = not recorded and parse_name(entry.model).route != "scripted"
             found[entry.id] = EntryAgent(made, models[entry.model], each_call=paid, recorded=recorded)

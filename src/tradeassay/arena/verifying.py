@@ -500,7 +500,8 @@ class _Season:
         found: list[tuple[str, str]] = []
         memory: dict[tuple[str, str], bytes] = {}
         spec = msgspec.structs.replace(season, budget=BudgetRules())
-        async with entry_agents(spec, outside=evidence.outside, opener=evidence.opener) as agents:
+        opened = entry_agents(spec, outside=evidence.outside, opener=evidence.opener, recorded=True)
+        async with opened as agents:
             inside = {id for id, agent in agents.items() if not isinstance(agent.agent, OutsideAgent)}
             closing: Together[ClosedSlot, int] = Together(lambda made: [0] * len(made), thread=False)
             for row in played:

@@ -88,7 +88,7 @@ def reproduce(
     if paper == "ama":
         from tradeassay.arena.queries.paper import compose_seasons as compose
 
-        record, failed = play_seasons(wanted), False
+        record, failed = play_seasons(wanted, asking)
     else:
         compose = compose_paper
         record, failed = play_runs(wanted, asking)

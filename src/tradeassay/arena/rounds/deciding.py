@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent, OutsideAgent
 from tradeassay.arena.rounds.money import accounts, outcomes
+from tradeassay.arena.rounds.spending import CapReached
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import ClosedSlot, Known, ModelCall, Round, Slot
 from tradeassay.arena.state.store import Store
@@ -149,13 +150,15 @@ async def deliberated(
                 if failed is not None:
                     raise failed
             else:
-                # What was answered stays on record when one of the others raises or time runs out.
+                # What was answered stays on record when time runs out. When one raises, the others are waited
+                # for: they are paid for already.
                 tasks = [asyncio.ensure_future(answer(one)) for one in wanted]
                 try:
-                    replies = list(await asyncio.gather(*tasks))
+                    await asyncio.gather(*tasks, return_exceptions=True)
                 finally:
                     for task in tasks:
                         task.cancel()
+                replies = [task.result() for task in tasks]
             now = advance(dialogue, tuple(replies) if isinstance(now, tuple) else replies[0])
         return now.result
     finally:
@@ -249,8 +252,8 @@ class Slots:
                 record.count = record.answered
             late = f"no decision within {self.season.timeout_s} s"
             decided = _closed(slot, packet, record, _failure("timeout", late))
-        except (SQLAlchemyError, CassetteMismatch):
-            raise  # the arena's own trouble, or a replay of something else: not the agent's fault
+        except (SQLAlchemyError, CassetteMismatch, CapReached):
+            raise  # the arena's own trouble, a replay of something else, or no money: not the agent's fault
         except (TradeassayError, ValueError) as error:
             decided = _closed(slot, packet, record, _failure("agent", str(error)))
         except Exception as error:

@@ -26,6 +26,7 @@ from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, calendars_e
 from tradeassay.arena.rounds.health import Health, Level
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
 from tradeassay.arena.rounds.prices import Held
+from tradeassay.arena.rounds.spending import CapReached
 from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import Amended, Store
@@ -89,7 +90,8 @@ class Runner:
 
     ``season`` is the spec at first, and then what it has become by its amendments. ``seat`` opens the agents of
     those who join. ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots of a round
-    are decided concurrently, ``longest_s`` the longest pause between tries. ``health`` is told what goes wrong."""
+    are decided concurrently, ``longest_s`` the longest pause between tries. ``health`` is told what goes wrong.
+    ``progress`` is told how many rounds of a replay are played, and of how many."""
 
     season: Season
     store: Store
@@ -104,6 +106,7 @@ class Runner:
     poll_s: float = 0.2
     beat_s: float = 10.0
     longest_s: float = 60.0
+    progress: Callable[[int, int], None] = lambda done, total: None
     health: Health = field(init=False)
     _spec: Season = field(init=False)
     _amending: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
@@ -127,7 +130,7 @@ class Runner:
             while isinstance(error, BaseExceptionGroup):  # one reason is enough to stop
                 error = error.exceptions[0]
             if founded or not isinstance(error, UserError):  # another spec: no word about the season on record
-                ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+                ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | CapReached)
                 self.health.ends("stopped" if ended else "stalled", self.store)
             if error is found:
                 raise
@@ -151,6 +154,8 @@ class Runner:
                     (one.what, one.day) for one in self.season.amendments[known:] if one.change == "reopen"
                 }
                 left = [(number, due) for number, due in left if (due.asset, due.session) not in planned]
+                rounds_of_season = sum(not due.closing for due in self.feed.due(self.season))
+                still_to_play = sum(not due.closing for _, due in left)
                 for at, group in groupby(left, key=lambda pair: pair[1].at):
                     if until is not None and at > until:
                         return
@@ -161,6 +166,8 @@ class Runner:
                     planned.update((due.asset, due.session) for _, due in here)
                     if not self.clock.live:
                         await self._play_group(here)
+                        still_to_play -= sum(not due.closing for _, due in here)
+                        self.progress(rounds_of_season - still_to_play, rounds_of_season)
                         continue
                     for number, due in here:
                         before = running.get(due.asset)
@@ -196,7 +203,11 @@ class Runner:
         if len(opened) == 1:  # as in every live round; a task of its own would change the order of the journal
             await self._decide(opened[0])
         else:
-            await asyncio.gather(*(self._decide(round) for round in opened))
+            # When one stops, the others are waited for: their answers are paid for already.
+            stopped = await asyncio.gather(*(self._decide(round) for round in opened), return_exceptions=True)
+            for error in stopped:
+                if error is not None:
+                    raise error
         for round in opened:
             if await self._patiently(lambda: execute(self.store, self.season, round, iso(self.clock.now()))):  # noqa: B023 - awaited at once
                 self.health.rounds += 1

@@ -29,6 +29,7 @@ from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_spe
 from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, check_data, is_live, parse_renamed
 from tradeassay.arena.rounds.health import Health, Mark, give_back, own_name
 from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.rounds.spending import capped
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -39,7 +40,7 @@ from tradeassay.arena.web.site import PageWriter
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.secrets import remember
 from tradeassay.core.time import SECOND, Instant, iso
-from tradeassay.llm import ModelParams, open_model
+from tradeassay.llm import Access, Budget, ModelParams, open_model
 
 
 class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,11 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``allow`` are private networks in which agents may be reached nevertheless. ``worker`` is this process's name
     (None: the machine's, and a number where several play here). ``renamed`` are live symbols that have changed
     (OLD=NEW). ``on_health`` is given the worker's health once. A live season goes by ``clock``. A replay from a
-    record brings its own ``opener`` of models, ``feed``, and agents ``outside``."""
+    record brings its own ``opener`` of models, ``feed``, and agents ``outside``.
+
+    Models are reached as ``access`` says, over so many ``connections`` each. ``budget`` binds all of them: at its
+    cap the season stops with :class:`CapReached` and can be continued. ``progress`` is told of every round of a
+    replay."""
 
     allow: Sequence[Network] = ()
     worker: str | None = None
@@ -58,6 +63,10 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
     clock: LiveClock | None = None
     feed: PriceFeed | None = None
     outside: Mapping[str, OutsideAgent] | None = None
+    access: Access | None = None
+    connections: int = 10
+    budget: Budget | None = None
+    progress: Callable[[int, int], None] = lambda done, total: None
 
 
 async def play(
@@ -72,6 +81,8 @@ async def play(
     how, live = how or PlayOptions(), is_live(season)
     if live:
         check_data(season)
+    usual = partial(open_model, access=how.access, connections=how.connections, budget=how.budget)
+    opener = how.opener or capped(usual)
     base = (platform.node() or "main")[:40]
     worker, held = (how.worker, None) if how.worker else own_name(base, f"{store.engine.url}/{season.id}")
     clock: ArenaClock = (how.clock or LiveClock()) if live else ReplayClock(speed=speed)
@@ -92,11 +103,11 @@ async def play(
             if outside is None:
                 doors = Doors(store, how.clock)
                 outside = await stack.enter_async_context(outside_agents(part, doors, allow=how.allow))
-            return await stack.enter_async_context(entry_agents(part, outside=outside, opener=how.opener))
+            opened = entry_agents(part, outside=outside, opener=opener, recorded=how.opener is not None)
+            return await stack.enter_async_context(opened)
 
-        opened = how.opener or open_model
         summariser, checker = [
-            await stack.enter_async_context(opened(name, ModelParams(temperature=0.0, max_tokens=800)))
+            await stack.enter_async_context(opener(name, ModelParams(temperature=0.0, max_tokens=800)))
             if name
             else None
             for name in (season.summary.model, season.summary.checker)
@@ -110,6 +121,7 @@ async def play(
             seat=seat,
             publish=stream_publisher(store, summariser, checker=checker),
             worker=worker,
+            progress=how.progress,
         )
         how.on_health(runner.health)
         beside = [asyncio.create_task(_collect(runner))] if live and connectors_of(season, clock) else []

@@ -1,0 +1,70 @@
+"""One cap binds everything that a command starts, and what has no price is refused before the first question."""
+
+import pytest
+from money_server import MODEL, PRICES, UNPRICED, billing
+
+from tradeassay.runs.play.progress import PacedCount
+
+
+@pytest.fixture
+def bill(place, monkeypatch):
+    """The bill of a local server whose model has a price in ``prices.toml``."""
+    with billing() as (address, sent):
+        monkeypatch.setenv("PRICED_BASE_URL", address)
+        monkeypatch.setenv("PRICED_API_KEY", "none")
+        (place / "prices.toml").write_text(PRICES)
+        yield sent
+
+
+SEASON = f"""id = "short"
+first = "2022-03-01"
+last = "2022-03-03"
+
+[[assets]]
+symbol = "AAA000"
+kind = "stock"
+dataset = "synthetic/us:7"
+
+[[entries]]
+id = "one"
+architecture = "investor"
+model = "{MODEL}"
+"""
+
+
+@pytest.fixture
+def season(place):
+    from tradeassay.arena.season import demo_season
+
+    symbol = demo_season().assets[0].symbol
+    (place / "season.toml").write_text(SEASON.replace("AAA000", symbol))
+    return place / "season.toml"
+
+
+def test_the_cap_of_a_paper_binds_its_seasons(bill, place, given):
+    cap = 0.2
+    line = f"reproduce ama -m {MODEL} --prices prices.toml --max-usd {cap}"
+    said = given(line, 1).err
+    assert 0 < bill.requests and 0 < bill.usd <= cap
+    assert f"the cap of {cap:g} dollars is reached" in said and "--max-usd" in said
+    asked, spent = bill.requests, bill.usd
+    again = given(line, 1).err
+    assert "the cap of" in again
+    assert bill.usd <= cap and bill.requests - asked <= 3, "what was spent counts when the command is repeated"
+    assert bill.usd >= spent
+    assert (place / "runs/paper-ama/paper.html").is_file()
+
+
+def test_a_season_of_a_paper_shows_its_progress(bill, season, given, monkeypatch):
+    monkeypatch.setitem(PacedCount.__init__.__kwdefaults__, "interval", 0.0)
+    said = given(f"reproduce ama --data {season} --prices prices.toml --max-usd 5").err
+    assert "1 of 3 rounds" in said and "3 of 3 rounds" in said, said
+    assert 0 < bill.usd < 5 and f"{bill.usd:.4f} of 5 dollars spent" in said
+
+
+@pytest.mark.parametrize("how", ["-m MODEL", "--data season.toml"])
+def test_a_season_without_a_price_is_refused_before_the_first_question(how, bill, season, place, given):
+    season.write_text(season.read_text().replace(MODEL, UNPRICED))
+    line = f"reproduce ama {how.replace('MODEL', UNPRICED)} --prices prices.toml --max-usd 5"
+    assert f"the price of {UNPRICED} is unknown" in given(line, 2).err
+    assert not bill.requests and not (place / "runs/paper-ama/season.db").exists()
