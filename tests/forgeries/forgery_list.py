@@ -19,6 +19,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import msgspec
+import pytest
 from forged_archives import add, exchange, forged_worlds, relabel
 from forging import Forged, canonical_json, command, put
 from honest_runs import AGENT, AMENDED, PIPE, SEASON, SHORT, amended_season, play, season, trained
@@ -720,7 +721,7 @@ def a_seal_with_a_file_outside(run):
 @of("rule")
 def a_signature_of_another_seal(run):
     key, beside = run.root / "ada", run.path.with_suffix(".seal")
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", key], check=True)
+    make_key(key)
     done("seal", run.path, "-o", run.root / "first.seal", "--sign", key)
     chosen(run, "--first", "2022-01-10", "--last", "2022-01-19")
     done("seal", run.path, "-o", beside, "--sign", key)
@@ -729,6 +730,13 @@ def a_signature_of_another_seal(run):
         signature = signed_before.read(name)
     exchange(beside, name, lambda _: signature)
     return shown(run, "rule.seal")
+
+
+def make_key(file):
+    """Make a pair of keys to sign with: the secret one in ``file``."""
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("ssh-keygen is not installed (Debian: openssh-client)")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", file], check=True)
 
 
 def planned(run, text=K3, author="ada"):
@@ -1426,7 +1434,7 @@ these(
 
 def signed(run):
     key = run.root / "operator"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    make_key(key)
     spec = AMENDED.replace(TITLE, f'{TITLE}\noperator = "{key.with_suffix(".pub").read_text().strip()}"')
     (run.root / "s").mkdir()
     return amended_season(run.root / "s", spec, "--sign", key)
