@@ -72,7 +72,10 @@ class Stack:
         self.db = f"postgresql+psycopg://arena@/postgres?host={self.data}"
         self.ports = [free() for _ in range(workers)]
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self._log = (folder / "stack.log").open("ab")
+        log = folder / "stack.log"
+        log.touch(0o600)
+        log.chmod(0o600)  # workers show keys in it
+        self._log = log.open("ab")
 
     def _start(self, name: str, command: list[str], **how: object) -> None:
         quiet = {"stdout": self._log, "stderr": self._log}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -118,6 +119,7 @@ def copied_database(db: str, place: Path) -> str:
     if "://" in db:
         return db
     source, copy = Path(db).resolve(), place / "arena.db"
+    os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     beside = [name for ending in ("-wal", "-journal") if (name := Path(f"{source}{ending}")).exists()]
     try:
         # Without a file beside it nobody has it open, and even a reader would leave one there.

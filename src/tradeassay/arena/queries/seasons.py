@@ -15,9 +15,9 @@ from sqlalchemy.exc import DatabaseError
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.health import read_workers
 from tradeassay.arena.season import BASELINE, PREFIX, Season, amended
-from tradeassay.arena.state.engine import reading_engine, unlocked, unreadable
+from tradeassay.arena.state.engine import open_to_others, reading_engine, unlocked, unreadable, warn_of_others
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import corrections, events, rounds, seasons
+from tradeassay.arena.state.tables import corrections, door_applicants, events, rounds, seasons
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
@@ -100,8 +100,8 @@ def read_season(store: Store, id: str) -> Season | None:
 def opened_store(db: str, opened: Callable[[str], Engine] = reading_engine) -> Iterator[Store]:
     """Open a database that is there, to read it; ``opened`` may open it in another way.
 
-    Raises :class:`UserError` without one, for what is no arena's, and where it turns out damaged or was changed
-    while it was read without a lock."""
+    Warns of an SQLite file with contacts that others may read. Raises :class:`UserError` without one, for what is
+    no arena's, and where it turns out damaged or was changed while it was read without a lock."""
     file = Path(db)
     if "://" not in db and not file.is_file():
         raise UserError(f"there is no database '{db}'", hint="tradeassay arena run --replay synthetic makes one")
@@ -109,6 +109,9 @@ def opened_store(db: str, opened: Callable[[str], Engine] = reading_engine) -> I
     before = _changed_at(file) if lockless else None
     store = Store(opened(db))
     try:
+        mode = open_to_others(file) if opened is reading_engine and "://" not in db else None
+        if mode is not None and store.scalar(select(func.count(door_applicants.c.id))):
+            warn_of_others(file, mode)
         yield store
     except DatabaseError as error:
         if before is not None and _changed_at(file) != before:

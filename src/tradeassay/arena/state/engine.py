@@ -5,9 +5,12 @@ arena of what is none yet, and of an SQLite file only where it holds nothing."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
+import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import tables
-from tradeassay.core.errors import DataError, UserError, require
+from tradeassay.core.errors import DataError, TradeassayWarning, UserError, require
 from tradeassay.core.secrets import remember_address, without_secrets
 
 _LOCK = 0x7461_6172
@@ -35,7 +38,8 @@ def open_engine(url: str, *, durable: bool = True, called: str | None = None) ->
     """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
     Messages call it ``called``. Any number of processes may open an empty one at once. An SQLite file with tables
-    of another program is refused and stays as it is.
+    of another program is refused and stays as it is. Any other is made its owner's alone: it holds the contacts of
+    applicants.
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
     a power cut may lose the last commits. Raises :class:`UserError` for an address that makes no sense or cannot
@@ -43,6 +47,7 @@ def open_engine(url: str, *, durable: bool = True, called: str | None = None) ->
     with _explained(url, called or url):
         parsed = _parsed(url)
         _refuse_foreign(parsed, called or url)
+        _make_private(parsed)
         engine = _engine(parsed, durable)
         with engine.begin() as connection:
             # Nobody else changes the schema meanwhile: SQLite has taken its write lock.
@@ -134,6 +139,46 @@ def _refuse_foreign(parsed: URL, called: str) -> None:
         raise UserError(what, hint="name another file; a new one is made")
 
 
+def _file_of(parsed: URL) -> Path | None:
+    """Return the SQLite file of an address; None where there is none."""
+    if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
+        return None
+    return Path(str(parsed.database))
+
+
+def _make_private(parsed: URL) -> None:
+    """Let nobody but the owner read an SQLite file, which is made where there is none, and what lies beside it.
+
+    SQLite gives the files of a writer the permissions of the database, so these follow by themselves."""
+    file = _file_of(parsed)
+    if file is None:
+        return
+    with suppress(OSError):  # one that is there, or a folder that is not: SQLite says so
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for ending in ("", "-wal", "-shm", "-journal"):
+        part = Path(f"{file}{ending}")
+        with suppress(FileNotFoundError):
+            mode = open_to_others(part)
+            if mode is None:
+                continue
+            try:
+                part.chmod(mode & stat.S_IRWXU)
+            except PermissionError:  # another user's
+                warn_of_others(part, mode)
+
+
+def open_to_others(file: Path) -> int | None:
+    """Return the permissions of a file that others than its owner may read or write; None where nobody may."""
+    mode = stat.S_IMODE(file.stat().st_mode)
+    return mode if mode & (stat.S_IRWXG | stat.S_IRWXO) else None
+
+
+def warn_of_others(file: Path, mode: int) -> None:
+    """Warn that others may read the contacts of applicants in a database."""
+    what = f"others on this machine may open {file} (mode {mode:04o}), which holds the contacts of applicants"
+    warnings.warn(f"{what}; run chmod 600 {file}", TradeassayWarning, stacklevel=3)
+
+
 def _connect_reading(file: Path) -> sqlite3.Connection:
     how = "immutable=1" if unlocked(file) else "mode=ro"
     return sqlite3.connect(f"{file.resolve().as_uri()}?{how}", uri=True, check_same_thread=False)
@@ -148,7 +193,7 @@ def _engine(parsed: URL, durable: bool, *, reading: bool = False) -> Engine:
         engine = create_engine(parsed, pool_pre_ping=True)
     else:
         # A pool of one file's connections would only hide who holds the write lock.
-        file = None if parsed.database in (None, "", ":memory:") else Path(str(parsed.database))
+        file = _file_of(parsed)
         how: dict[str, Any] = {"poolclass": NullPool} if file is None else {}
         if reading and file is not None:
             how["creator"] = lambda: _connect_reading(file)
