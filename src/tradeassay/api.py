@@ -194,7 +194,8 @@ def assay(
     a CSV or Parquet file), or a file with its trades. Of a run, ``agents`` chooses some.
 
     With a table go
-    ``against``: its market, by name (``sp500``, ``nasdaq``, ``us-market``), as a table, a file, or a column;
+    ``against``: its market, as a table, a file, a column, or by name (``sp500``, ``nasdaq``, ``us-market``, until
+    2018);
     ``reading``: what cannot be told from the table (:class:`TableReading`, or a dict of its unit, dates, column);
     ``weights``: a file of what was held; ``dataset``, ``universe``: prices of these names, which measure style;
     ``between``: what sessions without weights mean, ``cash`` or ``hold``;

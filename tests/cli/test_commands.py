@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 from math import comb
+from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 import tradeassay
@@ -22,6 +24,7 @@ from tradeassay.report.verifying import check_beside
 from tradeassay.runs import load_run
 from tradeassay.runs.verify.report import verify
 
+ROOT = Path(__file__).parents[2]
 WINDOW = "--first 2022-12-01 --last 2023-01-10"
 SMALL = f"daily-crypto-v1 -a cash -a equal-weight {WINDOW}"
 
@@ -353,3 +356,27 @@ def test_python_knows_a_run_by_the_name_that_the_command_takes(small_run):
     with pytest.raises(UserError, match="no run and no table 'smal'") as caught:
         tradeassay.assay("smal")
     assert "small" in str(caught.value.hint)
+
+
+def write_table(path, title, values, first):
+    """Write one value a business day from ``first`` on; return the last day."""
+    days = np.busday_offset(first, np.arange(len(values)), roll="forward").astype(str)
+    rows = [f"{day},{value}" for day, value in zip(days, values, strict=True)]
+    path.write_text("\n".join([f"Date,{title}", *rows, ""]))
+    return days[-1]
+
+
+@pytest.mark.parametrize("first", ["2022-01-03", "2021-01-04"])
+def test_a_newer_table_is_told_which_benchmark_works(first, place, given):
+    """The market by name ends in 2018: the error says so, and the command of README and hint judges the table."""
+    rng = np.random.default_rng(5)
+    last = write_table(place / "returns.csv", "return", rng.normal(0.0005, 0.01, 900).round(6), first)
+    prices = 400 * np.cumprod(1 + rng.normal(0.0003, 0.01, 900))
+    write_table(place / "spy.csv", "Close", prices.round(2), first)
+    refused = given("assay returns.csv --against sp500", 2).err
+    assert f"'sp500' is known from 1999-01-04 to 2018-12-31, the account from {first} to {last}" in refused
+    assert "data get" not in refused, "no data set has these days"
+    readme = (ROOT / "README.md").read_text()
+    [command] = set(re.findall(r"tradeassay (assay returns\.csv --against \S+\.csv)", readme))
+    assert "as a file (--against FILE)" in refused
+    assert "beyond the market" in given(command).out

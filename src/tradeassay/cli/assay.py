@@ -167,7 +167,10 @@ def assay_run(
 
 @assay.command("file", cls=opt.FoldedCommand)
 @click.argument("table", metavar="FILE")
-@opt.option("--against=MARKET", "sp500, nasdaq, us-market, a file of a benchmark's returns, or a column.")
+@opt.option(
+    "--against=MARKET",
+    "A file of a market's prices or returns, a column, or sp500, nasdaq, us-market (until 2018).",
+)
 @opt.option("--cash=FILE", "What cash earned: a file, or french; none for returns beyond it.")
 @opt.option("--factors=FILE", "Returns of styles, a column each (RF and Mkt-RF among them), or french.")
 @opt.option("--dataset=NAME", "The data set with the prices of what was held.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,22 +55,30 @@ def read_market(name: str, days: Iterable[str], home: Path | str | None = None) 
     found, levels, source = _packaged(market)
     more = ""
     if market.stored is not None and not market.first <= asked[0] <= asked[-1] <= market.last:
+        dataset, _, first, last = market.stored
         try:
-            snapshot = load_stored(market.stored[0], home)
+            snapshot = load_stored(dataset, home)
         except UserError:
-            more = f", or for a longer span: tradeassay data get {market.stored[0]}"
+            if first <= asked[0] <= asked[-1] <= last:
+                more = f", or get a data set that has them: tradeassay data get {dataset}"
         else:
             view = snapshot.at(len(snapshot.sessions) - 1, "close")
             found, levels = view.sessions().astype(str).tolist(), view.index_levels(market.stored[1])
             source = f"the data set {market.stored[0]}"
-    if asked[-1] < found[0] or asked[0] > found[-1]:
+    if not _enough(asked, found[0], found[-1]):
         problem = f"'{name}' is known from {found[0]} to {found[-1]}, the account from {asked[0]} to {asked[-1]}"
-        raise UserError(problem, hint=f"give a file of a market's returns (against=FILE){more}")
+        hint = f"give the market's prices or returns on these days as a file (against=FILE){more}"
+        raise UserError(problem, hint=hint)
     note = f"the market is '{name}': {market.title}, {found[0]} to {found[-1]}, from {source}; {market.bias}"
     returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
     return OwnSeries(
         returns=returns, year=12 if market.module == "frenchdata" else 252, notes=(note,), since=found[0]
     )
+
+
+def _enough(days: Sequence[str], first: str, last: str) -> bool:
+    """Return whether a market known from ``first`` to ``last`` covers half of the account's days or more."""
+    return 2 * sum(first <= day <= last for day in days) >= len(days)
 
 
 def _packaged(market: NamedMarket) -> tuple[list[str], Floats, str]:
