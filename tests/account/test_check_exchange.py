@@ -8,6 +8,7 @@ from candles import plain, play
 
 from tradeassay.account import (
     ASHARE,
+    CRYPTO,
     US,
     US_MARGIN,
     Cash,
@@ -23,6 +24,7 @@ from tradeassay.account import (
     end_of_day,
     exchange,
 )
+from tradeassay.account.session import Refusal
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Marked, Rejected
 from tradeassay.core.syntax import syntax_tree
@@ -37,6 +39,12 @@ def takes_nothing(policy, ticket, session):
     ticket.fee, ticket.tax, ticket.cash = 0.0, 0.0, -ticket.signed(ticket.quantity) * ticket.price
 
 
+def rounds_up(policy, ticket, lot):
+    if ticket.explicit:
+        return Refusal("lot", "odd")
+    ticket.quantity = -(-ticket.quantity // lot) * lot
+
+
 def says_nothing(self, ticket, refusal, session, events):
     events.append(Rejected(ticket.id, ticket.symbol, refusal.reason, ""))
 
@@ -45,6 +53,8 @@ BREAKS = {
     "at or beyond its limit": (ASHARE, PriceLimits, "gate", asks_nothing),
     "bought the same day|sellable": (ASHARE, Settlement, "gate", asks_nothing),
     "not a multiple": (ASHARE, Lots, "gate", asks_nothing),
+    "was filled for .* the venue's minimum": (CRYPTO, Lots, "is_too_small", lambda *rest: False),
+    "asked for .* of money": (US, Lots, "_round", rounds_up),
     "is allowed": (US, Participation, "gate", asks_nothing),
     "held|sellable": (US, Shorting, "gate", asks_nothing),
     "better than its reference": (US, Slippage, "price", lambda policy, price, *rest: price * 0.9999),

@@ -358,6 +358,7 @@ class _Fills:
             closes, rest = reduces and _near(size, abs(held)), abs(held) % lot if reduces else 0.0
             if not closes and not _whole(size / lot) and not (rest and _whole((size - rest) / lot)):
                 yield "lots", f"{size:g} of {symbol} is not a multiple of {lot:g}"
+            yield from self._worth(fill, closes)
             yield from self._volume(fill)
             yield from self._concentration(fill, held)
         if size == 0:
@@ -429,6 +430,17 @@ class _Fills:
         if (change if fill.quantity > 0 else -change) >= limit - limits.buffer - 1e-9:
             side = "bought" if fill.quantity > 0 else "sold"
             yield "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit"
+
+    def _worth(self, fill: Filled, closes: bool) -> Iterator[Found]:
+        """Check what a fill is worth: the venue's minimum at least, the money that was ordered at most."""
+        worth = abs(fill.quantity) * fill.reference * fill.multiplier
+        least = self._day.venue.lots.min_value
+        if not closes and worth < least * (1 - 1e-9):
+            yield "lots", f"{fill.symbol} was filled for {worth:g}, less than the venue's minimum of {least:g}"
+        order = self._orders.get(fill.order_id)
+        if order is not None and order.unit == "dollars" and fill.order_id in self._new:
+            if worth > order.amount * (1 + 1e-6):
+                yield "orders", f"order {fill.order_id} asked for {order.amount:g} of money, got {worth:g}"
 
     def _volume(self, fill: Filled) -> Iterator[Found]:
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)

@@ -294,6 +294,8 @@ class Exchange:
         ticket.price = self._slip(ticket.reference, ticket.buying, ticket.order.limit_price)
         for gate in self._buy_gates if ticket.buying else self._sell_gates:
             refusal = gate(ticket, session)
+            if refusal is None and ticket.trims:
+                refusal = self.venue.lots.after_cut(ticket)
             if refusal is not None:
                 self._refuse(ticket, refusal, session, events)
                 return

@@ -1,6 +1,6 @@
 """How much may be traded and held? Lots and steps, daily price limits, a share of the volume, concentration."""
 
-from math import floor
+from math import floor, ulp
 from typing import Literal
 
 import msgspec
@@ -15,21 +15,37 @@ DIGITS = 50
 """Binary digits of a count of lots that arithmetic can be trusted with."""
 
 
+def lots_in(quantity: float, unit: float) -> float:
+    """Return how many units a quantity is. Units below one are handled by their reciprocal: ``n / 10000`` is the
+    double nearest to the decimal, ``n * 0.0001`` often is not."""
+    return quantity / unit if unit >= 1.0 else quantity * round(1.0 / unit)
+
+
+def of_lots(count: float, unit: float) -> float:
+    """Return the quantity that is ``count`` whole units."""
+    return count * unit if unit >= 1.0 else count / round(1.0 / unit)
+
+
+def _hair(count: float) -> float:
+    """Return how far a count may be from a whole number: :data:`WHOLE`, or the last digits of a large count."""
+    return min(max(WHOLE, 4.0 * ulp(count)), 0.25)
+
+
 def floor_to(quantity: float, unit: float) -> float:
-    """Round a magnitude down to a multiple of ``unit``; a hair below a multiple counts as the multiple. Units
-    below one are handled by their reciprocal: ``n / 10000`` is the double nearest to the decimal, ``n * 0.0001``
-    often is not."""
-    if unit >= 1.0:
-        return floor(quantity / unit + WHOLE) * unit
-    per = round(1.0 / unit)
-    return floor(quantity * per + WHOLE) / per
+    """Round a magnitude down to a multiple of ``unit``; a hair below a multiple counts as the multiple."""
+    count = lots_in(quantity, unit)
+    return of_lots(floor(count + _hair(count)), unit)
 
 
 def is_multiple(quantity: float, unit: float) -> bool:
     """Say whether a magnitude is a whole number of units, at least one."""
-    count = quantity / unit if unit >= 1.0 else quantity * round(1.0 / unit)
+    count = lots_in(quantity, unit)
     whole = round(count)
-    return whole >= 1 and abs(count - whole) <= WHOLE
+    return whole >= 1 and abs(count - whole) <= _hair(count)
+
+
+EXACTLY = 1e-12
+"""An order whose value is this close to the minimum, relatively, is worth the minimum: 1 / 3 * 3 may not be 1."""
 
 
 class Lots(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +57,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
 
     An order in shares that is not a multiple is refused or, with ``on_odd="trim"``, cut with an event. An order in
     money or weight is rounded down to a lot: that is how it is turned into shares. ``min_value`` is the least
-    value of an order; closing a position is exempt."""
+    value of an order, and of what later cuts leave of it; closing a position is exempt."""
 
     lot: float | None = 1.0
     step: float | None = 1.0
@@ -55,28 +71,55 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         return instrument.step if self.step is None else self.step
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        lot = ticket.lot
-        quantity = ticket.quantity
+        lot, quantity = ticket.lot, ticket.quantity
         against = -ticket.held if ticket.buying else ticket.held
-        step = ticket.instrument.step if self.step is None else self.step
-        if against > 0.0 and abs(quantity - against) < 0.5 * step:
-            # An order that leaves less than half a step closes the position: no dust is left behind.
+        if quantity == against:
+            return None
+        step = min(lot, ticket.instrument.step if self.step is None else self.step)
+        if quantity % lot != 0.0:
+            refusal = self._whole_lots(ticket, against, lot, step)
+            if refusal is not None:
+                return refusal
+        if abs(ticket.quantity - against) < 0.5 * step:
+            # Both are whole steps by now, so what lies between them is the rounding of a sum (0.1 + 0.2 is not
+            # 0.3). The order closes the position: no dust is left behind.
             ticket.quantity = against
             return None
-        if quantity % lot != 0.0:
-            if is_multiple(quantity, lot):
-                ticket.quantity = floor_to(quantity, lot)
-            else:
-                # Below this it is no remainder but the rounding of a sum: 1 - 0.7 is not 0.3.
-                odd = against - floor_to(against, lot) if 0.0 < quantity <= against else 0.0
-                odd_rest = odd > WHOLE * lot and (quantity == odd or is_multiple(quantity - odd, lot))
-                refusal = None if odd_rest else self._round(ticket, lot)
-                if refusal is not None:
-                    return refusal
-        if self.min_value and ticket.quantity * ticket.reference * ticket.multiplier < self.min_value:
+        if self.is_too_small(ticket):
             value = ticket.quantity * ticket.reference * ticket.multiplier
             return Refusal("below_minimum", f"an order is worth at least {self.min_value:g}, this one {value:.4g}")
         return None
+
+    def is_too_small(self, ticket: Ticket) -> bool:
+        """Say whether what a ticket would trade is worth less than the minimum and leaves its position open."""
+        if not self.min_value or ticket.quantity == (-ticket.held if ticket.buying else ticket.held):
+            return False
+        value = ticket.quantity * ticket.reference * ticket.multiplier
+        return value < self.min_value * (1.0 - EXACTLY)
+
+    def after_cut(self, ticket: Ticket) -> Refusal | None:
+        """Refuse an order of which a policy's cut left less than the minimum, for the reason of the cut: there is
+        no room, or no money, for an order that the venue takes."""
+        if not ticket.trims or not self.is_too_small(ticket):
+            return None
+        reason, asked, left = ticket.trims[-1]
+        value = left * ticket.reference * ticket.multiplier
+        detail = f"{left:g} of {asked:g} would be worth {value:.4g}; an order is worth at least {self.min_value:g}"
+        return Refusal(reason, detail)
+
+    def _whole_lots(self, ticket: Ticket, against: float, lot: float, step: float) -> Refusal | None:
+        """Make a quantity that is off the grid of lots one that may be traded, or refuse it."""
+        quantity = ticket.quantity
+        if is_multiple(quantity, lot):
+            ticket.quantity = floor_to(quantity, lot)
+            return None
+        # An odd remainder may be sold in full, alone or with whole lots. What is less than half a step is no
+        # remainder but the rounding of a sum: 1 - 0.7 is not 0.3.
+        odd = against - floor_to(against, lot) if 0.0 < quantity < against + 0.5 * step else 0.0
+        if odd > 0.5 * step and (abs(quantity - odd) <= WHOLE * step or is_multiple(quantity - odd, lot)):
+            ticket.quantity = odd + floor_to(quantity - odd, lot)
+            return None
+        return self._round(ticket, lot)
 
     def _round(self, ticket: Ticket, lot: float) -> Refusal | None:
         rounded = floor_to(ticket.quantity, lot)
@@ -182,6 +225,11 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
         return _refuse_at(ticket.reference, previous, threshold, buying=ticket.buying)
 
 
+SLACK = 1e-9
+"""Slack in a comparison with a limit: a trade of exactly the limit is allowed. Absolute for weights, relative for
+volumes."""
+
+
 class Participation(msgspec.Struct, frozen=True, kw_only=True):
     """``max_share`` of the session's actual volume, all orders in a name together; None = no limit.
 
@@ -199,23 +247,21 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
         volume: float = session.volume[ticket.column]
         if volume != volume:
             return None
-        free = volume * self.max_share - session.used.get(ticket.symbol, 0.0)
+        most = volume * self.max_share
+        lot = ticket.lot
+        # A hair, so that the rounding of the sums does not cost a lot.
+        free = most - session.used.get(ticket.symbol, 0.0) + min(SLACK * most, WHOLE * lot)
         if ticket.quantity <= free:
             return None
-        lot = ticket.lot
         fits = floor_to(free, lot) if free > 0.0 else 0.0
         if fits > free:
-            fits -= lot
+            fits = floor_to(max(fits - lot, 0.0), lot)
         if fits <= 0.0:
             return Refusal(
                 "no_volume", f"{self.max_share:.1%} of {volume:g} traded leaves room for no lot of {lot:g}"
             )
         ticket.trim(fits, "no_volume")
         return None
-
-
-SLACK = 1e-9
-"""Weights are compared with this absolute slack: a target of exactly the limit is allowed."""
 
 
 class Concentration(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.account.limits import DIGITS, floor_to
+from tradeassay.account.limits import DIGITS, floor_to, lots_in, of_lots
 from tradeassay.account.session import Refusal, Session, Ticket
 from tradeassay.core.measure import plain_sum
 
@@ -63,10 +63,10 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         lot, asked = ticket.lot, ticket.quantity
         closes = abs(held) if held * ticket.signed(1.0) < 0.0 else 0.0
         most = min(closes + self._opens(ticket, session, closes, equity, gross), asked)
-        count = round(floor_to(most, lot) / lot)
+        count = round(lots_in(floor_to(most, lot), lot))
         # Rounding may have put the count one lot too high, hardly ever more (see Cash).
         while count > 0:
-            ticket.quantity = floor_to(count * lot, lot)
+            ticket.quantity = of_lots(count, lot)
             self._charge(ticket, session)
             if ticket.quantity <= closes or self._carries(ticket, held, equity, gross):
                 fits, ticket.quantity = ticket.quantity, asked
@@ -116,11 +116,11 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
         if ticket.buying and self.on_short == "trim":
             unit = ticket.price * ticket.multiplier
             most = min(session.fees.affordable(balance, unit), asked)
-            count = round(floor_to(most, ticket.lot) / ticket.lot)
+            count = round(lots_in(floor_to(most, ticket.lot), ticket.lot))
             # Rounding may have put the count one lot too high, hardly ever more; where one lot in the count is
             # below the last digit of the sum, the steps are larger.
             while count > 0:
-                ticket.quantity = floor_to(count * ticket.lot, ticket.lot)
+                ticket.quantity = of_lots(count, ticket.lot)
                 if self._pays(ticket, session):
                     fits, ticket.quantity = ticket.quantity, asked
                     ticket.trim(fits, "insufficient_cash")

@@ -233,6 +233,10 @@ DUST = 4.0
 """Last digits by which a holding may miss a target that it was brought to: 1 - 0.7 is not 0.3."""
 
 
+NOTHING = 1e-6
+"""A change by less than this share of a lot is none."""
+
+
 def wanted(order: Order, unit_value: float, held: float, session: Session) -> float:
     """Return the signed change in shares that an order in money or for a target asks for, before any rounding.
     ``unit_value`` is what one share (or contract) is worth at the sizing price, ``held`` the present holding."""
@@ -264,7 +268,8 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
     change = wanted(order, ticket.reference * ticket.multiplier, ticket.held, session)
     if not isfinite(change):
         return Refusal("bad_amount", f"{order.amount!r} in {order.unit} is no number of {order.symbol}")
-    if change == 0.0 or (order.unit == "target_shares" and abs(change) <= DUST * ulp(ticket.held)):
+    nothing = max(DUST * ulp(ticket.held), NOTHING * ticket.lot)
+    if change == 0.0 or (order.unit in TARGETS and order.amount != 0.0 and abs(change) <= nothing):
         return Refusal("no_change", f"{order.symbol} is already where the order wants it")
     if (change > 0.0) != ticket.buying:
         verb = "buy" if change > 0.0 else "sell"
