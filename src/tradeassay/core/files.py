@@ -47,6 +47,16 @@ def naming(path: Path | str) -> Iterator[None]:
         raise
 
 
+_LITTER = frozenset(
+    (".DS_Store", ".directory", ".gitattributes", ".gitignore", ".gitkeep", "Thumbs.db", "desktop.ini")
+)
+
+
+def is_litter(name: str) -> bool:
+    """Return whether a file of this name is what desktops and version control leave in any folder."""
+    return name in _LITTER or name.startswith("._")
+
+
 def write_atomic(path: Path, content: bytes) -> None:
     """Replace ``path`` with ``content``: a reader sees the old file or the new one, never a part. A link stays and
     what it leads to is replaced; a device or a pipe (``/dev/stdout``) is written to, since a file in its place

@@ -16,6 +16,7 @@ import re
 import shlex
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import product
 from pathlib import Path
@@ -25,12 +26,13 @@ import msgspec
 from tradeassay.assay.papers import paper_page, paper_pages
 from tradeassay.assay.probe import ProbeReport, probe_mask
 from tradeassay.assay.verdict import LABELS, brought_assay, check_assay, recorded_assay
-from tradeassay.assay.verdict.record import SOFT
+from tradeassay.assay.verdict.build import assay_run
+from tradeassay.assay.verdict.record import SOFT, VerdictConfig
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core import __version__
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
-from tradeassay.core.files import write_atomic
+from tradeassay.core.files import is_litter, write_atomic
 from tradeassay.core.hashing import canonical_json
 from tradeassay.report.code_page import run_badges, shown_run
 from tradeassay.report.page import render_html, write_html
@@ -59,6 +61,7 @@ _LIVE = re.compile(
 """What may make a browser show something else than a page's text."""
 _CHIP = re.compile(r"<span class=\"chip[^>]*>(?:<span[^>]*>[^<]*</span> )?([^<]+)</span>")
 _VERDICTS = frozenset((*LABELS.values(), *SOFT.values()))
+_ASSAYED = "Every session's return is split into market, style, selection and trading"
 _WHEN = re.compile(r"<updated>[^<]*</updated>")
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
 _LARGEST = 1 << 28
@@ -94,6 +97,9 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
                 wrong, worded = _other_page(run, found, page)
             titled = "it is the record's, titled by the runner"
             missing = [f"{titled}: '{name}' is not registered here" for name in strangers]
+        if wrong and isinstance(run, Run) and _lost_its_assay(run, page):
+            wrong, unassayed = _other_page_without_assay(run, found, page)
+            missing += [unassayed] if unassayed else []
         unsure = [one.why for one in found.claims if one.claim == "account" and one.outcome == "cannot be checked"]
         if wrong and unsure:  # a page tells a venue's rules, which are not the run's here
             wrong, missing = [], [f"{unsure[0]}: {wrong[0]}"]
@@ -153,6 +159,36 @@ def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[li
             return [], None
         first = first or wrong
     return first, worded
+
+
+def _lost_its_assay(run: Run, page: Path) -> bool:
+    """Return whether a run's page shows an assay that is not in the run's folder any more."""
+    return not (run.folder / "assay.json").is_file() and _ASSAYED in page.read_text(errors="replace")
+
+
+def _other_page_without_assay(run: Run, found: VerifyReport, page: Path) -> tuple[list[str], str]:
+    """Return in what a page whose assay was deleted is not the record's, and what of it cannot be checked.
+
+    Lines that are the same with an assay made now and without one do not depend on the assay, so they must be in
+    the page. The others may, and the assay's configuration went with its file."""
+    told, papers = summary_of(run), paper_pages(run)
+    made = assay_run(run, VerdictConfig())
+    first: list[str] = []
+    given = Counter(_lines(page))
+    for verified in (None, found):
+        with tempfile.TemporaryDirectory() as place:
+            assayed, plain = Path(place) / "assayed.html", Path(place) / "plain.html"
+            write_page(assayed, render_html(told, papers, verified, made))
+            write_page(plain, render_html(told, papers, verified, None))
+            if _lines(assayed) == _lines(page):
+                return [], ""
+            lost = Counter(_lines(assayed)) & Counter(_lines(plain))
+            lost -= given
+        if not lost:
+            why = f"{page.name} shows an assay, and assay.json is not here"
+            return [], f"{why}; tradeassay assay {shlex.quote(str(run.folder))} makes it again"
+        first = first or [f"{page.name} is not what the record gives: it lacks {next(iter(lost)).strip()[:80]!r}"]
+    return first, ""
 
 
 def _told(page: Path, words: Set[str]) -> list[str]:
@@ -295,7 +331,7 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
 
     def files(folder: Path) -> dict[str, Path]:
         found = (path for pattern in patterns for path in sorted(folder.glob(pattern)) if path.is_file())
-        return {path.relative_to(folder).as_posix(): path for path in found}
+        return {path.relative_to(folder).as_posix(): path for path in found if not is_litter(path.name)}
 
     ours, theirs = files(made), files(given)
     for name in sorted({*ours, *theirs}):

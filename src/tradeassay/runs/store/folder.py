@@ -64,6 +64,25 @@ class RunFolder:
         return self.episode(key) / "dialogue.jsonl"
 
 
+def refuse_changed_line_ends(place: RunFolder) -> None:
+    """Raise :class:`RunError` where files of the record have Windows line ends.
+
+    Tradeassay writes none, and git can change them on checkout. Hashes and forms then fit nowhere, which would
+    read like a hundred forgeries."""
+    files = [place.manifest, place.scores, *place.episode("").glob("*/*.json*"), *place.models.glob("*.jsonl")]
+    changed = []
+    for file in files:
+        with contextlib.suppress(OSError), file.open("rb") as content:
+            if content.readline().endswith(b"\r\n"):
+                changed.append(file.relative_to(place.path).as_posix())
+    if changed:
+        more = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
+        raise RunError(
+            f"{changed[0]}{more} in {place.path} have Windows line ends (CRLF), which git or a copy put there",
+            hint="add the line '* -text' to .gitattributes and check the run out again, or copy it unchanged",
+        )
+
+
 LARGEST_FILE = 1 << 30
 """Bytes: a file of a run is read as a whole."""
 

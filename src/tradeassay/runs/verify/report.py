@@ -24,6 +24,7 @@ from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmar
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import Lost, Task, TaskExecutor
+from tradeassay.core.files import is_litter
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import plain_sum
 from tradeassay.data import load_proven, verify_snapshot
@@ -52,7 +53,13 @@ from tradeassay.runs.play.trading import (
 from tradeassay.runs.score import encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import work_sha256
-from tradeassay.runs.store.folder import RunFolder, present_versions, read_timing, version_changes
+from tradeassay.runs.store.folder import (
+    RunFolder,
+    present_versions,
+    read_timing,
+    refuse_changed_line_ends,
+    version_changes,
+)
 from tradeassay.runs.store.manifest import (
     CodeManifest,
     DatasetEntry,
@@ -168,9 +175,10 @@ def verify(
     hears how far it is. ``copies`` is this machine's copy of the file that a run's tasks came from, or the folder
     of its agents' own files: no path in a recorded run is opened. ``beacon`` is the public value that the run's
     secret must be drawn from, looked up by whoever verifies. Raises :class:`RunError` only when there is no
-    readable manifest; everything else is in the report."""
+    readable manifest or line ends were changed; everything else is in the report."""
     place = RunFolder(folder_of(folder))
     manifest = read_manifest(place.manifest)
+    refuse_changed_line_ends(place)
     if isinstance(manifest, CodeManifest):
         again = partial(
             examine_again,
@@ -198,6 +206,10 @@ def in_any_venue(played: Iterable[Benchmark], make: Callable[[], T]) -> list[T]:
         with venues.knowing(dict.fromkeys(absent, venues.get(name))):
             made.append(make())
     return made
+
+
+def _not_litter(folder: Path) -> Iterator[Path]:
+    return (entry for entry in folder.glob("*") if not is_litter(entry.name))
 
 
 class _Verifier(ABC, Generic[M]):
@@ -334,20 +346,25 @@ class _Verifier(ABC, Generic[M]):
         ours = {"manifest.json", "scores.json", "assay.json", place.models.name, place.episode("").name}
         self._notes += [NOT_ASSAYED] if (place.path / "assay.json").is_file() else []
         self._notes += [NOT_RENDERED] if place.report.is_file() else []
-        beside = sorted(entry.name for entry in place.path.iterdir() if entry.name not in ours | set(REWRITABLE))
+        ours |= set(REWRITABLE)
+        beside = sorted(entry.name for entry in _not_litter(place.path) if entry.name not in ours)
         if beside:
             more = f" and {len(beside) - 3} more" if len(beside) > 3 else ""
             self._notes.append(f"not part of a run, and not looked at: {', '.join(beside[:3])}{more}")
-        for folder in sorted(place.episode("").glob("*")):
+        for folder in sorted(_not_litter(place.episode(""))):
+            if folder.is_file():
+                where = f"{folder.parent.name}/{folder.name}"
+                self._notes.append(f"{where} belongs to no episode; it was not looked at")
+                continue
             if folder.name not in known:
                 self._broken("episodes", f"{folder.name} belongs to no episode of this run")
                 continue
             known_files = ("events.jsonl", "outcome.json", "dialogue.jsonl")
-            strange = sorted(file.name for file in folder.glob("*") if file.name not in known_files)
+            strange = sorted(file.name for file in _not_litter(folder) if file.name not in known_files)
             if strange:
                 more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
                 self._notes.append(f"{folder.name}/{strange[0]}{more}: not part of a run; not looked at")
-        for file in sorted(place.models.glob("*")):
+        for file in sorted(_not_litter(place.models)):
             if file.suffix != ".jsonl" or file.stem not in known:
                 self._notes.append(f"{place.models.name}/{file.name} belongs to no episode; it was not looked at")
 
