@@ -68,3 +68,31 @@ def test_a_season_without_a_price_is_refused_before_the_first_question(how, bill
     line = f"reproduce ama {how.replace('MODEL', UNPRICED)} --prices prices.toml --max-usd 5"
     assert f"the price of {UNPRICED} is unknown" in given(line, 2).err
     assert not bill.requests and not (place / "runs/paper-ama/season.db").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "paper",
+    [
+        "stockbench --grid",
+        "ktdfin --grid --probes 60 --cassettes recorded/smollm2",
+    ],
+)
+def test_one_cap_binds_every_part_of_a_paper(paper, bill, given):
+    cap = 0.06
+    line = f"reproduce {paper} -m {MODEL} --prices prices.toml --max-usd {cap} --no-attribution"
+    said = given(line, 1).err
+    assert 0 < bill.requests and 0 < bill.usd <= cap
+    assert "the cap on dollars is reached" in said
+    asked = bill.requests
+    given(line, 1)
+    assert bill.usd <= cap and bill.requests - asked <= 3, "what was spent counts when the command is repeated"
+
+
+@pytest.mark.parametrize(
+    "paper", ["stockbench --grid", "ktdfin --grid", "quantcode --sample 1", "systrade --sample 1"]
+)
+def test_a_paper_without_a_price_is_refused_before_the_first_question(paper, bill, given):
+    line = f"reproduce {paper} -m {UNPRICED} --prices prices.toml --max-usd 5"
+    assert f"the price of {UNPRICED} is unknown" in given(line, 2).err
+    assert not bill.requests

@@ -22,12 +22,19 @@ class Asker:
         self.asking = asking = asking_of(asking)
         self.store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
         self.access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
-        self._budget = Budget(asking.max_usd)
+        spent = asking.spent_usd
+        if self.store is not None and not asking.replay:
+            spent += self.store.spent_usd()
+        self._budget, self._spent_before = Budget(asking.max_usd, spent_usd=spent), spent
 
     @property
     def usd(self) -> float | None:
-        """What was spent; None where a price is not known."""
-        return 0.0 if self.asking.replay else None if self._budget.unpriced_calls else self._budget.spent_usd
+        """What this study spent now; None where a price is not known."""
+        if self.asking.replay:
+            return 0.0
+        if self._budget.unpriced_calls:
+            return None
+        return self._budget.spent_usd - self._spent_before
 
     def check(self, model: str) -> None:
         """Raise :class:`UserError` for a model that could not be asked."""

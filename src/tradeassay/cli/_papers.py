@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,7 @@ import msgspec
 from tradeassay import runs
 from tradeassay.agents.factor_models import fitting
 from tradeassay.api import make_spec
-from tradeassay.assay.probe import ProbeConfig, probe_mask
+from tradeassay.assay.probe import ProbeConfig, ProbeReport, probe_mask
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.benchmark import find_window
 from tradeassay.benchmarks.needs import data_needs
@@ -31,12 +31,13 @@ from tradeassay.core.errors import DataError, UserError, require
 from tradeassay.data import Snapshot, list_datasets, load_dataset
 from tradeassay.data.datasets import import_files
 from tradeassay.data.tables.columns import FilesConfig
-from tradeassay.llm import Access, Budget, load_prices
+from tradeassay.llm import Access, Budget, CassetteStore, load_prices
 from tradeassay.report.verifying import PaperRecord
 from tradeassay.runs import AgentSpec, Asking
 from tradeassay.runs.play.progress import PacedCount
-from tradeassay.runs.spec.episode import refuse_bad_names
+from tradeassay.runs.spec.episode import CapReached, refuse_bad_names
 from tradeassay.runs.store.archive import OpenRecording, recorded_spec
+from tradeassay.runs.store.folder import RunFolder
 
 if TYPE_CHECKING:
     from tradeassay.arena.agents import ModelOpener
@@ -71,13 +72,17 @@ class Wanted:
 
 
 def play_runs(wanted: Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
-    """Play every run of a page; return which they are, and whether an episode failed."""
+    """Play every run of a page; return which they are, and whether an episode failed.
+
+    One cap on dollars binds all of them, with what an earlier call of the same command has spent."""
     if wanted.paper in _GOLD and not wanted.models and not wanted.recordings:
         hint = f"-m scripted/{_GOLD[wanted.paper]}, or --cassettes recorded/MODEL"
         raise UserError(f"{wanted.paper} is about programs that models write: name one", hint=hint)
+    planned = list(_programs(wanted) if wanted.paper in _GOLD else _trading(wanted))
+    paying = [RunFolder(wanted.folder / name).models for name, _, cassettes in planned if cassettes is None]
     made = []
-    for name, spec, cassettes in _programs(wanted) if wanted.paper in _GOLD else _trading(wanted):
-        how = asking
+    for name, spec, cassettes in planned:
+        how = _with_spent(asking, paying, RunFolder(wanted.folder / name).models)
         if cassettes is not None:
             how = msgspec.structs.replace(asking, cassettes=cassettes, replay=True)
         elif asking.replay and asking.cassettes is None:
@@ -88,17 +93,39 @@ def play_runs(wanted: Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
         done = runs.run(spec, wanted.folder / name, workers=wanted.workers, progress="auto", asking=how)
         say(f"played {name}")
         made.append(runs.load_run(done.folder))
-    probe = None
-    if wanted.paper == "ktdfin" and wanted.grid:  # by programs, and by the models that were named
-        first: Any = made[0].episodes[0]
-        config = ProbeConfig(probes=wanted.options["probes"])
+    if any(reason.startswith("over_budget") for one in made for reason in one.failed.values()):
+        hint = "tradeassay resume RUN --retry-failed --max-usd DOLLARS continues one of these runs"
+        say(f"the cap on dollars is reached: episodes are not played to their end ({hint})")
+    probe, failed = None, any(one.failed for one in made)
+    if wanted.paper == "ktdfin" and wanted.grid:
         say("asking the attackers of the mask")
-        attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
-        benchmark: Any = cast("runs.Run", made[0]).manifest.benchmark(first)
-        probe = probe_mask(benchmark, attackers, dataset=first.dataset, config=config)
+        answers = wanted.folder / "probe"
+        how = msgspec.structs.replace(_with_spent(asking, paying, answers), cassettes=answers)
+        try:
+            probe = _probe(wanted, cast("runs.Run", made[0]), how)
+        except CapReached as reached:
+            say(f"{reached.message}; the mask is attacked by programs alone (give a larger --max-usd)")
+            probe, failed = _probe(replace(wanted, models=()), cast("runs.Run", made[0]), how), True
     names = tuple(one.folder.name for one in made)
     record = PaperRecord(runs=names, attribution=bool(wanted.options["attribution"]), probe=probe)
-    return record, any(one.failed for one in made)
+    return record, failed
+
+
+def _probe(wanted: Wanted, played: runs.Run, asking: Asking) -> ProbeReport:
+    """Attack the mask with programs, and with the models that were named."""
+    first = played.episodes[0]
+    attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
+    config = ProbeConfig(probes=wanted.options["probes"])
+    return probe_mask(
+        played.manifest.benchmark(first), attackers, dataset=first.dataset, config=config, asking=asking
+    )
+
+
+def _with_spent(asking: Asking, paying: Sequence[Path], own: Path) -> Asking:
+    """Return how one part of a paper is asked: what all other parts have spent counts under the same cap."""
+    others = [folder for folder in paying if folder != own]
+    spent = sum(CassetteStore(folder).spent_usd() for folder in others)
+    return msgspec.structs.replace(asking, spent_usd=spent)
 
 
 # Runs that trade
@@ -383,7 +410,7 @@ def play_seasons(wanted: Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
 def _play_season(db: Path, season: Season, opener: ModelOpener | None, asking: Asking) -> bool:
     """Play one season from where its database ends; return whether it stopped at the cap on dollars."""
     from tradeassay.arena.clock import parse_speed
-    from tradeassay.arena.rounds.spending import CapReached, spent_usd
+    from tradeassay.arena.rounds.spending import SeasonCapped, spent_usd
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.web.serving import PlayOptions, play
@@ -408,7 +435,7 @@ def _play_season(db: Path, season: Season, opener: ModelOpener | None, asking: A
         )
         try:
             asyncio.run(play(season, store, parse_speed("max"), None, how))
-        except CapReached as reached:
+        except SeasonCapped as reached:
             cap = f"the cap of {asking.max_usd:g} dollars is reached: {reached.message}"
             say(f"{cap}. The same command with a larger --max-usd continues {db.stem}")
             return True

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent, OutsideAgent
 from tradeassay.arena.rounds.money import accounts, outcomes
-from tradeassay.arena.rounds.spending import CapReached
+from tradeassay.arena.rounds.spending import SeasonCapped
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import ClosedSlot, Known, ModelCall, Round, Slot
 from tradeassay.arena.state.store import Store
@@ -252,7 +252,7 @@ class Slots:
                 record.count = record.answered
             late = f"no decision within {self.season.timeout_s} s"
             decided = _closed(slot, packet, record, _failure("timeout", late))
-        except (SQLAlchemyError, CassetteMismatch, CapReached):
+        except (SQLAlchemyError, CassetteMismatch, SeasonCapped):
             raise  # the arena's own trouble, a replay of something else, or no money: not the agent's fault
         except (TradeassayError, ValueError) as error:
             decided = _closed(slot, packet, record, _failure("agent", str(error)))

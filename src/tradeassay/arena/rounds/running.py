@@ -26,7 +26,7 @@ from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, calendars_e
 from tradeassay.arena.rounds.health import Health, Level
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
 from tradeassay.arena.rounds.prices import Held
-from tradeassay.arena.rounds.spending import CapReached
+from tradeassay.arena.rounds.spending import SeasonCapped
 from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import Amended, Store
@@ -130,7 +130,7 @@ class Runner:
             while isinstance(error, BaseExceptionGroup):  # one reason is enough to stop
                 error = error.exceptions[0]
             if founded or not isinstance(error, UserError):  # another spec: no word about the season on record
-                ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | CapReached)
+                ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SeasonCapped)
                 self.health.ends("stopped" if ended else "stalled", self.store)
             if error is found:
                 raise

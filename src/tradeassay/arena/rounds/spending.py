@@ -19,12 +19,12 @@ from tradeassay.llm import Model, ModelParams, PriceTable, QuestionPlace
 from tradeassay.llm.budget import most_request
 
 
-class CapReached(UserError):
+class SeasonCapped(UserError):
     """The cap on dollars is reached. The season stops before the question, and can be continued."""
 
 
 def capped(opener: ModelOpener) -> ModelOpener:
-    """Return an opener whose models raise :class:`CapReached` where the budget refuses a question.
+    """Return an opener whose models raise :class:`SeasonCapped` where the budget refuses a question.
 
     A decision that failed for want of money would be on record for ever. A season that stops is continued."""
 
@@ -43,7 +43,7 @@ class _CappedModel:
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         reply = await self._inner.ask(request, place)
         if reply.error_kind == "over_budget":
-            raise CapReached(f"{self.name} was not asked: {reply.error}", hint="raise the cap to continue")
+            raise SeasonCapped(f"{self.name} was not asked: {reply.error}", hint="raise the cap to continue")
         return reply
 
 

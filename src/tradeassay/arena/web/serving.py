@@ -52,7 +52,7 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
     record brings its own ``opener`` of models, ``feed``, and agents ``outside``.
 
     Models are reached as ``access`` says, over so many ``connections`` each. ``budget`` binds all of them: at its
-    cap the season stops with :class:`CapReached` and can be continued. ``progress`` is told of every round of a
+    cap the season stops with :class:`SeasonCapped` and can be continued. ``progress`` is told of every round of a
     replay."""
 
     allow: Sequence[Network] = ()

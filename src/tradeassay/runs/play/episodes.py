@@ -413,7 +413,10 @@ class OpenModels:
         self._store = CassetteStore(place.models, durable=durable)
         stack.callback(self._store.close)
         # A replay costs nothing, and the recordings of a large run take long to read.
-        self._budget = None if asking.replay else Budget(asking.max_usd, spent_usd=self._store.spent_usd())
+        self._budget = None
+        if not asking.replay:
+            spent = asking.spent_usd + self._store.spent_usd()
+            self._budget = Budget(asking.max_usd, spent_usd=spent)
         self._access = Access(
             base_url=asking.base_url, prices=load_prices(asking.prices), home=None if home is None else Path(home)
         )

@@ -206,16 +206,22 @@ def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
     )
 
 
+class CapReached(ModelError):
+    """A cap on dollars is reached: a question was not asked."""
+
+
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """How models are asked. This is not part of the run's identity: a run may be continued with other options.
 
-    ``concurrency`` episodes talk at the same time. ``max_usd`` is a hard cap on what the whole run spends.
-    ``replay`` takes recorded answers only, with no network; ``cassettes`` is another run whose recorded answers
-    are taken over. ``prices`` is a file of prices that override the packaged ones, ``base_url`` another server.
+    ``concurrency`` episodes talk at the same time. ``max_usd`` is a hard cap on what the whole run spends, and
+    ``spent_usd`` what was spent under that cap elsewhere, by other runs of the same study. ``replay`` takes
+    recorded answers only, with no network; ``cassettes`` is another run whose recorded answers are taken over.
+    ``prices`` is a file of prices that override the packaged ones, ``base_url`` another server.
     Raises :class:`UserError` for nonsensical numbers."""
 
     concurrency: int = 8
     max_usd: float | None = None
+    spent_usd: float = 0.0
     replay: bool = False
     cassettes: Path | None = None
     prices: Path | None = None
@@ -231,12 +237,14 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"{self.concurrency} episodes cannot be played at a time", hint="give 1 or more")
         if self.max_usd is not None and not self.max_usd > 0:
             raise UserError(f"a cap of {self.max_usd:g} dollars buys nothing", hint="give a positive amount")
+        if not 0 <= self.spent_usd < float("inf"):
+            raise UserError(f"{self.spent_usd:g} dollars cannot have been spent", hint="give 0 or more")
 
     def unanswered(self, model: str, reply: ModelReply) -> ModelError:
         """Return what to raise where nobody answered: what happened, what to do, and whether answers are kept."""
         kept = "answers are kept" if self.cassettes else "answers are kept only with cassettes=FOLDER"
         if reply.error_kind == "over_budget":
-            return ModelError(f"{model} was not asked: {reply.error}", hint=f"give a larger max_usd=; {kept}")
+            return CapReached(f"{model} was not asked: {reply.error}", hint=f"give a larger max_usd=; {kept}")
         return ModelError(f"{model} was not reached: {reply.error}", hint=f"try again; {kept}")
 
 
