@@ -387,8 +387,8 @@ def report(
     For an unfinished run it shows how far every episode is, and the latest refused answers with the reason.
     A page that was not written on this machine came with the run, and is kept unless -o names it.
 
-    --json prints the scores, the paper's tables and, for runs that trade, who is best in each cell (tiers,
-    probabilities, tests).
+    --json prints the scores, the paper's tables and, for runs that trade, who is best in each cell (tiers)
+    and over several markets (tests).
     """
     from tradeassay.assay.papers import paper_pages
     from tradeassay.report import paste, print_leaderboard
