@@ -170,6 +170,23 @@ def test_a_run_from_plan_to_report_by_rules_that_are_shown(place, given, told):
     assert "T+1" in shown and "multiples of 100" in shown
 
 
+def test_a_page_names_its_run_where_it_lies(place, given):
+    given(f"run {SMALL} --slug small --runs elsewhere --workers 1")
+    page = (place / "elsewhere/small/report.html").read_text()
+    printed = dict.fromkeys(re.findall(r"<code[^>]*>tradeassay ([^<]+)</code>", page))
+    assert {"verify elsewhere/small", "assay elsewhere/small"} <= set(printed)
+    for command in printed:
+        given(command)
+    # A run may be moved, and is told then what its page says; its page cannot send readers to another run.
+    (place / "elsewhere/small/report.html").write_text(page)
+    (place / "elsewhere/small").rename(place / "moved")
+    assert "tells its readers to verify elsewhere/small, which is not" in given("verify moved").err
+    for name in ("verify", "assay"):
+        other = page.replace(f">tradeassay {name} elsewhere/small<", f">tradeassay {name} runs/other<")
+        (place / "moved/report.html").write_text(other)
+        assert other != page and "report.html is not what the record gives" in given("verify moved", 1).out
+
+
 def exchanged(page, one, other):
     return page.replace(f">{one}<", ">\0<").replace(f">{other}<", f">{one}<").replace("\0", other)
 

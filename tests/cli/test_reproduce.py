@@ -1,6 +1,8 @@
 """``reproduce``: a paper's cells with its tables, and what the data lacks for them."""
 
+import html
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -167,6 +169,77 @@ def test_recordings_and_a_script_fill_a_papers_page(paper, reproduced):
     # What is not made again is words and settings, and what the grid's test makes again.
     numbers = {one["exhibit"]["id"] for one in shelves if one["ours"]["tables"] or one["ours"]["curves"]}
     assert numbers - checked <= NOT_NUMBERS.get(paper, set())
+
+
+PRINTED = re.compile(r"<code[^>]*>(tradeassay [^<]+)</code>")
+ONE_MODEL = "--cassettes recorded/smollm2 --replay"
+
+
+@pytest.fixture
+def obeyed(done, capsys, given, told):
+    """Give every command that a page prints, and return them. Models are asked by their recording.
+
+    What a real model replied is the runner's word, so that its run is never verified with status 0; nothing else
+    may stay open. A model that fails in a recording fails again."""
+
+    def give(page, recording=""):
+        commands = list(dict.fromkeys(map(html.unescape, PRINTED.findall(page.read_text()))))
+        for command in commands:
+            verb, line = command.removeprefix("tradeassay ").split(" ", 1)
+            if verb == "verify":
+                status = done(f"verify {line} --json")
+                claims = json.loads(capsys.readouterr().out)["verification"]["claims"]
+                left = [one for one in claims if one["outcome"] not in ("re-derived", "consistent")]
+                assert status == (3 if left else 0), (command, left)
+                assert all(one["claim"] == "answers" or "answers" in one["why"] for one in left), left
+                assert recording or not left, left
+            elif verb == "resume":
+                failed = set(tradeassay.runs.load_run(Path(line.split()[0])).failed)
+                given(f"resume {line} {recording} --workers 1", 1)
+                assert set(tradeassay.runs.load_run(Path(line.split()[0])).failed) == failed
+            else:
+                given(f"{verb} {line}")
+        return commands
+
+    return give
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"{paper} {GIVEN[paper]}" for paper in GIVEN),
+        f"stockbench {GIVEN['stockbench']} --grid",
+        f"ktdfin {GIVEN['ktdfin']} --grid --probes 4",
+    ],
+)
+def test_every_command_that_a_page_prints_can_be_given(line, reproduced, obeyed, given):
+    paper = line.partition(" ")[0]
+    told = reproduced(f"{line} {ONE_MODEL} --slug q")
+    assert Path(told["page"]) == Path("runs/q/paper.html")
+    assert obeyed(Path(told["page"]), "a recording") == ["tradeassay verify runs/q"]
+    for name in told["runs"]:
+        if not Path(name).is_dir():  # a season's pages are the arena's
+            continue
+        given(f"report {name}")
+        kind = "-agentic" if "agentic" in name else ""
+        recording = f"--cassettes recorded/smollm2/{paper}{kind} --replay" if "smollm2" in name else ""
+        assert f"tradeassay verify {name}" in obeyed(Path(name) / "report.html", recording)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "folder"), [("--slug q", "q"), ("", "replay-ktdfin-v1-smollm2")])
+def test_the_page_of_a_replayed_grid_is_called_as_its_folder(name, folder, done, capsys, obeyed):
+    """A recording has a name of its own, which is no folder here; and it has twelve settings on every surface."""
+    assert done(f"run ktdfin-v1 {ONE_MODEL} {name} --workers 1") == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    page = Path("runs") / folder / "report.html"
+    recording = "--cassettes recorded/smollm2/ktdfin --replay"
+    assert f"tradeassay verify runs/{folder}" in obeyed(page, recording)
+    assert re.search(rf"<h1[^>]*>[^<]*: {folder}</h1>", page.read_text())
+    words = html.unescape(re.sub(r"<[^>]+>", " ", page.read_text()))
+    assert set(re.findall(r"(\d+) settings\b", f"{words} {shown}")) == {"12"}
 
 
 @pytest.mark.slow

@@ -122,3 +122,13 @@ def test_a_play_given_twice_is_one_and_reasons_are_those_of_the_plays():
     assert failed is not None and failed.spread["window"].reason == "no play has a score"
     endless = reliability([play(w, s, math.inf if s == 2 else 0.1 * s) for w in "vw" for s in range(3)])
     assert endless is not None and endless.left_out == 2 and endless.spread["seed"].value == 1.0
+
+
+def test_all_plays_are_all_of_them():
+    """9 of 10 passed: never all ten, and any eight of them in C(9, 8) / C(10, 8) = 9 / 45 of all choices."""
+    found = reliability([play("a", "w", seed, 1.0 if seed else -1.0) for seed in range(10)])
+    assert found is not None and found.counts == {"a": {"seed": 10}}
+    first, *_, eight, every = found.passes["a"]["seed"]
+    assert len(found.passes["a"]["seed"]) == 9
+    assert [first.value, eight.value, every.value] == pytest.approx([0.9, 0.2, 0.0])
+    assert found.sentences[0].startswith("a passes in 90.0% of plays; in all 10 seeds at once: 0.0% (")

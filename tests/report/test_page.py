@@ -178,7 +178,7 @@ def test_two_hundred_judged_accounts_stay_below_two_megabytes():
     assert len(text.encode()) < 2_000_000
     assert text.count("tradeassay assay crowd --json") == 200 - 12
     alone = render_html(replace(data, cells=(one,), check="tradeassay verify crowd"))
-    assert "<code>tradeassay assay crowd</code> takes the returns apart" in alone
+    assert "<code data-placed>tradeassay assay crowd</code> takes the returns apart" in alone
 
 
 def test_pages_of_one_cell_and_of_none(tmp_path):

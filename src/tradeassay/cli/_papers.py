@@ -164,7 +164,7 @@ def _trading(wanted: Wanted) -> Iterator[tuple[str, Any, Path | None]]:
         known = {key: value for key, value in part.items() if value}
         if not wanted.models:
             known.pop("protocol", None)
-        yield name, make_spec(main, **known, slug=f"{wanted.paper}-{name}"), None
+        yield name, make_spec(main, **known, slug=name), None
 
 
 def _as_printed(wanted: Wanted) -> tuple[str, dict[str, Any]]:

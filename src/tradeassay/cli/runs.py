@@ -63,7 +63,9 @@ def run(
     model: prompts are measured with a scripted one; the length and speed of answers are those of earlier runs, or
     assumed if there are none.
     """
-    from tradeassay.runs import plan as plan_spec, run as run_spec
+    import msgspec
+
+    from tradeassay.runs import RunSpec, plan as plan_spec, run as run_spec
     from tradeassay.runs.store.archive import recorded_spec
 
     as_json, how = described.pop("as_json"), {name: described.pop(name) for name in ("executor", "workers")}
@@ -80,6 +82,8 @@ def run(
         how.pop("executor")
         played: Any = recorded_spec(asking.cassettes)
         folder = out / (slug or "-".join(("replay", what[0], *named)))
+        if isinstance(played, RunSpec):  # named here as its folder, so that it is found by the name on its page
+            played = msgspec.structs.replace(played, slug=folder.name)
     elif code is not None and not plan:
         played = opt.with_beacon(code, beacon)
         folder = out / (slug or Path(what[0]).stem.removesuffix(".plan.spec"))

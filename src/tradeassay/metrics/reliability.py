@@ -29,7 +29,7 @@ Axis = Literal["seed", "window", "wording"]
 AXES: tuple[Axis, ...] = ("seed", "window", "wording")
 PARTS = ("model", "wording", "window", "together", "seed")
 _MOST = 8
-"""The longest series of passes that is asked for."""
+"""The longest series of passes that is asked for, beside that of all plays, and how many models get a sentence."""
 _UNITS = 5
 """Windows from which the split of the spread has an interval."""
 _LEAST = 0.01
@@ -59,10 +59,12 @@ class PlayWords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reliability(msgspec.Struct, frozen=True, kw_only=True):
-    """``passes`` by model and by what was repeated: pass^1, pass^2 and so on. ``spread`` are shares that add up to
-    one, over ``levels`` of each; ``left_out`` plays are in no complete block."""
+    """``passes`` by model and by what was repeated: pass^1, pass^2 and so on up to pass^8, and last the chance
+    that all passed, of which there are ``counts``. ``spread`` are shares that add up to one, over ``levels`` of
+    each; ``left_out`` plays are in no complete block."""
 
     passes: dict[str, dict[Axis, tuple[Measure, ...]]]
+    counts: dict[str, dict[Axis, int]]
     spread: dict[str, Measure]
     levels: dict[str, int]
     left_out: int
@@ -73,7 +75,7 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
         said = []
         for model, found in list(self.passes.items())[:_MOST]:
             parts = [
-                f"in all {len(one)} {self.axis_name(axis)}s at once: {_share(one[-1])}"
+                f"in all {self.counts[model][axis]} {self.axis_name(axis)}s at once: {_share(one[-1])}"
                 for axis, one in found.items()
             ]
             once = next(iter(found.values()))[0]
@@ -161,11 +163,12 @@ def reliability(
 ) -> Reliability | None:
     """Return how reliable models are; None where nobody was played more than once."""
     found = list(plays)
-    passes = {}
+    passes, counts = {}, {}
     for model in dict.fromkeys(one.model for one in found):
         own = _passes([one for one in found if one.model == model], level)
         if own:
-            passes[model] = own
+            passes[model] = {axis: rates for axis, (_, rates) in own.items()}
+            counts[model] = {axis: longest for axis, (longest, _) in own.items()}
     if not passes:
         return None
     table, used = _block(found)
@@ -190,7 +193,7 @@ def reliability(
                 said = None if known else note
                 spread[part] = Measure(value=share, low=low, high=high, level=level, n=windows, note=said)
     left, called = len(found) - used, called or PlayWords()
-    return Reliability(passes=passes, spread=spread, levels=levels, left_out=left, called=called)
+    return Reliability(passes=passes, counts=counts, spread=spread, levels=levels, left_out=left, called=called)
 
 
 def _share_ends(share: float, without: Floats, level: float) -> tuple[float, float]:
@@ -207,9 +210,9 @@ def _share_ends(share: float, without: Floats, level: float) -> tuple[float, flo
     return (significant(min(low, share)) if low > _LEAST else 0.0), high
 
 
-def _passes(plays: Sequence[Play], level: float) -> dict[Axis, tuple[Measure, ...]]:
-    """Return pass^1 and so on of one model, for everything that was repeated."""
-    made: dict[Axis, tuple[Measure, ...]] = {}
+def _passes(plays: Sequence[Play], level: float) -> dict[Axis, tuple[int, tuple[Measure, ...]]]:
+    """Return how often one model was repeated, with pass^1 and so on, for everything that was repeated."""
+    made: dict[Axis, tuple[int, tuple[Measure, ...]]] = {}
     units = len({one.unit or one.window for one in plays})
     for axis in AXES:
         # A play that is given twice is one: it passed where both did.
@@ -217,14 +220,15 @@ def _passes(plays: Sequence[Play], level: float) -> dict[Axis, tuple[Measure, ..
         for one in plays:
             group = groups.setdefault(tuple(getattr(one, other) for other in AXES if other != axis), {})
             group[getattr(one, axis)] = one.passed and group.get(getattr(one, axis), True)
-        longest = min(max(map(len, groups.values())), _MOST)
+        longest = max(map(len, groups.values()))
         if longest > 1:
             # Windows are what is drawn then, and every group has the same ones.
             apart = 1 if axis == "window" else units
-            made[axis] = tuple(
-                pass_all([[*one.values()] for one in groups.values()], k, units=apart, level=level)
-                for k in range(1, longest + 1)
+            asked = [*range(1, min(longest, _MOST + 1)), longest]
+            rates = tuple(
+                pass_all([[*one.values()] for one in groups.values()], k, units=apart, level=level) for k in asked
             )
+            made[axis] = (longest, rates)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]]
     charts = {
         one.exhibit.id: [day_chart(c, look) for c in one.ours.curves if not c.steps] for one in page.exhibits
     }
-    context = {"page": page, "badges": badges, "look": look, "charts": charts}
+    check = f"tradeassay verify {shlex.quote(str(folder))}"
+    context = {"page": page, "badges": badges, "look": look, "charts": charts, "check": check}
     return write_page(folder / "paper.html", render_page("paper.html.j2", context, scripts=("charts.js",)))
 
 

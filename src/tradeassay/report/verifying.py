@@ -1,9 +1,9 @@
 """Verifying pages: whatever is written from records is written again from them, and compared file by file.
 
 A run's own page, a paper's page with its tables, and a published site hold nothing but what their records give.
-Two things of a page belong to the place where it was written, and are compared apart: the path in the command that
-checks a run of programs, and how many runs lay in its folder. A path that is not what was checked is named: a page
-could send its readers to somebody else's honest run. A page that names another version of tradeassay as its writer
+Two things of a page belong to the place where it was written, and are compared apart: the path in its commands,
+and how many runs lay in its folder. A path that is not what was checked is named: a page could send its readers
+to somebody else's honest run. A page that names another version of tradeassay as its writer
 may say the same numbers of the same agents in other words: nobody can check those here, which contradicts nobody.
 """
 
@@ -17,7 +17,8 @@ import shlex
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -49,7 +50,8 @@ from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport, in_any_ven
 
 PAPER = "paper.json"
 Badges = tuple[tuple[str, str], ...]
-_HERE = re.compile(r"(?<=<code data-placed>tradeassay verify )[^<>]+(?=<)")
+_HERE = re.compile(r"(?<=<code data-placed>tradeassay )(verify|resume|assay) ([^<>]+?)((?: --[a-z-]+)?)(?=<)")
+"""A command about the place where a page was written: its name, the path, and an option."""
 _COUNT = re.compile(r"(?:the only run|one of (\d+) runs) of ")
 _WRITER = re.compile(r"(?<=<meta name=\"generator\" content=\"tradeassay)[^\"<>]*(?=\">)")
 _UNSEEN = re.compile(r"<style>.*?</style>|<script>.*?</script>|<[^>]*>", re.DOTALL)
@@ -124,13 +126,19 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     then, now = _counted(written), _counted("" if found.freedom is None else found.freedom.sentence)
     if not wrong and now and then < now:
         notes.append(f"report.html counts {then} runs of its benchmark in the folder, there are {now}")
-    said = _HERE.search(written)
-    if outcome == "re-derived" and said is not None:
-        (named,) = shlex.split(html.unescape(said[0]))
-        if Path(named).resolve() != run.folder.resolve():
-            notes.append(f"report.html tells its readers to verify {named}, which is not what was checked")
+    if outcome == "re-derived":
+        notes += _misleading(page, run.folder)
     claim = ClaimOutcome(claim="page", outcome=outcome, why=why)
     return found.and_claim(claim, notes)
+
+
+def _misleading(page: Path, folder: Path) -> Iterator[str]:
+    """Yield the commands of a page that was compared and name another place than the one that was checked."""
+    for command in dict.fromkeys(one.groups() for one in _HERE.finditer(page.read_text(errors="replace"))):
+        name, path, _ = command
+        (named,) = shlex.split(html.unescape(path))
+        if Path(named).resolve() != folder.resolve():
+            yield f"{page.name} tells its readers to {name} {named}, which is not what was checked"
 
 
 def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[list[str], str | None]:
@@ -148,7 +156,8 @@ def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[li
                 write_html(run, made, verified=verified)
             else:
                 write_page(made, render_html(*told, verified, assay))
-            wrong = list(_others(made.parent, run.folder, (page.name, "cards/*")))
+            called = None if isinstance(run, CodeRun) else {run.spec.slug, run.folder.name}
+            wrong = list(_others(made.parent, run.folder, (page.name, "cards/*"), called))
             words = names | _VERDICTS | set(_CHIP.findall(made.read_text()))
             alone = [one.partition(" ")[0] for one in wrong] == [page.name]
             if alone and _told(made, words) == _told(page, words):
@@ -174,15 +183,16 @@ def _other_page_without_assay(run: Run, found: VerifyReport, page: Path) -> tupl
     told, papers = summary_of(run), paper_pages(run)
     made = assay_run(run, VerdictConfig())
     first: list[str] = []
-    given = Counter(_lines(page))
+    lines = partial(_lines, called={run.spec.slug, run.folder.name})
+    given = Counter(lines(page))
     for verified in (None, found):
         with tempfile.TemporaryDirectory() as place:
             assayed, plain = Path(place) / "assayed.html", Path(place) / "plain.html"
             write_page(assayed, render_html(told, papers, verified, made))
             write_page(plain, render_html(told, papers, verified, None))
-            if _lines(assayed) == _lines(page):
+            if lines(assayed) == lines(page):
                 return [], ""
-            lost = Counter(_lines(assayed)) & Counter(_lines(plain))
+            lost = Counter(lines(assayed)) & Counter(lines(plain))
             lost -= given
         if not lost:
             why = f"{page.name} shows an assay, and assay.json is not here"
@@ -246,12 +256,15 @@ def verify_paper(
             found[name] = Attestation(root="", word="unverified", why=(error.message,))
     probed = [] if record.probe is None else [_probed(record)]
     wrong: list[str] = []
+    notes: list[str] = []
     if all(one.word != "contradicted" for one in found.values()):
         with tempfile.TemporaryDirectory() as place:
             page, badges = compose(folder, record)
             write_paper(page, Path(place), badges)
-            wrong = list(_others(Path(place), folder, ("paper.html", "tables/*")))
-    return _report(folder, found, wrong, probed)
+            wrong = list(_others(Path(place), folder, ("paper.html", "tables/*"), None))
+        if not wrong:
+            notes += _misleading(folder / "paper.html", folder)
+    return msgspec.structs.replace(_report(folder, found, wrong, probed), notes=tuple(notes))
 
 
 def _probed(record: PaperRecord) -> ClaimOutcome:
@@ -326,8 +339,13 @@ def _report(
     )
 
 
-def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]:
-    """Yield the files below ``given`` that are not those which were ``made``, are missing, or nobody's."""
+def _others(
+    made: Path, given: Path, patterns: tuple[str, ...], called: Collection[str] | None = ()
+) -> Iterator[str]:
+    """Yield the files below ``given`` that are not those which were ``made``, are missing, or nobody's.
+
+    ``called`` are the names of the folder that a page's commands are about; None: it has none of its own."""
+    lines = partial(_lines, called=called)
 
     def files(folder: Path) -> dict[str, Path]:
         found = (path for pattern in patterns for path in sorted(folder.glob(pattern)) if path.is_file())
@@ -342,7 +360,7 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
         elif theirs[name].is_symlink():
             yield f"{name} is a link"
         elif ours[name].read_bytes() != theirs[name].read_bytes():
-            pairs = zip(_lines(theirs[name]), _lines(ours[name]), strict=False)
+            pairs = zip(lines(theirs[name]), lines(ours[name]), strict=False)
             differ = ((at, then, now) for at, (then, now) in enumerate(pairs, 1) if then != now)
             at, then, now = next(differ, (0, "", ""))
             if at:
@@ -350,25 +368,32 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
                 start = next((n for n, (a, b) in enumerate(alike) if a != b), min(len(then), len(now)))
                 then, now = (text[max(0, start - 15) : start + 25] for text in (then, now))
                 yield f"{name} is not what the record gives: line {at} has {then!r} for {now!r}"
-            elif len(_lines(theirs[name])) != len(_lines(ours[name])):
+            elif len(lines(theirs[name])) != len(lines(ours[name])):
                 yield f"{name} is longer or shorter than what the record gives"
 
 
-def _lines(path: Path) -> list[str]:
-    text = _WHEN.sub("", _HERE.sub(_placeless, path.read_text(errors="surrogateescape")))
+def _lines(path: Path, called: Collection[str] | None = None) -> list[str]:
+    text = _HERE.sub(partial(_placeless, called=called), path.read_text(errors="surrogateescape"))
+    text = _WHEN.sub("", text)
     text = _WRITER.sub("", text)
     text = _PACK.sub(_opened, text)
     return _COUNT.sub("a run of ", text).splitlines()
 
 
-def _placeless(path: re.Match[str]) -> str:
-    """Return nothing for one path, which is another wherever the run lies, and anything else, which readers would
-    paste into a shell, as it is."""
-    said = html.unescape(path[0])
+def _placeless(command: re.Match[str], called: Collection[str] | None) -> str:
+    """Return a command without its path, which is another wherever the run lies, and with a name that is none of
+    the run's. Anything but one path, which readers would paste into a shell, stays as it is."""
+    name, path, option = command.groups()
+    said = html.unescape(path)
     try:
-        return "" if [shlex.quote(word) for word in shlex.split(said)] == [said] else path[0]
+        words = shlex.split(said)
     except ValueError:  # a quotation without end
-        return path[0]
+        return command[0]
+    if [shlex.quote(word) for word in words] != [said]:
+        return command[0]
+    folder = Path(words[0]).name
+    stranger = "" if called is None or folder in called else f" {folder}"
+    return f"{name}{stranger}{option}"
 
 
 def _opened(pack: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ it is gone or has changed, the summary is made without it."""
 from __future__ import annotations
 
 import math
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -91,7 +92,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
             ("python", versions.python),
             ("platform", f"{versions.platform} {versions.machine}"),
         ),
-        check=f"tradeassay verify {run.spec.slug}",
+        check=f"tradeassay verify {shlex.quote(str(run.folder))}",
         coverage=coverage_of(run),
         freedom=freedom_of(run.folder, run.manifest),
     )
