@@ -68,6 +68,92 @@ def test_every_spelling_goes(known, spelled):
     assert len(cleaned) - len(REMOVED) - 22 <= max(20, len(spelled) // 4), "at most the ends of groups are left"
 
 
+ENCODERS = {
+    "percent": lambda sign: "".join(f"%{byte:02X}" for byte in sign.encode()),
+    "percent, lower": lambda sign: "".join(f"%{byte:02x}" for byte in sign.encode()),
+    "percent, JavaScript": lambda sign: f"%u{ord(sign):04x}",
+    "JSON": lambda sign: f"\\u{ord(sign):04x}",
+    "JSON, upper": lambda sign: f"\\u{ord(sign):04X}",
+    "Python": lambda sign: f"\\x{ord(sign):02x}",
+    "JavaScript": lambda sign: f"\\u{{{ord(sign):x}}}",
+    "HTML": lambda sign: f"&#{ord(sign)};",
+    "HTML, hexadecimal": lambda sign: f"&#x{ord(sign):x};",
+    "HTML, upper": lambda sign: f"&#X{ord(sign):04X};",
+    "plain": str,
+}
+"""How one sign of a key may be written."""
+
+
+def encoded(text: str, *ways: str) -> str:
+    """Return a text with every sign encoded, once by each of the ways."""
+    for way in ways:
+        text = "".join(map(ENCODERS[way], text))
+    return text
+
+
+@pytest.mark.parametrize("way", ENCODERS)
+def test_a_key_goes_when_every_sign_is_encoded(known, way):
+    cleaned = known.clean(f"before {encoded(KEY, way)} after".encode()).decode()
+    assert cleaned == f"before {REMOVED} after"
+
+
+@pytest.mark.parametrize("inner", ENCODERS)
+@pytest.mark.parametrize("outer", ENCODERS)
+def test_a_key_goes_when_it_is_encoded_twice(known, inner, outer):
+    assert known.clean(f"({encoded(KEY, inner, outer)})".encode()).decode() == f"({REMOVED})"
+
+
+def test_a_key_goes_when_one_sign_of_it_is_encoded(known):
+    for way in ENCODERS:
+        for at in (0, 1, len(KEY) // 2, len(KEY) - 1):
+            text = KEY[:at] + encoded(KEY[at], way) + KEY[at + 1 :]
+            assert known.clean(f"({text})".encode()).decode() == f"({REMOVED})", (way, at)
+
+
+@given(
+    st.lists(st.sampled_from(list(ENCODERS)), min_size=len(KEY), max_size=len(KEY)),
+    st.sampled_from(list(ENCODERS)),
+)
+def test_a_key_goes_however_its_signs_are_encoded(ways, outer):
+    text = encoded("".join(map(encoded, KEY, ways)), outer)
+    assert knowing(KEY).clean(f"({text})".encode()).decode() == f"({REMOVED})"
+
+
+def test_base64_and_hexadecimal_go_when_they_are_encoded_again(known):
+    """Base64 has signs that JSON, addresses and pages escape."""
+    for text in (base64.b64encode(KEY.encode()).decode(), KEY.encode().hex()):
+        for way in ENCODERS:
+            assert known.clean(encoded(text, way).encode()).decode().startswith(REMOVED), way
+
+
+def test_entities_with_a_name_and_signs_beyond_ascii_go():
+    known = knowing("pä&ss_w😀rd-1a2b3c")
+    for text in (
+        "p&auml;&amp;ss&lowbar;w&#128512;rd-1a2b3c",
+        "p%C3%A4%26ss%5Fw%F0%9F%98%80rd%2D1a2b3c",
+        "p\\u00e4&ss_w\\ud83d\\ude00rd-1a2b3c",
+        "p\\xe4&ss_w\\U0001f600rd-1a2b3c",
+    ):
+        assert known.clean(f"<{text}>".encode()).decode() == f"<{REMOVED}>", text
+
+
+def test_json_stays_json_where_signs_of_a_key_are_escaped(known):
+    line = f'{{"a": "x\\\\{encoded(KEY, "JSON")}\\"y", "b": "{encoded(KEY, "JSON")}"}}'
+    assert json.loads(known.clean(line.encode())) == {"a": f'x\\{REMOVED}"y', "b": REMOVED}
+
+
+def test_a_command_shows_no_key_however_it_was_given(monkeypatch, tmp_path, capsys):
+    from tradeassay.cli import main
+
+    monkeypatch.setattr(secrets, "KNOWN", knowing())
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(secrets, "_read", False)
+    for way in ENCODERS:
+        main(["arena", "standings", "--db", f"{tmp_path}/{encoded(KEY, way)}.db"])
+        said = capsys.readouterr()
+        assert REMOVED in said.err and encoded(KEY[8:20], way) not in said.err, way
+
+
 @given(st.integers(8, 34), st.integers(12, 40), st.text(max_size=20), st.text(max_size=20))
 def test_any_piece_of_twelve_goes(start, size, before, after):
     known = knowing(KEY)

@@ -4,8 +4,9 @@ What counts as a secret is what was *configured* as one: API keys, tokens and pa
 password in the address of a server or a database, and whatever a caller hands to :func:`remember`. The enemy is an
 honest but careless server or log: it echoes the key it was called with. So everything foreign is cleaned where it
 enters, before it is read, and every writer cleans what it writes once more. A secret is found whole or as any
-considerable piece (which is what a message split in two leaves), plain, percent-encoded, with the escapes of JSON
-(also JSON inside JSON), in base64 and in hexadecimal. Every other disguise is outside the threat and stays.
+considerable piece (which is what a message split in two leaves), plain, in base64 and in hexadecimal, and behind
+the escapes of addresses, JSON, Python and HTML: every sign of it or some, and up to four times over. Every other
+disguise is outside the threat and stays.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here stays and is counted.
 """
@@ -15,8 +16,11 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 import threading
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 REMOVED = "[secret removed]"
@@ -47,11 +51,38 @@ _GIVEN = (
 )
 """A key that is given to a command in its arguments, or as a variable before it."""
 
+_ESCAPE = (
+    rb"[%%\\&](?:"
+    rb"(?<=%%)(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"
+    rb"|(?<=\\)(?:[%s]|u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
+    rb"|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8})"
+    rb"|(?<=&)(?!(?:%s);)(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+    rb")"
+)
+"""An escape of addresses (as %2F), of JSON and Python (as a backslash and u002f), or of HTML (as &#47;). To be
+filled in: the signs that may stand behind a backslash, and the entities that are left alone."""
+_SIMPLE = {
+    b"\\": b"\\",
+    b'"': b'"',
+    b"'": b"'",
+    b"/": b"/",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+}
+"""What stands behind a backslash, and what it means."""
+_COMMON = {b"lt": b"<", b"gt": b">", b"quot": b'"', b"#34": b'"', b"#39": b"'"}
+"""The entities that every page is full of."""
+_DEEPEST = 4
+"""How often a text may be escaped again."""
+
 T = TypeVar("T")
 Words = TypeVar("Words", str, bytes)
-_Search = tuple[re.Pattern[bytes], dict[bytes, list[tuple[bytes, int, int, bool]]], list[int]]
+_Search = tuple[re.Pattern[bytes], dict[bytes, list[tuple[bytes, int, int, bool]]], list[int], re.Pattern[bytes]]
 """A pattern of pieces of secrets; of each piece the spellings that hold it, where in them, how much of them gives
-them away, and whether that has to be more than :data:`_PLAIN`; the sizes of pieces."""
+them away, and whether that has to be more than :data:`_PLAIN`; the sizes of pieces; a pattern of escapes."""
 
 
 class Secrets:
@@ -107,9 +138,26 @@ class Secrets:
         """Return bytes without any configured secret; the same object when it holds none."""
         if not self.values:
             return data
-        pattern, places, sizes = self._search or self._prepare()
-        made: list[bytes] = []
-        done = at = 0
+        found = [*self._find(data), *self._find_escaped(data)]
+        return _without(data, found) if found else data
+
+    def _find_escaped(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield where secrets are that are found only after the escapes of a text are read."""
+        escapes = (self._search or self._prepare())[3]
+        layers: list[_Unescaped] = []
+        text = data
+        while len(layers) < _DEEPEST and (layer := _unescape(text, escapes)) is not None:
+            layers.append(layer)
+            text = layer.text
+            for first, last in self._find(text):
+                for outer in reversed(layers):
+                    first, last = outer.origin(first, last)
+                yield first, last
+
+    def _find(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield where secrets and considerable pieces of them are, in any order; places may overlap."""
+        pattern, places, sizes, _ = self._search or self._prepare()
+        at = 0
         while found := pattern.search(data, at):
             at = found.start() + 1
             first, last = at, 0  # from where to where there is enough of a secret to give it away
@@ -126,16 +174,10 @@ class Secrets:
                 plain = text and re.fullmatch(_PLAIN, data[start:end])
                 if end - start == len(spelled) or (end - start >= enough and not plain):
                     first, last = min(first, start), max(last, end)
-            if not last:
-                continue
-            # Of a key that goes on behind this one, a piece begins there or later.
-            at = max(at, last - 2 * sizes[-1])
-            # A backslash goes or stays with what it escapes, so that JSON stays JSON.
-            head = data[done:first]
-            head = head[: len(head) - _begins_escape(head)]
-            made += [head, REMOVED.encode()] if head or not made else []
-            done = max(done, last + _begins_escape(data[first:last]))
-        return b"".join([*made, data[done:]]) if made else data
+            if last:
+                # Of a key that goes on behind this one, a piece begins there or later.
+                at = max(at, last - 2 * sizes[-1])
+                yield first, last
 
     def _prepare(self) -> _Search:
         """Return what finds pieces of all secrets; it is kept until one is added."""
@@ -152,7 +194,12 @@ class Secrets:
             for piece in places:
                 rests.setdefault(re.escape(piece[:1]), []).append(re.escape(piece[1:]))
             found = b"|".join(first + b"(?:" + b"|".join(rest) + b")" for first, rest in rests.items())
-            self._search = re.compile(found), places, sorted({len(piece) for piece in places})
+            # The escape of a sign that no secret has, such as a line's end, is not read: most are of these.
+            signs = {byte for held in places.values() for spelled, *_ in held for byte in spelled} | {*b"\\"}
+            simple = b"".join(re.escape(name) for name, sign in _SIMPLE.items() if sign[0] in signs)
+            common = b"|".join(name for name, sign in _COMMON.items() if sign[0] not in signs)
+            escapes = re.compile(_ESCAPE % (simple, common))
+            self._search = re.compile(found), places, sorted({len(piece) for piece in places}), escapes
             return self._search
 
 
@@ -200,6 +247,79 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
                 inner = encode(b"\0" * shift + text)[-(-shift * 4 // 3) : (shift + len(text)) * 4 // 3]
                 found[inner] = min(len(inner), max(SHORTEST, size * 4 // 3 - 2)), False
     return found
+
+
+class _Unescaped:
+    """A text whose escapes were read once, and where each of its bytes comes from."""
+
+    def __init__(self, text: bytes, escapes: list[tuple[int, int, int, int]]) -> None:
+        self.text = text
+        self._escapes = escapes  # of each escape its place here, and its place in the escaped text
+        self._starts = [start for start, _, _, _ in escapes]
+
+    def origin(self, first: int, last: int) -> tuple[int, int]:
+        """Return the place in the escaped text of what is here from ``first`` to before ``last``."""
+        return self._origin(first)[0], self._origin(last - 1)[1]
+
+    def _origin(self, at: int) -> tuple[int, int]:
+        before = bisect_right(self._starts, at) - 1
+        if before < 0:
+            return at, at + 1
+        _, end, first, last = self._escapes[before]
+        if at < end:
+            return first, last
+        return last + at - end, last + at - end + 1
+
+
+def _unescape(data: bytes, pattern: re.Pattern[bytes]) -> _Unescaped | None:
+    """Read the escapes in a text once; None where it has none."""
+    parts: list[bytes] = []
+    escapes: list[tuple[int, int, int, int]] = []
+    done = size = 0
+    for found in pattern.finditer(data):
+        sign = _read_escape(found[0])
+        if sign is None:
+            continue
+        first, last = found.span()
+        size += first - done
+        escapes.append((size, size + len(sign), first, last))
+        parts += [data[done:first], sign]
+        done, size = last, size + len(sign)
+    return _Unescaped(b"".join([*parts, data[done:]]), escapes) if escapes else None
+
+
+@lru_cache(4096)
+def _read_escape(escape: bytes) -> bytes | None:
+    """Return what an escape stands for; None where it stands for nothing."""
+    kind, rest = escape[:1], escape[1:].decode()
+    if kind == b"%" and rest[0] != "u":
+        return bytes.fromhex(rest)
+    if kind == b"&":
+        import html
+
+        sign = html.unescape(escape.decode())
+        return None if sign.encode() == escape else sign.encode()
+    if escape[1:] in _SIMPLE:
+        return _SIMPLE[escape[1:]]
+    if kind == b"\\" and "\\" in rest:  # a pair of surrogates is one sign
+        high, low = rest[1:5], rest[7:11]
+        return bytes.fromhex(high + low).decode("utf-16-be").encode()
+    number = int(rest[1:].strip("{}"), 16)
+    return chr(number).encode("utf-8", "surrogatepass") if number <= sys.maxunicode else None
+
+
+def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
+    """Return bytes without what is at some places; those that touch are one."""
+    made: list[bytes] = []
+    done = 0
+    for first, last in sorted(found):
+        # A backslash goes or stays with what it escapes, so that JSON stays JSON.
+        last += _begins_escape(data[first:last])
+        first -= _begins_escape(data[done:first])
+        if first > done or not made:
+            made += [data[done:first], REMOVED.encode()]
+        done = max(done, last)
+    return b"".join([*made, data[done:]])
 
 
 def _begins_escape(data: bytes) -> bool:
