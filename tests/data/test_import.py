@@ -125,7 +125,7 @@ def test_adjusted_closes_are_used_when_asked(read):
     rows += "2024-01-02,100,110,90,100,50,10\n2024-01-03,50,55,45,50,50,10\n"
     plain = read({"AAA": rows})
     assert [fault.check for fault in plain.diagnose()] == ["gap without corporate action"]
-    assert "-o prices=adjusted" in str(plain.report)
+    assert "-p prices=adjusted" in str(plain.report)
     adjusted = read(prices="adjusted")
     assert adjusted.panel.bars["close"][:, 0].tolist() == [50, 50] and adjusted.diagnose() == ()
     assert adjusted.panel.bars["high"][:, 0].tolist() == [55, 55] and adjusted.panel.facts.adjusted == "total"

@@ -69,7 +69,7 @@ def _get(name: str, as_json: bool) -> None:
         print_json({"model": f"local/{name}", "path": str(path)})
     else:
         click.echo(str(path))
-    say(f"ask it with: --model local/{name}")
+    say(f"ask it with: tradeassay run BENCHMARK -m local/{name}")
 
 
 _TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tested on", "IC test")

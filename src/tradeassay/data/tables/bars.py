@@ -235,7 +235,7 @@ def _intraday(
     for number in np.unique(bars.file[naive]).tolist() if config.timezone is None else ():
         rows = bars.row[naive & (bars.file == number)]
         reason = (
-            f"{rows.size} time stamps have no time zone ({zone} would be assumed; say so with -o timezone={zone})"
+            f"{rows.size} time stamps have no time zone ({zone} would be assumed; say so with -p timezone={zone})"
         )
         file = bars.files[number]
         faults.append(DataFault(check="time stamp without zone", file=file, row=int(rows[0]), reason=reason))

@@ -483,7 +483,7 @@ def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[DataFault]:
             file=root.name,
             row=None,
             reason=f"amount is about {middle:.3g} times volume x close: volume may count lots or amount thousands "
-            "(say so with -o volume_unit=100)",
+            "(say so with -p volume_unit=100)",
             severity="warning",
         )
     ]
@@ -497,7 +497,7 @@ def _report(
         edge = f"stamped at the {when.stamps} of the bar"
         frequency = f"{when.minutes_per_bar} minutes, {edge}; daily bars made of them"
     if bars.adj_close is not None:
-        notes.append("adjusted closes are there; ask for them with -o prices=adjusted")
+        notes.append("adjusted closes are there; ask for them with -p prices=adjusted")
     return ImportReport(
         files=len(bars.files),
         rows=int(bars.row.size),
