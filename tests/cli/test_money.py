@@ -42,7 +42,7 @@ def season(place):
 
 
 def test_the_cap_of_a_paper_binds_its_seasons(bill, place, given):
-    cap = 0.2
+    cap = 0.08
     line = f"reproduce ama -m {MODEL} --prices prices.toml --max-usd {cap}"
     said = given(line, 1).err
     assert 0 < bill.requests and 0 < bill.usd <= cap
@@ -96,3 +96,26 @@ def test_a_paper_without_a_price_is_refused_before_the_first_question(paper, bil
     line = f"reproduce {paper} -m {UNPRICED} --prices prices.toml --max-usd 5"
     assert f"the price of {UNPRICED} is unknown" in given(line, 2).err
     assert not bill.requests
+
+
+def test_a_season_with_a_budget_and_no_price_is_refused_before_the_first_question(bill, season, place, given):
+    season.write_text(season.read_text().replace(MODEL, UNPRICED) + "[budget]\nusd_per_entry = 1.0\n")
+    for line in ("arena run --speed max", "arena serve --port 8977"):
+        said = given(f"{line} --season {season} --db arena.db", 2).err
+        assert f"the price of {UNPRICED} is unknown" in said and "models.toml" in said
+    assert not bill.requests
+
+
+def test_nobody_joins_a_season_with_a_budget_without_a_price(bill, season, given):
+    season.write_text(season.read_text().replace(MODEL, "scripted/sensible") + "[budget]\nusd = 1.0\n")
+    given(f"arena run --season {season} --db arena.db --until 2022-03-01")
+    join = f"arena amend join two architecture=investor model={UNPRICED} --day 2022-03-03 --db arena.db"
+    assert f"the price of {UNPRICED} is unknown" in given(join, 2).err
+
+
+def test_a_season_whose_decisions_fail_for_want_of_money_says_so_and_exits_with_1(bill, season, given):
+    season.write_text(season.read_text() + "[budget]\ntokens = 10\n")
+    line = f"arena run --season {season} --db arena.db"
+    for said in (given(line, 1).err, given(line, 1).err):
+        assert "2 of 3 decisions of models failed: 2 over_budget" in said
+    assert bill.requests

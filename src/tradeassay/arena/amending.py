@@ -16,6 +16,7 @@ import msgspec
 
 from tradeassay.arena.agents import OUTSIDE, check_entries
 from tradeassay.arena.rounds.feed import SnapshotFeed, check_data, is_live
+from tradeassay.arena.rounds.spending import check_prices
 from tradeassay.arena.season import (
     AMENDABLE,
     BASELINE,
@@ -75,6 +76,7 @@ def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
     try:
         check_written(becomes)
         check_entries(becomes, tuple(e.id for e in becomes.entries if e.architecture in OUTSIDE))
+        check_prices(becomes)
         look = check_data if is_live(becomes) else SnapshotFeed.open
         if asked.change == "add":
             look(becomes)

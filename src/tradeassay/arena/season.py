@@ -145,8 +145,8 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The most dollars and tokens for the season, for one entry, and for one session day; None is no limit.
 
     What is spent is read from the database, so a restart changes nothing. An entry that is over a limit fails with
-    the kind ``over_budget`` and holds; a decision under way is not cut off. Where a model's price is not known a
-    limit in dollars ends after its first decision: nobody could keep it. Summaries of the news are not counted."""
+    the kind ``over_budget`` and holds; a decision under way is not cut off. A limit in dollars needs the price of
+    every model, or the season is not played. Summaries of the news are not counted."""
 
     usd: float | None = None
     usd_per_entry: float | None = None
@@ -160,6 +160,11 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UserError(f"[budget] {name} = {value} buys nothing", hint="give a positive amount, or none")
+
+    @property
+    def in_dollars(self) -> bool:
+        """Whether a limit is in dollars, which can be kept only where every model has a price."""
+        return any(value is not None for value in (self.usd, self.usd_per_entry, self.usd_per_day))
 
     @property
     def any(self) -> bool:

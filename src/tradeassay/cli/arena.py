@@ -139,12 +139,15 @@ def run(
     \b
     tradeassay arena run --replay synthetic
     tradeassay arena run --cassettes recorded/qwen2.5-coder-1.5b --db again.db
+
+    Exits with 1 when decisions of models failed because nobody answered: no money left, no connection, no time.
     """
     _need_extra()
     import asyncio
 
     from tradeassay.agents.foreign.transport import parse_networks
     from tradeassay.arena.clock import parse_speed
+    from tradeassay.arena.rounds.spending import failed_decisions
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.web.serving import PlayOptions, play
@@ -174,6 +177,7 @@ def run(
         own = {"worker": given["worker"], "renamed": given["renamed"]}
         how = PlayOptions(allow=networks, opener=opener, on_health=hear, **own)
         done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, how)))
+        failed, made = failed_decisions(store, season)
     except KeyboardInterrupt as stop:
         said = f"stopped; the same command continues season '{season.id}' in {db}"
         say(said)
@@ -181,8 +185,13 @@ def run(
     finally:
         store.engine.dispose()
     if as_json:
-        print_json({"season": season.id, "rounds": done, "db": db})
+        print_json({"season": season.id, "rounds": done, "db": db, "failed": failed})
     say(f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}")
+    if failed:
+        causes = ", ".join(f"{count} {kind}" for kind, count in failed.most_common())
+        say(f"{failed.total()} of {made} decisions of models failed: {causes}")
+        if opener is None:  # a recorded season fails again where it failed
+            raise click.exceptions.Exit(1)
 
 
 @arena.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,14 +10,20 @@ import msgspec
 from sqlalchemy import select
 
 from tradeassay.arena.agents import ModelOpener, season_params
-from tradeassay.arena.season import Season
+from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import unpacked
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import calls, decisions, stream_calls
+from tradeassay.core.arena import ChoiceFailure
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.llm import Model, ModelParams, PriceTable, QuestionPlace
+from tradeassay.llm import Model, ModelParams, PriceTable, QuestionPlace, load_prices
 from tradeassay.llm.budget import most_request
+from tradeassay.llm.tables import own_file, price_line
+from tradeassay.play.episode import NOBODY
+
+UNANSWERED = NOBODY | {"agent", "timeout"}
+"""Kinds of failure of a decision for which no answer came: no money, no key, no connection, no time."""
 
 
 class SeasonCapped(UserError):
@@ -53,12 +60,49 @@ def season_models(season: Season) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (*names, season.summary.model, season.summary.checker) if name))
 
 
+def check_prices(season: Season) -> None:
+    """Raise :class:`UserError` where the season has a budget in dollars and a model without a known price."""
+    if not season.budget.in_dollars:
+        return
+    prices = load_prices()
+    for name in season_models(season):
+        if prices.of(name) is None:
+            raise UserError(
+                f"the price of {name} is unknown, so the dollars of season '{season.id}' cannot be kept",
+                hint=f"limit tokens instead, or write into {own_file()}: {price_line(name)}",
+            )
+
+
+def failed_decisions(store: Store, season: Season) -> tuple[Counter[str], int]:
+    """Return how many decisions of models failed although nobody had answered, by cause, and how many were made.
+
+    An answer that could not be used is the agent's own failure, and stands in the standings."""
+    models = list(_models_by_entry(store, season))
+    query = select(decisions.c.status, decisions.c.failures).where(
+        decisions.c.season == season.id, decisions.c.entry.in_(models), decisions.c.status != "open"
+    )
+    found, made = Counter[str](), 0
+    for status, raw in store.rows(query):
+        made += 1
+        if status != "failed" or not raw:
+            continue
+        kinds = {one.kind for one in msgspec.json.decode(raw, type=tuple[ChoiceFailure, ...])}
+        found.update(sorted(kinds & UNANSWERED)[:1])
+    return found, made
+
+
+def _models_by_entry(store: Store, season: Season) -> dict[str, str]:
+    """Return the model of every entry that has one, with those who joined while the season ran."""
+    everyone = amended(season, store.amendments(season.id)).everyone
+    return {entry.id: entry.model for entry in everyone if entry.model}
+
+
 def spent_usd(store: Store, season: Season, prices: PriceTable) -> float:
     """Return the dollars that the answers in a season's database cost, as far as their prices are known.
 
     A question that brought no bill (its answer was lost) counts with the most that one attempt could have cost."""
     spent, most_output = 0.0, season_params(season).max_tokens
-    models = {entry.id: entry.model for entry in season.everyone}
+    models = _models_by_entry(store, season)
     asked = select(decisions.c.entry, calls.c.request, calls.c.reply).join(
         decisions, decisions.c.id == calls.c.slot
     )

@@ -29,7 +29,7 @@ from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_spe
 from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, check_data, is_live, parse_renamed
 from tradeassay.arena.rounds.health import Health, Mark, give_back, own_name
 from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.rounds.spending import capped
+from tradeassay.arena.rounds.spending import capped, check_prices
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -81,6 +81,8 @@ async def play(
     how, live = how or PlayOptions(), is_live(season)
     if live:
         check_data(season)
+    if how.opener is None and how.budget is None:
+        check_prices(season)
     usual = partial(open_model, access=how.access, connections=how.connections, budget=how.budget)
     opener = how.opener or capped(usual)
     base = (platform.node() or "main")[:40]
@@ -331,6 +333,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     if season is not None:
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
         check_data(season)
+        check_prices(season)
         # A replay knows no time but its own.
         store.found_season(season, iso(clock.now() if is_live(season) else 0))
         parse_renamed(season, how.renamed)
