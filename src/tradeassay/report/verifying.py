@@ -32,6 +32,7 @@ from tradeassay.assay.verdict.record import SOFT, VerdictConfig
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core import __version__
+from tradeassay.core.closeness import close_text
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.files import is_litter, write_atomic
 from tradeassay.core.hashing import canonical_json
@@ -190,7 +191,8 @@ def _other_page_without_assay(run: Run, found: VerifyReport, page: Path) -> tupl
             assayed, plain = Path(place) / "assayed.html", Path(place) / "plain.html"
             write_page(assayed, render_html(told, papers, verified, made))
             write_page(plain, render_html(told, papers, verified, None))
-            if lines(assayed) == lines(page):
+            made_lines, page_lines = lines(assayed), lines(page)
+            if len(made_lines) == len(page_lines) and all(map(close_text, made_lines, page_lines)):
                 return [], ""
             lost = Counter(lines(assayed)) & Counter(lines(plain))
             lost -= given
@@ -361,7 +363,7 @@ def _others(
             yield f"{name} is a link"
         elif ours[name].read_bytes() != theirs[name].read_bytes():
             pairs = zip(lines(theirs[name]), lines(ours[name]), strict=False)
-            differ = ((at, then, now) for at, (then, now) in enumerate(pairs, 1) if then != now)
+            differ = ((at, then, now) for at, (then, now) in enumerate(pairs, 1) if not close_text(then, now))
             at, then, now = next(differ, (0, "", ""))
             if at:
                 alike = zip(then, now, strict=False)  # to the end of the shorter one, where a page was cut

@@ -95,8 +95,9 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
             again = recall_again(run, record, asked)
         else:
             again = study_again(run, record, asked)
-        pair = (msgspec.json.decode(canonical_json(one)) for one in (record, again))
-        changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in differences(*pair)), "")
+        then, now = (msgspec.json.decode(canonical_json(one)) for one in (record, again))
+        changes = differences(then, now, near=True)
+        changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), "")
     except TradeassayError as error:
         changed, asked = f"it cannot be made again: {error}", False
         if unsure:

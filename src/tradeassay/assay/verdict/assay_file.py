@@ -92,7 +92,7 @@ def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
             made = assay_run(run, kept.assay.config, memory=records, outside=outside)
             again = RecordedAssay(scores_sha256=_scores_hash(run), assay=made, memory=kept.memory)
             then, now = msgspec.json.decode(content), msgspec.json.decode(canonical_json(again))
-            changes = differences(then, now, absent=msgspec.UNSET)
+            changes = differences(then, now, absent=msgspec.UNSET, near=True)
             changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), "")
             stated = any(facts.leaks is not None for facts in outside.values())
             tries_missing = _tries_missing(run, kept.assay)

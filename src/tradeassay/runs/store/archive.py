@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import io
 import lzma
-import math
 import os
 import re
 import shlex
@@ -28,13 +27,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
+from tradeassay.core.closeness import close
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
@@ -471,13 +471,6 @@ def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
     return list(unlike_recorded(manifests[1], manifests[0], "manifest.json"))
 
 
-_RELATIVE: Final = 1e-9
-_ABSOLUTE: Final = 1e-12
-"""How far a number may be from the recorded one. The last digit differs between processors, and a difference of
-two nearly equal numbers magnifies it: a hedge ratio made of logarithms was seen to differ by 6e-12 of its size
-between ARM and x86."""
-
-
 def unlike_recorded(found: object, wanted: object, place: str) -> Iterator[str]:
     """Yield where what was played again differs from what was recorded.
 
@@ -499,7 +492,7 @@ def unlike_recorded(found: object, wanted: object, place: str) -> Iterator[str]:
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
             yield from unlike_recorded(one, other, f"{place}/{number}")
     elif isinstance(wanted, float) and isinstance(found, float):
-        if not math.isclose(found, wanted, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
+        if not close(found, wanted):
             yield f"{place} is {found!r}, recorded was {wanted!r}"
     elif found != wanted:
         yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"

@@ -20,6 +20,7 @@ from tradeassay.agents import make_agent
 from tradeassay.agents.own_file import NAME as OWN_FILE, why_not_again
 from tradeassay.benchmarks.protocol import protocols
 from tradeassay.core.agent import CostlyAgent
+from tradeassay.core.closeness import close
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
 from tradeassay.core.events import StepRecord
@@ -189,16 +190,21 @@ def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
 
 
 def differences(
-    then: Any, now: Any, where: str = "", *, absent: object = None
+    then: Any, now: Any, where: str = "", *, absent: object = None, near: bool = False
 ) -> Iterator[tuple[str, object, object]]:
-    """Yield every place at which two plain values differ, with both; a key that is not there is ``absent``."""
+    """Yield every place at which two plain values differ, with both; a key that is not there is ``absent``.
+
+    With ``near`` numbers that are equal to their last digits do not differ."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in sorted({*then, *now}):
             place = f"{where}.{key}" if where else str(key)
-            yield from differences(then.get(key, absent), now.get(key, absent), place, absent=absent)
+            old, new = then.get(key, absent), now.get(key, absent)
+            yield from differences(old, new, place, absent=absent, near=near)
     elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
         for number, (one, other) in enumerate(zip(then, now, strict=True)):
-            yield from differences(one, other, f"{where}[{number}]", absent=absent)
+            yield from differences(one, other, f"{where}[{number}]", absent=absent, near=near)
+    elif near and isinstance(then, float) and isinstance(now, float) and close(then, now):
+        return
     elif then != now:
         yield where, then, now
 

@@ -21,6 +21,7 @@ from tradeassay.agents import agents
 from tradeassay.agents.own_file import WITH_FILES, named_files
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks, code_protocols
+from tradeassay.core.closeness import close_text
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import Lost, Task, TaskExecutor
@@ -319,12 +320,7 @@ class _Verifier(ABC, Generic[M]):
         else:
             try:
                 stored, again = place.read_bytes(), self._scores()
-                if again != stored:
-                    pairs = zip(stored.splitlines(), again.splitlines(), strict=False)
-                    first = ((number, old, new) for number, (old, new) in enumerate(pairs, start=1) if old != new)
-                    number, old, new = next(first, (0, b"", b""))
-                    was = f"line {number}: {old.decode(errors='replace').strip()} should be {new.decode().strip()}"
-                    what = f"scoring again gives other bytes, first at {was if number else 'its end'}"
+                if what := _other_scores(stored, again):
                     self._broken("scores", what)
             except NotReplayable as error:
                 self._say("scores", "cannot be checked", str(error))
@@ -374,6 +370,17 @@ class _Verifier(ABC, Generic[M]):
 
     def _broken(self, check: str, what: str) -> None:
         self._violations.append(Violation(check=check, what=what))
+
+
+def _other_scores(stored: bytes, again: bytes) -> str:
+    """Say in what recorded scores are not those that come out again; empty where last digits differ at most."""
+    then = stored.decode(errors="surrogateescape").split("\n")
+    now = again.decode().split("\n")
+    for number, (old, new) in enumerate(zip(then, now, strict=False), start=1):
+        if not close_text(old, new):
+            what = f"line {number}: {old.encode(errors='replace').decode().strip()} should be {new.strip()}"
+            return f"scoring again gives other bytes, first at {what}"
+    return "" if len(then) == len(now) else "scoring again gives other bytes, first at its end"
 
 
 _STAND_INS = ("ashare-v1", "crypto-v1")
@@ -637,7 +644,10 @@ class _TradingVerifier(_Verifier[RunManifest]):
             return self._scored_as(None)
         then = msgspec.json.decode(self._place.scores.read_bytes())
         wrong = [
-            {(where, repr(old), repr(new)) for where, old, new in differences(then, msgspec.json.decode(again))}
+            {
+                (where, repr(old), repr(new))
+                for where, old, new in differences(then, msgspec.json.decode(again), near=True)
+            }
             for again in map(self._scored_as, _STAND_INS)
         ]
         for where, old, new in sorted(wrong[0] & wrong[1])[:1]:
