@@ -25,6 +25,7 @@ def test_nine_are_stored_with_what_they_gave():
         text = path.read_text().replace("\\n", "\n")
         named = re.findall(r"(?<![\w:/.<])/[\w.-]+/[\w.-]+", text)
         assert not named and "/home/" not in text, f"{path.name} names folders of a machine: {named[:3]}"
+        assert not re.search(r"on \d+ workers", text), f"{path.name} prints how long this machine takes"
 
 
 @pytest.mark.slow
