@@ -63,6 +63,28 @@ def test_an_honest_season_is_re_derived_whole(season, tell):
     assert "re-derived" in tell(["verify", str(season)])[0]
 
 
+@pytest.mark.parametrize("pages", [False, True])
+def test_an_arena_without_a_season_is_not_verified(tmp_path, tell, pages):
+    db = tmp_path / "empty.db"
+    open_engine(str(db)).dispose()
+    words = ["verify", str(db)]
+    if pages:
+        tell(["site", str(db), "-o", str(tmp_path / "pages")])
+        words += ["--pages", str(tmp_path / "pages")]
+    out, err = tell(words, 2)
+    assert out == "" and err.count("\n") == 1
+    assert "empty.db' has no season: nothing was verified" in err
+
+
+def test_an_arena_whose_seasons_were_deleted_is_contradicted(season, tmp_path, tell):
+    copy = tmp_path / "arena.db"
+    shutil.copyfile(season, copy)
+    with closing(sqlite3.connect(copy)) as db:
+        db.execute("DELETE FROM seasons")
+        db.commit()
+    assert "which is not there" in tell(["verify", str(copy)], 1)[0]
+
+
 # -- forgeries in the database, beside the rows that tests/forgeries edits: every hash is computed again
 
 

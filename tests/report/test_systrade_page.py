@@ -1,5 +1,7 @@
 """The pages of a SysTradeBench run: what they say, that nothing a model wrote can run, and odd runs."""
 
+import re
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -13,6 +15,7 @@ from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.code.drift import DriftReport
 from tradeassay.report import print_code_board, write_check_html, write_html
 from tradeassay.report.scorecard import cost_chart, leg_charts, render_card
+from tradeassay.runs import load_run
 from tradeassay.runs.verify.report import verify
 
 
@@ -53,6 +56,27 @@ def test_the_run_page_its_scorecards_and_the_table(run, capsys):
     print_code_board(run)
     shown = capsys.readouterr().out
     assert "scripted/builder-gold" in shown and "overall" in shown and "\x1b[31m" not in shown
+
+
+def test_scorecards_are_checked_where_there_is_no_page(run, tmp_path, tell):
+    """Nobody needs ``report.html`` to hand one of them on."""
+    folder = tmp_path / "handed-on"
+    shutil.copytree(run.folder, folder)
+    write_html(load_run(folder)).unlink()
+    (leaky,) = (folder / "cards").glob("*peeps*bollinger*.html")
+    honest = leaky.read_text()
+    check = ["verify", str(folder), "--no-programs"]
+    assert re.search("^re-derived: .*scorecards", tell(check, 3)[0], re.MULTILINE)
+    leaky.write_text(honest.replace("look ahead", "look back").replace("looks ahead", "looks back"))
+    assert leaky.read_text() != honest
+    assert f"cards/{leaky.name} is not what the record gives" in tell(check, 1)[0]
+    leaky.write_text(honest)
+    (folder / "cards" / "openai-gpt-5__bollinger__s0.html").write_text(honest)
+    assert "cards/openai-gpt-5__bollinger__s0.html is not among what is written" in tell(check, 1)[0]
+    (folder / "cards" / "openai-gpt-5__bollinger__s0.html").unlink()
+    leaky.unlink()
+    (folder / "cards" / ".DS_Store").touch()
+    tell(check, 3)  # one that is not there accuses nobody
 
 
 def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):

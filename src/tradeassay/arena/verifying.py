@@ -71,7 +71,8 @@ Rows = dict[Place, Place]
 def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None) -> VerifyReport:
     """Return what becomes of the claims of all seasons in a database, and of the ``pages`` written from it.
 
-    Raises :class:`RunError` for a file that is not an arena's database."""
+    Raises :class:`RunError` for a file that is not an arena's database, and for an arena without a season: nothing
+    in it could be verified."""
     with tempfile.TemporaryDirectory() as place:
         try:
             copy = copied_database(db, Path(place))
@@ -100,6 +101,8 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
         except SQLAlchemyError as error:
             what = str(error).partition("\n")[0]
             raise RunError(f"{db} cannot be read as an arena: {what}", hint="name an arena's database") from error
+    if not found and not violations:
+        raise RunError(f"'{db}' has no season: nothing was verified", hint="tradeassay arena run plays one")
     workers = "since when workers are in their state, and what troubles them, is as they say"
     return VerifyReport(
         folder=db,

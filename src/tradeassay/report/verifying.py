@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import glob
 import html
 import re
 import shlex
@@ -50,6 +51,8 @@ from tradeassay.runs.verify.attested import Attestation, VerdictWord
 from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport, in_any_venue
 
 PAPER = "paper.json"
+_CARDS = "cards/*"
+"""The scorecards beside a run's page."""
 Badges = tuple[tuple[str, str], ...]
 _HERE = re.compile(r"(?<=<code data-placed>tradeassay )(verify|resume|assay) ([^<>]+?)((?: --[a-z-]+)?)(?=<)")
 """A command about the place where a page was written: its name, the path, and an option."""
@@ -87,7 +90,7 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
         found = check_assay(run, found)
     page = run.folder / "report.html"
     if not page.is_file():
-        return found
+        return _check_scorecards(run, found)
     notes = [note for note in found.notes if note != NOT_RENDERED]
     missing = [one.why for one in found.claims if one.claim == "data" and one.outcome != "re-derived"]
     wrong: list[str] = []
@@ -133,6 +136,28 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     return found.and_claim(claim, notes)
 
 
+def _check_scorecards(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
+    """Make the scorecards beside a record without a page again, and add what becomes of them.
+
+    They may be handed on without the page; that some were deleted says nothing."""
+    cards = [card.name for card in sorted(run.folder.glob(_CARDS)) if not is_litter(card.name)]
+    if not cards:
+        return found
+    patterns = tuple(f"cards/{glob.escape(name)}" for name in cards)
+    wrong: list[str] = []
+    missing = ""
+    try:
+        wrong = _other_page(run, found, run.folder / "report.html", patterns)[0]
+    except TradeassayError as error:
+        missing = error.message
+    made = run.manifest.versions.packages.get("tradeassay", __version__)
+    if wrong and made != __version__:
+        wrong, missing = [], f"the run was made with tradeassay {made}: {wrong[0]}"
+    outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
+    why = next(iter(wrong), missing)
+    return found.and_claim(ClaimOutcome(claim="scorecards", outcome=outcome, why=why), found.notes)
+
+
 def _misleading(page: Path, folder: Path) -> Iterator[str]:
     """Yield the commands of a page that was compared and name another place than the one that was checked."""
     for command in dict.fromkeys(one.groups() for one in _HERE.finditer(page.read_text(errors="replace"))):
@@ -142,9 +167,13 @@ def _misleading(page: Path, folder: Path) -> Iterator[str]:
             yield f"{page.name} tells its readers to {name} {named}, which is not what was checked"
 
 
-def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[list[str], str | None]:
+def _other_page(
+    run: Run | CodeRun, found: VerifyReport, page: Path, patterns: tuple[str, ...] = ("report.html", _CARDS)
+) -> tuple[list[str], str | None]:
     """Return in what a run's page is none that this package writes: with its assay or without, verified or not.
-    Also how it is worded otherwise; None where it tells something else, or more than the page differs."""
+    Also how it is worded otherwise; None where it tells something else, or more than the page differs.
+
+    ``patterns`` are the files that are compared."""
     first: list[str] = []
     worded = None
     names = frozenset(() if isinstance(run, CodeRun) else run.names.values())
@@ -158,7 +187,7 @@ def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[li
             else:
                 write_page(made, render_html(*told, verified, assay))
             called = None if isinstance(run, CodeRun) else {run.spec.slug, run.folder.name}
-            wrong = list(_others(made.parent, run.folder, (page.name, "cards/*"), called))
+            wrong = list(_others(made.parent, run.folder, patterns, called))
             words = names | _VERDICTS | set(_CHIP.findall(made.read_text()))
             alone = [one.partition(" ")[0] for one in wrong] == [page.name]
             if alone and _told(made, words) == _told(page, words):
