@@ -15,7 +15,7 @@ from tradeassay.core.syntax import syntax_tree
 from tradeassay.data import FilesConfig
 
 SOURCE = Path(tradeassay.__file__).parent
-OPTION = re.compile(r"(?<![\w\-/.>])(--?[A-Za-z][\w-]*)(?:[ =]([A-Za-z_]+)=)?")
+OPTION = re.compile(r"(?<![\w\-/.>])(--[A-Za-z][\w-]*|-[A-Za-z]\b(?!-))(?:[ =]([A-Za-z_]+)=)?")
 OF_OTHERS = re.compile(r"write -NAME|\b(pip|python -m|docker|ulimit|ssh-keygen)\b[^;]*|--(thin|wide):")
 """Commands of other programs, styles of a page, and a factor's name with a minus."""
 ONLY_WORDS = re.compile(r"(--?[A-Za-z][\w-]*[ ]?)+(:all: .*)?|-[A-Za-z]+|-m pip .*|\W*-\w+\W*")

@@ -261,8 +261,44 @@ def test_minute_stamps_at_the_start_of_the_bar(read):
 
 def test_volume_in_lots_is_noticed(read):
     rows = LONG + "".join(f"600000,{day},10,11,9,10,50,50000\n" for day in CN_DAYS)
-    assert [f.check for f in read({"panel": rows}).diagnose()] == ["volume unit"]
+    (fault,) = read({"panel": rows}).diagnose()
+    assert (fault.check, fault.severity) == ("volume unit", "error") and "-p volume_unit=100" in fault.reason
     assert read(volume_unit=100.0).diagnose() == ()
+    (fault,) = read(volume_unit=1.0).diagnose()
+    assert fault.severity == "warning", "who gives a unit is believed"
+
+
+# One day of 600519 as a vendor writes it: 25,000 shares for 42.5 million.
+AKSHARE = "日期,股票代码,开盘,收盘,最高,最低,成交量,成交额\n"
+TUSHARE = "ts_code,trade_date,open,high,low,close,vol,amount\n"
+
+
+def test_lots_of_akshare_and_tushare_are_not_stored_as_shares(read):
+    akshare = "".join(f"{day},600519,1690,1700,1710,1680,250,42500000\n" for day in US_DAYS)
+    tushare = "".join(f"600519.SH,{day},1690,1710,1680,1700,250,42500\n" for day in CN_DAYS)
+    for head, rows, said, units in (
+        (AKSHARE, akshare, "-p volume_unit=100 (", {"volume_unit": 100.0}),
+        (
+            TUSHARE,
+            tushare,
+            "-p volume_unit=100 -p amount_unit=1000 (",
+            {"volume_unit": 100.0, "amount_unit": 1000.0},
+        ),
+    ):
+        (fault,) = read({"bars": head + rows}).diagnose()
+        assert fault.severity == "error" and said in fault.reason
+        imported = read(**units)
+        assert imported.diagnose() == ()
+        assert imported.panel.bars["volume"][0, 0] == 25_000 and imported.panel.bars["amount"][0, 0] == 42.5e6
+
+
+def test_shares_and_yuan_are_no_fault_and_volume_alone_is_said_to_be_taken_as_shares(read):
+    rows = "".join(f"600519.SH,{day},1690,1710,1680,1700,25000,42500000\n" for day in CN_DAYS)
+    assert read({"bars": TUSHARE + rows}).diagnose() == ()
+    alone = "".join(f"600519.SH,{day},1690,1710,1680,1700,250\n" for day in CN_DAYS)
+    imported = read({"bars": TUSHARE.replace(",amount", "") + alone})
+    assert "-p volume_unit=100" in str(imported.report)
+    assert "volume_unit" not in str(read(volume_unit=100.0).report)
 
 
 LISTS = pa.table({"date": ["2024-01-02"], "close": [[1.0, 2.0]]})

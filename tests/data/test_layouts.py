@@ -100,6 +100,31 @@ def test_akshare_files_per_day_files_and_a_wide_table(tmp_path):
     assert imported("wide", wide, calendar="XNYS").panel.symbols == ("AAPL", "MSFT")
 
 
+def test_side_files_in_the_folder_of_a_layout_are_read(tmp_path):
+    shares = tmp_path / "ak"
+    shares.mkdir()
+    rows = "\n".join(f"{day},10,10.2,10.3,9.9,1000,1020000" for day in DAYS)
+    (shares / "600519.csv").write_text(f"日期,开盘,收盘,最高,最低,成交量,成交额\n{rows}\n")
+    (shares / "names.csv").write_text("symbol,name\n600519,Moutai\n")
+    (shares / "indices.csv").write_text("date,index,close\n" + "".join(f"{day},CSI300,4000\n" for day in DAYS))
+    (shares / "membership.csv").write_text(f"index,symbol,start,end\nCSI300,600519,{DAYS[0]},\n")
+    imports = imported("akshare-daily", shares)
+    panel = imports.panel
+    assert panel.listings[0].instrument.name == "Moutai"
+    assert panel.indices["CSI300"].tolist() == [4000.0] * len(DAYS)
+    assert [(one.index, one.start) for one in panel.memberships] == [("CSI300", DAYS[0])]
+    assert set(imports.report.side_files) >= {"indices.csv", "membership.csv"}
+    (shares / "instruments.csv").write_text("symbol,name\n600519,Moutai\n")
+    with pytest.raises(UserError, match=r"ak has instruments\.csv, and instruments of the layout as well"):
+        imported("akshare-daily", shares)
+
+
+def test_side_files_beside_a_wide_table_are_read(tmp_path):
+    (tmp_path / "closes.csv").write_text("date,AAPL\n" + "\n".join(f"{day},{n + 1}" for n, day in enumerate(DAYS)))
+    (tmp_path / "indices.csv").write_text("date,index,close\n" + "".join(f"{day},SPX,4000\n" for day in DAYS))
+    assert imported("wide", tmp_path, calendar="XNYS").panel.indices["SPX"][0] == 4000.0
+
+
 @pytest.mark.parametrize(
     ("layout", "said"),
     [

@@ -83,8 +83,13 @@ def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[L
             if role in roles:
                 read[role], found = to_floats(table, roles[role])
                 faults += found
-        if "volume" in read and config.volume_unit != 1.0:
-            read["volume"] = read["volume"] * config.volume_unit
+        units: tuple[tuple[Field, float | None], ...] = (
+            ("volume", config.volume_unit),
+            ("amount", config.amount_unit),
+        )
+        for name, unit in units:
+            if name in read and unit is not None:
+                read[name] = read[name] * unit
         empty = np.full(count, np.nan)
         parts.append(
             LongBars(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from math import inf
 from typing import Literal
 
 import msgspec
@@ -119,9 +120,10 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     ``beside`` is another folder with side files (memberships and the like). ``timezone`` says where time stamps
     without a zone were taken; ``stamps`` whether an intraday stamp is the start or the end of its bar.
     ``prices="adjusted"`` scales bars by ``adj close / close``. ``volume_unit`` multiplies volumes (100 where a
-    vendor counts lots). A name whose bars end more than ``delist_after`` sessions before the panel does counts as
-    delisted after its last bar (None = never). ``drop`` names rows that may be left out: ``bad-actions``,
-    ``undated``, ``bad-figures``."""
+    vendor counts lots), ``amount_unit`` amounts (1000 where it counts thousands); where neither is given, amounts
+    that fit only another unit are a fault. A name whose bars end more than ``delist_after`` sessions before the
+    panel does counts as delisted after its last bar (None = never). ``drop`` names rows that may be left out:
+    ``bad-actions``, ``undated``, ``bad-figures``."""
 
     path: str
     name: str | None = None
@@ -136,7 +138,8 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     currency: str | None = None
     adjusted: Adjustment = "none"
     prices: Literal["as_is", "adjusted"] = "as_is"
-    volume_unit: float = 1.0
+    volume_unit: float | None = None
+    amount_unit: float | None = None
     delist_after: int | None = 20
     biases: tuple[str, ...] = ()
     licence: str = ""
@@ -145,6 +148,12 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        for name in ("volume_unit", "amount_unit"):
+            unit = getattr(self, name)
+            if unit is not None and not 0.0 < unit < inf:
+                raise UserError(
+                    f"{name} cannot be {unit!r}", hint="give a positive number, e.g. 100 for lots of 100"
+                )
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -402,8 +402,9 @@ def read_files(config: FilesConfig) -> Imported:
     )
     name = config.name or stem_of(root)
     panel = panel_of_grid(name, facts, grid, listings, (opens, closes), minutes=minutes, **sides)
-    faults += _volume_unit(panel, bars, root)
-    report = _report(bars, when, panel, side_files, biases + told)
+    faults += _units(panel, bars, root, config)
+    notes = biases + told + _unknown_unit(bars, when, config)
+    report = _report(bars, when, panel, side_files, notes)
     return Imported(panel, tuple(faults), report, _locator(panel.name, bars, grid, when, root))
 
 
@@ -467,26 +468,53 @@ def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path]
     return bars, sides, unread
 
 
-def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[DataFault]:
-    """Warn when traded amount and volume suggest that volume counts lots."""
+_UNITS = {
+    (100.0, 1.0): "volume counts lots of 100",
+    (100.0, 1_000.0): "volume counts lots of 100 and amount thousands",
+    (100.0, 10_000.0): "volume counts lots of 100 and amount ten thousands",
+    (1.0, 1_000.0): "amount counts thousands",
+    (1.0, 10_000.0): "amount counts ten thousands",
+}
+"""What vendors of A-shares count in: factors of volume and amount (akshare has the first, tushare the second)."""
+_FITS = 0.9
+"""The share of bars whose average price must lie inside the bar for a unit to be right."""
+_CLOSE_ENOUGH = 0.01
+"""How far outside its bar an average price may lie, relatively: a vendor rounds amounts."""
+
+
+def _units(panel: Panel, bars: LongBars, root: Path, config: FilesConfig) -> list[DataFault]:
+    """Find volumes and amounts in another unit: the average price, amount / volume, lies inside the day's bar."""
     if "amount" in bars.absent or "volume" in bars.absent:
         return []
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = panel.bars["amount"] / (panel.bars["volume"] * panel.bars["close"])
-    ratio = ratio[np.isfinite(ratio) & (ratio > 0)]
-    middle = float(np.median(ratio)) if ratio.size else 1.0
+        average = panel.bars["amount"] / panel.bars["volume"]
+        ratio = average / panel.bars["close"]
+    traded = np.isfinite(ratio) & (ratio > 0)
+    middle = float(np.median(ratio[traded])) if traded.any() else 1.0
     if 0.5 < middle < 2:
         return []
-    return [
-        DataFault(
-            check="volume unit",
-            file=root.name,
-            row=None,
-            reason=f"amount is about {middle:.3g} times volume x close: volume may count lots or amount thousands "
-            "(say so with -p volume_unit=100)",
-            severity="warning",
-        )
-    ]
+    asked = config.volume_unit is not None or config.amount_unit is not None
+    found = None
+    if panel.facts.calendar == "XSHG" and not asked:
+        low, high = (panel.bars[name][traded] for name in ("low", "high"))
+        for (volume, amount), words in _UNITS.items():
+            price = average[traded] * amount / volume
+            inside = (price >= low * (1 - _CLOSE_ENOUGH)) & (price <= high * (1 + _CLOSE_ENOUGH))
+            if found is None and inside.mean() >= _FITS:
+                factors = f"-p volume_unit={volume:g}" + (f" -p amount_unit={amount:g}" if amount != 1 else "")
+                found = f"{words}, by the average price: import it with {factors} (volume_unit=1 keeps it)"
+    reason = f"amount is about {middle:.3g} times volume x close: "
+    reason += found or "volume may count lots or amount thousands (say so with -p volume_unit=100)"
+    severity: Severity = "warning" if found is None else "error"
+    return [DataFault(check="volume unit", file=root.name, row=None, reason=reason, severity=severity)]
+
+
+def _unknown_unit(bars: LongBars, when: BarTiming, config: FilesConfig) -> list[str]:
+    """Say that A-shares without amounts do not show whether their volume counts shares or lots."""
+    known = config.volume_unit is not None or "volume" in bars.absent or "amount" in bars.present
+    if known or when.calendar != "XSHG":
+        return []
+    return ["volume is taken as shares: without amounts nobody can tell (lots of 100: -p volume_unit=100)"]
 
 
 def _report(

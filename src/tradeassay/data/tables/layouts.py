@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,8 @@ from tradeassay.core.registry import refuse_unknown
 from tradeassay.core.view import FIELDS
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName
-from tradeassay.data.tables.cells import other_than_file
+from tradeassay.data.tables.bars import SIDE_TABLES
+from tradeassay.data.tables.cells import is_table, other_than_file, stem_of
 from tradeassay.data.tables.columns import FilesConfig
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Unpacked:
     sides: dict[str, pl.DataFrame] = field(default_factory=dict)
     calendar: CalendarName | None = None
     currency: str | None = None
-    volume_unit: float = 1.0
+    volume_unit: float | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -66,6 +68,11 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
         for name, table in found.sides.items():
             if table.height:
                 table.write_csv(place / f"{name}.csv")
+        for kind, file in _side_files(root).items():
+            if kind in found.sides:
+                problem = f"{root.name} has {file.name}, and {kind} of the layout as well"
+                raise UserError(problem, hint="keep one of the two")
+            shutil.copyfile(file, place / file.name)
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().stem).strip("-.").lower()
         yield msgspec.structs.replace(
             config,
@@ -73,9 +80,17 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
             name=config.name or plain or "imported",
             calendar=config.calendar or found.calendar,
             currency=config.currency or found.currency,
-            volume_unit=config.volume_unit if config.volume_unit != 1.0 else found.volume_unit,
+            volume_unit=found.volume_unit if config.volume_unit is None else config.volume_unit,
             biases=(*config.biases, *found.notes),
         )
+
+
+def _side_files(root: Path) -> dict[str, Path]:
+    """Return the side files that lie in a layout's folder, by kind."""
+    if not root.is_dir():
+        return {}
+    tables = [path for path in sorted(root.iterdir()) if path.is_file() and is_table(path)]
+    return {SIDE_TABLES[stem]: path for path in tables if (stem := stem_of(path).lower()) in SIDE_TABLES}
 
 
 # -- one file per day and symbol: SYMBOL/day/DATE.parquet ---------------------------------------------------------
@@ -295,7 +310,9 @@ def akshare_daily(root: Path) -> Unpacked:
 
 def wide(root: Path) -> Unpacked:
     """Read one table with a row per day and a column per symbol: closing prices."""
-    files = [root] if root.is_file() else sorted([*root.glob("*.csv"), *root.glob("*.parquet")])
+    sides = set(_side_files(root).values())
+    tables = [root] if root.is_file() else sorted([*root.glob("*.csv"), *root.glob("*.parquet")])
+    files = [path for path in tables if path not in sides]
     if len(files) != 1:
         raise UserError(f"{root} holds {len(files)} tables", hint="give the one wide file itself")
     table = pl.read_parquet(files[0]) if files[0].suffix == ".parquet" else pl.read_csv(files[0])
