@@ -4,9 +4,14 @@ The list was written from the sandbox's documentation, before its code was read.
 memory, processors, frequency) is measured by ``perf/covert_channels.py``.
 """
 
+import os
+import py_compile
+import tempfile
+from pathlib import Path
+
 import pytest
 
-from tradeassay.sandbox import Job, JobLimits, JobResult, Sandbox
+from tradeassay.sandbox import Job, JobLimits, JobResult, Sandbox, SandboxConfig
 
 LIMITS = JobLimits(cpu_s=5, wall_s=60.0, memory_mb=256, log_kb=64, result_mb=1, rows=1000, columns=4)
 
@@ -33,8 +38,6 @@ compiled files: compileall.compile_file(json.__file__) -> int(os.stat(json.__cac
 rights of a library's file: os.chmod(json.__file__, 0o600) -> int(os.stat(json.__file__).st_mode % 512 == 0o600)
 times of a library's file: os.utime(json.__file__, (1, 1)) -> int(os.stat(json.__file__).st_mtime == 1)
 times of a shared file: os.utime('/dev/null', (1, 1)) -> int(os.stat('/dev/null').st_mtime == 1)
-last reading of a library's file: open(calendar.__file__).read() -> int(time.time() - \
-os.stat(calendar.__file__).st_atime < 2)
 attributes of a library's file: os.setxattr(json.__file__, 'user.bit', b'1') -> int('user.bit' in \
 os.listxattr(json.__file__))
 links to a library's file: os.link(json.__file__, 'bit') -> int(os.stat(json.__file__).st_nlink > 1)
@@ -134,6 +137,32 @@ def test_nothing_is_left_for_the_next_job(name, walls, request):
     send, look = CHANNELS[name]
     _run(opened, send)  # it may be refused; what counts is what the next one sees
     assert _run(opened, look).need()["seen"].tolist() == [0]
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A module that every user can read and no other program knows: common ones may be read at any time."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        file = Path(folder) / "read_by_jobs.py"
+        file.write_text("x = 1")
+        py_compile.compile(str(file))  # so that its source is not read when it is imported
+        monkeypatch.syspath_prepend(folder)
+        yield file
+
+
+@pytest.mark.parametrize("namespaces", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_no_job_leaves_the_time_at_which_it_read_a_library(namespaces, machine, library):
+    long_ago = 0, library.stat().st_mtime  # where readings are noted once a day, the next one would be
+    os.utime(library, long_ago)
+    with Sandbox(SandboxConfig(preload=("read_by_jobs",), namespaces=namespaces)) as opened:
+        if namespaces:  # what a child sees is read-only, so that nothing is noted at all
+            os.utime(library, long_ago)
+        before = int(library.stat().st_atime)
+        sent = _run(opened, "len(open(__import__('read_by_jobs').__file__).read())")
+        assert sent.need()["seen"].tolist() == [5]
+        look = _run(opened, "int(os.stat(__import__('read_by_jobs').__file__).st_atime)")
+        assert look.need()["seen"].tolist() == [before] == [int(library.stat().st_atime)]
 
 
 def test_no_job_can_throw_a_shared_file_out_of_memory(sandbox):

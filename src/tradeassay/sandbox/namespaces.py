@@ -124,15 +124,22 @@ def warmed(roots: tuple[str, ...], view: tuple[tuple[str, str], ...]) -> frozens
             folders[:] = [name for name in folders if name not in _SITE_NAMES and name not in ("test", "tests")]
             for path in (os.path.join(folder, name) for name in (*folders, *files)):
                 known[shown + path[len(here) :]] = path
-    for path in known.values():
+    _for_each_file(known.values(), lambda file: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED))
+    # Most file systems note the time of a reading once a day: here, and not when a child is the first to read.
+    _for_each_file(known.values(), lambda file: os.pread(file, 1, 0))
+    return frozenset(known)
+
+
+def _for_each_file(paths: Iterable[str], do: Callable[[int], object]) -> None:
+    """Open each file that can be read, and do something with its descriptor that may fail."""
+    for path in paths:
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue
         with suppress(OSError):
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
+            do(file)
         os.close(file)
-    return frozenset(known)
 
 
 NOBODY: Final = 65534
