@@ -12,7 +12,7 @@ import runs_world as world
 from golden import session_home
 
 from tradeassay.account import venues
-from tradeassay.assay.verdict import Assay, VerdictConfig, record_assay, recorded_assay
+from tradeassay.assay.verdict import Assay, VerdictConfig, assay, record_assay, recorded_assay
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.files import data_home
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
@@ -115,15 +115,13 @@ def test_numbers_that_cannot_be_made_again_are_not_shown(runs, home, tmp_path):
     assert attest(runs / "r", home=later, workers=1).word == "contradicted"
 
 
-def test_a_verdict_is_kept_for_exactly_these_bytes(runs, home, monkeypatch):
+def test_a_run_is_verified_each_time_it_is_shown(runs, home, monkeypatch):
     first = attest(runs / "r", home=home, workers=1)
+    assert (first.word, attest(runs / "r", home=home, workers=1)) == ("verified", first)
+    (data_home() / "verified").mkdir(exist_ok=True)
+    (data_home() / "verified" / f"{first.root}.json").write_bytes(canonical_json(first))
+    (runs / "r/verdict.json").write_bytes(canonical_json(first))  # a verdict that a run brings along
     monkeypatch.setattr("tradeassay.runs.verify.attested.verify", lambda *args, **how: 1 / 0)
-    assert attest(runs / "r", home=home) == first
-    edit_scores(runs / "r", 8.88)
-    with pytest.raises(ZeroDivisionError):
-        attest(runs / "r", home=home)
-    # A verdict that a run brings along is somebody's word, and is not looked at.
-    (runs / "r/verdict.json").write_bytes(canonical_json(first))
     with pytest.raises(ZeroDivisionError):
         attest(runs / "r", home=home)
 
@@ -230,15 +228,17 @@ def test_where_a_page_was_cut_is_told(runs, home, tell, monkeypatch):
     assert f"has {whole[15:30]!r} for {whole[15:55]!r}" in told
 
 
-def test_an_assay_that_a_run_brings_along_is_not_shown(small, home, tmp_path, monkeypatch):
+def test_an_assay_that_does_not_come_out_again_is_not_shown(small, home, tmp_path, monkeypatch):
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "mine"))
-    made = Assay(title="r", source="run", config=VerdictConfig(), agents=())
     shutil.copytree(small.folder, tmp_path / "r")
     run = Run.load(tmp_path / "r", home=home)
+    made = assay(run, VerdictConfig(portfolios=0))
     file = record_assay(run, made)
     assert recorded_assay(run) == made
-    file.write_bytes(file.read_bytes().replace(b'"title":"r"', b'"title":"skill"'))
+    file.write_bytes(file.read_bytes().replace(b'"title":"', b'"title":"skill'))
     assert recorded_assay(run) is None, "it was edited"
+    record_assay(run, Assay(title="r", source="run", config=VerdictConfig(), agents=()))
+    assert recorded_assay(run) is None, "it says something else, whoever wrote it"
     record_assay(run, made)
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "theirs"))
-    assert recorded_assay(run) is None, "it was made elsewhere"
+    assert recorded_assay(run) == made, "where it was made does not matter"

@@ -170,10 +170,9 @@ def verify(run: str, out: Path, workers: int | None, page: Path | None, as_json:
     """
     from tradeassay.runs import load_run
     from tradeassay.runs.play.progress import PacedCount
-    from tradeassay.runs.verify.attested import keep
     from tradeassay.runs.verify.plans import verify_anything
     from tradeassay.runs.verify.report import verify as verify_run
-    from tradeassay.runs.verify.seal import Signers, run_root
+    from tradeassay.runs.verify.seal import Signers
 
     plan, allowed, signer, pages = (bound[name] for name in ("plan", "allowed_signers", "signer", "pages"))
     if signer is not None and allowed is None:
@@ -194,13 +193,8 @@ def verify(run: str, out: Path, workers: int | None, page: Path | None, as_json:
             copies=bound["task_file"] or bound["agent_files"],
             beacon=bound["beacon"],
         )
-        # What is said of the whole of a finished run is kept for exactly its bytes.
-        whole = not path.is_file() and not any(bound[name] for name in ("no_programs", "plan", "beacon"))
-        before = run_root(path) if whole and load_run(path).complete else ""
         signers = None if allowed is None else Signers(allowed, signer)
         sealed, found = verify_anything(path, plan=plan, signers=signers, check=check)
-        if before and found is not None:
-            keep(path, before, found)
         if found is not None and not path.is_file() and not found.contradicted:
             from tradeassay.report.verifying import check_beside
 

@@ -21,10 +21,10 @@ def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
     """Write a leaderboard site over all finished runs in RUNS: a board per benchmark, a page per run.
 
     The pages need no server: open index.html, or put the folder on any web host. Every run is verified first,
-    unless a verdict is kept here for exactly its bytes, and the verdict stands in every row: verified, named (what
-    nobody can make again is named) or unverified (listed without numbers). Sealed runs (RUN.seal beside the run)
-    are offered for download. Of an arena's database (a file or URL) all public pages are written; unchanged files
-    are left alone. Exits with 1 when a run had to be left out or its numbers are not shown.
+    which takes as long as verify does. The verdict stands in every row: verified, named (what nobody can make
+    again is named) or unverified (listed without numbers). Sealed runs (RUN.seal beside the run) are offered
+    for download. Of an arena's database (a file or URL) all public pages are written; unchanged files are
+    left alone. Exits with 1 when a run had to be left out or its numbers are not shown.
     """
     if not Path(runs).is_dir():
         return _arena(runs, page, as_json)

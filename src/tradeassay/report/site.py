@@ -1,9 +1,9 @@
 """A site without a server: one board per benchmark over all runs, a page per run, searchable conversations.
 
 Every page is one self-contained file, so the folder can be opened from a disk or put on any web host; the board is
-also there as JSON, as a feed, and as cards to embed. Numbers are shown of runs that were verified here, or whose
-verdict was kept here for exactly their bytes; that stands in every row. Sealed runs that lie beside the runs are
-offered for download, if they are of these bytes."""
+also there as JSON, as a feed, and as cards to embed. Numbers are shown of runs that are verified as the site is
+written, and verdicts of assays that are made again; that stands in every row. Sealed runs that lie beside the runs
+are offered for download, if they are of these bytes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.assay.verdict import recorded_assay
+from tradeassay.assay.papers import paper_pages
+from tradeassay.assay.verdict import Assay, recorded_assay
 from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.measure import Measure
 from tradeassay.report.decisions import DecisionPack, tools_of
 from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.formatting import PasteCell, PasteTable, common_scale, paste_cell, shown
-from tradeassay.report.page import write_html
+from tradeassay.report.page import render_html, write_html
 from tradeassay.report.shell import page_environment, render_page, write_page
 from tradeassay.report.verdicts import TONES
 from tradeassay.report.words import standing
@@ -101,7 +102,7 @@ def write_site(
     workers: int | None = None,
     progress: CountListener | None = None,
 ) -> SiteReport:
-    """Write a site over all runs below ``runs`` into ``out``; each is verified, unless its verdict is known.
+    """Write a site over all runs below ``runs`` into ``out``; each is verified.
 
     A run that cannot be read, that is contradicted, that is another one's copy or whose seal is of other bytes is
     left out and named, and pages of runs that are not shown are taken away; one whose numbers could not be made
@@ -199,8 +200,9 @@ def _write_run(
     if sure and isinstance(run, Run):
         summary = summary_of(run)
         tables = paste_tables(summary)
-        write_html(run, place / "index.html", summary=summary)
-        rows = _board(run, summary, name, verdict)
+        assayed = recorded_assay(run)
+        write_page(place / "index.html", render_html(summary, paper_pages(run), None, assayed))
+        rows = _board(run, summary, name, verdict, assayed)
     elif sure and isinstance(run, CodeRun):
         tables = paste_tables(run)
         write_html(run, place / "index.html")
@@ -241,8 +243,7 @@ def _write_run(
     return made, rows
 
 
-def _board(run: Run, summary: RunSummary, name: str, checked: Attestation) -> list[SiteRow]:
-    assayed = recorded_assay(run)
+def _board(run: Run, summary: RunSummary, name: str, checked: Attestation, assayed: Assay | None) -> list[SiteRow]:
     judged = {} if assayed is None else {(one.cell, one.agent): one for one in assayed.agents}
     rows = []
     for number, cell in enumerate(summary.cells):

@@ -325,7 +325,7 @@ def verify_site(
     unsure = [
         f"the assay of {one.folder.name} cannot be made again here"
         for one in loaded
-        if (one.folder / "assay.json").is_file() and recorded_assay(one) is None
+        if wrong and (one.folder / "assay.json").is_file() and recorded_assay(one) is None
     ]
     if then is not None and now is not None and then != now:
         unsure.append(f"{runs} and the site do not hold the same runs ({', '.join(sorted(then ^ now))})")

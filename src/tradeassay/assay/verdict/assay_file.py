@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,10 +52,20 @@ def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> 
 
 
 def recorded_assay(run: Run) -> Assay | None:
-    """Return the assay that is kept with a run; None without one, or where it is about other scores or was not
-    made here: a run may have been sent by anybody, and no page shows a verdict that it brings along."""
+    """Return the assay that is kept with a run, after it was made again; None where it does not come out again.
+
+    A run may have been sent by anybody, and so may a file that says that its assay was made here. Such a file
+    decides one thing only: whether leak tests, records of memory and fewer tries than the folder holds, which
+    nobody can make again, are believed."""
     path = run.folder / "assay.json"
-    return brought_assay(run) if path.is_file() and vouched(path.read_bytes()) else None
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    again = _make_again(run, content)
+    if again.kept is None or again.changed or any(one.outcome == "contradicted" for one in again.memory):
+        return None
+    as_stated = again.leaks_stated or again.tries_missing or again.kept.memory
+    return None if as_stated and not vouched(content) else again.kept.assay
 
 
 def brought_assay(run: Run) -> Assay | None:
@@ -76,46 +87,64 @@ def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
     Tries and leak tests are taken as recorded: other tries than the folder holds now are noted, and an assay that
     rests on a leak test cannot be checked as a whole. Neither excuses any other number. The assay of a run whose
     data or venue's rules are not here contradicts nobody."""
+    content = (run.folder / "assay.json").read_bytes()
+    unsure = any(one.claim == "account" and one.outcome == "cannot be checked" for one in found.claims)
+    again = _make_again(run, content, unsure=unsure)
+    notes = [*(note for note in found.notes if note != NOT_ASSAYED), *again.notes]
+    if again.changed:
+        outcome: Word = "cannot be checked" if unsure else "contradicted"
+        claim = ClaimOutcome(claim="assay", outcome=outcome, why=again.changed)
+    elif again.leaks_stated:
+        claim = ClaimOutcome(claim="assay", outcome="cannot be checked", why=LEAKS_STATED)
+    else:
+        claim = ClaimOutcome(claim="assay", outcome="re-derived")
+        if not again.tries_missing and all(one.outcome != "contradicted" for one in again.memory):
+            vouch(content)  # it was made here just now
+    for one in (claim, *again.memory):
+        found = found.and_claim(one, notes)
+    return found
+
+
+@dataclass(kw_only=True)
+class _MadeAgain:
+    """What came of making an assay again: in what it differs (``changed``), what becomes of its records of memory,
+    and what it says that nobody can make again. ``kept`` is None where it cannot be read."""
+
+    kept: RecordedAssay | None = None
+    changed: str = ""
+    leaks_stated: bool = False
+    tries_missing: str = ""
+    memory: list[ClaimOutcome] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain:
+    """Make a recorded assay again with the outside facts that it records, and compare."""
     from tradeassay.assay.memory.records import check_record, parse_record
 
-    notes = [note for note in found.notes if note != NOT_ASSAYED]
-    told: list[ClaimOutcome] = []
-    unsure = any(one.claim == "account" and one.outcome == "cannot be checked" for one in found.claims)
-    content = (run.folder / "assay.json").read_bytes()
-    stated, tries_missing = False, ""
+    found = _MadeAgain()
     try:
-        kept = msgspec.json.decode(content, type=RecordedAssay)
+        kept = found.kept = msgspec.json.decode(content, type=RecordedAssay)
         records = [parse_record(bytes(one)) for one in kept.memory]
-        changed = next(_impossible_tries(kept.assay), "")
-        if not changed:
+        found.changed = next(_impossible_tries(kept.assay), "")
+        if not found.changed:
             outside = _outside_facts(kept.assay)
             made = assay_run(run, kept.assay.config, memory=records, outside=outside)
             again = RecordedAssay(scores_sha256=_scores_hash(run), assay=made, memory=kept.memory)
             then, now = msgspec.json.decode(content), msgspec.json.decode(canonical_json(again))
             changes = differences(then, now, absent=msgspec.UNSET, near=True)
-            changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), "")
-            stated = any(facts.leaks is not None for facts in outside.values())
-            tries_missing = _tries_missing(run, kept.assay)
+            found.changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), "")
+            found.leaks_stated = any(facts.leaks is not None for facts in outside.values())
+            found.tries_missing = _tries_missing(run, kept.assay)
         chosen = differences(msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config))
-        notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
+        found.notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
+        found.notes += [found.tries_missing] if found.tries_missing and not found.changed else []
         for record in records:
             claim, said = check_record(run, record, unsure)
-            told.append(claim)
-            notes += said
+            found.memory.append(claim)
+            found.notes += said
     except (TradeassayError, ValueError, *UNDECODABLE) as error:
-        changed = f"it cannot be made again: {error}"
-    if changed:
-        outcome: Word = "cannot be checked" if unsure else "contradicted"
-        claim = ClaimOutcome(claim="assay", outcome=outcome, why=changed)
-    elif stated:
-        claim = ClaimOutcome(claim="assay", outcome="cannot be checked", why=LEAKS_STATED)
-    else:
-        claim = ClaimOutcome(claim="assay", outcome="re-derived")
-        notes += [tries_missing] if tries_missing else []
-        if not tries_missing and all(one.outcome != "contradicted" for one in told):
-            vouch(content)  # it was made here just now
-    for one in (claim, *told):
-        found = found.and_claim(one, notes)
+        found.changed = f"it cannot be made again: {error}"
     return found
 
 

@@ -1,9 +1,7 @@
 """What a verification said, bound to the bytes that it was made of: the root over scores and all evidence.
 
-It is kept where the data is, not in the run's folder: a run may have been sent by anybody, and must not bring
-along what is believed about it. It holds for exactly these bytes and this version, and only where every number
-was made again: what contradicts a run, or keeps it from being checked, may lie outside it (data that are not here
-yet, an agent's file that was edited and put back), so such a run is verified each time."""
+No verdict is kept. A run may have been sent by anybody, a kept verdict may have been planted, and what contradicts
+a run may lie outside it (its data, an agent's file, this version). So a run is verified each time it is shown."""
 
 from __future__ import annotations
 
@@ -14,9 +12,9 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core import __version__
-from tradeassay.core.errors import UNDECODABLE, RunError
-from tradeassay.core.files import data_home, write_atomic
-from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.core.errors import RunError
+from tradeassay.core.files import data_home
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.verify.report import VerifyReport, verify
 from tradeassay.runs.verify.seal import open_seal, run_root
@@ -40,29 +38,14 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
 def attest(
     folder: Path, *, home: Path | None = None, workers: int | None = None, progress: CountListener | None = None
 ) -> Attestation:
-    """Return the verdict on a finished run: a good one kept for exactly these bytes, else what verify says now.
+    """Verify a finished run and return the verdict, for exactly its bytes.
 
-    Raises :class:`RunError` for a run that has not ended or cannot be read."""
+    Raises :class:`RunError` for a run that has not ended, cannot be read, or was changed meanwhile."""
     root = run_root(folder)
-    try:
-        known = msgspec.json.decode(_place(root, home).read_bytes(), type=Attestation)
-        if (known.root, known.version) == (root, __version__) and known.word in ("verified", "named"):
-            return known
-    except (OSError, *UNDECODABLE):
-        pass
-    return keep(folder, root, verify(folder, home=home, workers=workers, progress=progress), home)
-
-
-def keep(folder: Path, root: str, found: VerifyReport, home: Path | None = None) -> Attestation:
-    """Keep what verify said about a run whose root was ``root`` before; raises :class:`RunError` if it changed."""
+    found = verify(folder, home=home, workers=workers, progress=progress)
     if run_root(folder) != root:
         raise RunError(f"{folder} was changed while it was verified", hint="verify it again")
-    said = attestation(found, root)
-    path = _place(root, home)
-    with suppress(OSError):  # what cannot be kept here is found again next time
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, canonical_json(said))
-    return said
+    return attestation(found, root)
 
 
 def attestation(found: VerifyReport, root: str) -> Attestation:
@@ -98,7 +81,3 @@ def vouch(content: bytes) -> None:
 def vouched(content: bytes) -> bool:
     """Return whether a file of exactly these bytes was made here."""
     return (data_home() / "verified" / f"{sha256_bytes(content)}.made").is_file()
-
-
-def _place(root: str, home: Path | None) -> Path:
-    return data_home(home) / "verified" / f"{root}.json"
