@@ -28,6 +28,7 @@ from tradeassay.cli import _options as opt
 from tradeassay.cli._output import say
 from tradeassay.code.evaluation import EvaluateConfig
 from tradeassay.core.errors import DataError, UserError, require
+from tradeassay.core.measure import plain_sum
 from tradeassay.data import Snapshot, list_datasets, load_dataset
 from tradeassay.data.datasets import import_files
 from tradeassay.data.tables.columns import FilesConfig
@@ -124,7 +125,7 @@ def _probe(wanted: Wanted, played: runs.Run, asking: Asking) -> ProbeReport:
 def _with_spent(asking: Asking, paying: Sequence[Path], own: Path) -> Asking:
     """Return how one part of a paper is asked: what all other parts have spent counts under the same cap."""
     others = [folder for folder in paying if folder != own]
-    spent = sum(CassetteStore(folder).spent_usd() for folder in others)
+    spent = plain_sum(CassetteStore(folder).spent_usd() for folder in others)
     return msgspec.structs.replace(asking, spent_usd=spent)
 
 

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from tradeassay.core.errors import SandboxError, UserError
+from tradeassay.core.errors import UNDECODABLE, SandboxError, UserError
 from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
 from tradeassay.sandbox.failures import (
@@ -369,7 +369,7 @@ _Message = TypeVar("_Message")
 def _read(body: bytes, kind: type[_Message]) -> _Message:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise ZygoteLost(f"the sandbox's zygote sent a message that cannot be read: {error}") from error
 
 
