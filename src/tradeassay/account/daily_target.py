@@ -59,11 +59,14 @@ def fee_factor(before: int, after: int, fee_bp: float) -> float:
     return 1.0 - abs(after - before) * fee_bp / 10_000.0
 
 
-def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float | Floats) -> Floats:
+def target_growth(
+    held: NDArray[np.int64], moved: Floats, fee_bp: float | Floats, before: int | NDArray[np.int64] = 0
+) -> Floats:
     """Return the growth of 1 in each session, shape (..., n): the array form of :class:`DailyTarget`. ``held`` are
     the positions, ``moved`` the asset's simple returns while they were held, ``fee_bp`` the fee, or that of each
-    session. An account that loses everything is not stopped here: its growth may fall below 0."""
-    changed = np.abs(np.diff(held, prepend=0, axis=-1))
+    session, ``before`` the positions before the first session, shape (..., 1). An account that loses everything is
+    not stopped here: its growth may fall below 0."""
+    changed = np.abs(np.diff(held, prepend=before, axis=-1))
     return np.asarray((1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + held * moved))
 
 
@@ -164,9 +167,10 @@ Step = tuple[Literal["executed", "settled"], DecisionPlayed]
 """One move of an account, in the order in which it was booked."""
 
 
-def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> list[Booking]:
+def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step], position: int = 0) -> list[Booking]:
     """Play an account again from 1 and return its bookings, one for each step. The same decisions on other prices:
-    after a revision this is what the account would be had they been right from the beginning."""
+    after a revision this is what the account would be had they been right from the beginning. ``position`` is what
+    an account in one asset holds before its first decision."""
     value, made = 1.0, list[Booking]()
     held: dict[str, Booking] = {}
     executed: dict[int, Booking] = {}
@@ -176,7 +180,7 @@ def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> list[Bo
             policy = msgspec.structs.replace(policy, fee_bp=played.fee_bp)
         if kind == "executed":
             if isinstance(policy, DailyTarget):
-                booking = policy.execute(played.action, 0 if before is None else before.position, value)
+                booking = policy.execute(played.action, position if before is None else before.position, value)
             else:
                 exposures = {asset: last.exposure or 0.0 for asset, last in held.items()}
                 mine = exposures.pop(played.asset, 0.0)

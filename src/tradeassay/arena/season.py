@@ -231,9 +231,11 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     ``benchmark`` is the version of prompts and protocol. ``first``/``last`` are ISO days (``last`` None: it runs
     until it is ended); the first ``warmup`` sessions of each asset, or those before ``live_from``, teach the
-    agents and do not count. ``delay_s`` is the time from the close to the decision (None: none in a replay, a
-    quarter of an hour live), ``window_s`` how long after that a decision may still arrive. ``fee_bp`` None takes
-    the convention's. ``operator`` is a public SSH key: amendments must be signed with its other half.
+    agents and do not count. ``warmup_position`` says what becomes of the position that a warm-up ends with:
+    ``kept`` (the live account begins with it, worth 1, and pays nothing for it) or ``closed``. ``delay_s`` is the
+    time from the close to the decision (None: none in a replay, a quarter of an hour live), ``window_s`` how long
+    after that a decision may still arrive. ``fee_bp`` None takes the convention's. ``operator`` is a public SSH
+    key: amendments must be signed with its other half.
 
     ``amendments`` and ``founded`` (the hash of the spec) are not part of a spec: :func:`amended` sets them in the
     season as it has become, with everybody who ever joined."""
@@ -248,6 +250,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     last: str | None = None
     warmup: int = 0
     live_from: str | None = None
+    warmup_position: Literal["kept", "closed"] = "kept"
     delay_s: int | None = None
     cash: float = 100_000.0
     fee_bp: float | None = None
@@ -300,6 +303,17 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return whether a session (the asset's ``number``-th, from 0) only teaches."""
         begins = asset.live_from or self.live_from
         return session < begins if begins is not None else number < self.warmup
+
+    @property
+    def has_warmup(self) -> bool:
+        """Whether sessions of any asset only teach."""
+        return self.warmup > 0 or any(asset.live_from or self.live_from for asset in self.assets)
+
+    @property
+    def keeps_position(self) -> bool:
+        """Whether a live account begins with the position of its warm-up. One account over all assets never does:
+        its assets may become live on different days."""
+        return self.warmup_position == "kept" and not self.rules.cross_asset
 
     def _changed(self, change: Change) -> dict[str, str]:
         """Return what was changed so, with the day of each."""

@@ -482,7 +482,9 @@ class _Season:
                 action: Action = slot.action if slot.action in get_args(Action) else "HOLD"
                 decided = decision_played(on(slot.session), slot.id, slot, played[slot.round], action)
                 steps.append((row.kind, decided))
-            yield from _same_account(", ".join(account), policy, steps, lines)
+            stage, *whose = account
+            warmed = accounts.get(("warm-up", *whose), []) if stage == "live" and season.keeps_position else []
+            yield from _same_account(", ".join(account), policy, steps, lines, _last_position(warmed))
         # Every decision is booked as far as its round is, and nobody is told another reward than it earned.
         for slot in (one for one in slots.values() if one.round in played):
             round = played[slot.round]
@@ -729,12 +731,18 @@ def _where(row: Any) -> str:
     return f"{row.asset} {row.session}"
 
 
+def _last_position(lines: list[Row[Any]]) -> int:
+    """Return what an account holds after its newest decision; 0 without one."""
+    return next((row.position for row in reversed(lines) if row.number == 0), 0)
+
+
 def _same_account(
-    where: str, policy: DailyTarget | SharedTarget, steps: list[Step], lines: list[Row[Any]]
+    where: str, policy: DailyTarget | SharedTarget, steps: list[Step], lines: list[Row[Any]], position: int
 ) -> Found:
-    """Yield where an account's lines are not what its decisions make on the newest prices."""
+    """Yield where an account's lines are not what its decisions make on the newest prices. ``position`` is what it
+    began with."""
     try:
-        made = replay(policy, steps)
+        made = replay(policy, steps, position)
     except (TradeassayError, KeyError):
         yield where, "it was settled without being executed, or on an impossible price"
         return

@@ -96,7 +96,11 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> ex
     missing = not_scored("not played")
     returns = {place: one.standing.measures["CR"] for place, one in by.items()}
     rows = [ex.row(name, ((returns.get((name, a), missing), "change") for a in assets)) for name in names]
-    tables = [Table(title="Cumulative return by asset", columns=("agent, model", *assets), rows=tuple(rows))]
+    warmed = [one.season for one in seasons if one.season.has_warmup]
+    closed = [season.id for season in warmed if not season.keeps_position]
+    note = f"positions were closed after the warm-up, unlike the paper's: {', '.join(closed)}" if closed else ""
+    columns = ("agent, model", *assets)
+    tables = [Table(title="Cumulative return by asset", columns=columns, rows=tuple(rows), note=note)]
     for asset in assets:
         ours = [one for one in entries if one.asset == asset]
         ours.sort(key=_by_return, reverse=True)

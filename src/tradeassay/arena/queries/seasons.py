@@ -238,7 +238,9 @@ def _kind(dataset: str) -> str:
 
 def season_rules(season: Season) -> dict[str, Any]:
     """Return everything that decides the standings, and the hash it is frozen under."""
-    names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
+    names = (
+        "first last warmup warmup_position cash window_s timeout_s news_days seed temperature max_tokens".split()
+    )
     season = msgspec.structs.replace(season.on("9"), entries=season.entries, assets=season.assets)
     # Not all settings: an outside agent's may hold addresses or commands, which are nobody's business.
     open_ones = ("rule", "remembered", "rounds", "recall", "personas")

@@ -36,7 +36,7 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
     common, season = store.packet(round.id), season.on(round.session)
     shared = {} if round.shared is None else _SHARED.decode(round.shared)
     with store.read() as db:
-        held = accounts(db, season.id, round)
+        held = accounts(db, season, round)
         # The newest message of every entry about this asset, of earlier sessions.
         said: dict[str, PeerMessage] = {}
         if season.rules.messages:

@@ -83,7 +83,7 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
                 taken.append((slot, booking))
         else:
             policy = DailyTarget(hold=money.hold, fee_bp=money.fee_bp)
-            before = accounts(db, season.id, round)
+            before = accounts(db, season, round)
             for slot in _slots(db, round):
                 booking = policy.execute(slot.action or "HOLD", *before.get(slot.entry, (0, 1.0)))
                 taken.append((slot, booking))
@@ -144,15 +144,21 @@ def outcomes(db: Connection, season: str, asset: str, before: str, most: int) ->
     return found
 
 
-def accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int, float]]:
+def accounts(db: Connection, season: Season, round: Round) -> dict[str, tuple[int, float]]:
     """Return every entry's position and value just before a round is executed.
 
-    They are what the last earlier round of the same stage left; a new stage starts with nothing held and 1."""
-    asked = {"season": season, "asset": round.asset, "session": round.session, "stage": round.stage}
+    They are what the last earlier round of the same stage left. A live account starts with 1 and the position that
+    the warm-up ended with, where the season keeps it; any other account starts with 1 and no position."""
+    asked = {"season": season.id, "asset": round.asset, "session": round.session, "stage": round.stage}
     last = db.execute(_PREVIOUS, asked).scalar()
+    if last is not None:
+        return {entry: (position, nav) for entry, position, nav in db.execute(_HELD, {"round": last})}
+    if round.stage != "live" or not season.keeps_position:
+        return {}
+    last = db.execute(_PREVIOUS, {**asked, "stage": "warm-up"}).scalar()
     if last is None:
         return {}
-    return {entry: (position, nav) for entry, position, nav in db.execute(_HELD, {"round": last})}
+    return {entry: (position, 1.0) for entry, position, _ in db.execute(_HELD, {"round": last})}
 
 
 def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:

@@ -272,7 +272,8 @@ def _correct_account(
         for row in booked
         if row.number <= 1
     ]
-    made_again = replay(policy, steps)
+    # What a live account began with was decided in the warm-up, whatever its prices were.
+    made_again = replay(policy, steps, booked[0].position_before)
     again = {played.slot: made for (_, played), made in zip(steps, made_again, strict=True)}
     last = {row.slot: row for row in booked}
     behind_now = {row.asset: row.exposure for row in booked}  # what the journal says last

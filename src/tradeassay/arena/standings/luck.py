@@ -1,8 +1,8 @@
 """What chance alone would have made: random positions with the same habits on the same prices.
 
 A random trader here changes its mind as often as the entries did on average and is long, short and flat as often
-as they were, but at random times. Its accounts make the band behind the equity chart, and an entry's percentile
-among them says how easily luck does as well."""
+as they were, but at random times, and begins with the position of one of them. Its accounts make the band behind
+the equity chart, and an entry's percentile among them says how easily luck does as well."""
 
 from __future__ import annotations
 
@@ -70,7 +70,11 @@ def _random_accounts(
     n = len(longest.sessions)
     paths = _random_positions(n, share, turns / pairs if pairs else 0.0, generator)
     fees = np.array([fee_bp(day) for day in longest.sessions]) if callable(fee_bp) else fee_bp
-    worth = np.cumprod(np.maximum(target_growth(paths, longest.moved, fees), 0.0), axis=1)
+    starts = np.array([line.before[0] for line in found])
+    before: Ints | int = 0
+    if starts.any():  # a random account begins with the position of an entry, which it has not paid for either
+        before = generator.choice(starts, size=(DRAWS, 1))
+    worth = np.cumprod(np.maximum(target_growth(paths, longest.moved, fees, before), 0.0), axis=1)
     return longest.sessions, np.concatenate([np.ones((DRAWS, 1)), worth], axis=1)
 
 
