@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -63,6 +64,15 @@ class FoldedCommand(click.Command):
             formatter.write(text.replace("\N{NO-BREAK SPACE}", " ") + "\n")
 
 
+class Fraction(click.FloatRange):
+    """A finite number within bounds: ``float`` reads "nan", "inf" and 1e400 as well, which no option can mean."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isfinite(click.FLOAT.convert(value, param, ctx)):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def option(names: str, help: str | None = None, **fields: Any) -> Callable[[F], F]:
     """Return an option whose help shows its default; ``-m --model=METAVAR models`` are its flags, what stands for
     its value in the help, and its parameter."""
@@ -96,6 +106,7 @@ def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 
 COUNT, NATURAL = click.IntRange(1), click.IntRange(0)
+NUMBER = Fraction()
 PATH, FILE = click.Path(path_type=Path), click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 THERE = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -174,7 +185,7 @@ def asking(command: F, *, several: bool = False) -> F:
     return add_options(
         (
             option("--cassettes=RUN|FILE|recorded/MODEL", said, type=PATH, multiple=several),
-            option("--max-usd=DOLLARS", "Hard cap on what the whole run may spend.", type=float),
+            option("--max-usd=DOLLARS", "Hard cap on what the whole run may spend.", type=NUMBER),
             flag("--replay", "Recorded answers only: no network, no key, the same bytes."),
             advanced("--base-url=URL", "Another server that speaks the provider's API."),
             advanced("--concurrency", "Episodes in conversation at the same time.", type=COUNT, default=8),

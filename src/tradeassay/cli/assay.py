@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _trades_options = opt.add_options(
     (
         opt.advanced("--names", "For a table of returns: how many names were held.", type=opt.COUNT),
-        opt.advanced("--turnover", "For a table of returns: yearly one-way turnover.", type=click.FloatRange(0.0)),
+        opt.advanced("--turnover", "For a table of returns: yearly one-way turnover.", type=opt.Fraction(0.0)),
     )
 )
 _TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".ods")
@@ -177,7 +177,7 @@ def assay_run(
 @opt.advanced("--universe=NAME", "An index of the data set, or all.", default="all")
 @opt.option("--weights=FILE", "The weights that were held, beside a table of returns.", type=opt.THERE)
 @opt.option("--prices=FILE", "For a trade log: bars of what was traded, instead of --dataset.")
-@opt.option("--cash-at-start", "For a trade log: what it began with.", type=click.FloatRange(0.0, min_open=True))
+@opt.option("--cash-at-start", "For a trade log: what it began with.", type=opt.Fraction(0.0, min_open=True))
 @opt.advanced("--until=DAY", "For a trade log: hold on after its last trade.")
 @opt.advanced("--symbol=NAME", "For a list of decisions: what was bought and sold.")
 @opt.option(
@@ -198,10 +198,10 @@ def assay_run(
 @opt.advanced(
     "--dividends",
     "The most that the market's returns leave out a year; 0 for none.",
-    type=click.FloatRange(0.0, 1.0),
+    type=opt.Fraction(0.0, 1.0),
     default=0.025,
 )
-@opt.advanced("--interest", "The most that cash earned in a year.", type=click.FloatRange(0.0, 1.0), default=0.05)
+@opt.advanced("--interest", "The most that cash earned in a year.", type=opt.Fraction(0.0, 1.0), default=0.05)
 @_portfolios
 @opt.advanced("--benchmark=ID", "The benchmark whose rules a luck baseline follows.")
 @_capacity
@@ -377,24 +377,22 @@ def luck(run: str, out: Path, agents: tuple[str, ...], as_json: bool, **given: A
         say("better than: share of random portfolios with the same trades in other names that did worse")
 
 
-_SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
+_SHARE = opt.Fraction(0.0, 1.0, min_open=True, max_open=True)
 
 
 @click.command()
 @click.argument("run", required=False)
 @opt.out
-@opt.option("--ir", "The yearly information ratio to detect.", type=float, default=1.0)
+@opt.option("--ir", "The yearly information ratio to detect.", type=opt.NUMBER, default=1.0)
 @opt.option("--sessions", "Sessions played.", type=opt.COUNT, default=252)
 @opt.option("--seeds", "Repetitions of the agent.", type=opt.COUNT, default=1)
 @opt.option("--level", "Confidence level of the test.", type=_SHARE, default=0.95)
 @opt.option("--power", "Probability of detecting the ratio.", type=_SHARE, default=0.8)
 @opt.option("--agents comparisons", "Agents judged together.", type=opt.COUNT, default=1)
 @opt.option(
-    "--seed-correlation", "Correlation of two seeds' active returns.", type=click.FloatRange(0.0, 1.0), default=0.5
+    "--seed-correlation", "Correlation of two seeds' active returns.", type=opt.Fraction(0.0, 1.0), default=0.5
 )
-@opt.option(
-    "--autocorrelation", "Autocorrelation of active returns.", type=click.FloatRange(-0.9, 0.9), default=0.0
-)
+@opt.option("--autocorrelation", "Autocorrelation of active returns.", type=opt.Fraction(-0.9, 0.9), default=0.0)
 @json_option
 def power(run: str | None, out: Path, ir: float, autocorrelation: float, as_json: bool, **planned: Any) -> None:
     """Say how many sessions and seeds it takes to detect an information ratio.

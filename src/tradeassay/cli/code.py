@@ -86,7 +86,7 @@ _RUN = (
         type=click.Choice(["reference-first", "behaviour", "language", "both"]),
     ),
     opt.option("--seeds", "Answers per task.", type=opt.COUNT, default=1),
-    opt.advanced("--temperature", "Sampling temperature of the writer. Default: 0.", type=float),
+    opt.advanced("--temperature", "Sampling temperature of the writer. Default: 0.", type=opt.NUMBER),
     opt.advanced("--max-tokens", "Longest answer of the writer. Default: 16384.", type=opt.COUNT),
     opt.advanced(
         "--secret=HEX",

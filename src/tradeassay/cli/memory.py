@@ -28,7 +28,7 @@ def memory() -> None:
 
 _cassettes = opt.option("--cassettes=FOLDER", "Record answers here, and ask nothing twice.", type=opt.FOLDER)
 _replay = opt.flag("--replay", "Recorded answers only: no network, no key.")
-_max_usd = opt.option("--max-usd=DOLLARS", "Hard cap on what all models may spend.", type=float)
+_max_usd = opt.option("--max-usd=DOLLARS", "Hard cap on what all models may spend.", type=opt.NUMBER)
 _concurrency = opt.option("--concurrency", "Questions asked at the same time.", type=opt.COUNT, default=16)
 
 
@@ -128,7 +128,7 @@ def recall(
 @opt.option(
     "--share",
     "Of the decisions, asked again in every changed market.",
-    type=click.FloatRange(0.0, 1.0, min_open=True),
+    type=opt.Fraction(0.0, 1.0, min_open=True),
     default=0.2,
 )
 @opt.option("--arms=ARM[,ARM]", "What is changed; again is nothing.", default="again,prices,names,news,date")

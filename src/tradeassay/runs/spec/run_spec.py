@@ -209,14 +209,17 @@ def parse_agent(text: str) -> AgentSpec:
 
 
 def parse_value(text: str) -> ParamValue:
-    """Read a parameter as it is written on a command line."""
+    """Read a parameter as it is written on a command line; raises :class:`UserError` for NaN and infinities."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             continue
+        if not math.isfinite(number):
+            raise UserError(f"{text:.40} is not a finite number", hint="give a number")
+        return number
     return text
 
 
