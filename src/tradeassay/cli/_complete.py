@@ -52,7 +52,7 @@ def _kept(kind: str) -> list[str]:
         known = json.loads(place.read_bytes())
         if known[:2] == state:
             return list(map(str, known[2]))
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         pass
     found = [*_names(kind)]
     try:

@@ -96,7 +96,7 @@ class _Scanner:
         if "\\" in text:
             try:
                 text = json.dumps(json.loads(text), ensure_ascii=False).replace("\\n", "  ").replace("\\t", "  ")
-            except ValueError:
+            except (ValueError, RecursionError):  # no JSON, or nested too deeply
                 text = re.sub(r"\\[nrt]", "  ", text)
         if not text.isascii():
             text = unicodedata.normalize("NFKC", text).translate(FOLD)

@@ -199,7 +199,7 @@ def _figure(statement: dict[str, Any], name: str) -> float | None:
 def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}", hint="fix or remove the file") from error
 
 

@@ -39,7 +39,7 @@ def read_table(kind: type[T], section: str, packaged: str, override: Path | None
             contents.append((path, tomllib.loads(path.read_text(encoding="utf-8"))))
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             hint = "see the reference of model prices"
             raise UserError(f"{path} is not a TOML file: {error}", hint=hint) from error
     found: dict[str, T] = {}

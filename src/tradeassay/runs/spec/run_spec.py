@@ -322,7 +322,7 @@ def _parse(path: Path) -> Mapping[str, Any]:
         raise UserError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from error
     try:
         raw = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # nested too deeply
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise UserError(f"{path} is not valid {kind}: {error}", hint="correct the line it names") from error
     if not isinstance(raw, Mapping):
