@@ -33,7 +33,8 @@ class Bill:
 
     def charge(self, body: dict[str, Any], text: str) -> dict[str, int]:
         """Add a question to the bill, and return its tokens as the reply states them."""
-        asked, said = len(json.dumps(body)) // 4, len(text) // 4 + 1
+        shown = json.dumps(body) if "messages" in body else body["prompt"]
+        asked, said = len(shown) // 4, len(text) // 4 + 1
         with self._lock:
             self.requests += 1
             self.models.add(body["model"])
@@ -51,9 +52,18 @@ def billing():
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            text = bill.answer(body)
-            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-            said = {"id": "x", "object": "chat.completion", "created": 0, "model": "tiny", "choices": [choice]}
+            choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
+            if "messages" in body:
+                text, kind = bill.answer(body), "chat.completion"
+                choice["message"] = {"role": "assistant", "content": text}
+            else:  # a text is scored: its tokens are echoed
+                text, kind = "", "text_completion"
+                tokens = [body["prompt"][at : at + 4] for at in range(0, len(body["prompt"]), 4)]
+                choice |= {
+                    "text": "",
+                    "logprobs": {"tokens": tokens, "token_logprobs": [None, *[-1.0] * (len(tokens) - 1)]},
+                }
+            said = {"id": "x", "object": kind, "created": 0, "model": "tiny", "choices": [choice]}
             content = json.dumps({**said, "usage": bill.charge(body, text)}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

@@ -1,5 +1,8 @@
 """One cap binds everything that a command starts, and what has no price is refused before the first question."""
 
+import json
+import re
+
 import pytest
 from money_server import MODEL, PRICES, UNPRICED, billing
 
@@ -14,6 +17,42 @@ def bill(place, monkeypatch):
         monkeypatch.setenv("PRICED_API_KEY", "none")
         (place / "prices.toml").write_text(PRICES)
         yield sent
+
+
+DAYS = "--first 2022-02-07 --last 2022-02-10"
+ASKED = f"-m {MODEL} --prices prices.toml"
+COMMANDS = {
+    "run": (f"run ktdfin-v1 {ASKED} {DAYS} --executor inline --slug x", 0.07, 1, "over_budget"),
+    "record": (f"recordings record ktdfin-v1 {ASKED} {DAYS} --slug x -o x.tar.xz", 0.07, 1, "1 episodes failed"),
+    "code": (f"code run quantcode-v1 {ASKED} --sample 12 --max-tokens 2000", 0.03, 1, "over_budget"),
+    "recall": (
+        f"memory recall -m {MODEL} --dataset synthetic/us:7 --cassettes kept",
+        0.02,
+        2,
+        "a larger --max-usd",
+    ),
+    "probe": (f"memory probe --attackers {MODEL} --window W4 --cassettes kept", 0.06, 2, "a larger --max-usd"),
+}
+"""A command, its cap, its exit status, and what it says."""
+
+
+@pytest.fixture
+def own_prices(data_home):
+    """The price in the user's own file, for commands without ``--prices``."""
+    (data_home / "models.toml").write_text(PRICES)
+    yield
+    (data_home / "models.toml").unlink()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_cap_of_a_command_binds_it_and_its_repetition(name, bill, own_prices, given):
+    line, cap, status, said = COMMANDS[name]
+    line = f"{line} --max-usd {cap}"
+    assert said in given(line, status).err
+    assert 0 < bill.requests and 0 < bill.usd <= cap
+    asked = bill.requests
+    given(line, status)
+    assert bill.usd <= cap and bill.requests - asked <= 3
 
 
 SEASON = f"""id = "short"
@@ -119,3 +158,46 @@ def test_a_season_whose_decisions_fail_for_want_of_money_says_so_and_exits_with_
     for said in (given(line, 1).err, given(line, 1).err):
         assert "2 of 3 decisions of models failed: 2 over_budget" in said
     assert bill.requests
+
+
+def test_log_probabilities_are_paid_for_like_answers(bill, own_prices, told):
+    line = f"memory recall -m {MODEL} --dataset synthetic/us:7 --questions 20 --cassettes"
+    free = told(f"{line} kept")
+    assert free["usd"] == pytest.approx(bill.usd, rel=0.1)
+    whole, bill.usd = bill.usd, 0.0
+    cap = 0.7 * whole
+    capped = told(f"{line} other --max-usd {cap}")
+    assert 0 < bill.usd <= cap and capped["usd"] <= cap
+    assert "budget" in str(capped["propensity"])
+
+
+def _buy_the_first_candidate(body):
+    shown = " ".join(str(message["content"]) for message in body["messages"])
+    found = re.search(r"^(\d{6}) \| main", shown, re.MULTILINE)
+    order = {"stock_id": found and found[1], "target_weight": 0.1, "confidence": 0.5, "reason": "it may rise"}
+    return json.dumps({"orders": [order], "overall_reason": "one stock"})
+
+
+def test_one_cap_binds_a_run_and_what_its_model_remembers(bill, own_prices, given):
+    bill.answer = _buy_the_first_candidate
+    cell = f"{DAYS} --mask bright --mode fixed-candidate"
+    line = f"run ktdfin-v1 {ASKED} {cell} --executor inline --slug x"
+    given(line)
+    asked, cap = bill.requests, bill.usd + 0.0005
+    said = given(f"{line} --with recall --max-usd {cap}", 2).err
+    assert "a larger --max-usd" in said and "was not asked" in said
+    assert bill.requests == asked, "the run itself has spent nearly all of the cap"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"run ktdfin-v1 -m {MODEL} -m {UNPRICED} {DAYS}",
+        f"code run quantcode-v1 -m {MODEL} --judge {UNPRICED} --sample 1",
+        f"memory recall -m {UNPRICED} --dataset synthetic/us:7",
+        f"memory probe --attackers {MODEL},{UNPRICED} --window W4 --probes 5",
+    ],
+)
+def test_a_model_without_a_price_is_refused_before_the_first_question_to_anybody(line, bill, own_prices, given):
+    assert f"the price of {UNPRICED} is unknown" in given(f"{line} --max-usd 5", 2).err
+    assert not bill.requests

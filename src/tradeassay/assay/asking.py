@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, load_prices, open_model
+from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, load_prices, open_model
 from tradeassay.play import Asked
 from tradeassay.play.episode import NOBODY
-from tradeassay.runs.spec.episode import Asking, asking_of
+from tradeassay.runs.spec.episode import Asking, asking_of, refuse_bad_names
 
 AskOne = Callable[[Asked[AskModel]], Awaitable[ModelReply]]
 
@@ -25,21 +25,20 @@ class Asker:
         spent = asking.spent_usd
         if self.store is not None and not asking.replay:
             spent += self.store.spent_usd()
-        self._budget, self._spent_before = Budget(asking.max_usd, spent_usd=spent), spent
+        self.budget, self._spent_before = Budget(asking.max_usd, spent_usd=spent), spent
 
     @property
     def usd(self) -> float | None:
         """What this study spent now; None where a price is not known."""
         if self.asking.replay:
             return 0.0
-        if self._budget.unpriced_calls:
+        if self.budget.unpriced_calls:
             return None
-        return self._budget.spent_usd - self._spent_before
+        return self.budget.spent_usd - self._spent_before
 
     def check(self, model: str) -> None:
-        """Raise :class:`UserError` for a model that could not be asked."""
-        if not self.asking.replay:
-            check_model(model, self.access)
+        """Raise :class:`UserError` for a model that could not be asked, or whose price a cap would need."""
+        refuse_bad_names([model], self.asking, None if self.access.home is None else str(self.access.home))
 
     @asynccontextmanager
     async def open(self, name: str, params: ModelParams) -> AsyncIterator[AskOne]:
@@ -50,7 +49,7 @@ class Asker:
             params,
             cassette=self.store,
             replay=asking.replay,
-            budget=self._budget,
+            budget=self.budget,
             connections=asking.concurrency,
             access=self.access,
         ) as model:

@@ -20,10 +20,12 @@ import msgspec
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.secrets import remember, without_secrets
+from tradeassay.llm.budget import Budget, BudgetedProvider, estimate_request
 from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
 from tradeassay.llm.local import LocalSettings
 from tradeassay.llm.model import AskingModel, Attempt, Model, ModelParams, QuestionPlace, failed_reply, parse_name
 from tradeassay.llm.open import Access
+from tradeassay.llm.tables import Price, Tokens, load_prices
 
 PARAMS = ModelParams(temperature=0.0, max_tokens=1)
 _TIMEOUT_S = 120.0
@@ -58,14 +60,20 @@ def logprob_request(text: str) -> AskModel:
 class EchoProvider:
     """Asks ``/completions`` to echo a text with its log-probabilities."""
 
-    def __init__(self, name: str, served: str, base_url: str, key: str) -> None:
+    def __init__(self, name: str, served: str, base_url: str, key: str, price: Price | None) -> None:
         self.name = name
-        self._served, self._key = served, key
+        self._served, self._key, self._price = served, key, price
         self._address = base_url.rstrip("/") + "/completions"
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         text = request.messages[0].text
-        return await asyncio.to_thread(self._post, text)
+        attempt = await asyncio.to_thread(self._post, text)
+        if self._price is None or attempt.reply.error is not None:
+            return attempt
+        # One token is written behind the text: no server accepts a limit of none.
+        tokens = Tokens(plain=max(attempt.reply.usage.input_tokens, estimate_request(request)), output=1)
+        usage = msgspec.structs.replace(attempt.reply.usage, usd=self._price.usd(tokens))
+        return msgspec.structs.replace(attempt, reply=msgspec.structs.replace(attempt.reply, usage=usage))
 
     def _post(self, text: str) -> Attempt:
         body = {
@@ -114,9 +122,18 @@ def _read(answer: Any, text: str) -> Attempt:
 
 @asynccontextmanager
 async def open_logprobs(
-    name: str, *, cassette: CassetteStore | None, replay: bool, connections: int, access: Access
+    name: str,
+    *,
+    cassette: CassetteStore | None,
+    replay: bool,
+    budget: Budget | None = None,
+    connections: int,
+    access: Access,
 ) -> AsyncIterator[Model]:
-    """Open a model's log-probabilities; raises :class:`UserError` where its provider is known to give none."""
+    """Open a model's log-probabilities, paid for out of ``budget``.
+
+    Raises :class:`UserError` where its provider is known to give none, or for a cap on a model without a known
+    price."""
     if replay:
         if cassette is None:
             raise UserError(f"{name} cannot be replayed without recorded answers", hint="give cassettes=")
@@ -135,10 +152,17 @@ async def open_logprobs(
         why = f"{parsed.provider} gives no log-probabilities of a text"
     if base is None:
         raise UserError(f"{name} has no log-probabilities: {why}")
+    price = (access.prices or load_prices()).of(name)
+    provider = EchoProvider(name, served or parsed.rest, base, key, price)
+    paid = provider if budget is None else BudgetedProvider(provider, PARAMS, budget, price)
     asking = AskingModel(
-        EchoProvider(name, served or parsed.rest, base, key),
+        paid,
         connections=connections,
         retry=access.retry,
         sleep=access.sleep,
     )
-    yield asking if cassette is None else RecordingModel(asking, PARAMS, cassette)
+    if cassette is None:
+        yield asking
+        return
+    lost = paid.lost if isinstance(paid, BudgetedProvider) else None
+    yield RecordingModel(asking, PARAMS, cassette, lost=lost)

@@ -22,6 +22,7 @@ from tradeassay.core.view import NewsItem
 from tradeassay.llm import CassetteMismatch, Model, QuestionPlace
 from tradeassay.llm.logprobs import TokenLogprobs, logprob_request, logprobs_of, open_logprobs
 from tradeassay.metrics.intervals import significant
+from tradeassay.runs.spec.episode import CapReached
 
 DECOYS = 4
 HEADLINE = "headline"
@@ -157,7 +158,12 @@ async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[Wei
     """Weigh all sentences; raises :class:`ModelError` where there are no log-probabilities to be had."""
     how = asker.asking
     async with open_logprobs(
-        model, cassette=asker.store, replay=how.replay, connections=how.concurrency, access=asker.access
+        model,
+        cassette=asker.store,
+        replay=how.replay,
+        budget=asker.budget,
+        connections=how.concurrency,
+        access=asker.access,
     ) as opened:
         first = await _scored(opened, chosen[0].fact, chosen[0].asked or chosen[0].begun + chosen[0].ends[0], 0)
         if isinstance(first, str):
@@ -172,7 +178,10 @@ async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[Wei
 async def _scored(model: Model, fact: int, text: str, index: int) -> TokenLogprobs | str:
     place = QuestionPlace(episode="recall-logprobs", step=fact, sample=0, index=index)
     try:
-        return logprobs_of(await model.ask(logprob_request(text), place))
+        reply = await model.ask(logprob_request(text), place)
+        if reply.error_kind == "over_budget":
+            raise CapReached(f"log-probabilities were not asked for: {reply.error}", hint="give a larger max_usd=")
+        return logprobs_of(reply)
     except CassetteMismatch:  # a recording may be older than some of the questions
         return "none were recorded"
 

@@ -19,7 +19,9 @@ from tradeassay.assay.memory.recall import FORMAT, RecallReport, episodes_of, re
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import NOT_REDERIVABLE
+from tradeassay.llm import CassetteStore
 from tradeassay.runs.spec.episode import Asking, asking_of
+from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.outcome import ClaimOutcome, Word
 from tradeassay.runs.verify.replay import can_be_asked, differences
 
@@ -35,11 +37,17 @@ RECALL = "recall"
 
 def ask_models(run: Run, asking: Asking | None = None, *, say: Callable[[str], None] | None) -> list[MemoryRecord]:
     """Ask every model of a run what it remembers of the names and days it traded; answers are kept beside the run,
-    and what is there is not asked again. Raises :class:`UserError` where no model played."""
+    and what is there is not asked again. A cap binds the run and these questions together. Raises
+    :class:`UserError` where no model played."""
     models = dict.fromkeys(one.model for one in run.episodes if one.by_model)
     if not models:
         raise UserError(f"no model played in {run.folder}: a rule has nothing to recall", hint="leave recall= out")
-    how = msgspec.structs.replace(asking_of(asking), cassettes=run.folder / RECALL)
+    how = asking_of(asking)
+    if not how.replay:
+        # What the run itself has spent counts under the same cap; what earlier questions cost is in the folder.
+        played = CassetteStore(RunFolder(run.folder).models).spent_usd()
+        how = msgspec.structs.replace(how, spent_usd=how.spent_usd + played)
+    how = msgspec.structs.replace(how, cassettes=run.folder / RECALL)
     return [recall_audit(model, run=run, asking=how, say=say) for model in models]
 
 
