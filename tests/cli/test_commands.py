@@ -397,3 +397,64 @@ def test_a_newer_table_is_told_which_benchmark_works(first, place, given):
     [command] = set(re.findall(r"tradeassay (assay returns\.csv --against \S+\.csv)", readme))
     assert "as a file (--against FILE)" in refused
     assert "beyond the market" in given(command).out
+
+
+@pytest.fixture
+def account(place):
+    """A table of 2022 to 2025: half of its market and 5 % a year, beside the market's prices."""
+    rng = np.random.default_rng(5)
+    market, own = rng.normal(0.0003, 0.01, 900), rng.normal(0.0, 0.003, 900)
+    own += 0.05 / 252 - own.mean()
+    write_table(place / "returns.csv", "return", (0.5 * market + own).round(6), "2022-01-03")
+    write_table(place / "spy.csv", "Close", (400 * np.cumprod(1 + market)).round(2), "2022-01-03")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("", "3.8% of it may be dividends and interest, which returns alone do not show"),
+        ("--dividends 0", "2.6% of it may be interest, which returns alone do not show"),
+        ("--interest 0", "dividends are not excluded: they may be 1.2% of it a year"),
+    ],
+)
+def test_a_verdict_doubts_only_what_was_not_given(options, says, account, given):
+    """An account compared with a total-return benchmark is not told that dividends may explain it."""
+    shown = " ".join(given(f"assay returns.csv --against spy.csv {options}").out.split())
+    assert says in shown
+
+
+@pytest.mark.parametrize("option", ["--factors french", "--cash french --against spy.csv"])
+def test_factors_by_name_say_where_they_end(option, account, given):
+    shown = given(f"assay returns.csv {option}", 2).err
+    assert "'french' is known from 1926-07-31 to 2018-11-30, the account from 2022-01-0" in shown
+
+
+def test_factors_of_other_years_are_refused_in_one_line(account, place, given):
+    months = [f"19{year}-{month:02d}-28,0.01,{month}e-3,0.001" for year in range(80, 90) for month in range(1, 13)]
+    (place / "old.csv").write_text("\n".join(["date,Mkt-RF,SMB,RF", *months]))
+    shown = given("assay returns.csv --factors old.csv", 2).err
+    assert "the factors are known from 1980-01-28 to 1989-12-28" in shown
+
+
+def test_the_first_way_in_judges_a_file_beside_its_market(account, given):
+    [command] = re.findall(r"tradeassay (assay .*)", given("start").out)[:1]
+    shown = given(command.replace("YOUR.csv", "returns.csv").replace("MARKET.csv", "spy.csv")).out
+    assert "nothing to compare with" not in shown and "beyond the market" in shown
+
+
+def test_a_luck_baseline_on_data_without_an_index_names_a_benchmark_that_needs_none(place, given):
+    """The hint names an option that these commands have, and it works."""
+    days = np.busday_offset("2024-03-04", np.arange(60), roll="forward").astype(str)
+    holidays = ("2024-03-29", "2024-05-27")
+    days = [day for day in days if day not in holidays]
+    rows = [f"{day},{name},{k + 20}" for k, day in enumerate(days) for name in ("AAA", "BBB", "CCC", "DDD")]
+    (place / "bars.csv").write_text("\n".join(["date,symbol,close", *rows]))
+    given("data import bars.csv --name no-index --replace")
+    (place / "mine.csv").write_text(
+        "\n".join(["date,return", *(f"{day},{k % 5 - 2}e-3" for k, day in enumerate(days))])
+    )
+    asked = "luck mine.csv --dataset no-index --names 2 --turnover 4 --portfolios 100 --benchmark"
+    shown = given(f"{asked} daily-us-v1", 2).err
+    assert "index='none'" not in shown
+    assert "--benchmark daily-us-real-v1" in shown
+    given(f"{asked} daily-us-real-v1")

@@ -31,7 +31,7 @@ from tradeassay.assay.attribute import Account, Attribution, account_days, as_re
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
 from tradeassay.assay.staleness import stale_lags
-from tradeassay.core.errors import DataRefused, UserError
+from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.events import Event, Filled, MarginCalled, Marked, Rejected, StepRecord
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Decision, Order
@@ -242,10 +242,18 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     from tradeassay.benchmarks import benchmarks
 
     chosen = benchmarks.get(own.benchmark)
+    snapshot = own.opened(own.dataset or chosen.dataset)
+    index = chosen.market.universe.partition(":")[0]
+    if index != "all":
+        try:
+            snapshot.at(len(snapshot.sessions) - 1, "close").members(index)
+        except DataError as error:
+            problem = f"{chosen.id} trades the members of the index '{index}', which the data set does not have"
+            raise UserError(problem, hint="benchmark='daily-us-real-v1' needs no index") from error
     return luck_of_returns(
         read_series(source, own.reading, alone=True).returns,
         chosen,
-        own.opened(own.dataset or chosen.dataset),
+        snapshot,
         StatedTrades(names=own.names, turnover=own.turnover),
         config=config,
         title=title,

@@ -64,8 +64,8 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
 
 _WAYS = (
     (
-        "Is a result skill? A file of your daily returns is enough.",
-        ("tradeassay assay YOUR.csv", "tradeassay power --ir 1 --sessions 252"),
+        "Is a result skill? Give your daily returns and your market's prices, a file each.",
+        ("tradeassay assay YOUR.csv --against MARKET.csv", "tradeassay power --ir 1 --sessions 252"),
     ),
     (
         "Compare models that trade (no key: scripted models and rules).",

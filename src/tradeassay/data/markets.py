@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,10 +65,8 @@ def read_market(name: str, days: Iterable[str], home: Path | str | None = None) 
             view = snapshot.at(len(snapshot.sessions) - 1, "close")
             found, levels = view.sessions().astype(str).tolist(), view.index_levels(market.stored[1])
             source = f"the data set {market.stored[0]}"
-    if not _enough(asked, found[0], found[-1]):
-        problem = f"'{name}' is known from {found[0]} to {found[-1]}, the account from {asked[0]} to {asked[-1]}"
-        hint = f"give the market's prices or returns on these days as a file (against=FILE){more}"
-        raise UserError(problem, hint=hint)
+    hint = f"give the market's prices or returns on these days as a file (against=FILE){more}"
+    refuse_other_days(f"'{name}' is", found, asked, hint)
     note = f"the market is '{name}': {market.title}, {found[0]} to {found[-1]}, from {source}; {market.bias}"
     returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
     return OwnSeries(
@@ -76,9 +74,13 @@ def read_market(name: str, days: Iterable[str], home: Path | str | None = None) 
     )
 
 
-def _enough(days: Sequence[str], first: str, last: str) -> bool:
-    """Return whether a market known from ``first`` to ``last`` covers half of the account's days or more."""
-    return 2 * sum(first <= day <= last for day in days) >= len(days)
+def refuse_other_days(subject: str, known: Iterable[str], days: Iterable[str], hint: str) -> None:
+    """Raise :class:`UserError` if less than half of an account's days lie in the span of ``known`` days."""
+    spanned, asked = sorted(known), sorted(days)
+    first, last = spanned[0], spanned[-1]
+    if 2 * sum(first <= day <= last for day in asked) < len(asked):
+        problem = f"{subject} known from {first} to {last}, the account from {asked[0]} to {asked[-1]}"
+        raise UserError(problem, hint=hint)
 
 
 def _packaged(market: NamedMarket) -> tuple[list[str], Floats, str]:

@@ -48,7 +48,15 @@ from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
-from tradeassay.data.markets import FRENCH, MARKETS, offer, read_factors, read_market
+from tradeassay.data.markets import (
+    FRENCH,
+    MARKETS,
+    FactorTable,
+    offer,
+    read_factors,
+    read_market,
+    refuse_other_days,
+)
 from tradeassay.data.tables.account import OwnSeries, beside, columns_of, compounded, read_series, with_benchmark
 from tradeassay.data.tables.columns import plain_title
 from tradeassay.data.tables.trades import TradeLog, read_trades
@@ -539,6 +547,7 @@ def _explained(own: OwnAccount) -> OwnSeries:
     first = None if table is None else next(iter(table.factors.values()))
     if first is not None and own.against is None and table is not None and table.market is not None:
         account = _series(msgspec.structs.replace(own, reading=replace(own.reading, against=None)))
+        _refuse_other_days(own, account, table, cash)
         told = tuple(note for note in account.notes if not note.startswith("no market was given"))
         account = replace(account, against=None, notes=told)
         bills = {} if cash is None else beside(table.market, cash)
@@ -548,6 +557,7 @@ def _explained(own: OwnAccount) -> OwnSeries:
         )
     else:
         series = _series(own)
+        _refuse_other_days(own, series, table, cash)
     if first is not None and first.year < series.year:
         market = None if series.against is None else OwnSeries(returns=series.against, year=series.year)
         series = compounded(series, first)
@@ -563,6 +573,21 @@ def _explained(own: OwnAccount) -> OwnSeries:
         factors={} if table is None else {name: beside(series, one) for name, one in table.factors.items()},
         notes=(*series.notes, *(() if table is None else table.notes)),
     )
+
+
+def _refuse_other_days(
+    own: OwnAccount, account: OwnSeries, table: FactorTable | None, cash: OwnSeries | None
+) -> None:
+    """Raise :class:`UserError` if the factors, or cash, lie outside most of the account's days."""
+    if table is not None:
+        subject = f"'{FRENCH}' is" if own.factors == FRENCH else "the factors are"
+        factor = next(iter(table.factors.values()))
+        hint = "give factors of the account's days (factors=FILE), or leave them out"
+        refuse_other_days(subject, factor.returns, account.returns, hint)
+    if cash is not None:
+        subject = f"'{FRENCH}' is" if own.cash == FRENCH else "cash is"
+        hint = "give what cash earned on the account's days (cash=FILE), or leave it out"
+        refuse_other_days(subject, cash.returns, account.returns, hint)
 
 
 def _series(own: OwnAccount) -> OwnSeries:

@@ -13,7 +13,15 @@ import math
 import msgspec
 
 from tradeassay.assay.memory.edge import EdgeSplit, split_sentence
-from tradeassay.assay.verdict.evidence import convex, gained, leaning, least_edge, never_moves, unearned
+from tradeassay.assay.verdict.evidence import (
+    convex,
+    gained,
+    leaning,
+    least_edge,
+    never_moves,
+    unearned,
+    unearned_words,
+)
 from tradeassay.assay.verdict.reasons import (
     because,
     beyond_what,
@@ -418,7 +426,9 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append(f"the unmasked play alone is not certain: {spanned(edge)} a year")
     missing = least_edge(found, config) - config.floor
     if found.method == "returns" and edge.low is not None and edge.low < missing:
-        limits.append(f"dividends and interest are not excluded: they may be {missing:.1%} of it a year")
+        unseen = unearned_words(found, config)
+        are, they = ("is", "it") if unseen == "interest" else ("are", "they")
+        limits.append(f"{unseen} {are} not excluded: {they} may be {missing:.1%} of it a year")
     stability, trials, kept = found.stability, found.trials, found.concentration
     if stability is not None and (stability.first.value or 0.0) * (stability.second.value or 0.0) < 0.0:
         halves = f"{spanned(stability.first)} a year in the first, {spanned(stability.second)} in the second"
@@ -681,7 +691,7 @@ def _market(found: AgentFindings, config: VerdictConfig) -> str:
         rest = "what leverage, fees or trading cost"
     elif not gained(beyond, config.floor):
         rest = "nothing worth calling an edge"
-    elif found.method == "returns":
+    elif found.method == "returns" and config.dividends > 0.0:
         rest = "no more than dividends and interest, which a benchmark of prices leaves out"
     else:
         rest = "no more than interest on what was not invested"
@@ -728,7 +738,7 @@ def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
     if not above(edge) and not below(edge):
         return None
     value, least = edge.value or 0.0, least_edge(found, config)
-    unseen = "dividends and interest"
+    unseen = unearned_words(found, config)
     if abs(value) < config.floor:
         return f"that is too little to be called an edge (the floor is {config.floor:.0%} a year)"
     if 0.0 < value < least:

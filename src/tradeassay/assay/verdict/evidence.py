@@ -181,6 +181,14 @@ def unearned(found: AgentFindings, config: VerdictConfig) -> float:
     return config.interest * max(0.0, 1.0 - followed.beta) + dividends
 
 
+def unearned_words(found: AgentFindings, config: VerdictConfig) -> str:
+    """Name what :func:`unearned` allows for: dividends, interest, or both."""
+    dividends = config.dividends > 0.0 and not found.dataset
+    if dividends and config.interest > 0.0:
+        return "dividends and interest"
+    return "dividends" if dividends else "interest"
+
+
 def least_edge(found: AgentFindings, config: VerdictConfig) -> float:
     """Return the yearly edge from which one is called so: the floor, and what returns alone do not show."""
     if found.method != "returns":

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tradeassay.assay.leaks.leak_result import at_most
-from tradeassay.assay.verdict.evidence import convex, least_edge, never_moves
+from tradeassay.assay.verdict.evidence import convex, least_edge, never_moves, unearned_words
 from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, TailEvidence, VerdictConfig
 from tradeassay.core.measure import Measure, above, below
 
@@ -242,7 +242,7 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
     elif value < config.floor:
         lines.append(f"{yearly}: less than the floor of {config.floor:.0%}")
     elif value < least:
-        lines.append(f"{yearly}: dividends and interest may be {least - config.floor:.1%} of it")
+        lines.append(f"{yearly}: {unearned_words(found, config)} may be {least - config.floor:.1%} of it")
     if found.luck.percentile.value is not None and found.luck.percentile.value < 0.95:
         lines.append(_among(found))
     if edge.costs is not None and above(edge.gross) and not above(edge.tested) and edge.most_of_gain:
