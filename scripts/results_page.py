@@ -21,9 +21,9 @@ from tradeassay.arena.season import BASELINE
 from tradeassay.arena.standings import Standings
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
+from tradeassay.metrics.ranks import MOST_FAILED
 from tradeassay.runs import CodeRun, Run, load_run
 from tradeassay.runs.store.archive import OpenRecording, list_recordings, open_recording
-from tradeassay.runs.summary.rows import FAILED_DAYS
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 
@@ -208,7 +208,7 @@ def arena(opened: OpenRecording) -> str:
     text = table(("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss"), rows)
     if unranked:
         text += (
-            f"\n\nAn entry without a decision in more than {FAILED_DAYS:.0%} of the rounds kept what it held "
+            f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept what it held "
             "before, and such a return says nothing about the model."
         )
     return text

@@ -10,13 +10,13 @@ import report_sample as made
 
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import BootstrapConfig, summarise
+from tradeassay.metrics.ranks import over_limit
 from tradeassay.report import render_html
 from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.leaderboard import board
 from tradeassay.report.words import answer, contest_words, markets_words, setting_title
 from tradeassay.runs.summary import RunSummary, compare_cell
 from tradeassay.runs.summary.figures import over_markets
-from tradeassay.runs.summary.rows import over_limit
 
 FEW = BootstrapConfig(draws=200)
 SESSIONS = made.weekdays(120)
@@ -79,7 +79,8 @@ def test_every_surface_gives_the_same_places_with_tiers_and_without(cell):
         run = RunSummary(title="t", cells=(found,))
         table = paste_tables(run)[0]
         assert {row[1].text: row[0].text for row in table.rows} == expected
-        assert [row[0].reason for row in table.rows if row[1].text == "silent"] == [cell.agents[-1].unranked]
+        why = f"not ranked: {cell.agents[-1].unranked}"
+        assert [row[0].reason for row in table.rows if row[1].text == "silent"] == [why]
         page = render_html(run)
         assert page.count("<small>not ranked: 43% of its sessions") == 1
         shown = re.findall(r'<td class="num rank"[^>]*>([^<]*)</td>\s*<th scope="row" data-v="([^"]*)"', page)

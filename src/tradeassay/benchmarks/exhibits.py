@@ -165,9 +165,10 @@ def mean_of(values: Iterable[float | None], nothing: str = "not run") -> Measure
     return Measure(value=significant(float(np.mean(known))), n=len(known), note=note)
 
 
-def row(name: str, cells: Iterable[tuple[Measure, str]], *, ours: bool = True) -> Row:
-    """Return a row of measures, each with the form in which it is written."""
-    return Row(Cell(name), tuple(figure(measure, form) for measure, form in cells), ours=ours)
+def row(name: str, cells: Iterable[tuple[Measure, str]], *, ours: bool = True, unranked: str | None = None) -> Row:
+    """Return a row of measures, each with the form in which it is written; ``unranked`` as :class:`Row` has it."""
+    made = tuple(figure(measure, form) for measure, form in cells)
+    return Row(Cell(name), made, ours=ours, unranked=unranked)
 
 
 def grouped(

@@ -25,6 +25,7 @@ from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
 from tradeassay.core.measure import Measure, above
 from tradeassay.core.registry import Registry, newest
 from tradeassay.llm import ModelParams, parse_name
+from tradeassay.metrics.ranks import unranked
 from tradeassay.metrics.reliability import Play, Reliability
 from tradeassay.sandbox import JobExecutor
 
@@ -155,11 +156,18 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One model under one way of asking: the row by which two runs are compared."""
+    """One model under one way of asking: the row by which two runs are compared. ``unranked`` says why it has no
+    place among others."""
 
     cell: str
     agent: str
     measures: dict[str, Measure]
+    unranked: str | None = None
+
+
+def unranked_model(unanswered: int, items: int) -> str | None:
+    """Return why a model is not ranked: too many of its items had no answer. None where it may be."""
+    return unranked(unanswered / items if items else None, "of its items had no answer")
 
 
 # What is shown of a run

@@ -45,15 +45,29 @@ _NUMBER = re.compile(r"[+−$-]?[\d.,/]+%?( to [+−$-]?[\d.,]+%?)?|n/a")
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One row and what it is about; ``ours`` tells it from the printed rows of a paper."""
+    """One row and what it is about; ``ours`` tells it from the printed rows of a paper. ``unranked`` says why it
+    has no place among the others (:func:`tradeassay.metrics.ranks.unranked`)."""
 
     head: Cell
     cells: tuple[Cell, ...]
     ours: bool = False
+    unranked: str | None = None
 
 
-def line(name: str, *cells: Cell, ours: bool = False) -> Row:
-    return Row(Cell(name), cells, ours=ours)
+def line(name: str, *cells: Cell, ours: bool = False, unranked: str | None = None) -> Row:
+    return Row(Cell(name), cells, ours=ours, unranked=unranked)
+
+
+def in_order(rows: Iterable[Row], place: int) -> list[Row]:
+    """Return rows by the measure at ``place``, greatest first. Rows that are not ranked follow, and rows without a
+    number come last."""
+
+    def order(row: Row) -> tuple[bool, bool, float]:
+        measure = row.cells[place].measure
+        value = None if measure is None else measure.value
+        return value is None, row.unranked is not None, -(value or 0.0)
+
+    return sorted(rows, key=order)
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,6 +79,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     caption: str = ""
     note: str = ""
     folded: bool = False
+
+    @property
+    def unranked(self) -> tuple[str, ...]:
+        """A sentence for every row without a place, below the table wherever it is shown."""
+        return tuple(f"{row.head.text} is not ranked: {row.unranked}" for row in self.rows if row.unranked)
 
     def numeric(self, place: int) -> bool:
         """Whether a column holds numbers, as measures or as they are printed."""

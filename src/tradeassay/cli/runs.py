@@ -26,6 +26,7 @@ from tradeassay.core.printable import printable_line
 
 if TYPE_CHECKING:
     from tradeassay.runs import CodeRun
+    from tradeassay.runs.summary import RunSummary
     from tradeassay.runs.verify.report import VerifyReport
 
 
@@ -385,8 +386,8 @@ def report(
     For an unfinished run it shows how far every episode is, and the latest refused answers with the reason.
     A page that was not written on this machine came with the run, and is kept unless -o names it.
 
-    --json prints the scores, the paper's tables and, for runs that trade, who is best in each cell (tiers)
-    and over several markets (tests).
+    --json prints the scores, the paper's tables, who is not ranked and why, and, for runs that trade, who is best
+    in each cell (tiers) and over several markets (tests).
     """
     from tradeassay.assay.papers import paper_pages
     from tradeassay.report import paste, print_leaderboard
@@ -424,13 +425,27 @@ def report(
         contests = {} if summary is None else {cell.id: cell.contest for cell in summary.cells}
         markets = () if summary is None else summary.over_markets
         reliable = summary.reliability if summary else shown_run(cast("CodeRun", recorded)).reliability
-        found = {"contests": contests, "over_markets": markets, "reliability": reliable, "papers": papers}
+        found: dict[str, Any] = {"contests": contests, "unranked": _unranked(recorded, summary)}
+        found |= {"over_markets": markets, "reliability": reliable, "papers": papers}
         print_json({"scores": recorded.scores, "names": recorded.names, **found})
     else:
         print_leaderboard(summary or recorded)
         for one in papers:
             print_paper(one, only=True)
     say(f"report: {written_page(recorded, page, summary=summary)}")
+
+
+def _unranked(recorded: Any, summary: RunSummary | None) -> dict[str, dict[str, str]]:
+    """Return by cell why agents are not ranked."""
+    if summary is None:
+        rows = [(row.cell, row.agent, row.unranked) for row in recorded.kind.rows(recorded.scores)]
+    else:
+        rows = [(cell.id, agent.name, agent.unranked) for cell in summary.cells for agent in cell.agents]
+    found: dict[str, dict[str, str]] = {}
+    for cell, agent, why in rows:
+        if why is not None:
+            found.setdefault(cell, {})[agent] = why
+    return found
 
 
 def _track(recorded: Any, tracker: Any, project: str, *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ that joins numbers to authors stays with the sender of the form.
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Final
@@ -83,7 +83,8 @@ class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     desks: tuple[ReviewDesk, ...]
 
 
-def review_board(reviews: Sequence[Review]) -> ReviewBoard:
+def review_board(reviews: Sequence[Review], unranked: Collection[str] = ()) -> ReviewBoard:
+    """Sum up reviews. Authors in ``unranked`` keep their marks and have no place."""
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     vendors = sorted({vendor_of(author) for author in authors})
@@ -97,7 +98,10 @@ def review_board(reviews: Sequence[Review]) -> ReviewBoard:
     # Authors, the best by peers first. Equal means share a place.
     by_peers = {a: both_marks([r for r in peers if r.author == a]) for a in authors}
     by_all = {a: both_marks([r for r in reviews if r.author == a]) for a in authors}
-    ranks = zip(*(places([means[a].value for a in authors]) for means in (by_peers, by_all)), strict=True)
+    ranks = zip(
+        *(places([None if a in unranked else means[a].value for a in authors]) for means in (by_peers, by_all)),
+        strict=True,
+    )
     standings = [
         ReviewStanding(author=a, peers=by_peers[a], everyone=by_all[a], peer_place=one, everyone_place=two)
         for a, (one, two) in zip(authors, ranks, strict=True)

@@ -1,6 +1,7 @@
-"""How sure is a ranking?
+"""Who is ranked, and how sure is a ranking?
 
-Critical differences over many markets, and ratings from comparisons.
+One rule for all boards, pages and figures (:func:`unranked`), places, critical differences over many markets, and
+ratings from comparisons.
 
 Friedman's statistic is scipy's ``friedmanchisquare`` to 1e-9 (a test checks it), computed here because scipy's
 needs at least three agents and a comparison of two is common. Ratings follow Bradley and Terry's model on Elo's
@@ -30,6 +31,26 @@ def tied_ranks(values: Floats) -> Floats:
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = np.cumsum(count) - (count - 1) / 2.0
     return ranks[place]
+
+
+MOST_FAILED = 0.2
+"""Share of failed days, rounds or tasks above which nobody is ranked. What counts as failed is said with each
+benchmark (docs/reference)."""
+
+
+def over_limit(share: float) -> str:
+    """Return a share above :data:`MOST_FAILED` in percent, with as many digits as show that it is above."""
+    return next(text for digits in range(18) if float((text := f"{share:.{digits}%}")[:-1]) > 100 * MOST_FAILED)
+
+
+def unranked(share: float | None, failed: str = "of its sessions had no usable answer") -> str | None:
+    """Return why a ``share`` of failed days, rounds or tasks keeps an agent from a rank; None where it does not.
+
+    Nobody knows what the agent would have done on those days, so its result says little about it. ``failed`` ends
+    the sentence."""
+    if share is None or share <= MOST_FAILED:
+        return None
+    return f"{over_limit(share)} {failed}"
 
 
 def places(values: Sequence[float | None]) -> list[int | None]:

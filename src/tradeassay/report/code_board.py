@@ -46,7 +46,12 @@ def print_code_board(run: CodeRun) -> None:
     console.print(StackedTable((first, *titles), rows, ruled=False))
     console.print(Text(" ".join([page.headline, *page.support])))
     chosen = freedom_of(run.folder, run.manifest).sentence
-    for line in (*page.board_lines, *(f"note: {note}" for note in run.manifest.notes), chosen):
+    for line in (
+        *page.board.unranked,
+        *page.board_lines,
+        *(f"note: {note}" for note in run.manifest.notes),
+        chosen,
+    ):
         console.print(Text(line))
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradeassay.benchmarks.programs import Ending, Shown
-from tradeassay.benchmarks.tables import Cell, Table, counted
+from tradeassay.benchmarks.tables import Cell, Row, Table, counted
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.report.charts import styles
-from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown, paste_cell
+from tradeassay.report.formatting import NOT_RANKED, PasteCell, PasteTable, cell_shown, paste_cell
 from tradeassay.report.run_page import write_run_page
 from tradeassay.report.scorecard import write_cards
 from tradeassay.report.shell import render_page
@@ -97,10 +97,18 @@ def _cut(text: str) -> str:
 
 def paste_table(run: CodeRun) -> PasteTable:
     page = shown_run(run)
-    rows = tuple(tuple(map(pasted, (row.head, *row.cells))) for row in page.board.rows)
+    rows = tuple(map(pasted_row, page.board.rows))
     words = tuple(f"{text[0].upper()}{text[1:]}." for _, text in run_badges(run, page))
     chosen = freedom_of(run.folder, run.manifest).sentence
     return PasteTable(run.benchmark, page.board.columns, rows, (*words, *run.manifest.notes, *page.notes, chosen))
+
+
+def pasted_row(row: Row) -> tuple[PasteCell, ...]:
+    """Return a row's entries; the first says why the row is not ranked."""
+    head = pasted(row.head)
+    if row.unranked is not None:
+        head = msgspec.structs.replace(head, reason=f"{NOT_RANKED}{row.unranked}")
+    return head, *map(pasted, row.cells)
 
 
 def pasted(cell: Cell) -> PasteCell:

@@ -24,7 +24,7 @@ from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
 from tradeassay.report.cards import results_card
 from tradeassay.report.code_page import paste_table
-from tradeassay.report.formatting import PasteCell, PasteTable, paste_cell
+from tradeassay.report.formatting import NOT_RANKED, PasteCell, PasteTable, paste_cell
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import CellSummary, RunSummary, summary_of
@@ -221,7 +221,13 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
                 hint = did_you_mean(name, table.columns, f"it has {', '.join(table.columns)}")
                 raise UserError(f"no column '{name}' in {table.title}", hint=hint)
             places += [near[0]] if near[0] not in places else []
-        chosen = [tuple(row[at] for at in places) for row in table.rows]
+        chosen = []
+        for row in table.rows:
+            head, *others = (row[at] for at in places)
+            why = table.unranked(row)
+            if why is not None:  # the place, where its reason stood, is not among the wanted columns
+                head = msgspec.structs.replace(head, reason=f"{NOT_RANKED}{why}")
+            chosen.append((head, *others))
         titles = tuple(table.columns[at] for at in places)
         made.append(msgspec.structs.replace(table, columns=titles, rows=tuple(chosen)))
     return tuple(made)
@@ -234,13 +240,16 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
     rows, verdicts, edges = [], [], []
     for rank, agent in enumerate(cell.ranked, 1):
         number, told = cell.place_of(agent, rank), standing(agent, cell)
-        place = PasteCell("–", reason=agent.unranked) if number is None else PasteCell(str(number), float(number))
+        place = PasteCell("–", reason=None if agent.unranked is None else f"{NOT_RANKED}{agent.unranked}")
+        if number is not None:
+            place = PasteCell(str(number), float(number))
         measures = (paste_cell(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
         # The difference from the baseline has the interval that belongs to the corrected p-value.
         gap = PasteCell("–") if agent.versus is None else paste_cell(agent.versus.difference, "change")
         rows.append((place, PasteCell(agent.name), *measures, gap, PasteCell(told.label)))
         verdicts.append((agent.name, told.label, told.sentence))
-        edges += [(agent.name, gap)] if agent.versus is not None else []
+        drawn = agent.name if agent.unranked is None else f"{agent.name} (not ranked)"
+        edges += [(drawn, gap)] if agent.versus is not None else []
     days = f" from {cell.sessions[0]} to {cell.sessions[-1]}" if cell.sessions else ""
     where = f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions{days}."
     notes = [f"Brackets hold {data.level:.0%} intervals. {where}"]

@@ -152,6 +152,10 @@ def paste_cell(measure: Measure, form: str) -> PasteCell:
     return PasteCell(text, measure.value, measure.low, measure.high)
 
 
+NOT_RANKED = "not ranked: "
+"""How the reason of an entry begins where its row has no place among the others."""
+
+
 class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
     """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table.
 
@@ -168,3 +172,8 @@ class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
     def named(self) -> int:
         """Which entry of a row says whose it is: the first, or the one after its place or tier."""
         return 1 if self.columns[0] in ("#", "tier") else 0
+
+    def unranked(self, row: Sequence[PasteCell]) -> str | None:
+        """Return why a row has no place among the others; None where it has one, or is a baseline."""
+        reason = row[0].reason
+        return None if reason is None else reason.removeprefix(NOT_RANKED)

@@ -74,7 +74,12 @@ def _table(table: PasteTable) -> str:
         )
         for row in table.rows
     )
-    notes = Markup("").join(Markup("<br><small>{}</small>").format(note) for note in table.notes)
+    unranked = [
+        f"{row[table.named].text} is not ranked: {why}."
+        for row in table.rows
+        if (why := table.unranked(row)) is not None
+    ]
+    notes = Markup("").join(Markup("<br><small>{}</small>").format(note) for note in (*unranked, *table.notes))
     return Markup(
         '<p>{}</p><div style="overflow-x:auto"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
         "<p>{}</p>"

@@ -220,7 +220,7 @@ class CellOnPage:
         ]
         self.drawn = sorted(
             (one for one in self.agents if one.edge_measure is not None),
-            key=lambda one: -((one.edge_measure.value if one.edge_measure else None) or 0.0),
+            key=lambda one: (one.unranked != "", -((one.edge_measure.value if one.edge_measure else None) or 0.0)),
         )
         self.edges: Scale = common_scale([one.edge_measure for one in self.drawn if one.edge_measure is not None])
         step, marks = ticks(self.edges.low, self.edges.high, 6)

@@ -13,7 +13,7 @@ from tradeassay.benchmarks.exhibits import Curves, PaperPage, Shelf
 from tradeassay.benchmarks.tables import Table
 from tradeassay.core.files import write_atomic
 from tradeassay.report.charts import INDEX, ChartLook, Curve, Equity, LineStyle, line_chart, styles
-from tradeassay.report.code_page import pasted, plain_rows
+from tradeassay.report.code_page import pasted_row, plain_rows
 from tradeassay.report.export_tables import write_tables
 from tradeassay.report.formatting import PasteTable
 from tradeassay.report.shell import render_page, write_page
@@ -50,7 +50,7 @@ def day_chart(curves: Curves, look: dict[str, LineStyle]) -> Markup:
 
 
 def _pasted(shelf: Shelf, table: Table, page: PaperPage, badges: Sequence[tuple[str, str]]) -> PasteTable:
-    rows = tuple(tuple(map(pasted, (row.head, *row.cells))) for row in table.rows)
+    rows = tuple(map(pasted_row, table.rows))
     notes = [
         shelf.exhibit.about + ".",
         *([table.note] if table.note else []),
@@ -82,7 +82,7 @@ def print_paper(page: PaperPage, *, only: bool = False) -> None:
             columns = (table.columns[0], *(f">{column}" for column in table.columns[1:]))
             reasons = (cell.measure.reason for row in table.rows for cell in row.cells if cell.measure is not None)
             missing = [f"n/a: {why}" for why in dict.fromkeys(reason for reason in reasons if reason)]
-            notes = [Text(note, style="dim") for note in (table.note, *missing) if note]
+            notes = [Text(note, style="dim") for note in (table.note, *table.unranked, *missing) if note]
             stdout().print(Group(StackedTable(columns, plain_rows(table), title=table.title), *notes))
         if one.ours.curves and not one.ours.tables:
             stdout().print(Text("drawn on the page", style="dim"))

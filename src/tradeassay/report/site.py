@@ -49,7 +49,8 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     ``checked`` is what became of the run's claims, ``verdict`` what its return is made of, as assayed here, or how
     it compares with the baseline; ``tone`` its colour. ``edge`` is the yearly one beyond market and
     style, or against the baseline; ``figures`` are what its kind of benchmark measures, by the title of a column.
-    ``link`` leads to the account on the run's page, ``card`` to a picture."""
+    ``link`` leads to the account on the run's page, ``card`` to a picture. ``unranked`` says why it stands behind
+    the others, whatever its figures."""
 
     benchmark: str
     setting: str
@@ -62,6 +63,7 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     checked: str
     link: str
     card: str
+    unranked: str | None = None
 
     @property
     def result(self) -> tuple[str, PasteCell]:
@@ -141,9 +143,9 @@ def write_site(
     write_atomic(out / "board.json", _json(rows))
     pages = talks.written() + 1 + sum(bool(run.tables) for run in found)
 
-    def place_of(row: SiteRow) -> float:
+    def place_of(row: SiteRow) -> tuple[bool, float]:
         known = (one.value for one in (row.edge, row.result[1]) if one is not None and one.value is not None)
-        return -next(known, -1e9)
+        return row.unranked is not None, -next(known, -1e9)
 
     boards = {}
     for name in dict.fromkeys(row.benchmark for row in rows):
@@ -220,6 +222,7 @@ def _write_run(
                 checked=verdict.word,
                 link=f"runs/{name}/index.html",
                 card=f"cards/{name}/m{number}.svg",
+                unranked=tables[0].unranked(cells),
             )
             rows.append(row)
     if sure:
@@ -271,6 +274,7 @@ def _board(run: Run, summary: RunSummary, name: str, checked: Attestation, assay
                     checked=checked.word,
                     link=f"runs/{name}/index.html#c{number}-a{place}",
                     card=f"cards/{name}/c{number}-a{place}.svg",
+                    unranked=agent.unranked,
                 )
             )
     return rows

@@ -39,12 +39,18 @@ _STYLE: dict[str, str] = dict(
 
 
 def in_order(assay: Assay) -> list[AgentAssay]:
-    """Return the agents by cell: those that are judged first, baselines last, each group by its return.
+    """Return the agents by cell: those that are judged first, then those that are not ranked, baselines last, each
+    group by its return.
 
     Planted ones stay in the order of the answer key, and before everybody else."""
     if assay.key:
         return list(assay.agents)
-    return sorted(assay.agents, key=lambda one: (one.cell, one.baseline, -(one.total.value or -1e9)))
+    return sorted(assay.agents, key=lambda one: (one.cell, one.baseline, *_place(one)))
+
+
+def _place(one: AgentAssay) -> tuple[bool, float]:
+    """Order agents by return, those that are not ranked behind the others."""
+    return one.ranks.unranked is not None, -(one.total.value if one.total.value is not None else -1e9)
 
 
 def print_verdicts(assay: Assay) -> None:
@@ -71,6 +77,8 @@ class VerdictBoard:
             yield _table(inside)
             for one in inside:
                 yield Text.assemble("- ", one.verdict.sentence)
+                if one.ranks.unranked is not None:
+                    yield Text(f"    {one.agent} is not ranked: {one.ranks.unranked}", style="dim")
                 for limit in one.verdict.limits:
                     yield Text(f"    {limit}", style="dim")
                 if one.capacity is not None and one.capacity.low > 0.0:  # without an edge there is none to lose
@@ -86,7 +94,7 @@ def _table(agents: list[AgentAssay]) -> StackedTable:
     ranked = any(one.ranks.of > 1 for one in agents)
     titles = ("agent", "verdict", ">return", *(f">{title}" for _, title in parts), ">luck")
     rows: list[tuple[str | Text, ...]] = []
-    for one in sorted(agents, key=lambda one: -(one.total.value if one.total.value is not None else -1e9)):
+    for one in sorted(agents, key=_place):
         share = one.luck.percentile.value
         places = (one.ranks.by_return, one.ranks.by_selection)
         made = (numbers.difference(one.parts[part].value if part in one.parts else None) for part, _ in parts)

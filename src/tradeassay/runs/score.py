@@ -33,6 +33,7 @@ from tradeassay.metrics import (
     significant,
     summarise,
 )
+from tradeassay.metrics.ranks import unranked
 from tradeassay.play import series_from_records
 from tradeassay.play.dialogue_log import total
 from tradeassay.play.journal import read_records
@@ -106,6 +107,13 @@ class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, SeedSummary]
     versus_baseline: AgainstBaseline | None
     inference: Inference | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def unranked(self) -> str | None:
+        """Why it is not ranked: too many sessions without a usable answer, in the median over seeds. None where it
+        may be, and for the baseline."""
+        found = self.measures.get("failure_rate")
+        return None if self.baseline or found is None else unranked(found.median.value)
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):

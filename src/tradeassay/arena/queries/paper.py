@@ -28,6 +28,8 @@ class _Played:
         self.architecture, self.model = standing.architecture, standing.model
         self.name = f"{self.architecture}, {self.model}" if self.model else standing.label
         self.value = standing.measures["CR"].value
+        # Why a live season has no ranks is said once, and not of every entry.
+        self.unranked = None if season.season.live else standing.unranked
         self.line = season.lines[standing.entry, asset]
 
 
@@ -95,17 +97,25 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> ex
     by = {(one.name, one.asset): one for one in entries}
     missing = not_scored("not played")
     returns = {place: one.standing.measures["CR"] for place, one in by.items()}
-    rows = [ex.row(name, ((returns.get((name, a), missing), "change") for a in assets)) for name in names]
+    rows = []
+    for name in names:
+        unranked = [f"{why} ({a})" for a in assets if (name, a) in by and (why := by[name, a].unranked)]
+        cells = ((returns.get((name, a), missing), "change") for a in assets)
+        rows.append(ex.row(name, cells, unranked="; ".join(unranked) or None))
     warmed = [one.season for one in seasons if one.season.has_warmup]
     closed = [season.id for season in warmed if not season.keeps_position]
     note = f"positions were closed after the warm-up, unlike the paper's: {', '.join(closed)}" if closed else ""
     columns = ("agent, model", *assets)
     tables = [Table(title="Cumulative return by asset", columns=columns, rows=tuple(rows), note=note)]
     for asset in assets:
-        ours = [one for one in entries if one.asset == asset]
-        ours.sort(key=_by_return, reverse=True)
+        ours = sorted((one for one in entries if one.asset == asset), key=_place)
         found = [
-            ex.row(one.name, ((one.standing.measures[m], form) for m, form in _MEASURES.items())) for one in ours
+            ex.row(
+                one.name,
+                ((one.standing.measures[m], form) for m, form in _MEASURES.items()),
+                unranked=one.unranked,
+            )
+            for one in ours
         ]
         tables.append(Table(title=asset, columns=("agent, model", *_NAMES), rows=tuple(found)))
     printed: dict[str, dict[str, Measure]] = {}
@@ -126,29 +136,52 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> ex
     return ex.Filled(tables=tuple(tables), reasons=reasons)
 
 
-def _by_return(one: _Played) -> float:
-    return -float("inf") if one.value is None or one.season.season.live else one.value
+def _place(one: _Played) -> tuple[bool, float]:
+    """Order entries by return; those without a rank follow, and a live season stays in the order of its spec."""
+    if one.value is None or one.season.season.live:
+        return one.unranked is not None, float("inf")
+    return one.unranked is not None, -one.value
+
+
+def _ranked(asked: Sequence[_Played]) -> list[_Played]:
+    return [one for one in asked if one.value is not None and one.unranked is None]
+
+
+def _without(asked: Sequence[_Played]) -> str:
+    """Return who is not ranked and why, each as a sentence; empty where everybody is."""
+    return "; ".join(f"{one.name}, {one.asset} is not ranked: {one.unranked}" for one in asked if one.unranked)
+
+
+_NOBODY = "no model has a result that is ranked"
 
 
 def _pairing(asked: Sequence[_Played]) -> ex.Filled:
     rows = []
     for asset in dict.fromkeys(one.asset for one in asked):
-        known = [one for one in asked if one.asset == asset and one.value is not None]
+        played = [one for one in asked if one.asset == asset]
+        known = _ranked(played)
         if known:
             best = max(known, key=lambda one: one.value or 0.0)
             cells = (Cell(best.architecture), Cell(best.model), figure(best.standing.measures["CR"], "change"))
-            rows.append(Row(Cell(asset), cells, ours=True))
-    table = Table(title="Best pairing", columns=("asset", "agent", "model", "cumulative return"), rows=tuple(rows))
+        else:
+            cells = (Cell("nobody"), Cell("nobody"), figure(not_scored(_without(played) or _NOBODY), "change"))
+        rows.append(Row(Cell(asset), cells, ours=True))
+    table = Table(
+        title="Best pairing",
+        columns=("asset", "agent", "model", "cumulative return"),
+        rows=tuple(rows),
+        note=_without(asked),
+    )
     return ex.Filled(tables=(table,)) if rows else ex.Filled(missing="no model has a result")
 
 
 def _ranges(asked: Sequence[_Played], of: str) -> ex.Filled:
-    """Return mean, lowest and highest return of every architecture over models, or of every model over them."""
+    """Return mean, lowest and highest return of every architecture over models, or of every model over them. What
+    an entry that is not ranked earned has no part in them."""
     other = "model" if of == "architecture" else "architecture"
     found: dict[str, list[_Played]] = {}
-    for one in asked:
-        if one.value is not None:
-            found.setdefault(str(getattr(one, of)), []).append(one)
+    for one in _ranked(asked):
+        found.setdefault(str(getattr(one, of)), []).append(one)
     rows = []
     for name, these in found.items():
         values = [one.value or 0.0 for one in these]
@@ -157,19 +190,20 @@ def _ranges(asked: Sequence[_Played], of: str) -> ex.Filled:
         cells = [(ex.mean_of(values), "change"), *((end, "change") for end in ends)]
         rows.append(ex.row(f"{name} ({over} {other}s)", cells))
     columns = (of, "mean return", "lowest", "highest", "range")
-    note = f"cumulative returns over {other}s and assets"
+    note = "; ".join(filter(None, (f"cumulative returns over {other}s and assets", _without(asked))))
     if not rows:
-        return ex.Filled(missing="no model has a result")
+        return ex.Filled(missing=_without(asked) or _NOBODY)
     return ex.Filled(tables=(Table(title=f"Range by {of}", columns=columns, rows=tuple(rows), note=note),))
 
 
 def _timeline(asked: Sequence[_Played]) -> ex.Filled:
     """Return the best entries of two architectures on one asset, and buy and hold, with what they decided."""
-    known = sorted((one for one in asked if one.value is not None), key=lambda one: -(one.value or 0.0))
+    known = sorted(_ranked(asked), key=lambda one: -(one.value or 0.0))
     pairs = [(a, b) for a in known for b in known if a.asset == b.asset and a.architecture != b.architecture]
     pairs = [(a, b) for a, b in pairs if a.line.sessions == b.line.sessions]
     if not pairs:
-        return ex.Filled(missing="needs two agents with a result on one asset")
+        needs = "needs two ranked agents with a result on one asset"
+        return ex.Filled(missing="; ".join(filter(None, (needs, _without(asked)))))
     chosen = pairs[0]
     base = chosen[0].season.lines.get((BASELINE, chosen[0].asset))
     lines = [(one.name, one.line) for one in chosen] + ([] if base is None else [("buy and hold (index)", base)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from functools import cached_property
 from typing import Literal, TypeVar, cast
 
@@ -113,10 +113,11 @@ class SeasonSnapshot:
         return self._boards[asset]
 
     def equity(self, asset: str | None = None) -> Equity:
-        """Return the accounts over time, with the luck band behind them: the best at the end first, or in a live
-        season in the order of its spec."""
+        """Return the accounts over time, with the luck band behind them: the best at the end first and those
+        without a rank last, or in a live season in the order of its spec."""
         if asset not in self._charts:
-            self._charts[asset] = _equity_chart(self.season, self._of(asset))
+            unranked = {row.entry for row in self.board(asset).rows if row.unranked is not None}
+            self._charts[asset] = _equity_chart(self.season, self._of(asset), unranked)
         return self._charts[asset]
 
     @cached_property
@@ -184,7 +185,7 @@ class SeasonSnapshot:
         return {**of, "figures": figures}
 
 
-def _equity_chart(season: Season, lines: st.Lines) -> Equity:
+def _equity_chart(season: Season, lines: st.Lines, unranked: Collection[str]) -> Equity:
     by_entry: dict[str, list[st.EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
@@ -196,7 +197,7 @@ def _equity_chart(season: Season, lines: st.Lines) -> Equity:
         paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
     # Of more than 500 points highs, lows and deepest falls stay.
     places = kept(len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], 500)
-    order = sorted(paths, key=lambda entry: -float(paths[entry][-1]))
+    order = sorted(paths, key=lambda entry: (entry in unranked, -float(paths[entry][-1])))
     if season.live:  # nobody is first
         order = [entry.id for entry in season.everyone if entry.id in paths]
     drawn = [

@@ -22,7 +22,7 @@ from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import e_bh, e_value, lucky_share, watched_interval, watched_mean, watched_sign
 from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.runs.summary.rows import FAILED_DAYS, over_limit
+from tradeassay.metrics.ranks import unranked
 
 
 class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +70,13 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     ruined: str | None = None
     since: str | None = None
+
+    @property
+    def unranked(self) -> str | None:
+        """Why it has no rank; None for a ranked entry and for the baseline."""
+        if self.rank is not None or self.entry == BASELINE:
+            return None
+        return (self.best.reason or "").removesuffix(", so it has no rank")
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,11 +265,11 @@ def _unranked(found: Sequence[EntrySeries], which: str = _ALL) -> str | None:
     if not asked:
         return "the arena asked nobody in its rounds, so it has no rank"
     silent = sum(status != "decided" for status in asked) / len(asked)
-    if silent <= FAILED_DAYS:
+    why = unranked(silent, f"of {which} had no decision of its own")
+    if why is None:
         return None
     never = silent == 1.0 and which == _ALL
-    often = "it never decided" if never else f"{over_limit(silent)} of {which} had no decision of its own"
-    return f"{often}, so it has no rank"
+    return f"{'it never decided' if never else why}, so it has no rank"
 
 
 def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:

@@ -40,6 +40,11 @@ class Line:
     def done(self) -> tuple[str, ...]:
         return tuple(key for key in self.scores.episodes if self.run.scores.episode(key).status == "done")
 
+    @property
+    def unranked(self) -> str | None:
+        """Why it is not ranked; None where it may be, or where it has no result at all."""
+        return self.scores.unranked if self.done else None
+
     def median(self, name: str) -> Measure:
         summary = self.scores.measures.get(name)
         return not_scored("not measured in this version of the benchmark") if summary is None else summary.median

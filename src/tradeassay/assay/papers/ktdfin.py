@@ -23,7 +23,7 @@ from tradeassay.benchmarks.exhibits import (
     row,
 )
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, figure, table
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, figure, in_order, table
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
@@ -223,7 +223,8 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
     for group in groups:
         linked = {line.name: known.linked for line in group.lines if (known := parts.of(line)) is not None}
         medians = {name: one["selection"].median.value for name, one in linked.items() if "selection" in one}
-        chosen = {name: value for name, value in medians.items() if value is not None}
+        unranked = {line.name: line.unranked for line in group.lines}
+        chosen = {n: value for n, value in medians.items() if value is not None and unranked[n] is None}
         rows = []
         for line in group.lines:
             nobody = _ONLY_MODELS if line.model is None else ()
@@ -232,13 +233,14 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
                 for name, _, form in _PANEL
             ]
             place = not_scored(parts.reason if line.done else "no episode has a result")
+            if line.unranked is not None:
+                place = not_scored("not ranked")
             if line.name in chosen:
                 above = sum(other > chosen[line.name] for other in chosen.values())
                 place = Measure(value=1.0 + above, n=len(chosen))
-            rows.append(row(line.name, (*said, (place, "{:.0f}"))))
+            rows.append(row(line.name, (*said, (place, "{:.0f}")), unranked=line.unranked))
         rows += _index_row(group)
-        rows.sort(key=lambda one: -np.inf if (m := one.cells[0].measure) is None or m.value is None else m.value)
-        rows.reverse()
+        rows = in_order(rows, 0)
         if group.sample is not None:
             setting = ktdfin_setting(*group.sample, group.benchmark)
             reasons += [why for one in figures for why in ktdfin.compare_with(one, setting)]
@@ -295,10 +297,9 @@ def _attribution(groups: Sequence[Group], parts: Attributed) -> Filled:
             measures = [mean_of([known.linked[name].mean], "no result") for name in (*shown, "total")]
             if printed:
                 measures.append(mean_of(line.values("cumulative_return"), "no result"))
-            rows.append(row(line.name, ((measure, "change") for measure in measures)))
+            rows.append(row(line.name, ((measure, "change") for measure in measures), unranked=line.unranked))
         if rows:
-            total = len(shown)
-            rows.sort(key=lambda one: -(((m := one.cells[total].measure) and m.value) or -np.inf))
+            rows = in_order(rows, len(shown))
             note = f"means over seeds, convention {group.benchmark.convention}; "
             if printed:
                 note += (

@@ -6,7 +6,7 @@ all inputs, regimes with the main number of names, ablations in the main window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -69,11 +69,15 @@ def _like(main: Group, group: Group, *, size: bool = False, window: bool = False
 
 def _standings(group: Group) -> list[stockbench.CohortStanding]:
     cohort = {line.name: found for line in group.lines if (found := line.series())}
-    return list(stockbench.standings(cohort, group.benchmark.convention))
+    unranked = {line.name: line.unranked for line in group.lines}
+    return list(stockbench.standings(cohort, group.benchmark.convention, unranked))
 
 
-def _place(one: stockbench.CohortStanding, among: int) -> Measure:
-    return not_scored("no composite") if one.rank is None else Measure(value=float(one.rank), n=among)
+def _place(one: stockbench.CohortStanding, cohort: Iterable[stockbench.CohortStanding]) -> Measure:
+    """Return a rank among those of the cohort that are ranked."""
+    if one.rank is None:
+        return not_scored("no composite" if one.unranked is None else "not ranked")
+    return Measure(value=float(one.rank), n=sum(other.unranked is None for other in cohort))
 
 
 def _main(groups: Sequence[Group]) -> Filled:
@@ -85,8 +89,8 @@ def _main(groups: Sequence[Group]) -> Filled:
     forms = ("change", "change", "signed", "signed", "{:.0f}")
     rows = []
     for one in known:
-        cells = [one.cumulative_return, one.max_drawdown, one.sortino, one.composite, _place(one, len(known))]
-        rows.append(row(one.label, zip(cells, forms, strict=True)))
+        cells = [one.cumulative_return, one.max_drawdown, one.sortino, one.composite, _place(one, known)]
+        rows.append(row(one.label, zip(cells, forms, strict=True), unranked=one.unranked))
     failed = [(not_scored("every episode failed"), form) for form in forms]
     rows += [row(line.name, failed) for line in main.lines if not line.done]
     run, key = main.sample
@@ -270,8 +274,13 @@ def _regimes(groups: Sequence[Group]) -> Filled:
                 cells += [(missing, "change")] * 4
                 continue
             cells += [(one.cumulative_return, "change"), (one.max_drawdown, "change")]
-            cells += [(one.composite, "signed"), (_place(one, len(by)), "{:.0f}")]
-        rows.append(row(who, cells))
+            cells += [(one.composite, "signed"), (_place(one, by.values()), "{:.0f}")]
+        reasons = [
+            f"{why} ({name})"
+            for by, name in zip(found, names, strict=True)
+            if who in by and (why := by[who].unranked)
+        ]
+        rows.append(row(who, cells, unranked="; ".join(reasons) or None))
     columns = tuple(f"{what}, {name}" for name in names for what in ("return", "drawdown", "composite", "rank"))
     note = "means over seeds; composite and rank among those who played the window"
     return Filled(tables=(table("Regimes", ("", *columns), rows, note=note),))

@@ -462,10 +462,14 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
     found = {}
     for cell in dict.fromkeys(row.scores.cell for row in rows):
         inside = [row for row in rows if row.scores.cell == cell]
-        returned = [row.scores.measures["cumulative_return"].median.value for row in inside]
-        chosen = [None if row.daily is None else float(np.mean(row.daily["selection"])) for row in inside]
-        of = sum(row.daily is not None for row in inside)
-        for row, first, second in zip(inside, places(returned), places(chosen), strict=True):
+        ranked = [row for row in inside if row.daily is None or row.scores.unranked is None]
+        returned = [row.scores.measures["cumulative_return"].median.value for row in ranked]
+        chosen = [None if row.daily is None else float(np.mean(row.daily["selection"])) for row in ranked]
+        of = sum(row.daily is not None for row in ranked)
+        for row in inside:
+            none = Ranks(of=of, by_return=None, by_selection=None, unranked=row.scores.unranked)
+            found[cell, row.scores.agent] = none
+        for row, first, second in zip(ranked, places(returned), places(chosen), strict=True):
             found[cell, row.scores.agent] = Ranks(of=of, by_return=first, by_selection=second)
     return found
 

@@ -385,11 +385,13 @@ class Dollars(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranks(msgspec.Struct, frozen=True, kw_only=True):
-    """Places among the ``of`` agents of a cell that have a result, 1 the best; None without one."""
+    """Places among the ``of`` agents of a cell that are ranked, 1 the best; None without a result. ``unranked``
+    says why an agent with a result has no place."""
 
     of: int
     by_return: int | None
     by_selection: int | None
+    unranked: str | None = None
 
 
 class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.benchmarks.programs import CodeItem, CodeRow
+from tradeassay.benchmarks.programs import CodeItem, CodeRow, unranked_model
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, failure_of
 from tradeassay.code.checks import FAILURES
 from tradeassay.code.collapse import CollapseConfig, CollapseReport, collapse
@@ -96,7 +96,15 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
     def row(self) -> CodeRow:
         stages = {name: getattr(self.rates, name) for name in ("compile", "backtest", "trade", "judge")}
         cell = f"{self.setting}, {self.wording}, {self.framework}"
-        return CodeRow(cell=cell, agent=self.model, measures={**stages, "turns": self.mean_turns})
+        measures = {**stages, "turns": self.mean_turns}
+        return CodeRow(cell=cell, agent=self.model, measures=measures, unranked=self.unranked)
+
+    @property
+    def unranked(self) -> str | None:
+        """Why it is not ranked; None where it may be, or where no item has a result at all."""
+        if not self.rates.items:
+            return None
+        return unranked_model(self.rates.failed, self.rates.items + self.rates.failed)
 
 
 class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,7 +39,7 @@ from tradeassay.benchmarks.quantcode.scores import (
     pooled_rates,
 )
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line, table
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, in_order, line, table
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
@@ -74,6 +74,12 @@ _NOTHING: Final = Cell("–")
 _PLAYED: Final = PlayWords(passes="solves its task", score="tasks solved", window="task")
 
 
+def _place(cell: CellScores) -> tuple[bool, bool, float]:
+    """Order cells by the share of tasks solved; those that are not ranked and those without a result come last."""
+    solved = cell.rates.judge.value
+    return solved is None, cell.unranked is not None, -(solved or 0.0)
+
+
 def way(cell: CellScores) -> str:
     """Return how a row's tasks were put: ``agentic · formal · backtrader``."""
     return f"{cell.setting} · {cell.wording} · {cell.framework}"
@@ -86,7 +92,7 @@ def quantcode_tables(
     records: Mapping[str, TaskOutcome],
     endings: Mapping[str, Ending],
 ) -> Shown:
-    cells = sorted(scores.cells, key=lambda one: 1.0 if one.rates.judge.value is None else -one.rates.judge.value)
+    cells = sorted(scores.cells, key=_place)
     headline, support = _in_words(cells)
     by_key = {item.key: item for item in items}
     tasks = len({item.task for item in items})
@@ -125,8 +131,10 @@ def quantcode_tables(
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
     """Say which model solves most, and whether it can be told apart from the next."""
-    told = [cell for cell in cells if cell.rates.judge.value is not None]
+    told = [cell for cell in cells if cell.rates.judge.value is not None and cell.unranked is None]
     if not told:
+        if any(cell.unranked for cell in cells):
+            return "No model is ranked: too many items had no answer.", ()
         return "No model has a result.", ()
 
     def solved(cell: CellScores) -> str:
@@ -163,7 +171,8 @@ def _of_cells(cells: Sequence[CellScores]) -> tuple[Table, Table, Table]:
         shares = (figure(getattr(rates, stage), "share", bar=True) for stage in STAGES)
         solved = (figure(cell.tokens_per_solved, "tokens"), figure(cell.usd_per_solved, "dollars"))
         turns = figure(cell.mean_turns, "{:.1f}")
-        board.append(line(cell.model, Cell(way(cell)), counts, *shares, turns, *solved))
+        shown = (Cell(way(cell)), counts, *shares, turns, *solved)
+        board.append(line(cell.model, *shown, unranked=cell.unranked))
         spent = (amount(paid.calls), amount(paid.tokens, "tokens"), amount(paid.known_usd, "dollars"))
         judge = Cell(cell.judge.words() if cell.judge.calls else "not asked")
         costs.append(line(f"{cell.model} ({way(cell)})", *spent, *solved, judge))
@@ -499,7 +508,7 @@ def quantcode_paper(
             return Filled(missing=f"needs {setting} answers{more}")
         return Filled(tables=(table(title, ("", *columns), rows, note=note),), reasons=(*why[setting],))
 
-    passed = [line(f"{c.model} ({way(c)})", *_stages(c), ours=True) for c in single]
+    passed = [line(f"{c.model} ({way(c)})", *_stages(c), ours=True, unranked=c.unranked) for c in single]
     passed += [line(r["model"], *_printed_stages(r)) for r in paper["single_turn"]]
     failed, failed_by_turn = [], []
     for name, words in FAILURE_TITLES.items():
@@ -534,7 +543,7 @@ def _by_turn(agentic: Sequence[CellScores], theirs: Sequence[Mapping[str, Any]])
     for c in agentic:
         turns = (figure(c.by_turn[n - 1], "share") if n <= len(c.by_turn) else _NOTHING for n in _TURNS)
         cells = (*_stages(c), figure(c.mean_turns, "{:.1f}"), *turns)
-        rows.append(line(f"{c.model} ({way(c)})", *cells, ours=True))
+        rows.append(line(f"{c.model} ({way(c)})", *cells, ours=True, unranked=c.unranked))
     for r in theirs:
         turns = (_percent(r[f"t{n}"]) for n in _TURNS)
         rows.append(line(r["model"], *_printed_stages(r), amount(r["mean_turns"], "{:.1f}"), *turns))
@@ -600,10 +609,5 @@ def _ends(rows: Sequence[Mapping[str, Any]], ours: Mapping[str, Measure]) -> lis
 
 
 def _ranked(rows: list[Row]) -> list[Row]:
-    """Order by the judge's column; ours are among the printed ones."""
-
-    def judge(row: Row) -> float:
-        measure = row.cells[3].measure
-        return 1.0 if measure is None or measure.value is None else -measure.value
-
-    return sorted(rows, key=judge)
+    """Order by the judge's column; ours are among the printed ones, and those that are not ranked behind them."""
+    return in_order(rows, 3)

@@ -133,7 +133,8 @@ class CohortStanding(msgspec.Struct, frozen=True, kw_only=True):
     """One agent of a cohort.
 
     The three measures are means over its seeds. ``composite`` is the mean of their z-scores within the cohort and
-    ``rank`` its place, 1 being best; equals share the better place. An agent lacking one of the three has neither.
+    ``rank`` its place, 1 being best; equals share the better place. An agent lacking one of the three has neither,
+    and an agent that is not ranked is not in the cohort: ``unranked`` says why.
     """
 
     label: str
@@ -143,6 +144,7 @@ class CohortStanding(msgspec.Struct, frozen=True, kw_only=True):
     composite: Measure
     rank: int | None
     seeds: int
+    unranked: str | None = None
 
 
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,14 +193,23 @@ def composite(cohort: Sequence[tuple[float, float, float]]) -> list[float]:
     return [math.fsum(scores) / 3.0 for scores in zip(*columns, strict=True)]
 
 
-def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convention) -> tuple[CohortStanding, ...]:
-    """Return every agent's standing, best first; agents without a composite follow in the order given."""
+def standings(
+    cohort: Mapping[str, Sequence[EpisodeSeries]],
+    convention: Convention,
+    unranked: Mapping[str, str | None] | None = None,
+) -> tuple[CohortStanding, ...]:
+    """Return every agent's standing, best first; agents without a composite follow in the order given.
+
+    ``unranked`` says why an agent is left out of composite and rank."""
+    left_out = {label: why for label, why in (unranked or {}).items() if why is not None}
     means: dict[str, list[Measure]] = {}
     for label, episodes in cohort.items():
         each = [measures_of(series, convention) for series in episodes]
         means[label] = [_mean([measures[name] for measures in each]) for name in PANEL]
     scored: dict[str, tuple[float, float, float]] = {}
     for label, (gain, fall, ratio) in means.items():
+        if label in left_out:
+            continue
         if gain.value is not None and fall.value is not None and ratio.value is not None:
             scored[label] = (gain.value, fall.value, ratio.value)
     totals = dict(zip(scored, composite(list(scored.values())), strict=True)) if len(scored) > 1 else {}
@@ -207,9 +218,14 @@ def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convent
         CohortStanding(
             label=label,
             **dict(zip(PANEL, means[label], strict=True)),
-            composite=_composite(means[label], totals.get(label), len(totals)),
+            composite=(
+                not_scored("not ranked")
+                if label in left_out
+                else _composite(means[label], totals.get(label), len(totals))
+            ),
             rank=placed.get(label),
             seeds=len(episodes),
+            unranked=left_out.get(label),
         )
         for label, episodes in cohort.items()
     ]

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.programs import CodeItem, CodeRow
+from tradeassay.benchmarks.programs import CodeItem, CodeRow, unranked_model
 from tradeassay.benchmarks.systrade.spec import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars
@@ -56,9 +56,16 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens: tuple[TokenRow, ...]
     windows: Measure
 
+    @property
+    def unranked(self) -> str | None:
+        """Why it is not ranked; None where it may be, or where no item has an answer at all."""
+        if self.unanswered == self.items:
+            return None
+        return unranked_model(self.unanswered, self.items)
+
     def row(self) -> CodeRow:
         measures = {"valid": self.valid, **self.scores, "overall": self.overall}
-        return CodeRow(cell="all strategies", agent=self.model, measures=measures)
+        return CodeRow(cell="all strategies", agent=self.model, measures=measures, unranked=self.unranked)
 
 
 class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,11 +141,14 @@ def systrade_scores(
     priced = [
         (row.usd_per_strategy, row.overall.value, row.model)
         for row in models
-        if row.overall.value is not None and row.usd_per_strategy is not None
+        if row.overall.value is not None and row.usd_per_strategy is not None and row.unranked is None
     ]
     usd, overall = max(priced, key=lambda one: one[1], default=(None, None, ""))[:2]
     for place, row in enumerate(models):
         worth, cost, quality_of = "not scored", row.usd_per_strategy, row.overall.value
+        if row.unranked is not None:
+            models[place] = msgspec.structs.replace(row, worth="not ranked", paper_tier="not ranked")
+            continue
         # On the Pareto front of quality over dollars, or behind it.
         if cost is not None and quality_of is not None:
             better = [
@@ -154,7 +164,7 @@ def systrade_scores(
         strategies=rows,
         iterations=tuple(_iteration(number, list(records.values())) for number in range(iterations)),
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
-        reviews=review_board(every) if every else None,
+        reviews=review_board(every, [row.model for row in models if row.unranked]) if every else None,
         windows=_ten_bars(_last_cards(list(records.values()))),
     )
 

@@ -55,7 +55,7 @@ def systrade_tables(
     records: Mapping[str, StrategyOutcome],
     endings: Mapping[str, Ending],
 ) -> Shown:
-    models = sorted(scores.models, key=lambda row: (-(row.valid.value or 0.0), -(row.overall.value or 0.0)))
+    models = _in_order(scores.models)
     headline, support = _in_words(models, sum(row.drifted for row in scores.iterations))
     plays = []
     for item, found in ((item, records.get(item.key)) for item in items):
@@ -105,10 +105,20 @@ def systrade_tables(
     )
 
 
+def _in_order(models: Sequence[ModelRow]) -> list[ModelRow]:
+    """Return models by the share of valid submissions, then by overall score; those without a rank come last."""
+    return sorted(
+        models,
+        key=lambda row: (row.unranked is not None, -(row.valid.value or 0.0), -(row.overall.value or 0.0)),
+    )
+
+
 def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str, ...]]:
     """Say whose submissions pass most gates, whether the lead is real, and what iterations brought."""
-    told = [row for row in models if row.valid.value is not None]
+    told = [row for row in models if row.valid.value is not None and row.unranked is None]
     if not told:
+        if any(row.unranked for row in models):
+            return "No model is ranked: too many items had no answer.", ()
         return "No model has a result.", ()
     best = told[0]
     headline = f"{best.model}: {best.valid.value:.1%} of {best.valid.n} submissions hold the paper's six gates."
@@ -151,12 +161,15 @@ def _of_models(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
         scores = (*_means(row.scores, row.items), *_means({"overall": row.overall}, row.items))
         dollars = amount(row.usd_per_strategy, "dollars")
         held = (*figures(row.gates, _BOARD_GATES, "share"), figure(row.valid, "share", bar=True))
-        board.append(line(row.model, amount(row.items), *held, *scores, dollars, Cell(row.worth)))
+        shown = (amount(row.items), *held, *scores, dollars, Cell(row.worth))
+        board.append(line(row.model, *shown, unranked=row.unranked))
         asked = Cell(f"{row.items}", small=f"{row.unanswered} without an answer" if row.unanswered else "")
         shares = (*figures(row.gates, GATES, "share"), figure(row.valid, "share"))
-        gates.append(line(row.model, asked, *shares, amount(row.not_cleared), figure(row.windows, "share")))
+        rest = (amount(row.not_cleared), figure(row.windows, "share"))
+        gates.append(line(row.model, asked, *shares, *rest, unranked=row.unranked))
         paper = (*_means(row.paper, row.items), *_means({"overall": row.overall_paper}, row.items))
-        quality.append(line(row.model, *scores, *paper, dollars, Cell(row.paper_tier), Cell(row.worth)))
+        worth = (dollars, Cell(row.paper_tier), Cell(row.worth))
+        quality.append(line(row.model, *scores, *paper, *worth, unranked=row.unranked))
     as_printed = (*(f"{name} as printed" for name in DIMENSIONS), "Overall as printed")
     return (
         table(
@@ -255,7 +268,10 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
     rows = []
     for name in sorted(board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0)):
         marks = (figure(board.fidelity[name]), figure(board.risk[name]), *_gates_beside(gated, name))
-        rows.append(line(name, figure(board.rating.get(name, unrated), "{:.0f}"), *marks))
+        row = (gated or {}).get(name)
+        why = None if row is None else row.unranked
+        rows.append(line(name, figure(board.rating.get(name, unrated), "{:.0f}"), *marks, unranked=why))
+    rows.sort(key=lambda row: row.unranked is not None)
     caption = (
         "Marks for one's own work are kept but not counted. The rating is Bradley-Terry on the Elo "
         "scale, with a bootstrap interval."
@@ -426,11 +442,13 @@ def _paper_of_models(scores: SystradeScores) -> tuple[Table, Table, Table, Table
     """Return what passes each gate, tests on ten bars, tokens by iteration, and dollars and what they buy."""
     paper = printed("systrade")
     gates, windows, tokens, costs = [], [], [], []
-    for row in scores.models:
-        gates.append(line(row.model, *figures(row.gates, PAPER_GATES, "share"), ours=True))
+    for row in sorted(scores.models, key=lambda row: row.unranked is not None):
+        held = figures(row.gates, PAPER_GATES, "share")
+        gates.append(line(row.model, *held, ours=True, unranked=row.unranked))
         windows.append(line(row.model, figure(row.windows, "share"), Cell(), ours=True))
         dollars = amount(row.usd_per_strategy, "dollars")
-        costs.append(line(row.model, dollars, figure(row.overall), Cell(row.paper_tier), ours=True))
+        bought = (dollars, figure(row.overall), Cell(row.paper_tier))
+        costs.append(line(row.model, *bought, ours=True, unranked=row.unranked))
         for one in row.tokens:
             cells = (amount(value) for value in (one.items, one.request, one.answer))
             tokens.append(line(f"{row.model}, iteration {one.iteration}", *cells, ours=True))
@@ -448,12 +466,12 @@ def _paper_of_models(scores: SystradeScores) -> tuple[Table, Table, Table, Table
     kind = "Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places."
     priced = "Dollars are comparable at the prices of the day; overall scores are not."
     columns = ("", "items", "tokens of the request", "tokens of the answer")
-    bought = ("", "dollars per strategy", "overall", "tier")
+    bought_for = ("", "dollars per strategy", "overall", "tier")
     return (
         table("Submissions that pass each gate", ("", *PAPER_GATES), gates, note=asked),
         table("Tests that ran through", ("", "ours", "printed"), windows, note=kind),
         table("Tokens", columns, tokens, note="means over items"),
-        table("Dollars per strategy and what they buy", bought, costs, note=priced),
+        table("Dollars per strategy and what they buy", bought_for, costs, note=priced),
     )
 
 
@@ -647,7 +665,8 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
     summary = table("Reviewers", ("", "ours", "printed"), rows, note=note)
     columns = ("", "by others", "place", "with own marks", "place with own marks")
     note = "printed: the first three places are the same under both"
-    ranking = table("Ranking with and without bias", columns, _standings(board, ours=True), note=note)
+    models = {row.model: row for row in scores.models}
+    ranking = table("Ranking with and without bias", columns, _standings(board, models, ours=True), note=note)
     return Filled(tables=(summary, ranking), reasons=why)
 
 
@@ -657,13 +676,24 @@ def _gates_beside(gated: Mapping[str, ModelRow] | None, author: str) -> tuple[Ce
 
 
 def _standings(
-    board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None, *, ours: bool = False
+    board: ReviewBoard,
+    models: Mapping[str, ModelRow] | None = None,
+    *,
+    ours: bool = False,
 ) -> Iterator[Row]:
-    """Yield each author's mean mark and place, by others alone and with its own marks."""
+    """Yield each author's mean mark and place, by others alone and with its own marks. ``models`` says who is not
+    ranked and, outside a paper's table, what the gates found."""
     for one in board.standings:
+        model = (models or {}).get(one.author)
+        gates = () if ours else _gates_beside(models, one.author)
         peers = (figure(one.peers), Cell(f"{one.peer_place or 'n/a'}"))
         everyone = (figure(one.everyone), Cell(f"{one.everyone_place or 'n/a'}"))
-        yield line(one.author, *peers, *everyone, *_gates_beside(gated, one.author), ours=ours)
+        yield line(
+            one.author,
+            *(*peers, *everyone, *gates),
+            ours=ours,
+            unranked=None if model is None else model.unranked,
+        )
 
 
 def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:

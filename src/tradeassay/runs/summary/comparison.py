@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.programs import CodeRow
 from tradeassay.core.errors import RunError
 from tradeassay.core.executors.task import one_thread
 from tradeassay.core.hashing import sha256_of
@@ -158,7 +159,12 @@ def _compare_programs(one: CodeRun, other: CodeRun, names: tuple[str, str]) -> R
                 for measure, found in left[place].measures.items()
                 if measure in right[place].measures
             },
-            paired=nothing_to_compare(names[0], alone or "programs have no sessions"),
+            paired=nothing_to_compare(
+                names[0],
+                alone
+                or _unranked((names[0], left[place]), (names[1], right[place]))
+                or "programs have no sessions",
+            ),
         )
         for place in left
         if place in right
@@ -170,6 +176,12 @@ def _compare_programs(one: CodeRun, other: CodeRun, names: tuple[str, str]) -> R
         only_first=tuple(": ".join(place) for place in left if place not in right),
         only_second=tuple(": ".join(place) for place in right if place not in left),
     )
+
+
+def _unranked(*rows: tuple[str, AgentScores | CodeRow]) -> str | None:
+    """Return in which run an agent is not ranked, and why; None where neither of two runs says so."""
+    said = [f"{run}: not ranked, {row.unranked}" for run, row in rows if row.unranked is not None]
+    return "; ".join(said) or None
 
 
 def _name(run: AnyRun, other: AnyRun) -> str:
@@ -196,8 +208,11 @@ def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
     else:
         left, right = ([run.series(key) for key in row.episodes] for run, row in ((one, a), (other, b)))
         failed = next((series.failure for series in (*left, *right) if series.failure is not None), None)
+        why = _unranked((name, a), (_name(other, one), b))
         if failed is not None:
             paired = nothing_to_compare(name, f"an episode failed ({failed})")
+        elif why is not None:
+            paired = nothing_to_compare(name, why)
         elif len({series.sessions for series in (*left, *right)}) != 1:
             paired = nothing_to_compare(name, "the sessions differ")
         else:

@@ -153,15 +153,6 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Calibration | None = None
 
 
-FAILED_DAYS = 0.2
-"""Share of sessions without a usable answer above which an agent has no place on a leaderboard."""
-
-
-def over_limit(share: float) -> str:
-    """Return a share above :data:`FAILED_DAYS` in percent, with as many digits as show that it is above."""
-    return next(text for digits in range(18) if float((text := f"{share:.{digits}%}")[:-1]) > 100 * FAILED_DAYS)
-
-
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a leaderboard, as it was scored, and all that unfolds from it.
 
@@ -211,12 +202,8 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unranked(self) -> str | None:
-        """Why it has no place although it has a result: nobody can say what it would have done. None otherwise."""
-        found = self.measures.get("failure_rate")
-        rate = None if found is None else found.median.value
-        if self.baseline or self.result.value is None or rate is None or rate <= FAILED_DAYS:
-            return None
-        return f"{over_limit(rate)} of its sessions had no usable answer"
+        """Why it has no place although it has a result; None otherwise."""
+        return None if self.result.value is None else self.row.unranked
 
     @property
     def has_place(self) -> bool:
