@@ -98,6 +98,8 @@ def test_akshare_files_per_day_files_and_a_wide_table(tmp_path):
     wide = tmp_path / "wide.csv"
     wide.write_text("date,AAPL,MSFT\n" + "\n".join(f"{day},{n + 1},{n + 2}" for n, day in enumerate(DAYS)))
     assert imported("wide", wide, calendar="XNYS").panel.symbols == ("AAPL", "MSFT")
+    wide.write_text("date,close,symbol\n" + "\n".join(f"{day},{n + 1},{n + 2}" for n, day in enumerate(DAYS)))
+    assert imported("wide", wide, calendar="XNYS").panel.symbols == ("close", "symbol"), "symbols may be called so"
 
 
 def test_side_files_in_the_folder_of_a_layout_are_read(tmp_path):

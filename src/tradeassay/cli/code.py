@@ -361,7 +361,7 @@ def _means_nothing(command: click.Command, name: str, what: str) -> UserError:
 @opt.option("--wording", type=click.Choice(["formal", "conversational"]), default="formal")
 @opt.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
 @opt.flag("--reference", "With TASK: print its reference program instead of its words.")
-@opt.option("--draw=N count", "Draw N new tasks of --family, a split or all.", type=opt.COUNT)
+@opt.option("--draw=N count", "Draw N new tasks of --family, a split or all.", type=click.IntRange(1, 100_000))
 @opt.option("--seed", "With --draw: the same seed, the same tasks.", type=int, default=0)
 @json_option
 def tasks(task: str | None, reference: bool, count: int | None, seed: int, as_json: bool, **filters: Any) -> None:

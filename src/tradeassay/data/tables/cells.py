@@ -48,6 +48,8 @@ _NO_TEXT = {_WORKBOOK: "a zip file", b"\xd0\xcf\x11\xe0": "an old Excel workbook
 _MARKUP = re.compile(r"\s*(?:(?P<page><(?i:!doctype|html|head|body|table|\?xml))|[\[{]\s*[\"\[{])")
 _PREAMBLE = 15
 """Lines above the titles that are looked through."""
+_MOST_COLUMNS = 20_000
+"""Columns of a table; more are a mistake, over which reading would take minutes."""
 _KNOWN_TITLES = frozenset(DATE_TITLES) - {"", "index"}
 RULES = " \t|:+-="
 """What lines between the rows of a drawn table consist of."""
@@ -132,6 +134,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(f"{label} is not a Parquet file: {one_line(error)}", hint="check the file") from error
     names = header or tuple(map(str, table.column_names))
+    _refuse_width(len(names), label)
     if len(names) != table.num_columns:
         raise UserError(f"{label} has {table.num_columns} columns, {len(names)} were named")
     return RawTable(label, dict(zip(names, table.columns, strict=True)), np.arange(1, table.num_rows + 1))
@@ -235,6 +238,7 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
         shown = ["\t".join(line.split()) for line in shown]
     above = list(csv.reader(shown[: _PREAMBLE + 2], delimiter=delimiter))
     names, skip = (header, 0) if header else _titles(above)
+    _refuse_width(len(names), label)
     if skip <= 1 and len(shown) > skip and text.startswith(shown[0].encode()):
         table = pyarrow.csv.read_csv(
             io.BytesIO(text),
@@ -250,6 +254,13 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
             columns = dict(zip(names, table.columns, strict=True))
             return RawTable(label, columns, np.arange(table.num_rows) + remarks + skip + 1, (), delimiter)
     return _read_slowly(text, label, names, skip, remarks, delimiter)
+
+
+def _refuse_width(columns: int, label: str) -> None:
+    """Refuse a table that is no table of days: every column costs time, and nobody has so many."""
+    if columns > _MOST_COLUMNS:
+        problem = f"{label} has {columns:,} columns, at most {_MOST_COLUMNS:,} are read"
+        raise UserError(problem, hint="give one row per day and symbol")
 
 
 def _delimiter(lines: list[str]) -> str:
@@ -285,9 +296,11 @@ def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
         ]
         skip += 1
     names: list[str] = []
+    taken: set[str] = set()  # a list of a hundred thousand names takes minutes to search
     for index, title in enumerate(titles):
         plain = title or f"column{index + 1}"
-        names.append(plain if plain not in names else f"{plain}.{index + 1}")
+        names.append(plain if plain not in taken else f"{plain}.{index + 1}")
+        taken.add(names[-1])
     return tuple(names), skip
 
 

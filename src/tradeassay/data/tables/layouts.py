@@ -317,8 +317,11 @@ def wide(root: Path) -> Unpacked:
         raise UserError(f"{root} holds {len(files)} tables", hint="give the one wide file itself")
     table = pl.read_parquet(files[0]) if files[0].suffix == ".parquet" else pl.read_csv(files[0])
     day, *symbols = table.columns
-    long = table.unpivot(symbols, index=day, variable_name="symbol", value_name="close")
-    bars = long.rename({day: "date"}).with_columns(
+    # A symbol may be called "close", or "symbol" itself.
+    long = table.rename({day: "\0date"}).unpivot(
+        symbols, index="\0date", variable_name="\0symbol", value_name="\0close"
+    )
+    bars = long.rename({"\0date": "date", "\0symbol": "symbol", "\0close": "close"}).with_columns(
         pl.col("date").cast(pl.String).str.slice(0, 10), pl.col("close").cast(pl.Float64, strict=False)
     )
     return Unpacked(bars=bars.drop_nulls("close"))
