@@ -44,6 +44,7 @@ def own_prices(data_home):
     (data_home / "models.toml").unlink()
 
 
+@pytest.mark.slow_for("probe")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_cap_of_a_command_binds_it_and_its_repetition(name, bill, own_prices, given):
     line, cap, status, said = COMMANDS[name]
@@ -187,6 +188,8 @@ def test_one_cap_binds_a_run_and_what_its_model_remembers(bill, own_prices, give
     said = given(f"{line} --with recall --max-usd {cap}", 2).err
     assert "a larger --max-usd" in said and "was not asked" in said
     assert bill.requests == asked, "the run itself has spent nearly all of the cap"
+    said = given("memory counterfactual runs/x --share 1 --max-usd 0.001 --cassettes kept", 2).err
+    assert "was not asked" in said and bill.requests == asked
 
 
 @pytest.mark.parametrize(
@@ -201,3 +204,19 @@ def test_one_cap_binds_a_run_and_what_its_model_remembers(bill, own_prices, give
 def test_a_model_without_a_price_is_refused_before_the_first_question_to_anybody(line, bill, own_prices, given):
     assert f"the price of {UNPRICED} is unknown" in given(f"{line} --max-usd 5", 2).err
     assert not bill.requests
+
+
+def test_a_resumed_run_counts_what_it_has_spent(bill, given):
+    cap = 0.07
+    given(f"run ktdfin-v1 {ASKED} {DAYS} --executor inline --slug x --max-usd {cap}", 1)
+    asked = bill.requests
+    said = given(f"resume runs/x --retry-failed --prices prices.toml --max-usd {cap}", 1).err
+    assert "over_budget" in said and bill.usd <= cap and bill.requests - asked <= 3
+    given(f"resume runs/x --retry-failed --prices prices.toml --max-usd {2 * cap}", 1)
+    assert bill.requests > asked + 3 and bill.usd <= 2 * cap
+
+
+def test_a_season_that_reaches_no_model_says_so_and_exits_with_1(bill, season, given, monkeypatch):
+    monkeypatch.delenv("PRICED_API_KEY")
+    said = given(f"arena run --season {season} --db arena.db", 1).err
+    assert "3 of 3 decisions of models failed: 3 rejected" in said and not bill.requests
