@@ -165,9 +165,9 @@ def test_recordings_and_a_script_fill_a_papers_page(paper, reproduced):
     names = str(paper_values.tables(told, MAIN[paper]))
     assert "qwen2.5-coder-1.5b" in names and "smollm2" in names and "scripted" in names
     assert "comparable: no" in html
-    if paper == "ama":  # the recorded seasons were played so, the third one was not
-        closed = "positions were closed after the warm-up, unlike the paper's: "
-        assert f"{closed}march-qwen2.5-coder-1.5b, march-smollm2<" in html
+    if paper == "ama":  # as the seasons were recorded; other models play by the rules of the first
+        closed = "positions were closed after the warm-up, which the paper keeps"
+        assert f"{closed}: march-qwen2.5-coder-1.5b, march-smollm2, paper-models<" in html
     checked = getattr(paper_values, f"check_{paper}")(told) | paper_values.check_beside(told)
     # What is not made again is words and settings, and what the grid's test makes again.
     numbers = {one["exhibit"]["id"] for one in shelves if one["ours"]["tables"] or one["ours"]["curves"]}
@@ -192,9 +192,10 @@ def obeyed(done, capsys, given, told):
             if verb == "verify":
                 status = done(f"verify {line} --json")
                 claims = json.loads(capsys.readouterr().out)["verification"]["claims"]
-                left = [one for one in claims if one["outcome"] not in ("re-derived", "consistent")]
+                left = [one for one in claims if one["outcome"] != "re-derived"]
                 assert status == (3 if left else 0), (command, left)
-                assert all(one["claim"] == "answers" or "answers" in one["why"] for one in left), left
+                replies = ("answers", "replies")
+                assert all(any(word in f"{one['claim']} {one['why']}" for word in replies) for one in left), left
                 assert recording or not left, left
             elif verb == "resume":
                 failed = set(tradeassay.runs.load_run(Path(line.split()[0])).failed)

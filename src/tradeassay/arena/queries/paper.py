@@ -104,7 +104,7 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> ex
         rows.append(ex.row(name, cells, unranked="; ".join(unranked) or None))
     warmed = [one.season for one in seasons if one.season.has_warmup]
     closed = [season.id for season in warmed if not season.keeps_position]
-    note = f"positions were closed after the warm-up, unlike the paper's: {', '.join(closed)}" if closed else ""
+    note = f"positions were closed after the warm-up, which the paper keeps: {', '.join(closed)}" if closed else ""
     columns = ("agent, model", *assets)
     tables = [Table(title="Cumulative return by asset", columns=columns, rows=tuple(rows), note=note)]
     for asset in assets:
