@@ -135,10 +135,10 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
             changes = differences(then, now, absent=msgspec.UNSET, near=True)
             found.changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), "")
             found.leaks_stated = any(facts.leaks is not None for facts in outside.values())
-            found.tries_missing = _tries_missing(run, kept.assay)
+            found.tries_missing = "" if found.changed else _tries_missing(run, kept.assay)
         chosen = differences(msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config))
         found.notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
-        found.notes += [found.tries_missing] if found.tries_missing and not found.changed else []
+        found.notes += [found.tries_missing] if found.tries_missing else []
         for record in records:
             claim, said = check_record(run, record, unsure)
             found.memory.append(claim)
