@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from closed import modes_bind
 
 import tradeassay
 from tradeassay.cli import doctor, main
@@ -42,6 +43,20 @@ def small(tmp_path_factory, data_home):
 @pytest.fixture
 def small_run(small, place):
     return shutil.copytree(small, place / "runs" / "small")
+
+
+@pytest.mark.parametrize("closed", ["shut", "shut/manifest.json", "shut/scores.json"])
+def test_a_site_leaves_out_what_is_closed_and_shows_the_others(given, small_run, closed):
+    runs = small_run.parent
+    shutil.copytree(small_run, runs / "shut")
+    (runs / closed).chmod(0)
+    try:
+        with modes_bind():
+            told = given("site runs", 1).err
+    finally:
+        (runs / closed).chmod(0o755)
+    assert f"left out shut: runs/{closed} cannot be read: Permission denied" in told
+    assert "Traceback" not in told and "1 run)" in told
 
 
 def test_every_command_has_help_and_a_true_line_in_the_overview(capsys, given):

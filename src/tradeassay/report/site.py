@@ -109,13 +109,12 @@ def write_site(
     A run that cannot be read, that is contradicted, that is another one's copy or whose seal is of other bytes is
     left out and named, and pages of runs that are not shown are taken away; one whose numbers could not be made
     again is listed without them. ``home`` is the data store's root."""
-    folders = sorted(path.parent for path in runs.glob("*/manifest.json"))
-    if not folders:
+    folders, left_out = _run_folders(runs)
+    if not folders and not left_out:
         raise UserError(f"no run in {runs}", hint="name the folder that holds the runs, e.g. runs/")
     found: list[SiteRun] = []
     rows: list[SiteRow] = []
     talks = _Talks(out)
-    left_out: list[tuple[str, str]] = []
     roots: dict[str, str] = {}
     log = PlanLog.read(runs / LOG)
     publish_log(log, out / LOG)
@@ -136,9 +135,14 @@ def write_site(
             rows += some
         except TradeassayError as error:
             left_out.append((folder.name, error.message))
+        except OSError as error:
+            # What cannot be read of one run leaves that run out; a site that cannot be written is another matter.
+            if not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(folder):
+                raise
+            left_out.append((folder.name, f"{error.filename} cannot be read: {error.strerror}"))
     _take_away(out, {run.slug for run in found}, talks)
     if not found:
-        raise RunError(f"none of the {len(folders)} runs in {runs} can be shown", hint=left_out[0][1])
+        raise RunError(f"none of the {len(left_out)} runs in {runs} can be shown", hint=left_out[0][1])
     write_atomic(out / "runs.json", _json(found))
     write_atomic(out / "board.json", _json(rows))
     pages = talks.written() + 1 + sum(bool(run.tables) for run in found)
@@ -173,6 +177,18 @@ def write_site(
     write_atomic(out / "feed.xml", feed.encode())
     verdicts = {run.slug: run.verdict for run in found}
     return SiteReport(index=index, runs=verdicts, pages=pages, left_out=tuple(left_out))
+
+
+def _run_folders(runs: Path) -> tuple[list[Path], list[tuple[str, str]]]:
+    """Return the folders of runs, and the closed ones with the reason why nobody knows what they hold."""
+    found, closed = [], list[tuple[str, str]]()
+    for folder in sorted(runs.iterdir()):
+        try:
+            if (folder / "manifest.json").exists():
+                found.append(folder)
+        except OSError as error:
+            closed.append((folder.name, f"{folder} cannot be read: {error.strerror}"))
+    return found, closed
 
 
 def _take_away(out: Path, shown: set[str], talks: _Talks) -> None:
