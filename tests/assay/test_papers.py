@@ -317,7 +317,8 @@ def test_agents_by_models_by_assets(tmp_path):
                 grown *= 1.0 + earned
             name = f"{who.architecture}, {who.model}" if who.model else who.shown
             assert cell(matrix, name, asset) in (None, pytest.approx(grown - 1.0, rel=1e-4))
-            if who.model and cell(matrix, name, asset) is not None:
+            ranked = line.statuses.count("decided") >= 0.8 * len(line.statuses)
+            if who.model and ranked and cell(matrix, name, asset) is not None:
                 values.setdefault(who.architecture, []).append(grown - 1.0)
         for row in shelf(page, "figure-2a").tables[0].rows if values else ():
             found = values[row.head.text.split(" (")[0]]

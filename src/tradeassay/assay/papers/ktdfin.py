@@ -197,10 +197,12 @@ def _index(group: Group) -> tuple[tuple[str, ...], Floats] | None:
 
 
 def _accounts(groups: Sequence[Group]) -> Filled:
-    """Return the mean account of every model over its seeds, and the index, since the window's start."""
+    """Return the mean account of every model over its seeds, and the index, since the window's start. Models that
+    are not ranked come after the others."""
     curves: list[Curves] = []
     for group in groups:
-        known = [(line, series) for line in group.asked if (series := line.series())]
+        asked = sorted(group.asked, key=lambda line: line.unranked is not None)
+        known = [(line, series) for line in asked if (series := line.series())]
         if not known or (not _is(group, **_HEADLINE) and curves):
             continue
         sessions = known[0][1][0].sessions
