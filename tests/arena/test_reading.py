@@ -1,6 +1,10 @@
 """Commands that read a database leave it as it is; those that change an arena change nothing else."""
 
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -118,3 +122,79 @@ def test_what_is_open_for_reading_cannot_be_written(scripted_db):
 
     with opened_season(str(scripted_db)) as (store, season), pytest.raises(OperationalError, match="readonly"):
         store.skip(season.id, "AAJX", "2022-03-30", "live", "nobody", "2022-03-30T00:00:00Z")
+
+
+NOBODY = 65534
+
+
+def as_an_ordinary_user(*words: str) -> subprocess.CompletedProcess[str]:
+    """Give a command as a user whom permissions bind; root is none."""
+    become: list[str] = []
+    if os.getuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("setpriv is not installed (Debian: util-linux)")
+        become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
+    python, how = [*become, sys.executable], {"capture_output": True, "text": True, "timeout": 120, "cwd": "/"}
+    if subprocess.run([*python, "-c", "import tradeassay, numpy"], **how).returncode:
+        pytest.skip("this environment may be read by its owner alone")
+    return subprocess.run([*python, "-m", "tradeassay", *words], **how)
+
+
+def own_copy(db: Path, folder: Path) -> Path:
+    """Return a copy that an ordinary user owns and nobody may write, in a folder that nobody may write."""
+    copy = folder / "arena.db"
+    shutil.copyfile(db, copy)
+    for path, mode in ((copy, 0o400), (folder, 0o500)):
+        path.chmod(mode)
+        if os.getuid() == 0:
+            os.chown(path, NOBODY, NOBODY)
+    return copy
+
+
+@pytest.fixture
+def held(tmp_path_factory):
+    """A folder that an ordinary user reaches."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        folder = Path(place) / "held"
+        folder.mkdir()
+        yield folder
+        folder.chmod(0o755)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [("arena", "standings", "--db"), ("arena", "health", "--db"), ("verify",)], ids=" ".join
+)
+def test_an_ordinary_user_reads_what_nobody_may_write(scripted_db, held, words):
+    db = own_copy(scripted_db, held)
+    before = state(held)
+    found = as_an_ordinary_user(*words, str(db))
+    assert found.returncode == 0, found.stderr
+    assert state(held) == before
+
+
+@pytest.mark.slow
+def test_an_ordinary_user_is_told_why_a_database_cannot_be_read(scripted_db, held):
+    db = own_copy(scripted_db, held)
+    words = ("arena", "health", "--db", str(db))
+    held.chmod(0o755)
+    with closing(sqlite3.connect(scripted_db)) as player, closing(sqlite3.connect(held / "one.db")) as other:
+        player.backup(other)
+        other.execute("PRAGMA journal_mode=WAL")
+        other.execute("UPDATE workers SET rounds = rounds")
+        other.commit()
+        shutil.copyfile(f"{held}/one.db-wal", f"{db}-wal")
+    for path in held.iterdir():
+        path.chmod(0o444)
+    db.chmod(0o444)
+    held.chmod(0o555)
+    found = as_an_ordinary_user(*words)
+    assert found.returncode == 2 and found.stderr.count("\n") == 1, found.stderr
+    assert "write-ahead log" in found.stderr and "copy arena.db and arena.db-wal" in found.stderr
+    db.chmod(0)
+    found = as_an_ordinary_user(*words)
+    assert found.returncode == 2 and found.stderr.count("\n") == 1, found.stderr
+    assert "may be read by its owner alone" in found.stderr

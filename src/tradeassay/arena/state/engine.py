@@ -118,9 +118,25 @@ def _explained(url: str, called: str) -> Iterator[None]:
             f"'{url}' is not a database address", hint="name a file, or postgresql+psycopg://user@host/name"
         ) from error
     except OperationalError as error:
-        raise UserError(f"the database cannot be opened: {error.orig}", hint="check its address") from error
+        raise _denied(url) or UserError(
+            f"the database cannot be opened: {error.orig}", hint="check its address"
+        ) from error
     except DatabaseError as error:
         raise unreadable(called, error) from error
+
+
+def _denied(url: str) -> UserError | None:
+    """Return what to say of an SQLite file that this user may not read; None where that is not the reason."""
+    file = _file_of(_parsed(url))
+    if file is None or not file.is_file():
+        return None
+    if not os.access(file, os.R_OK):
+        return UserError(f"'{url}' may be read by its owner alone", hint="give the command as that user")
+    log, index = Path(f"{file}-wal"), Path(f"{file}-shm")
+    if log.exists() and not index.exists() and not os.access(file.parent, os.W_OK):
+        what = f"'{url}' has a write-ahead log, which SQLite reads only in a folder that it may write"
+        return UserError(what, hint=f"copy {file.name} and {log.name} into a folder of yours")
+    return None
 
 
 def _refuse_foreign(parsed: URL, called: str) -> None:
