@@ -18,10 +18,11 @@ from tradeassay.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+BLOCK = r"^(?:<!-- needs: ([^\n]*) -->\n)?```(\w*)\n(.*?)^```"
 INSTALL, *WAYS = (
     [line.removeprefix("$ ") for line in block.splitlines() if line]
-    for tag, block in re.findall(r"^```(\w*)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    if tag != "python"
+    for needs, tag, block in re.findall(BLOCK, README, re.MULTILINE | re.DOTALL)
+    if tag != "python" and needs != "your own data"
 )
 MOST = {"researcher": 3, "agent builder": 5, "quant": 3, "arena operator": 3}
 
