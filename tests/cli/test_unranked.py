@@ -66,20 +66,22 @@ class DrowsyBuilder(DrowsyWriter):
 
 
 TRADE = "-m scripted/drowsy -m scripted/sensible -a random --first 2022-03-01 --last 2022-04-14"
+WRITE = "-m scripted/drowsy-coder -m scripted/coder-sma --sample 6"
 RUNS = {
     "daily": f"run daily-us-v1 {TRADE}",
     "stockbench": f"run stockbench-v1 {TRADE}",
     "ktdfin": f"run ktdfin-v1 {TRADE}",
-    "quantcode": "code run quantcode-v1 -m scripted/drowsy-coder -m scripted/coder-sma --sample 6",
+    "quantcode": f"code run quantcode-v1 {WRITE}",
+    "agentic": f"code run quantcode-v1 {WRITE} --setting agentic",
     "systrade": (
         "code run systrade-v1 -m scripted/drowsy-builder -m scripted/builder-peeps --iterations 1 "
         "--strategy bollinger --strategy double-ma --strategy dual-thrust --strategy turtle"
     ),
 }
-CODE = ("quantcode", "systrade")
+CODE = ("quantcode", "agentic", "systrade")
 AGENTS = {
     **dict.fromkeys(("daily", "stockbench", "ktdfin"), ("scripted-drowsy", "scripted-sensible", "random")),
-    "quantcode": ("scripted/drowsy-coder", "scripted/coder-sma"),
+    **dict.fromkeys(("quantcode", "agentic"), ("scripted/drowsy-coder", "scripted/coder-sma")),
     "systrade": ("scripted/drowsy-builder", "scripted/builder-peeps"),
 }
 """Who plays: the first of each is the best by its figures, at least better than one of the others."""
@@ -142,6 +144,7 @@ PAPERS = {
     "stockbench": ("main",),
     "ktdfin": ("table-4", "table-5"),
     "quantcode": ("table-3",),
+    "agentic": ("table-4",),
     "systrade": ("table-3", "section-5-6"),
 }
 SURFACES = [
@@ -168,6 +171,21 @@ def test_whoever_failed_too_often_stands_last_with_the_reason(name, show, played
     assert max(at, key=at.__getitem__) == drowsy, "it stands behind everybody who is ranked"
     assert re.search(r"\d+% of its (sessions had no usable|items had no) answer", text)
     assert "not ranked" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ktdfin", "systrade"])
+def test_a_papers_figure_draws_it_behind_the_others(name, played):
+    (page,) = [paper_page([load_run(played(name))])]
+    figure = next(one for one in page.exhibits if one.exhibit.id == "figure-2").ours
+    (curves,) = figure.curves
+    drowsy, other = AGENTS[name][:2]
+    for names in (
+        [line for line, _ in curves.lines],
+        *([row.head.text for row in table.rows] for table in figure.tables[:1]),
+    ):
+        last = max(place for place, line in enumerate(names) if line.startswith(other))
+        assert last < min(place for place, line in enumerate(names) if line.startswith(drowsy))
 
 
 @pytest.mark.parametrize("name", ["daily", *(pytest.param(one, marks=pytest.mark.slow) for one in [*RUNS][1:])])

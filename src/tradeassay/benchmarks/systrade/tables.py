@@ -406,7 +406,7 @@ def systrade_paper(
         "table-4": lambda: Filled(tables=(_paper_strategies(scores, records),), reasons=why),
         "section-5-3": lambda: _paper_reviews(scores, why),
         "section-5-4-1": lambda: Filled(tables=(windows, _exceptions(records)), reasons=why),
-        "section-5-4-2": lambda: _paper_returns(records, why),
+        "section-5-4-2": lambda: _paper_returns(scores, records, why),
         "figure-2": lambda: _learning(scores, records, why),
         "figure-3": lambda: Filled(tables=(tokens,)),
         "section-5-6": lambda: Filled(tables=(costs,), reasons=why),
@@ -552,21 +552,25 @@ def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
     return table("Failures by exception", ("", "strategy", "submissions", "tests on ten bars"), rows, note=note)
 
 
-def _by_iteration(records: Mapping[str, StrategyOutcome]) -> dict[str, dict[int, list[Iteration]]]:
+def _by_iteration(
+    scores: SystradeScores, records: Mapping[str, StrategyOutcome]
+) -> dict[str, dict[int, list[Iteration]]]:
+    """Return what was scored, by model and iteration; models that are not ranked come after the others."""
     found: dict[str, dict[int, list[Iteration]]] = {}
     for record in records.values():
         mine = found.setdefault(record.model, {})
         for one in record.iterations:
             if one.scored is not None:
                 mine.setdefault(one.number, []).append(one)
-    return found
+    behind = {row.model for row in scores.models if row.unranked is not None}
+    return {model: found[model] for model in sorted(found, key=lambda model: model in behind)}
 
 
-def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
+def _paper_returns(scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
     """Return return and trades on the test data by model and iteration, with what is printed for three models."""
     paper = {row["iteration"]: row for row in printed("systrade")["iterations"]}
     rows = []
-    for model, by_number in _by_iteration(records).items():
+    for model, by_number in _by_iteration(scores, records).items():
         for number, these in sorted(by_number.items()):
             scored = [one.scored for one in these if one.scored is not None]
             totals = [None if one.scorecard.year is None else one.scorecard.year.costs[0].total for one in scored]
@@ -607,7 +611,7 @@ def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...])
 def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
     """Return every model's dimensions by iteration, as curves and as a table, and what iterations gain."""
     rows, lines, most = [], [], 0
-    for model, by_number in _by_iteration(records).items():
+    for model, by_number in _by_iteration(scores, records).items():
         means = {
             number: {
                 name: mean_of(one.scored.scorecard.sound[name].value for one in these if one.scored is not None)
