@@ -27,6 +27,8 @@ from tradeassay.runs.store.manifest import CodeManifest, read_manifest
 
 Lines = list[dict[str, Any]]
 Json = dict[str, Any]
+LITTER = (".DS_Store", "Thumbs.db", "desktop.ini", "._manifest.json", ".directory", ".gitkeep")
+"""What desktops and version control leave in folders."""
 
 
 def command(*words):
@@ -199,6 +201,15 @@ def put(where, path, value):
             put(where[key], rest, value)
         else:
             where[key] = value
+
+
+def nudged(value, share):
+    """Return the same value with every number that is no count moved by a share of itself."""
+    if isinstance(value, dict):
+        return {key: nudged(inner, share) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [nudged(inner, share) for inner in value]
+    return value * (1 + share) if isinstance(value, float) else value
 
 
 def _line(content):

@@ -10,12 +10,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from forging import command
+from forging import LITTER, command
 from honest_runs import play
 
 DAYS = ("--first", "2022-01-10", "--last", "2022-04-12")
-LITTER = (".DS_Store", "Thumbs.db", "desktop.ini", "._manifest.json", ".directory", ".gitkeep")
-"""What desktops and version control leave in folders."""
 
 
 @pytest.fixture(scope="module")

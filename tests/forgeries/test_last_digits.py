@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from forging import Forged, command
+from forging import Forged, command, nudged
 from honest_runs import play
 
 from tradeassay.core.hashing import sha256_file
@@ -45,15 +45,6 @@ def honest(tmp_path_factory):
 def verified(run):
     status, said = command("verify", run.path, "--workers", "1")
     return status, " ".join(said.split())
-
-
-def nudged(value, share):
-    """Return the same value with every number that is no count moved by a share of itself."""
-    if isinstance(value, dict):
-        return {key: nudged(inner, share) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [nudged(inner, share) for inner in value]
-    return value * (1 + share) if isinstance(value, float) else value
 
 
 def of_another_numpy(run):

@@ -153,7 +153,7 @@ _CLASSES = {
 
 def _changes(path, content, rng, most):
     """Yield changes of a file: what is changed, and a function that returns the content then, None for no file."""
-    yield from _field_changes(path, content, rng, most)
+    yield from field_changes(path, content, rng, most)
     whole = f"{path.name} byte"
     yield f"{whole} all: removed", lambda: None
     yield f"{whole} end: cut", lambda: content[:-7]
@@ -176,14 +176,15 @@ def _with_byte(content, place, other):
     return content[:place] + bytes([other]) + content[place + 1 :]
 
 
-def _field_changes(path, content, rng, most):
+def field_changes(path, content, rng, most=None):
+    """Yield changes of a file's fields: what is changed, and a function that returns the content then."""
     many = path.suffix == ".jsonl"
     values = [msgspec.json.decode(line) for line in (content.splitlines() if many else [content])]
-    leaves = [(number, where) for number, value in enumerate(values) for where in _leaves(value)]
+    found = [(number, where) for number, value in enumerate(values) for where in leaves(value)]
     # Every named field once, wherever it stands, before any is changed a second time.
-    rng.shuffle(leaves)
+    rng.shuffle(found)
     first, rest, seen = [], [], set()
-    for leaf in leaves:
+    for leaf in found:
         name = tuple(part for part in leaf[1] if isinstance(part, str))
         (rest if name in seen else first).append(leaf)
         seen.add(name)
@@ -212,13 +213,13 @@ def _written(path, value):
     return msgspec.json.format(encoded, indent=1) + b"\n"
 
 
-def _leaves(value, where=()):
+def leaves(value, where=()):
     """Yield the place of every value that is not a container, and of every list that can lose a member."""
     if not isinstance(value, dict) and value != []:
         yield where
     inside = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
     for key, one in inside:
-        yield from _leaves(one, (*where, key))
+        yield from leaves(one, (*where, key))
 
 
 def other_value(value, rng):
