@@ -79,6 +79,7 @@ ENCODERS = {
     "HTML": lambda sign: f"&#{ord(sign)};",
     "HTML, hexadecimal": lambda sign: f"&#x{ord(sign):x};",
     "HTML, upper": lambda sign: f"&#X{ord(sign):04X};",
+    "HTML, no semicolon": lambda sign: f"&#{ord(sign):07d}",
     "plain": str,
 }
 """How one sign of a key may be written."""

@@ -56,11 +56,12 @@ _ESCAPE = (
     rb"(?<=%%)(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"
     rb"|(?<=\\)(?:[%s]|u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
     rb"|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8})"
-    rb"|(?<=&)(?!(?:%s);)(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+    rb"|(?<=&)(?!(?:%s);)(?:(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});?|[A-Za-z][A-Za-z0-9]{1,31};)"
     rb")"
 )
-"""An escape of addresses (as %2F), of JSON and Python (as a backslash and u002f), or of HTML (as &#47;). To be
-filled in: the signs that may stand behind a backslash, and the entities that are left alone."""
+"""An escape of addresses (as %2F), of JSON and Python (as a backslash and u002f), or of HTML (as &#47;, which
+browsers read without the semicolon too). To be filled in: the signs that may stand behind a backslash, and the
+entities that are left alone."""
 _SIMPLE = {
     b"\\": b"\\",
     b'"': b'"',
