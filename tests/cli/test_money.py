@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from money_server import MODEL, PRICES, UNPRICED, billing
+from money_server import MODEL, OUTPUT_USD, PRICES, UNPRICED, billing
 
 from tradeassay.runs.play.progress import PacedCount
 
@@ -54,6 +54,14 @@ def test_the_cap_of_a_command_binds_it_and_its_repetition(name, bill, own_prices
     asked = bill.requests
     given(line, status)
     assert bill.usd <= cap and bill.requests - asked <= 3
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", "-inf", "-1.0"])
+def test_a_price_that_is_none_is_refused_before_the_first_question(text, bill, place, given):
+    (place / "prices.toml").write_text(PRICES.replace(f"output = {OUTPUT_USD}", f"output = {text}"))
+    said = given(f"run ktdfin-v1 {ASKED} {DAYS} --max-usd 5", 2).err
+    assert len(said.strip().splitlines()) == 1 and "prices.toml" in said and "output" in said
+    assert not bill.requests
 
 
 SEASON = f"""id = "short"

@@ -18,6 +18,11 @@ def test_the_options_that_take_fractions_are_found():
     assert known <= set(FRACTIONS)
 
 
+def test_the_help_names_no_bound_that_is_not_there(given):
+    for line in ("run --help", "reproduce --help", "memory recall --help", "power --help"):
+        assert "None]" not in given(line).out, line
+
+
 @pytest.mark.parametrize("named", FRACTIONS)
 def test_no_option_takes_a_number_that_is_none(tell, named):
     name, option = FRACTIONS[named]

@@ -72,6 +72,10 @@ class Fraction(click.FloatRange):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
         return super().convert(value, param, ctx)
 
+    def _describe_range(self) -> str:
+        """Say nothing in the help about bounds that are not there."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 def option(names: str, help: str | None = None, **fields: Any) -> Callable[[F], F]:
     """Return an option whose help shows its default; ``-m --model=METAVAR models`` are its flags, what stands for

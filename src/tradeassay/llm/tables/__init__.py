@@ -26,6 +26,9 @@ from tradeassay.core.files import data_home
 
 T = TypeVar("T")
 
+Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
+"""Dollars per million tokens, up to a thousand dollars a token: infinity is no price."""
+
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
@@ -109,12 +112,12 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ``cache_read`` and ``cache_write`` default to the plain input price. Reasoning tokens are billed as output. The
     price holds for requests of up to ``input_limit`` tokens; beyond it nothing is claimed."""
 
-    input: Annotated[float, Meta(ge=0.0)]
-    output: Annotated[float, Meta(ge=0.0)]
+    input: Rate
+    output: Rate
     source: str
     as_of: date
-    cache_read: Annotated[float, Meta(ge=0.0)] | None = None
-    cache_write: Annotated[float, Meta(ge=0.0)] | None = None
+    cache_read: Rate | None = None
+    cache_write: Rate | None = None
     input_limit: int | None = None
 
     def usd(self, tokens: Tokens) -> float | None:
