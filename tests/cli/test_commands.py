@@ -59,6 +59,35 @@ def test_a_site_leaves_out_what_is_closed_and_shows_the_others(given, small_run,
     assert "Traceback" not in told and "1 run)" in told
 
 
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ("shut", "runs/shut is a link that leads nowhere"),
+        ("shut/manifest.json", "runs/shut/manifest.json is a link that leads nowhere"),
+        ("shut/episodes", "runs/shut/episodes is neither a file nor a folder"),
+    ],
+)
+@pytest.mark.parametrize("target", ["nowhere", "itself"])
+def test_a_site_leaves_out_what_is_only_a_link_to_nothing(given, small_run, lost, said, target):
+    link = small_run.parent / lost
+    shutil.copytree(small_run, small_run.parent / "shut")
+    shutil.rmtree(link) if link.is_dir() else link.unlink()
+    link.symlink_to("/nowhere/at/all" if target == "nowhere" else link)
+    told = given("site runs", 1).err
+    assert f"left out shut: {said}\n" in told and told.count("shut") == 2 and "1 run)" in told
+
+
+def test_a_site_leaves_out_a_run_with_a_folder_where_a_file_belongs(given, small_run):
+    shutil.copytree(small_run, small_run.parent / "shut")
+    events = next((small_run.parent / "shut").glob("episodes/*/events.jsonl"))
+    events.unlink()
+    events.mkdir()
+    told = given("site runs", 1).err
+    assert (
+        re.search(r"left out shut: \S+/events.jsonl cannot be read: Is a directory\n", told) and "1 run)" in told
+    )
+
+
 def test_every_command_has_help_and_a_true_line_in_the_overview(capsys, given):
     for name in _COMMANDS:
         assert main([name, "--help"]) == 0

@@ -137,7 +137,8 @@ def write_site(
             left_out.append((folder.name, error.message))
         except OSError as error:
             # What cannot be read of one run leaves that run out; a site that cannot be written is another matter.
-            if not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(folder):
+            within = (folder, folder.absolute(), folder.resolve())
+            if not isinstance(error.filename, str) or not any(map(Path(error.filename).is_relative_to, within)):
                 raise
             left_out.append((folder.name, f"{error.filename} cannot be read: {error.strerror}"))
     _take_away(out, {run.slug for run in found}, talks)
@@ -183,9 +184,14 @@ def _run_folders(runs: Path) -> tuple[list[Path], list[tuple[str, str]]]:
     """Return the folders of runs, and the closed ones with the reason why nobody knows what they hold."""
     found, closed = [], list[tuple[str, str]]()
     for folder in sorted(runs.iterdir()):
+        manifest = folder / "manifest.json"
         try:
-            if (folder / "manifest.json").exists():
+            if manifest.exists():
                 found.append(folder)
+            elif lost := next(
+                (link for link in (folder, manifest) if link.is_symlink() and not link.exists()), None
+            ):
+                closed.append((folder.name, f"{lost} is a link that leads nowhere"))
         except OSError as error:
             closed.append((folder.name, f"{folder} cannot be read: {error.strerror}"))
     return found, closed
