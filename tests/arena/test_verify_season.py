@@ -368,6 +368,29 @@ def test_written_pages_are_those_of_the_journal(season, tmp_path):
     assert "seasons/tiny/winner.html is no page of this arena" in words
 
 
+def test_what_people_do_with_pages_and_databases_accuses_nobody(season, tmp_path, tell):
+    """A desktop looks at the pages, git changes their line ends, another processor rounds otherwise."""
+    copy, pages = tmp_path / "arena.db", tmp_path / "site"
+    shutil.copyfile(season, copy)
+    tell(["site", str(copy), "-o", str(pages)])
+    for folder in [pages, *(place for place in pages.rglob("*") if place.is_dir())]:
+        for name in (".DS_Store", "._index.html", "desktop.ini"):
+            (folder / name).write_bytes(b"\0\0\0\1Bud1")
+    assert "re-derived" in tell(["verify", str(copy), "--pages", str(pages)])[0]
+    for page in pages.rglob("[!.]*.html"):
+        page.write_bytes(page.read_bytes().replace(b"\n", b"\r\n"))
+    assert "re-derived" in tell(["verify", str(copy), "--pages", str(pages)])[0]
+
+    def rounded(share: float) -> Callable[[sqlite3.Connection], object]:
+        columns = (("bookings", "nav"), ("bookings", "nav_before"), ("rounds", "base_price"))
+        return lambda db: [
+            db.execute(f"UPDATE {table} SET {name} = {name} * {1 + share}") for table, name in columns
+        ]
+
+    tell(["verify", str(forged(season, copy, rounded(1e-11)))])
+    tell(["verify", str(forged(season, copy, rounded(1e-7)))], 1)
+
+
 def test_standings_come_from_the_journal_alone(season, tmp_path, tell):
     """No table but those that verify plays again moves a figure."""
     honest = tell(["arena", "standings", "--db", str(season), "--json"])[0]

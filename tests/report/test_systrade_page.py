@@ -15,6 +15,7 @@ from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.code.drift import DriftReport
 from tradeassay.report import print_code_board, write_check_html, write_html
 from tradeassay.report.scorecard import cost_chart, leg_charts, render_card
+from tradeassay.report.verifying import check_beside
 from tradeassay.runs import load_run
 from tradeassay.runs.verify.report import verify
 
@@ -77,6 +78,28 @@ def test_scorecards_are_checked_where_there_is_no_page(run, tmp_path, tell):
     leaky.unlink()
     (folder / "cards" / ".DS_Store").touch()
     tell(check, 3)  # one that is not there accuses nobody
+
+
+@pytest.mark.parametrize("every", [60, pytest.param(4, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+def test_every_number_of_a_scorecard_is_checked(run, tmp_path, every):
+    """Each number that a reader sees is changed in turn, in every ``every``th place."""
+    folder = tmp_path / "handed-on"
+    shutil.copytree(run.folder, folder)
+    write_html(load_run(folder)).unlink()
+    found = verify(folder, programs=False)
+    missed, changed = [], 0
+    for card in sorted((folder / "cards").glob("*.html")):
+        honest = card.read_text()
+        shown = honest.index("<body")
+        for place in list(re.finditer(r"(?<=>)[^<>]*?(\d)[^<>]*(?=<)", honest[shown:]))[::every]:
+            digit = shown + place.start(1)
+            card.write_text(f"{honest[:digit]}{(int(honest[digit]) + 1) % 10}{honest[digit + 1 :]}")
+            changed += 1
+            if check_beside(load_run(folder), found).exit_code != 1:
+                missed.append((card.name, place[0]))
+        card.write_text(honest)
+    assert changed > 10 and not missed, missed
+    assert check_beside(load_run(folder), found).exit_code == 3
 
 
 def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import math
 import os
 import shutil
 import sqlite3
@@ -41,7 +40,9 @@ from tradeassay.arena.state.store import Store, decided_row
 from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.arena.web.site import render, render_front
 from tradeassay.core.arena import Action, Packet, SettledOutcome
+from tradeassay.core.closeness import close
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
+from tradeassay.core.files import is_litter
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import without_secrets
 from tradeassay.core.time import Instant
@@ -173,7 +174,9 @@ def operators_choice(season: Season) -> str:
 
 
 def _other_pages(store: Store, folder: Path) -> Iterator[str]:
-    """Make every page again from the journal; yield the files that are others, missing, or nobody's."""
+    """Make every page again from the journal; yield the files that are others, missing, or nobody's.
+
+    Line ends, which git changes, are not compared, and what desktops leave is passed over."""
     made = [render_front(store)]
     for id in season_ids(store):
         season = read_season(store, id)
@@ -185,11 +188,12 @@ def _other_pages(store: Store, folder: Path) -> Iterator[str]:
         file = folder / path
         if not file.is_file():
             yield f"{path} is missing"
-        elif file.read_bytes() != without_secrets(content):
+        elif file.read_bytes().replace(b"\r\n", b"\n") != without_secrets(content).replace(b"\r\n", b"\n"):
             yield f"{path} is not what the journal gives"
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder).as_posix()
-        if file.is_file() and file.suffix in _UNPLAYED and file.name not in _NOT_PAGES and path not in paths:
+        known = path in paths or file.name in _NOT_PAGES or is_litter(file.name)
+        if file.is_file() and file.suffix in _UNPLAYED and not known:
             yield f"{path} is no page of this arena"
 
 
@@ -717,7 +721,7 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
 
 def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-15)
+        return close(one, other)
     if isinstance(one, bytes) and isinstance(other, bytes):
         return one == other or unpacked(one) == unpacked(other)
     return bool(one == other) and isinstance(one, float) == isinstance(other, float)
