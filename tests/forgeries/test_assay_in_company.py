@@ -122,3 +122,32 @@ def test_an_honest_leak_test_is_what_cannot_be_checked(run):
     run.write("assay.json", found)
     status, said = verified(run)
     assert status == 1 and "curve" in said, said
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"sentence": "No leak was found in 10,000 sessions."},
+        {"bound": 0.0001},
+        {"findings": ["bars"]},
+        {"tested": True},
+        {"tested": True, "bound": 0.0001, "sentence": "No leak was found in 10,000 sessions."},
+    ],
+    ids=lambda lie: "+".join(lie),
+)
+def test_a_leak_test_that_no_run_of_this_length_can_have_is_contradicted(run, lie):
+    found, one = assayed(run)
+    one["leaks"].update(lie)
+    run.write("assay.json", found)
+    status, said = verified(run)
+    assert status == 1 and "leak test" in said, said
+
+
+def test_a_leak_test_is_not_made_longer(run):
+    assert command("assay", run.path, *ASSAY, "--leak-sessions", "3")[0] == 0
+    for edit in ({"bound": 0.01}, {"sentence": "No leak was found."}, {"findings": ["bars"]}):
+        found, one = assayed(run)
+        one["leaks"].update(edit)
+        run.write("assay.json", found)
+        status, said = verified(run)
+        assert status == 1 and "leak test" in said, (edit, said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -65,6 +65,27 @@ def at_most(share: float) -> str:
     return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f} %"
 
 
+def undetected_after(sessions: int) -> float:
+    """Return the share of days on which a leak stays unseen in so many sessions with a chance of 5 %."""
+    return 1.0 - math.exp(math.log(0.05) / sessions)
+
+
+NO_ANSWER: Final = (
+    "does not repeat itself: no planted fact was seen, more cannot be told.",
+    "there was nothing that could move.",
+)
+"""How the sentence of a test ends that could tell nothing."""
+
+
+def nothing_found(sessions: int, *, whole: bool, files_open: bool) -> str:
+    every = "every one of" if whole else "the first"
+    return (
+        f"No leak was found: other futures moved nothing in {every} {sessions} sessions; "
+        f"leaks on more than {at_most(undetected_after(sessions))} of days are excluded"
+        + (f", but {FILES_OPEN}." if files_open else ".")
+    )
+
+
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a test. In each of ``sessions`` everything after the moment of decision was replaced by
     ``futures`` others. ``moved`` is the share of sessions whose decision, or what a model was shown for it,
@@ -100,7 +121,7 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
         order count too: an order that another future would have caused shows there."""
         if self.findings or not self.repeatable or not self.decisions_with_orders:
             return None
-        return 1.0 - math.exp(math.log(0.05) / self.sessions)
+        return undetected_after(self.sessions)
 
     @property
     def sentence(self) -> str:
@@ -117,12 +138,7 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
                 f"in {days} of {self.sessions} sessions."
             )
         if not self.repeatable:
-            return f"{self.agent} does not repeat itself: no planted fact was seen, more cannot be told."
+            return f"{self.agent} {NO_ANSWER[0]}"
         if not self.decisions_with_orders:
-            return f"{self.agent} never traded in {self.sessions} sessions: there was nothing that could move."
-        every = "every one of" if self.whole else "the first"
-        return (
-            f"No leak was found: other futures moved nothing in {every} {self.sessions} sessions; "
-            f"leaks on more than {at_most(self.undetected or 0.0)} of days are excluded"
-            + (f", but {FILES_OPEN}." if self.files_open else ".")
-        )
+            return f"{self.agent} never traded in {self.sessions} sessions: {NO_ANSWER[1]}"
+        return nothing_found(self.sessions, whole=self.whole, files_open=self.files_open)

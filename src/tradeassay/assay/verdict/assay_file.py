@@ -7,16 +7,20 @@ recorded, so that every other number still has to follow."""
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tradeassay.assay.leaks.leak_result import NO_ANSWER, nothing_found, undetected_after
 from tradeassay.assay.verdict import diagnostics
 from tradeassay.assay.verdict.build import OutsideFacts, assay_run
 from tradeassay.assay.verdict.record import AgentAssay, Assay, LeakEvidence, VerdictConfig
+from tradeassay.core.closeness import close
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
@@ -126,7 +130,8 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
     try:
         kept = found.kept = msgspec.json.decode(content, type=RecordedAssay)
         records = [parse_record(bytes(one)) for one in kept.memory]
-        found.changed = next(_impossible_tries(kept.assay), "")
+        impossible = chain(_impossible_tries(kept.assay), _impossible_leaks(run, kept.assay))
+        found.changed = next(impossible, "")
         if not found.changed:
             outside = _outside_facts(kept.assay)
             made = assay_run(run, kept.assay.config, memory=records, outside=outside)
@@ -178,6 +183,36 @@ def _impossible_tries(kept: Assay) -> Iterator[str]:
         name, *others = seen.setdefault(setting, (one.agent, found, effective))
         if others != [found, effective]:
             yield f"{one.agent} and {name} have other tries in the same folder"
+
+
+def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
+    """Yield what no leak test of a run can have said.
+
+    One tells what it found, or what it excludes, or nothing, and excludes no more than the sessions of the run's
+    longest episode allow."""
+    most = max((len(run.series(episode.key).sessions) for episode in run.episodes), default=0) + 1
+    for one in kept.agents:
+        leaks = one.leaks
+        if leaks.bound is not None:
+            sessions = _sessions_behind(leaks.bound)
+            if not 1 <= sessions <= most:
+                yield f"{one.agent}'s leak test excludes more than {most} sessions can: {leaks.bound:g}"
+            said = (nothing_found(sessions, whole=whole, files_open=leaks.files_open) for whole in (True, False))
+            right = leaks.tested and not leaks.findings and leaks.sentence in said
+        elif leaks.tested:
+            right = bool(leaks.findings and leaks.sentence)
+        else:
+            right = not leaks.findings and (not leaks.sentence or leaks.sentence.endswith(NO_ANSWER))
+        if not right:
+            yield f"{one.agent}'s leak test says what none says: {leaks.sentence!r:.60}"
+
+
+def _sessions_behind(bound: float) -> int:
+    """Return how many sessions exclude leaks on more than ``bound`` of days; 0 where no number of them does."""
+    if not 0.0 < bound < 1.0:
+        return 0
+    sessions = round(math.log(0.05) / math.log1p(-bound))
+    return sessions if sessions and close(undetected_after(sessions), bound) else 0
 
 
 def _tries_missing(run: Run, kept: Assay) -> str:
