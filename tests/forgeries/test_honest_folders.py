@@ -48,6 +48,16 @@ def test_what_a_desktop_leaves_behind_accuses_nobody(run, name):
     assert status == 0 and name not in said, said
 
 
+def test_folders_of_drives_archives_and_editors_accuse_nobody(run):
+    for folder in (run.parent, *folders(run)):
+        for name in ("__MACOSX", "@eaDir", ".ipynb_checkpoints", ".svn", "$RECYCLE.BIN", "empty"):
+            (folder / name).mkdir()
+            if name != "empty":
+                (folder / name / "entries").write_text("12")
+    status, said = verified(run)
+    assert status == 0 and "episodes/@eaDir belongs to no episode" in said, said
+
+
 def test_a_stranger_among_the_episodes_is_named_and_a_strange_episode_is_wrong(run):
     (run / "episodes" / "notes.txt").write_text("my notes")
     status, said = verified(run)

@@ -78,7 +78,7 @@ def refuse_changed_line_ends(place: RunFolder) -> None:
     if changed:
         more = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
         raise RunError(
-            f"{changed[0]}{more} in {place.path} have Windows line ends (CRLF), which git or a copy put there",
+            f"{place.path} has Windows line ends (CRLF) in {changed[0]}{more}, which git or a copy put there",
             hint="add the line '* -text' to .gitattributes and check the run out again, or copy it unchanged",
         )
 

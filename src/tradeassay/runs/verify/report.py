@@ -337,7 +337,10 @@ class _Verifier(ABC, Generic[M]):
             self._say(claim.claim, claim.outcome, claim.why, claim.episodes)
 
     def _check_strays(self) -> None:
-        """Note what was not looked at; an episode that the manifest does not know is wrong."""
+        """Note what was not looked at; an episode that the manifest does not know is wrong.
+
+        Desktops, network drives and version control leave folders in every folder: one without an episode's files
+        is none."""
         place, known = self._place, {episode.key for episode in self._manifest.episodes}
         ours = {"manifest.json", "scores.json", "assay.json", place.models.name, place.episode("").name}
         self._notes += [NOT_ASSAYED] if (place.path / "assay.json").is_file() else []
@@ -348,14 +351,14 @@ class _Verifier(ABC, Generic[M]):
             more = f" and {len(beside) - 3} more" if len(beside) > 3 else ""
             self._notes.append(f"not part of a run, and not looked at: {', '.join(beside[:3])}{more}")
         for folder in sorted(_not_litter(place.episode(""))):
-            if folder.is_file():
-                where = f"{folder.parent.name}/{folder.name}"
-                self._notes.append(f"{where} belongs to no episode; it was not looked at")
-                continue
-            if folder.name not in known:
-                self._broken("episodes", f"{folder.name} belongs to no episode of this run")
-                continue
             known_files = ("events.jsonl", "outcome.json", "dialogue.jsonl")
+            if folder.name not in known:
+                if any((folder / name).exists() for name in known_files):
+                    self._broken("episodes", f"{folder.name} belongs to no episode of this run")
+                else:
+                    where = f"{folder.parent.name}/{folder.name}"
+                    self._notes.append(f"{where} belongs to no episode; it was not looked at")
+                continue
             strange = sorted(file.name for file in _not_litter(folder) if file.name not in known_files)
             if strange:
                 more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
