@@ -24,6 +24,8 @@ SKILLED = 1.0
 """A yearly information ratio that few professionals reach; what cannot see this can see nothing."""
 MOST_SEEDS = 1000
 """More seeds than this are not worth planning: what they share does not shrink with their number."""
+LEAST_RATIO = 1e-6
+"""A smaller ratio is no effect: no market is old enough for the sessions that it takes."""
 _NORMAL = NormalDist()
 
 
@@ -93,12 +95,13 @@ def minimum_detectable_ir(design: Design) -> float:
 
 def sessions_needed(ir: float, design: Design) -> int:
     """Return how many sessions find ``ir`` with the design's power; its own number of sessions is ignored. Raises
-    :class:`UserError` for an ``ir`` of 0, which no number of sessions can find, and for one that is not a
-    number."""
+    :class:`UserError` for an ``ir`` below :data:`LEAST_RATIO`, which no number of sessions can find, and for one
+    that is not a number."""
     if not math.isfinite(ir):
         raise UserError(f"an information ratio of {ir}", hint="give a number such as 0.5")
-    if ir == 0.0:
-        raise UserError("an information ratio of 0 means no effect", hint="give the ratio that you want to see")
+    if abs(ir) < LEAST_RATIO:
+        what = "an information ratio of 0" if ir == 0.0 else f"an information ratio as small as {ir:g}"
+        raise UserError(f"{what} means no effect", hint="give the ratio that you want to see")
     return math.ceil(design.periods_per_year * (design.reach / ir) ** 2)
 
 

@@ -21,7 +21,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, growth, significant
-from tradeassay.metrics.intervals import DEFAULT
+from tradeassay.metrics.intervals import DEFAULT, MOST_DRAWS
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks import Benchmark
@@ -34,12 +34,17 @@ others not to matter (a p-value from a sequence that is stopped at enough hits i
 
 
 class LuckConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How many portfolios are drawn, and by what a result is placed among them."""
+    """How many portfolios are drawn, and by what a result is placed among them; raises :class:`UserError` for a
+    number without end."""
 
     portfolios: int = 10_000
     seed: int = 0
     by: By = "return"
     bootstrap: BootstrapConfig = DEFAULT
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.portfolios <= MOST_DRAWS:
+            raise UserError(f"{self.portfolios} random portfolios", hint=f"ask for 1 to {MOST_DRAWS:,}")
 
 
 USUAL = LuckConfig()

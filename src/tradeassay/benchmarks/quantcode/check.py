@@ -22,6 +22,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors import Spread
 from tradeassay.core.executors.task import ExecutorName, cores
 from tradeassay.core.registry import refuse_unknown
+from tradeassay.data.tables.cells import other_than_file
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import JobExecutor, TrustedCodeInProcess
 
@@ -32,7 +33,9 @@ _NO_TASK = "no-task"
 def read_program(path: Path) -> str:
     """Return a program's text as Python would read it: as UTF-8, or in the encoding that its first lines name.
 
-    Raises :class:`UserError` for a file that is missing, a folder, huge or not text."""
+    Raises :class:`UserError` for a file that is missing, a folder, a pipe or device, huge or not text."""
+    if what := other_than_file(path):
+        raise UserError(f"{path} is {what}, not a file", hint="name a Python file")
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
             raise UserError(f"{path} has more than {_LARGEST:,} bytes", hint="a strategy has a few thousand")

@@ -145,8 +145,15 @@ class PriceTable(msgspec.Struct, frozen=True):
 
 
 def load_prices(override: Path | None = None) -> PriceTable:
-    """Return the packaged prices, overridden by a user's TOML file. Raises :class:`UserError` for a bad file."""
-    return PriceTable(read_table(Price, "prices", "prices.toml", override))
+    """Return the packaged prices, overridden by a user's TOML file.
+
+    Raises :class:`UserError` for a bad file, and for one without prices: a budget would be kept with other prices
+    than those that were meant."""
+    found = PriceTable(read_table(Price, "prices", "prices.toml", override))
+    if override is not None and "prices" not in tomllib.loads(override.read_text(encoding="utf-8")):
+        hint = 'write [prices."provider/model"] (see the reference of model prices)'
+        raise UserError(f"{override} has no table 'prices'", hint=hint)
+    return found
 
 
 class Cutoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
