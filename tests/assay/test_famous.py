@@ -25,8 +25,7 @@ def french():
 @cache
 def portfolios():
     """Industries, and sorts by size, value and momentum, 1949 to 2017, from linearmodels."""
-    from linearmodels.datasets import french as sorts
-
+    sorts = pytest.importorskip("linearmodels.datasets.french", reason="a peer that make test-all installs")
     data = sorts.load()
     data.index = pd.Index((data.pop("dates") + pd.offsets.MonthEnd(0)).dt.strftime("%Y-%m-%d"))
     return data
