@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import logging
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from tradeassay.cli import main
-from tradeassay.core.secrets import REMOVED
+from tradeassay.core.secrets import KNOWN, REMOVED
 from tradeassay.llm import RetryPolicy
 
 KEY = "sk-ant-api03-W8rTq5ZxN2mVb7KcJ4h/g9LpD1s+a6XeU3oIi0"
@@ -134,3 +135,44 @@ def test_neither_disk_nor_screen_ever_holds_the_key(ways, echo, place, tell, cap
     again = main(["run", *DAYS, *models, "--slug", "again", "--replay", "--cassettes", "runs/echoed"])
     assert again == status, "redaction changes no question: the recording answers all of them"
     assert main(["verify", "runs/echoed"]) == 3, "what a live model said cannot be asked for again"
+
+
+def only_in_a_file(monkeypatch, file):
+    """Take the server's address and key out of the environment, and write them into a file."""
+    found = {name: os.environ[name] for name in ("ECHO_BASE_URL", "ECHO_API_KEY")}
+    for name in (*found, "TRADEASSAY_LOCAL_SERVER"):  # which are so taken out again after the test
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(KNOWN, "values", ())  # the tests before this one told the key
+    monkeypatch.setattr(KNOWN, "_search", None)
+    lines = [f"export {name}='{value}'  # of a server" for name, value in found.items()]
+    file.write_text("\n".join(["# keys", *lines, "TRADEASSAY_LOCAL_SERVER=http://nowhere", ""]))
+
+
+def test_a_key_that_is_only_in_a_file_is_used_and_never_shown(echo, place, tell, monkeypatch, capsys):
+    only_in_a_file(monkeypatch, place / ".env")
+    (place / "below").mkdir()
+    monkeypatch.chdir(place / "below")
+    shown = tell(["doctor", "--for", "openai-api/echo/200-text"])
+    status = main(
+        ["run", *DAYS, "-m", "openai-api/echo/401-json", "-m", "openai-api/echo/200-text", "--slug", "one"]
+    )
+    out, err = capsys.readouterr()
+    assert status in (0, 1), err
+    assert set(Echo.heard) == {"401-json", "200-text"}, "the server heard the file's key"
+    nowhere(place / "below", shown.out, shown.err, out, err)
+    assert any(REMOVED.encode() in path.read_bytes() for path in place.rglob("*.jsonl"))
+    assert "TRADEASSAY_LOCAL_SERVER" not in os.environ, "what tradeassay itself reads is not taken from the file"
+
+
+def test_the_environment_comes_before_the_file(echo, place, done):
+    (place / ".env").write_text("ECHO_API_KEY=another-key-1234567890\n")
+    done(f"run {' '.join(DAYS)} -m openai-api/echo/401-json --slug one")
+    assert Echo.heard, "the server heard the environment's key"
+
+
+def test_a_file_of_keys_that_cannot_be_read_is_named_and_not_quoted(echo, place, tell):
+    (place / ".env").write_bytes(b"ECHO_API_KEY=" + KEY.encode() + b"\xff\n")
+    shown = tell(["run", *DAYS, "-m", "openai-api/echo/401-json"], 2)
+    assert f"{place / '.env'} cannot be read: it is no text" in shown.err
+    assert KEY not in shown.out + shown.err and "Traceback" not in shown.err and not Echo.heard

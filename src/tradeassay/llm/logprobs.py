@@ -18,13 +18,13 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
-from tradeassay.core.errors import UNDECODABLE, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError, require
 from tradeassay.core.secrets import remember, without_secrets
 from tradeassay.llm.budget import Budget, BudgetedProvider, estimate_request
 from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
 from tradeassay.llm.local import LocalSettings
 from tradeassay.llm.model import AskingModel, Attempt, Model, ModelParams, QuestionPlace, failed_reply, parse_name
-from tradeassay.llm.open import Access
+from tradeassay.llm.open import Access, read_env_file
 from tradeassay.llm.tables import Price, Tokens, load_prices
 
 PARAMS = ModelParams(temperature=0.0, max_tokens=1)
@@ -146,6 +146,8 @@ async def open_logprobs(
         base, served = access.base_url or LocalSettings().server, parsed.rest
         why = "llama.cpp scores what it writes only; name a server: TRADEASSAY_LOCAL_SERVER"
     else:
+        require("dotenv", "models")
+        read_env_file()
         base, served = access.base_url or os.environ.get(f"{service}_BASE_URL"), parsed.rest.partition("/")[2]
         key = os.environ.get(f"{service}_API_KEY", key)
         remember(key)

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.core.errors import UserError, require
+from tradeassay.core.secrets import remember_settings
 from tradeassay.llm.budget import Budget, BudgetedProvider
 from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
 from tradeassay.llm.local import LocalSettings, find_local_model, local_models, open_local
@@ -101,6 +102,7 @@ async def _open_provider(
                 yield local
         case "inspect":
             require("inspect_ai", "models")
+            read_env_file()
             from tradeassay.llm.via_inspect.provider import open_provider
 
             async with aclosing(open_provider(name.full, params, price, base_url=access.base_url)) as provider:
@@ -119,11 +121,34 @@ def check_model(name: str, access: Access | None = None) -> None:
                 find_local_model(parsed, access.home)
         case "inspect":
             require("inspect_ai", "models")
+            read_env_file()
             from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
 
             opened = open_provider(name, ModelParams(), None, base_url=access.base_url)
             if isinstance(opened, KeylessProvider):
                 raise UserError(f"{name}: {opened.reason}", hint="set it, or choose another model")
+
+
+def read_env_file() -> None:
+    """Put into the environment what the nearest ``.env`` file says and the environment does not, as Inspect's own
+    commands do. What tradeassay itself reads there is left out: it must not change while a command runs.
+
+    Raises :class:`UserError` for a file that cannot be read."""
+    from dotenv import dotenv_values, find_dotenv
+
+    file = find_dotenv(usecwd=True)
+    if not file:
+        return
+    try:
+        said = {name: value for name, value in dotenv_values(file).items() if value is not None}
+        remember_settings(said)
+        ours = {name for name in said if name.startswith("TRADEASSAY_")}
+        os.environ.update({name: said[name] for name in said.keys() - os.environ.keys() - ours})
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UserError(
+            f"{file} cannot be read: {why}", hint="keys are looked for there; mend or move it"
+        ) from None
 
 
 def _local_settings(name: ModelName, access: Access) -> LocalSettings:
