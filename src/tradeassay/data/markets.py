@@ -16,6 +16,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
 from tradeassay.data.datasets import load_stored
 from tradeassay.data.tables.account import OwnSeries, read_columns
+from tradeassay.data.tables.cells import other_than_file
 from tradeassay.data.tables.columns import plain_title
 
 
@@ -145,7 +146,9 @@ def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
             if name != "Date"
         }
     elif isinstance(what, str) and not Path(what).is_file():
-        raise UserError(f"no file {what}", hint=f"give a file of returns, or '{FRENCH}' for Kenneth French's")
+        kind = other_than_file(Path(what))
+        said = f"'{what}' is {kind}, not a table of returns" if kind else f"no file {what}"
+        raise UserError(said, hint=f"give a file of returns, or '{FRENCH}' for Kenneth French's")
     else:
         each = read_columns(Path(what) if isinstance(what, str) else what)
     plain = {plain_title(name).replace("-", " "): name for name in each}
