@@ -177,7 +177,9 @@ def test_log_probabilities_are_paid_for_like_answers(bill, own_prices, told):
     cap = 0.7 * whole
     capped = told(f"{line} other --max-usd {cap}")
     assert 0 < bill.usd <= cap and capped["usd"] <= cap
-    assert "budget" in str(capped["propensity"])
+    assert "give a larger cap on dollars" in capped["propensity"]["sentence"], (
+        "in a command's words and in Python's"
+    )
 
 
 def _buy_the_first_candidate(body):

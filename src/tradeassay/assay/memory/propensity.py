@@ -180,7 +180,9 @@ async def _scored(model: Model, fact: int, text: str, index: int) -> TokenLogpro
     try:
         reply = await model.ask(logprob_request(text), place)
         if reply.error_kind == "over_budget":
-            raise CapReached(f"log-probabilities were not asked for: {reply.error}", hint="give a larger max_usd=")
+            raise CapReached(
+                f"log-probabilities were not asked for: {reply.error}", hint="give a larger cap on dollars"
+            )
         return logprobs_of(reply)
     except CassetteMismatch:  # a recording may be older than some of the questions
         return "none were recorded"
