@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from functools import cache
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -44,20 +43,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # What a script starts in the background ignores Ctrl-C, and so would every program that a test stops with it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, str(Path(__file__).parent / "recorded"))  # golden runs, which tests of many rooms read
-
-collect_ignore = [
-    file
-    for package, file in (
-        ("akshare", "data/connectors/test_akshare.py"),
-        ("baostock", "data/connectors/test_baostock.py"),
-        ("ccxt", "data/connectors/test_ccxt.py"),
-        ("yfinance", "data/connectors/test_yfinance.py"),
-        ("ray", "runs/test_ray.py"),
-    )
-    if find_spec(package) is None
-]
-"""Whole files about packages that only ``make test-all`` installs."""
-
 
 LONGEST = (
     "tests/sandbox/test_check_sandbox.py",
