@@ -446,6 +446,13 @@ def test_a_newer_table_is_told_which_benchmark_works(first, place, given):
     assert "beyond the market" in given(command).out
 
 
+def test_a_table_that_goes_on_after_a_market_by_name_is_told_where_it_ends(place, given):
+    last = write_table(place / "returns.csv", "return", np.full(900, 0.001) * np.arange(900) % 0.01, "2018-01-02")
+    refused = given("assay returns.csv --against sp500", 2).err
+    assert "to 2018-12-31, the account from 2018-01-02 to " + last in refused
+    assert "as a file" in refused and len(refused.strip().splitlines()) == 1
+
+
 @pytest.fixture
 def account(place):
     """A table of 2022 to 2025: half of its market and 5 % a year, beside the market's prices."""

@@ -53,3 +53,11 @@ def test_more_random_portfolios_than_anybody_draws_are_refused(given, tmp_path, 
     run = play(tmp_path, "run", "daily-us-v1", "-a", "momentum-12-1:k=3", *days, "--slug", "few")
     said = given(f"luck {shlex.quote(str(run))} --portfolios {number}", 2).err
     assert said.strip().splitlines()[-1] == f"error: {number} random portfolios (ask for 1 to 1,000,000)"
+
+
+@pytest.mark.parametrize("trials", ["999999999999999999999", "1000000001"])
+def test_more_trials_than_a_level_can_be_shared_among_are_refused(given, tmp_path, trials):
+    days = [f"2024-{month:02}-{day:02},0.00{day % 7}\n" for month in range(1, 7) for day in range(1, 29)]
+    (tmp_path / "mine.csv").write_text("date,return\n" + "".join(days))
+    said = given(f"assay mine.csv --trials {trials}", 2).err
+    assert said.startswith(f"error: {trials} trials (") and "at most 1,000,000,000" in said

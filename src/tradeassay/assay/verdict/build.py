@@ -699,8 +699,13 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
             raise UserError(f"{len(days)} rows are too few to compare with {what.replace('its', 'a')}", hint=hint)
         shared = tuple(day for day in days if day in other)
         if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
+            said = f"share {len(shared)} of {len(days)} days"
             hint = "give both for the same days, in the same form"
-            raise UserError(f"the account and {what} share {len(shared)} of {len(days)} days", hint=hint)
+            if other and (min(other) > min(days) or max(other) < max(days)):
+                said += f": {what} is known from {min(other)} to {max(other)}"
+                said += f", the account from {min(days)} to {max(days)}"
+                hint = f"give {what} for all of these days as a file, or only the rows of the account in between"
+            raise UserError(f"the account and {what} {said}", hint=hint)
         if len(shared) < len(days):
             name = what.replace("its", "the")
             notes.append(f"left out because {name} has no return there: {len(days) - len(shared)} rows")

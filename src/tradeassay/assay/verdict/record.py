@@ -20,6 +20,8 @@ from tradeassay.metrics.history import AccountHistory
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 MOST_DRAWS = 1_000_000
+MOST_TRIALS = 1_000_000_000
+"""Beyond it a level shared among all trials cannot be told from certainty in a float."""
 
 
 class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,8 +68,9 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
             raise UserError(f"a confidence level of {self.level}", hint="choose one between 0 and 1, e.g. 0.95")
-        if self.trials < 1:
-            raise UserError(f"{self.trials} trials", hint="count at least the one that is shown")
+        if not 1 <= self.trials <= MOST_TRIALS:
+            hint = f"count at least the one that is shown, and at most {MOST_TRIALS:,}"
+            raise UserError(f"{self.trials} trials", hint=hint)
         if self.portfolios != 0 and not 100 <= self.portfolios <= MOST_DRAWS:
             raise UserError(
                 f"{self.portfolios} random portfolios are too few for a distribution, or without end",
