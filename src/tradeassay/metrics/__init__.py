@@ -85,6 +85,7 @@ from tradeassay.metrics.paired import (
     wilcoxon_clustered as wilcoxon_clustered,
 )
 from tradeassay.metrics.power import (
+    LEAST_RATIO as LEAST_RATIO,
     Design as Design,
     PowerSummary as PowerSummary,
     measured_design as measured_design,

@@ -61,6 +61,7 @@ from tradeassay.data.tables.account import OwnSeries, beside, columns_of, compou
 from tradeassay.data.tables.columns import plain_title
 from tradeassay.data.tables.trades import TradeLog, read_trades
 from tradeassay.metrics import (
+    LEAST_RATIO,
     BootstrapConfig,
     growth,
     measured_design,
@@ -349,7 +350,10 @@ def with_daily(
         power, could_not = seen.sentence, seen.hopeless
         if config.watched:
             power += f"; looked at once, when it was over, it would be found in {once.chance:.0%}"
-        needed = sessions_needed(edge.ratio.value, design) if edge.ratio.value else None
+        ratio = edge.ratio.value
+        # An account that is its market has a ratio of rounding errors: no number of sessions finds that.
+        if ratio is not None and abs(ratio) >= LEAST_RATIO:
+            needed = sessions_needed(ratio, design)
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
     by_returns = found.method == "returns"
     if by_returns:
