@@ -103,7 +103,8 @@ def test_the_page_lies_beside_the_run(recorded):
     assert page == recorded.folder / "report.html"
     text = page.read_text(encoding="utf-8")
     assert "no &lt;b&gt;key&lt;/b&gt;" in text
-    assert f"tradeassay resume {recorded.name} --retry-failed" in text and "(runs_agents.py, line " in text
+    again = f"tradeassay resume {recorded.folder.parent.name}/{recorded.name} --retry-failed"
+    assert again in text and "(runs_agents.py, line " in text
     assert recorded.manifest.work_sha256 in text
     assert str(recorded.folder) not in text
     assert text == write_html(recorded, recorded.folder / "again.html").read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from tradeassay.report.run_page import write_run_page
 from tradeassay.report.scorecard import write_cards
 from tradeassay.report.shell import render_page
 from tradeassay.runs import CodeRun
+from tradeassay.runs.store.folder import folder_in_commands
 from tradeassay.runs.summary.reading import coverage_of
 from tradeassay.runs.verify.freedom import freedom_of
 
@@ -79,7 +79,7 @@ def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = 
         "coverage": coverage_of(run),
         "freedom": freedom_of(run.folder, run.manifest),
         "verified": verified,
-        "check": f"tradeassay verify {shlex.quote(str(run.folder))}",
+        "check": f"tradeassay verify {folder_in_commands(run.folder)}",
         "look": styles(names, ""),
         "outcomes": list(run.outcomes()),
         "ids": {item.key: f"item-{place}" for place, item in enumerate(run.episodes)},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tradeassay.report.code_page import pasted_row, plain_rows
 from tradeassay.report.export_tables import write_tables
 from tradeassay.report.formatting import PasteTable
 from tradeassay.report.shell import render_page, write_page
+from tradeassay.runs.store.folder import folder_in_commands
 
 _FILES = {"md": "md", "latex": "tex", "csv": "csv"}
 
@@ -37,7 +37,7 @@ def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]]
     charts = {
         one.exhibit.id: [day_chart(c, look) for c in one.ours.curves if not c.steps] for one in page.exhibits
     }
-    check = f"tradeassay verify {shlex.quote(str(folder))}"
+    check = f"tradeassay verify {folder_in_commands(folder)}"
     context = {"page": page, "badges": badges, "look": look, "charts": charts, "check": check}
     return write_page(folder / "paper.html", render_page("paper.html.j2", context, scripts=("charts.js",)))
 

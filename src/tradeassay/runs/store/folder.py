@@ -21,6 +21,7 @@ import contextlib
 import os
 import platform
 import re
+import shlex
 import socket
 import stat
 import sys
@@ -36,6 +37,15 @@ from tradeassay.core.files import naming, take_lock, write_atomic
 from tradeassay.core.hashing import canonical_json
 
 DEFAULT_PARENT = Path("runs")
+
+
+def folder_in_commands(folder: Path) -> str:
+    """Return how the commands of a page name a folder, quoted for a shell.
+
+    A relative folder is named as it was given. Of an absolute one only the last two names are shown, because a
+    page is handed on and must not name a path of the machine that wrote it."""
+    shown = Path(*folder.parts[-2:]) if folder.is_absolute() else folder
+    return shlex.quote(str(shown))
 
 
 class RunFolder:

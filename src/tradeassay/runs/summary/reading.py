@@ -6,7 +6,6 @@ it is gone or has changed, the summary is made without it."""
 from __future__ import annotations
 
 import math
-import shlex
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from tradeassay.play import holdings_from_records
 from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.score import AgentScores, EpisodeScores
 from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.store.folder import folder_in_commands
 from tradeassay.runs.store.manifest import RunManifest
 from tradeassay.runs.store.outcome import ClaimOutcome
 from tradeassay.runs.store.run import CodeRun, Run, shown_title
@@ -92,7 +92,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
             ("python", versions.python),
             ("platform", f"{versions.platform} {versions.machine}"),
         ),
-        check=f"tradeassay verify {shlex.quote(str(run.folder))}",
+        check=f"tradeassay verify {folder_in_commands(run.folder)}",
         coverage=coverage_of(run),
         freedom=freedom_of(run.folder, run.manifest),
     )
