@@ -115,8 +115,10 @@ def other_future(
     size, count, rows = len(feeds), length - known, np.arange(known, length)
     bars = np.zeros(max(count, 0), dtype=np.int64)
     if size >= 2 and count >= 1:
-        starts = rng.integers(1, size, -(-count // _BLOCK))
-        bars = 1 + ((starts[:, None] + np.arange(_BLOCK)).ravel()[:count] - 1) % (size - 1)
+        bars = _drawn_bars(size, count, rng)
+        # The true bars may be drawn where few are left: a future that is the true one shows nothing.
+        while size > 2 and np.array_equal(bars, rows):
+            bars = _drawn_bars(size, count, rng)
     bars = rows if mirror else bars
     groups: dict[str, dict[str, Array]] = {}
     for feed, group in feeds.groups.items():
@@ -128,6 +130,12 @@ def other_future(
             made[name] = _snapped(made[name], group[name], rows)
         groups[feed] = made
     return feeds.join(groups)
+
+
+def _drawn_bars(size: int, count: int, rng: np.random.Generator) -> Ints:
+    """Return the places of ``count`` bars in blocks of :data:`_BLOCK`, each from a place drawn at random."""
+    starts = rng.integers(1, size, -(-count // _BLOCK))
+    return 1 + ((starts[:, None] + np.arange(_BLOCK)).ravel()[:count] - 1) % (size - 1)
 
 
 def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[str, Array]:
