@@ -480,7 +480,7 @@ these("http", a_server_labelled_gpt_5=("program over HTTP: openai-gpt-5", untouc
 
 def under_its_label(text, *signs):
     """Say whether the label stands anywhere without what it is the label of: exit status 0 means that it does."""
-    bare = re.sub("(program over HTTP|Python class): openai-gpt-5|own label", "", text)
+    bare = re.sub("(program over HTTP|Python class): openai-gpt-5|own labels?", "", text)
     return (0, text[:3000]) if any(sign in bare for sign in signs) else (1, "its kind stands in the name")
 
 

@@ -448,11 +448,14 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._broken("spec", "there is no secret, from which its draws are derived")
         # An agent may be called anything but another agent; what it is called otherwise is said.
         names = shown_names(manifest, self._place)
+        own_labels = []
         for agent in manifest.spec.agents:
             if agent.title in agents and agent.title != agent.name:
                 self._broken("spec", f"'{agent.name}' is called '{agent.title}', which is another agent")
             if (called := names.get(agent.title, agent.title)) != agent.title:
-                self._notes.append(f"'{agent.title}' is the runner's own label: it is shown as '{called}'")
+                own_labels.append(f"'{agent.title}' is shown as '{called}'")
+        if own_labels:
+            self._notes.append(f"the runner's own labels: {', '.join(own_labels)}")
         self._check_own_files()
         if manifest.spec.bootstrap != BootstrapConfig():
             chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
