@@ -45,7 +45,9 @@ def contract(quantity: float, price: float) -> Filled:
 
 
 def mark(ledger: Ledger, **prices: float) -> Marked:
-    positions = sum((ledger.quantity(symbol) * price for symbol, price in prices.items()), 0.0)
+    positions = 0.0  # not sum(), which rounds otherwise since Python 3.12
+    for symbol, price in prices.items():
+        positions += ledger.quantity(symbol) * price
     return Marked(ledger.cash, positions, ledger.cash + positions, (), prices)
 
 

@@ -21,7 +21,7 @@ def asleep(text):
     return sum(text.encode()) % 2 == 0
 
 
-@scripted_models.register("drowsy")
+@scripted_models.register("tiny-drowsy")
 class Drowsy:
     """Decides as ``sensible`` does, and talks in its sleep on half of the days."""
 
@@ -33,7 +33,7 @@ class Drowsy:
         return scripted_models.get("sensible")().answer(request)
 
 
-@scripted_models.register("drowsy-juror")
+@scripted_models.register("tiny-drowsy-juror")
 class DrowsyJuror(Drowsy):
     """Talks in its sleep on every second question of the arena, whose days are in the words of the question."""
 
@@ -55,18 +55,18 @@ class DrowsyWriter:
         return scripted_models.get(self.like)().answer(request)
 
 
-@scripted_models.register("drowsy-coder")
+@scripted_models.register("tiny-drowsy-coder")
 class DrowsyCoder(DrowsyWriter):
     like: ClassVar[str] = "coder-gold"
 
 
-@scripted_models.register("drowsy-builder")
+@scripted_models.register("tiny-drowsy-builder")
 class DrowsyBuilder(DrowsyWriter):
     like: ClassVar[str] = "builder-gold"
 
 
-TRADE = "-m scripted/drowsy -m scripted/sensible -a random --first 2022-03-01 --last 2022-04-14"
-WRITE = "-m scripted/drowsy-coder -m scripted/coder-sma --sample 6"
+TRADE = "-m scripted/tiny-drowsy -m scripted/sensible -a random --first 2022-03-01 --last 2022-04-14"
+WRITE = "-m scripted/tiny-drowsy-coder -m scripted/coder-sma --sample 6"
 RUNS = {
     "daily": f"run daily-us-v1 {TRADE}",
     "stockbench": f"run stockbench-v1 {TRADE}",
@@ -74,15 +74,15 @@ RUNS = {
     "quantcode": f"code run quantcode-v1 {WRITE}",
     "agentic": f"code run quantcode-v1 {WRITE} --setting agentic",
     "systrade": (
-        "code run systrade-v1 -m scripted/drowsy-builder -m scripted/builder-peeps --iterations 1 "
+        "code run systrade-v1 -m scripted/tiny-drowsy-builder -m scripted/builder-peeps --iterations 1 "
         "--strategy bollinger --strategy double-ma --strategy dual-thrust --strategy turtle"
     ),
 }
 CODE = ("quantcode", "agentic", "systrade")
 AGENTS = {
-    **dict.fromkeys(("daily", "stockbench", "ktdfin"), ("scripted-drowsy", "scripted-sensible", "random")),
-    **dict.fromkeys(("quantcode", "agentic"), ("scripted/drowsy-coder", "scripted/coder-sma")),
-    "systrade": ("scripted/drowsy-builder", "scripted/builder-peeps"),
+    **dict.fromkeys(("daily", "stockbench", "ktdfin"), ("scripted-tiny-drowsy", "scripted-sensible", "random")),
+    **dict.fromkeys(("quantcode", "agentic"), ("scripted/tiny-drowsy-coder", "scripted/coder-sma")),
+    "systrade": ("scripted/tiny-drowsy-builder", "scripted/builder-peeps"),
 }
 """Who plays: the first of each is the best by its figures, at least better than one of the others."""
 
@@ -225,7 +225,7 @@ def test_composite_and_rank_leave_it_out(played):
     table = next(one for one in page.exhibits if one.exhibit.id == "main").ours.tables[0]
     rows = {row.head.text: row for row in table.rows}
     composite, rank = (table.columns.index(name) - 1 for name in ("composite", "rank"))
-    drowsy = rows["scripted-drowsy"]
+    drowsy = rows["scripted-tiny-drowsy"]
     assert drowsy.cells[0].measure.value is not None, "its figures stay visible"
     assert {drowsy.cells[at].measure.reason for at in (composite, rank)} == {"not ranked"}
     ranks = [row.cells[rank].measure for row in rows.values() if row.cells[rank].measure.value is not None]
@@ -262,7 +262,7 @@ dataset = "synthetic/us:7"
 [[entries]]
 id = "drowsy"
 architecture = "investor"
-model = "scripted/drowsy-juror"
+model = "scripted/tiny-drowsy-juror"
 
 [[entries]]
 id = "awake"
@@ -282,20 +282,20 @@ def test_the_arena_and_its_paper_rank_nobody_who_failed_too_often(told, given, p
     found = told("reproduce ama --data season.toml --workers 1")
     (db,) = found["runs"]
     rows = told(f"arena standings --db {db}")["rows"]
-    drowsy = [row for row in rows if row["model"] == "scripted/drowsy-juror"]
+    drowsy = [row for row in rows if row["model"] == "scripted/tiny-drowsy-juror"]
     assert drowsy and all(row["rank"] is None and "it has no rank" in row["best"]["reason"] for row in drowsy)
     assert all(row["rank"] for row in rows if row["model"] in ("scripted/sensible", "scripted/contrarian"))
     shelves = {one["exhibit"]["id"]: one["ours"] for one in found["paper"]["exhibits"]}
     best = shelves["pairing"]["tables"][0]
-    assert "scripted/drowsy-juror" not in str(best["rows"])
+    assert "scripted/tiny-drowsy-juror" not in str(best["rows"])
     assert "had no decision of its own" in best["note"]
     for exhibit in ("figure-2a", "figure-2b"):
         (ranges,) = shelves[exhibit]["tables"]
-        assert "scripted/drowsy-juror" not in str(ranges["rows"]) and "not ranked" in ranges["note"]
+        assert "scripted/tiny-drowsy-juror" not in str(ranges["rows"]) and "not ranked" in ranges["note"]
     heads = [row["head"]["text"] for row in shelves["main"]["tables"][1]["rows"]]
-    sleeping = ["scripted/drowsy-juror" in head for head in heads]
+    sleeping = ["scripted/tiny-drowsy-juror" in head for head in heads]
     assert sleeping == sorted(sleeping), "it stands behind everybody who is ranked"
-    assert not any("scripted/drowsy-juror" in name for name, _ in shelves["timeline"]["curves"][0]["lines"])
+    assert not any("scripted/tiny-drowsy-juror" in name for name, _ in shelves["timeline"]["curves"][0]["lines"])
     text = given(f"arena standings --db {db}")
     assert "it has no rank" in text.out + text.err
     html = open(found["page"], encoding="utf-8").read()
