@@ -4,19 +4,20 @@ BIN := .venv/bin
 # Tests start hundreds of Python processes: each module is compiled once, not by each of them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test system bytecode test-all check suite docs lock wheel release clean
+.PHONY: demo test test-journeys system bytecode test-all check docs lock wheel release clean
 demo: .venv/.runtime     ## accounts of known nature, a real model's recorded answers, and a page to open
 	@TRADEASSAY_RECORDINGS=recordings/src/tradeassay_recordings $(BIN)/tradeassay demo
-test:                    ## style, types, import contracts and all tests that are not slow
-	$(MAKE) --no-print-directory -j3 check suite
 system:
 	scripts/system-packages
 bytecode: | .venv/bin/python
 	@$(BIN)/python -m compileall -q src tests
 # Three workers for two cores: every tenth second a test waits for a server, a signal or a browser. Each of them
 # collects all tests, and rewriting their assertions doubles that: only what failed is run again for its words.
-suite: .venv/.compiled bytecode system  ## only the tests that are not slow
+test: .venv/.compiled bytecode system  ## every test that is neither slow nor a journey
 	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain || { $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
+test-journeys: .venv/.compiled bytecode system  ## whole ways through the product, and its numbers against the frozen ones
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "journey and not network" tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "" tests/recorded
 test-all: system .venv/.test-all .venv/.compiled  ## the same with the slow tests, the live sources, Ray and the factor models
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network" -o timeout=3600
