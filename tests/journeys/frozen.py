@@ -31,7 +31,17 @@ LONG_LIST = 24
 """A longer list of numbers is kept as its count, ends, sum and sum of squares."""
 HIDDEN = "..."
 """Stands for a text that may change: a sentence, a path, a hash, a time."""
-VOLATILE = {"seconds", "wall_seconds", "cpu_seconds", "started", "ended", "created", "version", "versions"}
+VOLATILE = {
+    "seconds",
+    "wall_seconds",
+    "cpu_seconds",
+    "cpu_s",
+    "started",
+    "ended",
+    "created",
+    "version",
+    "versions",
+}
 """Keys whose values depend on the machine or the moment."""
 
 PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
