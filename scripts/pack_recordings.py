@@ -34,7 +34,7 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.programs import find_protocol
+from tradeassay.benchmarks.code_protocol import find_protocol
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import TradeassayError
 from tradeassay.data import load_dataset

@@ -25,7 +25,7 @@ from tradeassay.agents.own_file import WITH_FILES, own_files
 from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Share, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark, benchmarks as _benchmarks
-from tradeassay.benchmarks.programs import refuse_other_kind
+from tradeassay.benchmarks.code_protocol import refuse_other_kind
 from tradeassay.core.arguments import instance_of, path_from, refuse_unknown, typed
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName

@@ -11,7 +11,7 @@ from tradeassay.agents import agents
 from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.arena.web.pages import names_of
 from tradeassay.arena.web.words import words
-from tradeassay.benchmarks.programs import code_benchmarks
+from tradeassay.benchmarks.code_protocol import code_benchmarks
 from tradeassay.cli import doctor
 
 WEEK = "ktdfin-v1 -m scripted/sensible --first 2022-02-07 --last 2022-02-11"

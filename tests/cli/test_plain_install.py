@@ -23,6 +23,8 @@ class Plain:
     def find_spec(cls, name, path=None, target=None):
         return None if name.partition(".")[0] in cls.absent else PathFinder.find_spec(name, path, target)
 
+    find_distributions = staticmethod(PathFinder.find_distributions)  # entry points are there
+
 sys.meta_path[:] = [Plain if one is PathFinder else one for one in sys.meta_path]
 from tradeassay.cli import main
 told = []

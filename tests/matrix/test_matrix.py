@@ -16,8 +16,8 @@ import pytest
 
 import tradeassay
 from tradeassay.benchmarks import benchmarks
+from tradeassay.benchmarks.code_protocol import code_benchmarks
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
-from tradeassay.benchmarks.programs import code_benchmarks
 from tradeassay.benchmarks.stockbench.stockbench_config import INPUTS, Prompt
 from tradeassay.cli import main
 from tradeassay.core.errors import TradeassayError

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from tradeassay.benchmarks.programs import (
+from tradeassay.benchmarks.code_protocol import (
     AskRole,
     CodeItem,
     CodeRow,

@@ -91,7 +91,7 @@ def _names(kind: str) -> Iterable[str]:
 
             return agents.names()
         case "code_benchmarks":
-            from tradeassay.benchmarks.programs import code_benchmarks
+            from tradeassay.benchmarks.code_protocol import code_benchmarks
 
             return code_benchmarks()
         case "tasks":

@@ -15,7 +15,7 @@ from tradeassay.core.errors import UserError, absent
 from tradeassay.core.registry import did_you_mean
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.programs import CodeSpec
+    from tradeassay.benchmarks.code_protocol import CodeSpec
     from tradeassay.runs import Asking, RunSpec
 
 F = TypeVar("F", bound=Callable[..., Any])

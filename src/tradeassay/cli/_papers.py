@@ -43,7 +43,7 @@ from tradeassay.runs.store.folder import RunFolder
 if TYPE_CHECKING:
     from tradeassay.arena.agents import ModelOpener
     from tradeassay.arena.season import Season
-    from tradeassay.benchmarks.programs import CodeSpec
+    from tradeassay.benchmarks.code_protocol import CodeSpec
 
 
 _GOLD = {"quantcode": "coder-gold", "systrade": "builder-gold"}

@@ -453,7 +453,7 @@ def leak_test(agents: tuple[str, ...], benchmark: str, first: str | None, as_jso
     from tradeassay.assay.leaks import LeakTestConfig, leak_test as examine
     from tradeassay.assay.leaks.leak_result import at_most
     from tradeassay.benchmarks import benchmarks
-    from tradeassay.benchmarks.programs import refuse_other_kind
+    from tradeassay.benchmarks.code_protocol import refuse_other_kind
     from tradeassay.core.executors import Spread
     from tradeassay.runs import Window
 

@@ -40,7 +40,7 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema
         if schema:
             print_json(_schema(name))
             return
-        from tradeassay.benchmarks.programs import refuse_other_kind
+        from tradeassay.benchmarks.code_protocol import refuse_other_kind
 
         refuse_other_kind(name, trades=True)
         benchmark = registry.get(name)
@@ -77,7 +77,7 @@ def _schema(name: str) -> dict[str, Any]:
     """Return the schema of a trading benchmark's questions, of the arena's packets, or of a task for programs."""
     from tradeassay.agents.foreign.ama import PacketRequest
     from tradeassay.benchmarks import benchmarks as registry
-    from tradeassay.benchmarks.programs import code_benchmarks, find_protocol
+    from tradeassay.benchmarks.code_protocol import code_benchmarks, find_protocol
     from tradeassay.benchmarks.protocol import protocols, question_schema
     from tradeassay.core.dialogue import schema_of_type
 

@@ -23,7 +23,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.registry import newest
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.programs import CodeSpec
+    from tradeassay.benchmarks.code_protocol import CodeSpec
     from tradeassay.code.evaluation import Evaluation
     from tradeassay.code.task import CodeTask, Framework
     from tradeassay.code.validation import ProgramLine, ValidationReport
@@ -136,7 +136,7 @@ def run(benchmark: str, out: Path, slug: str | None, retry_failed: bool, as_json
 
     Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """
-    from tradeassay.benchmarks.programs import code_benchmarks
+    from tradeassay.benchmarks.code_protocol import code_benchmarks
     from tradeassay.core.hashing import sha256_of
     from tradeassay.runs import resume, run as run_spec
 
@@ -160,7 +160,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
     """
     import msgspec
 
-    from tradeassay.benchmarks.programs import find_protocol, refuse_other_kind
+    from tradeassay.benchmarks.code_protocol import find_protocol, refuse_other_kind
 
     refuse_other_kind(benchmark, trades=False)
     kind = find_protocol(benchmark).Spec

@@ -171,7 +171,7 @@ def examine_for(what: str) -> Iterator[MachineFinding]:
     fetched."""
     from tradeassay.agents import agents
     from tradeassay.benchmarks import benchmarks
-    from tradeassay.benchmarks.programs import code_benchmarks, refuse_other_kind
+    from tradeassay.benchmarks.code_protocol import code_benchmarks, refuse_other_kind
     from tradeassay.core.registry import did_you_mean, newest
 
     if (programs := opt.program_spec((what,))) is not None:

@@ -46,7 +46,7 @@ def mcp(
 
         serve_seats(what, given["host"], given["port"], say, given["hosts"])
         return
-    from tradeassay.benchmarks.programs import refuse_other_kind
+    from tradeassay.benchmarks.code_protocol import refuse_other_kind
     from tradeassay.frontends.mcp_episode import serve_episode
 
     refuse_other_kind(what, trades=True)

@@ -120,7 +120,7 @@ class Registry(Generic[T]):
             # One broken package must not take the others down; whoever asks for it by name is told why.
             try:
                 self.add(point.name, point.load())
-                if point.dist is not None:
+                if point.dist is not None and point.dist.name != "tradeassay":
                     self._packages[point.name] = f"{point.dist.name} {point.dist.version}"
             except UserError as error:
                 self._broken[point.name] = str(error)

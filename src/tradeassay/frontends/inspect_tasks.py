@@ -23,7 +23,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelAPI, get_m
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeItem
+from tradeassay.benchmarks.code_protocol import AskRole, CodeAsk, CodeItem
 from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.programs import code_benchmarks, find_protocol
+from tradeassay.benchmarks.code_protocol import code_benchmarks, find_protocol
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core import __version__
 from tradeassay.core.files import write_atomic

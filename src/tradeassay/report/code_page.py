@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from tradeassay.benchmarks.programs import Ending, Shown
+from tradeassay.benchmarks.code_protocol import Ending, Shown
 from tradeassay.benchmarks.tables import Cell, Row, Table, counted
 from tradeassay.core.measure import NOT_REDERIVABLE
+from tradeassay.core.registry import Registry
 from tradeassay.report.charts import styles
 from tradeassay.report.formatting import NOT_RANKED, PasteCell, PasteTable, cell_shown, paste_cell
 from tradeassay.report.run_page import write_run_page
-from tradeassay.report.scorecard import write_cards
-from tradeassay.report.shell import render_page
+from tradeassay.report.shell import render_page, write_page
 from tradeassay.runs import CodeRun
 from tradeassay.runs.store.folder import folder_in_commands
 from tradeassay.runs.summary.reading import coverage_of
@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 _LONGEST = 40_000
 _ANSWERS = {"scripted": "scripted models", "replayed": "replayed answers", "live": "live models"}
 Badges = tuple[tuple[str, str], ...]
+
+
+class RenderCard(Protocol):
+    """Return the page of one entry of :attr:`Shown.cards`; ``back`` links to the page of its run."""
+
+    def __call__(self, card: Any, badges: Badges, *, back: str) -> str: ...
+
+
+card_pages: Registry[RenderCard] = Registry("card_page")
+"""How each benchmark of programs draws its cards, by id (entry points ``tradeassay.card_pages``)."""
 
 
 def shown_run(run: CodeRun) -> Shown:
@@ -63,7 +73,12 @@ def write_code_html(run: CodeRun, path: Path | None = None, verified: VerifyRepo
     ``report.html`` in its folder; see :func:`write_run_page`)."""
     page = shown_run(run)
     place = write_run_page(run.folder, path, render_code_html(run, page, verified))
-    write_cards(page, run_badges(run, page), place)
+    if page.cards:
+        render_card = card_pages.get(run.benchmark)
+        for key, card in page.cards.items():
+            badges = (*run_badges(run, page), ("plain", f"iteration {card.iteration}"))
+            text = render_card(card, badges, back=f"../{place.name}")
+            write_page(place.parent / "cards" / f"{key}.html", text)
     return place
 
 

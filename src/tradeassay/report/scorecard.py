@@ -15,7 +15,7 @@ from tradeassay.report import numbers
 from tradeassay.report.shell import render_page, write_page
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.programs import Rated, ReviewForm, Shown
+    from tradeassay.benchmarks.programs import Rated, ReviewForm
     from tradeassay.benchmarks.systrade.examine import AuditStep, LegPath, Mark, SubmissionCheck, Trail
 
 Badges = tuple[tuple[str, str], ...]
@@ -41,13 +41,6 @@ def write_check_html(check: SubmissionCheck, path: Path) -> Path:
     badges = (("plain", check.scorecard.data), ("plain", "no model was asked"))
     parts = {name: getattr(check, name) for name in ("scorecard", "trail", "submission", "drift", "years")}
     return write_page(path, render_card(SubmissionCard(**parts), badges))
-
-
-def write_cards(page: Shown, badges: Badges, place: Path) -> None:
-    for key, card in page.cards.items():
-        about = (*badges, ("plain", f"iteration {card.iteration}"))
-        text = render_card(card, about, back=f"../{place.name}")
-        write_page(place.parent / "cards" / f"{key}.html", text)
 
 
 def render_card(made: SubmissionCard, badges: Badges = (), *, back: str = "") -> str:

@@ -10,6 +10,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.code_protocol import OtherCommand
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.core.view import Floats
@@ -25,6 +26,7 @@ from tradeassay.metrics.measures import (
 from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
 
 AMA: Final = "ama-v1"
+COMMAND: Final = OtherCommand(played="played in the arena", command="tradeassay arena run --replay synthetic")
 Kind = Literal["stock", "crypto"]
 
 

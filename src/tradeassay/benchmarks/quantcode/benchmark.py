@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks.programs import (
+from tradeassay.benchmarks.code_protocol import (
     AskRole,
     CodeAsk,
     CodeDialogue,
@@ -18,7 +18,6 @@ from tradeassay.benchmarks.programs import (
     Examine,
     Item,
     Role,
-    code_protocols,
     installed_versions,
     refuse_large_grid,
 )
@@ -36,7 +35,7 @@ from tradeassay.benchmarks.quantcode.families import generated_task
 from tradeassay.benchmarks.quantcode.loading import on_stored_bars
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.benchmarks.quantcode.scores import QuantCodeScores, quantcode_scores
-from tradeassay.benchmarks.quantcode.spec import QUANTCODE, QuantCodeSpec
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.benchmarks.quantcode.tables import quantcode_tables
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (
@@ -67,7 +66,6 @@ _COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
 _MOST_KEPT = 4096
 
 
-@code_protocols.register(QUANTCODE)
 class QuantCodeProtocol(CodeProtocol):
     """QuantCode for one spec: prompts for models alone, markets drawn from the run's secret."""
 

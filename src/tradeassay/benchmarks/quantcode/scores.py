@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.benchmarks.programs import CodeItem, CodeRow, unranked_model
+from tradeassay.benchmarks.code_protocol import CodeItem, CodeRow, unranked_model
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, failure_of
 from tradeassay.code.checks import FAILURES
 from tradeassay.code.collapse import CollapseConfig, CollapseReport, collapse

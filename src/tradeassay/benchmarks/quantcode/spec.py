@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from tradeassay.benchmarks.programs import LONG_ANSWERS, CodeSpec
+from tradeassay.benchmarks.code_protocol import LONG_ANSWERS, CodeSpec
 from tradeassay.benchmarks.quantcode.dialogue import Setting
 from tradeassay.code.evaluation import EvaluateConfig
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, WORDINGS, Framework, Wording

@@ -7,6 +7,17 @@ from typing import Any, Final
 
 import msgspec
 
+from tradeassay.benchmarks.code_protocol import (
+    Ending,
+    Item,
+    ItemShown,
+    Section,
+    Shown,
+    Step,
+    overlap,
+    play_of,
+    reliable_section,
+)
 from tradeassay.benchmarks.exhibits import (
     UNTIMED,
     Curves,
@@ -17,17 +28,6 @@ from tradeassay.benchmarks.exhibits import (
     grouped,
     printed,
     unmet,
-)
-from tradeassay.benchmarks.programs import (
-    Ending,
-    Item,
-    ItemShown,
-    Section,
-    Shown,
-    Step,
-    overlap,
-    play_of,
-    reliable_section,
 )
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.benchmarks.quantcode.scores import (

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tradeassay.benchmarks.programs import (
+from tradeassay.benchmarks.code_protocol import (
     AskRole,
     CodeAsk,
     CodeDialogue,
@@ -19,7 +19,6 @@ from tradeassay.benchmarks.programs import (
     Examine,
     Item,
     Role,
-    code_protocols,
     installed_versions,
 )
 from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
@@ -45,8 +44,6 @@ from tradeassay.benchmarks.systrade.examine import (
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.scores import SystradeScores, systrade_scores
 from tradeassay.benchmarks.systrade.spec import (
-    SYSTRADE,
-    SYSTRADE_SYSTB,
     OnInstrument,
     ScoredIteration,
     StrategyOutcome,
@@ -71,8 +68,6 @@ _COMPUTING: Final = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
 _MOST_KEPT: Final = 4096
 
 
-@code_protocols.register(SYSTRADE)
-@code_protocols.register(SYSTRADE_SYSTB)
 class SystradeProtocol(CodeProtocol):
     """SysTradeBench for one spec."""
 

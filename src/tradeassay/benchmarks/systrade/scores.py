@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.programs import CodeItem, CodeRow, unranked_model
+from tradeassay.benchmarks.code_protocol import CodeItem, CodeRow, unranked_model
 from tradeassay.benchmarks.systrade.spec import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars

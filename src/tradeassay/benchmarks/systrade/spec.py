@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.programs import LONG_ANSWERS, CodeSpec, refuse_large_grid
+from tradeassay.benchmarks.code_protocol import LONG_ANSWERS, CodeSpec, refuse_large_grid
 from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.examine import Trail

@@ -9,6 +9,17 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.code_protocol import (
+    Ending,
+    Item,
+    ItemShown,
+    Section,
+    Shown,
+    Step,
+    overlap,
+    play_of,
+    reliable_section,
+)
 from tradeassay.benchmarks.exhibits import (
     UNTIMED,
     Curves,
@@ -20,18 +31,7 @@ from tradeassay.benchmarks.exhibits import (
     mean_of,
     printed,
 )
-from tradeassay.benchmarks.programs import (
-    Ending,
-    Item,
-    ItemShown,
-    Section,
-    Shown,
-    Step,
-    SubmissionCard,
-    overlap,
-    play_of,
-    reliable_section,
-)
+from tradeassay.benchmarks.programs import SubmissionCard
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores, half_of

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks.programs import (
+from tradeassay.benchmarks.code_protocol import (
     AskRole,
     CodeAsk,
     CodeProtocol,

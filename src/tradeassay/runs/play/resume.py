@@ -13,7 +13,7 @@ from typing import Any, overload
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.programs import CodeSpec
+from tradeassay.benchmarks.code_protocol import CodeSpec
 from tradeassay.core.arguments import path_from
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors.task import ExecutorName

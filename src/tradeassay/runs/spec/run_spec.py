@@ -19,7 +19,7 @@ import msgspec
 
 from tradeassay.agents.own_file import is_own_file, own_agent
 from tradeassay.benchmarks.benchmark import benchmarks as registered
-from tradeassay.benchmarks.programs import CodeSpec, find_protocol
+from tradeassay.benchmarks.code_protocol import CodeSpec, find_protocol
 from tradeassay.core.arguments import path_from, shown, take_fields
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import NAME_LENGTH, Beacon, refuse_bad_secret, safe_name as safe_name, sha256_of

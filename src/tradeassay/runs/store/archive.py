@@ -33,7 +33,7 @@ import msgspec
 
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.programs import CodeSpec
+from tradeassay.benchmarks.code_protocol import CodeSpec
 from tradeassay.core.closeness import close
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import data_home, write_atomic

@@ -13,7 +13,7 @@ from tradeassay.account import Ledger
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.benchmarks.programs import CodeProtocol, find_protocol
+from tradeassay.benchmarks.code_protocol import CodeProtocol, find_protocol
 from tradeassay.core.arguments import path_from
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import Filled, Rejected, StepRecord

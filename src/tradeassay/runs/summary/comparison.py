@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.programs import CodeRow
+from tradeassay.benchmarks.code_protocol import CodeRow
 from tradeassay.core.errors import RunError
 from tradeassay.core.executors.task import one_thread
 from tradeassay.core.hashing import sha256_of

@@ -18,7 +18,7 @@ import msgspec
 
 from tradeassay.account import Ledger, venues
 from tradeassay.account.audit import AuditDay, Auditor
-from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeProtocol, CodeReply
+from tradeassay.benchmarks.code_protocol import AskRole, CodeAsk, CodeProtocol, CodeReply
 from tradeassay.core.closeness import close_text
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import drive

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.programs import CodeSpec, find_protocol
+from tradeassay.benchmarks.code_protocol import CodeSpec, find_protocol
 from tradeassay.benchmarks.tables import counted
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.metrics import BootstrapConfig

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.programs import CodeSpec, find_protocol
+from tradeassay.benchmarks.code_protocol import CodeSpec, find_protocol
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of

@@ -20,7 +20,7 @@ from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.agents.own_file import WITH_FILES, named_files
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks, code_protocols
+from tradeassay.benchmarks.code_protocol import CodeProtocol, CodeSpec, code_benchmarks, code_protocols
 from tradeassay.core.closeness import close_text
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.executors import make_executor
