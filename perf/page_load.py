@@ -49,8 +49,9 @@ def opened(driver: Any, page: Path, width: int) -> dict[str, Any]:
 def long_page(folder: Path) -> Path:
     """Write the page of 3,456 episodes: 144 tasks under 24 seeds. No program is in them, so that no sandbox is
     needed."""
+    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
     from tradeassay.report import write_code_html
-    from tradeassay.runs import CodeRun, QuantCodeSpec, run
+    from tradeassay.runs import CodeRun, run
 
     spec = QuantCodeSpec(models=("scripted/coder-silent",), seeds=tuple(range(24)))
     done = run(spec, folder / "long")

@@ -5,13 +5,14 @@ from unittest import mock
 
 import msgspec
 
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.code.backtrader import Trick
 from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
 from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, ValuePath
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.lookahead.grow import ChangedDecision, LeakRecord
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.runs import QuantCodeSpec, run as run_spec
+from tradeassay.runs import run as run_spec
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 TASKS = (

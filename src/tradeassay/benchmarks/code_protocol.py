@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from tradeassay.benchmarks.benchmark import benchmarks
-from tradeassay.benchmarks.exhibits import Curves, PaperPage
+from tradeassay.benchmarks.exhibits import Curves, Filled, PaperPage
 from tradeassay.benchmarks.tables import Cell, Table
 from tradeassay.core.arguments import take_fields
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -232,6 +232,26 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     reliability: Reliability | None = None
 
 
+class FinishedRun(Protocol):
+    """A run of programs as a paper's page reads it."""
+
+    @property
+    def spec(self) -> Any: ...
+    @property
+    def episodes(self) -> Sequence[Item]: ...
+    @property
+    def scores(self) -> Any: ...
+    def records(self) -> Mapping[str, Any]: ...
+
+
+class AnswerReward(msgspec.Struct, frozen=True, kw_only=True):
+    """What one recorded answer was worth, between 0 and 1, or None and the reason; ``evidence`` says from what."""
+
+    value: float | None
+    reason: str = ""
+    evidence: dict[str, Any] = {}
+
+
 class CodeProtocol(Protocol):
     """A benchmark of programs, opened for one spec.
 
@@ -296,6 +316,18 @@ class CodeProtocol(Protocol):
 
     @classmethod
     def rows(cls, scores: Any) -> tuple[CodeRow, ...]: ...
+
+    @classmethod
+    def rewards(cls, record: Any) -> dict[int, AnswerReward]:
+        """Return what the answers of an episode were worth, by turn (from 0). None are known by default."""
+        return {}
+
+    @classmethod
+    def paper(cls, runs: Sequence[FinishedRun], latency: Filled) -> PaperPage:
+        """Return the benchmark's paper, filled by some runs; ``latency`` is how long models took to answer.
+
+        Raises :class:`UserError` without a paper, and for runs that have no common table."""
+        raise UserError(f"{cls.title} has no paper", hint="tradeassay report shows a run of it")
 
     @staticmethod
     def tables(

@@ -12,7 +12,6 @@ from tradeassay.core.lazy import lazily
 if TYPE_CHECKING:
     from tradeassay.report.code_board import (
         print_check as print_check,
-        print_code_board as print_code_board,
         print_evaluation as print_evaluation,
     )
     from tradeassay.report.code_page import write_code_html as write_code_html
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from tradeassay.report.formatting import PasteTable as PasteTable
     from tradeassay.report.leaderboard import (
         TerminalReport as TerminalReport,
+        print_code_board as print_code_board,
         print_comparison as print_comparison,
         print_leaderboard as print_leaderboard,
         terminal as terminal,

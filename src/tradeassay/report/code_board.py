@@ -1,4 +1,4 @@
-"""Runs of programs, and one program or submission, for a terminal."""
+"""One examined program or submission, for a terminal."""
 
 from __future__ import annotations
 
@@ -9,50 +9,13 @@ from rich.text import Text
 from tradeassay.core.printable import printable_line
 from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
-from tradeassay.report.code_page import run_badges, shown_run
-from tradeassay.report.formatting import bracketed, cell_shown, shown
-from tradeassay.runs.verify.freedom import freedom_of
+from tradeassay.report.formatting import shown
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import Evaluation
     from tradeassay.benchmarks.systrade.examine import SubmissionCheck
-    from tradeassay.runs import CodeRun
 
 _STYLES = {"passed": "bold cyan", "failed": "bold yellow"}
-
-
-def print_code_board(run: CodeRun) -> None:
-    console, page = stdout(), shown_run(run)
-    badges = ", ".join(text for _, text in run_badges(run, page))
-    console.print(Text(f"{run.benchmark}  [{badges}]", style="bold"))
-    first, *titles = page.board.columns
-    for place, title in enumerate(titles):
-        numeric = any(row.cells[place].measure is not None for row in page.board.rows)
-        titles[place] = f"{'>' if numeric else ''}{title.lower()}"
-    rows: list[tuple[str | Text, ...]] = []
-    for row in page.board.rows:
-        # A terminal has room for one interval: that of the last share, which the others lead to.
-        decided = max((place for place, cell in enumerate(row.cells) if cell.bar), default=-1)
-        cells = []
-        for place, cell in enumerate(row.cells):
-            measure, text = cell.measure, Text(cell_shown(cell).text)
-            if measure is not None and measure.value is None:
-                text = Text(numbers.NONE, style="dim")
-            elif measure is not None:
-                text.append(bracketed(measure, "share") if place == decided else "", style="dim")
-                text.append(f" ({cell.small})" if cell.small else "", style="dim")
-            cells.append(text)
-        rows.append((row.head.text, *cells))
-    console.print(StackedTable((first, *titles), rows, ruled=False))
-    console.print(Text(" ".join([page.headline, *page.support])))
-    chosen = freedom_of(run.folder, run.manifest).sentence
-    for line in (
-        *page.board.unranked,
-        *page.board_lines,
-        *(f"note: {note}" for note in run.manifest.notes),
-        chosen,
-    ):
-        console.print(Text(line))
 
 
 def print_evaluation(found: Evaluation, title: str) -> None:

@@ -1,4 +1,4 @@
-"""Trading runs for a terminal: leaderboards with badges and sentences, and two runs side by side."""
+"""Runs for a terminal: leaderboards with badges and sentences, and two runs side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rich.text import Text
 from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
-from tradeassay.report.formatting import bracketed
+from tradeassay.report.code_page import run_badges, shown_run
+from tradeassay.report.formatting import bracketed, cell_shown
 from tradeassay.report.words import (
     answer,
     arm_standing,
@@ -23,6 +24,7 @@ from tradeassay.report.words import (
 )
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import CellSummary, RunSummary, summary_of
+from tradeassay.runs.verify.freedom import freedom_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -42,11 +44,43 @@ def terminal(source: Run | RunSummary) -> TerminalReport:
 
 def print_leaderboard(source: Run | CodeRun | RunSummary) -> None:
     if isinstance(source, CodeRun):
-        from tradeassay.report.code_board import print_code_board
-
         print_code_board(source)
     else:
         stdout().print(terminal(source))
+
+
+def print_code_board(run: CodeRun) -> None:
+    console, page = stdout(), shown_run(run)
+    badges = ", ".join(text for _, text in run_badges(run, page))
+    console.print(Text(f"{run.benchmark}  [{badges}]", style="bold"))
+    first, *titles = page.board.columns
+    for place, title in enumerate(titles):
+        numeric = any(row.cells[place].measure is not None for row in page.board.rows)
+        titles[place] = f"{'>' if numeric else ''}{title.lower()}"
+    rows: list[tuple[str | Text, ...]] = []
+    for row in page.board.rows:
+        # A terminal has room for one interval: that of the last share, which the others lead to.
+        decided = max((place for place, cell in enumerate(row.cells) if cell.bar), default=-1)
+        cells = []
+        for place, cell in enumerate(row.cells):
+            measure, text = cell.measure, Text(cell_shown(cell).text)
+            if measure is not None and measure.value is None:
+                text = Text(numbers.NONE, style="dim")
+            elif measure is not None:
+                text.append(bracketed(measure, "share") if place == decided else "", style="dim")
+                text.append(f" ({cell.small})" if cell.small else "", style="dim")
+            cells.append(text)
+        rows.append((row.head.text, *cells))
+    console.print(StackedTable((first, *titles), rows, ruled=False))
+    console.print(Text(" ".join([page.headline, *page.support])))
+    chosen = freedom_of(run.folder, run.manifest).sentence
+    for line in (
+        *page.board.unranked,
+        *page.board_lines,
+        *(f"note: {note}" for note in run.manifest.notes),
+        chosen,
+    ):
+        console.print(Text(line))
 
 
 class TerminalReport:

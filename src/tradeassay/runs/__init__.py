@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec as QuantCodeSpec
-    from tradeassay.benchmarks.systrade.spec import SystradeSpec as SystradeSpec
     from tradeassay.play.dialogue_log import DialogueLine as DialogueLine, Spending as Spending
     from tradeassay.runs.play.progress import (
         Advanced as Advanced,

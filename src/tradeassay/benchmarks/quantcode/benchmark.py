@@ -1,6 +1,6 @@
 """QuantCode as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.benchmarks.code_protocol import (
+    AnswerReward,
     AskRole,
     CodeAsk,
     CodeDialogue,
@@ -16,11 +17,13 @@ from tradeassay.benchmarks.code_protocol import (
     CodeRow,
     Ending,
     Examine,
+    FinishedRun,
     Item,
     Role,
     installed_versions,
     refuse_large_grid,
 )
+from tradeassay.benchmarks.exhibits import Filled, PaperPage
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import (
     Answer,
@@ -36,7 +39,7 @@ from tradeassay.benchmarks.quantcode.loading import on_stored_bars
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.benchmarks.quantcode.scores import QuantCodeScores, quantcode_scores
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.quantcode.tables import quantcode_tables
+from tradeassay.benchmarks.quantcode.tables import quantcode_paper, quantcode_tables
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (
     DECISIONS,
@@ -50,6 +53,7 @@ from tradeassay.code.evaluation import (
     with_language,
 )
 from tradeassay.code.judges.language import judge_dialogue
+from tradeassay.code.reward import reward_of
 from tradeassay.code.running import Rules, open_code_executor, reference_of, require_code_extra, rules_of
 from tradeassay.code.task import CodeTask
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -222,6 +226,36 @@ class QuantCodeProtocol(CodeProtocol):
     @classmethod
     def rows(cls, scores: QuantCodeScores) -> tuple[CodeRow, ...]:
         return tuple(cell.row() for cell in scores.cells)
+
+    @classmethod
+    def rewards(cls, record: TaskOutcome) -> dict[int, AnswerReward]:
+        """Return what :func:`~tradeassay.code.reward.reward_of` gives for each turn's recorded verdict.
+
+        The part for coming near is not recorded, so it is missing; ``agreement`` is in the evidence."""
+        found = {}
+        for place, turn in enumerate(record.turns):
+            if turn.evaluation is None:
+                value = 0.0 if turn.stage in ("no_code", "cut_off") else None
+                found[place] = AnswerReward(value=value, reason=turn.reason, evidence={"stage": turn.stage})
+                continue
+            reward = reward_of(turn.evaluation, judged=True)
+            behaviour = turn.evaluation.judge_behaviour
+            evidence = {
+                "task": record.task,
+                "stage": turn.stage,
+                "parts": reward.parts,
+                "agreement": None if behaviour is None else behaviour.agreement,
+                "code_sha256": turn.code_sha256,
+            }
+            found[place] = AnswerReward(value=reward.value, reason=reward.reason, evidence=evidence)
+        return found
+
+    @classmethod
+    def paper(cls, runs: Sequence[FinishedRun], latency: Filled) -> PaperPage:
+        """Return QuantCode-Bench with what some runs fill of it."""
+        cells = [cell for run in runs for cell in run.scores.cells]
+        specs = [(run.spec, len({item.task for item in run.episodes})) for run in runs]
+        return quantcode_paper(specs, cells, latency)
 
     tables = staticmethod(quantcode_tables)
 

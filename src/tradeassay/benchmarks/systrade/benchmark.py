@@ -1,7 +1,7 @@
 """SysTradeBench as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, Final
@@ -17,10 +17,12 @@ from tradeassay.benchmarks.code_protocol import (
     CodeRow,
     Ending,
     Examine,
+    FinishedRun,
     Item,
     Role,
     installed_versions,
 )
+from tradeassay.benchmarks.exhibits import Filled, PaperPage
 from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import (
     SPLITS,
@@ -49,7 +51,7 @@ from tradeassay.benchmarks.systrade.spec import (
     StrategyOutcome,
     SystradeSpec,
 )
-from tradeassay.benchmarks.systrade.tables import systrade_tables
+from tradeassay.benchmarks.systrade.tables import systrade_paper, systrade_tables
 from tradeassay.benchmarks.systrade.wording import StrategyShown
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, Traced, check_drift
@@ -230,6 +232,27 @@ class SystradeProtocol(CodeProtocol):
     @classmethod
     def rows(cls, scores: SystradeScores) -> tuple[CodeRow, ...]:
         return tuple(row.row() for row in scores.models)
+
+    @classmethod
+    def paper(cls, runs: Sequence[FinishedRun], latency: Filled) -> PaperPage:
+        """Return SysTradeBench with what some runs fill of it.
+
+        Raises :class:`UserError` where two runs had different strategies, data or seeds."""
+        first = runs[0]
+        if len(runs) == 1:
+            return systrade_paper(first.spec, first.scores, first.records(), latency)
+        specs = [run.spec for run in runs]
+        if len({(spec.benchmark, spec.chosen, spec.dataset, spec.seeds) for spec in specs}) > 1:
+            hint = "name runs of the same items"
+            raise UserError("the runs have other strategies, data or seeds", hint=hint)
+        records = {key: record for run in runs for key, record in run.records().items()}
+        merged = msgspec.structs.replace(
+            first.spec,
+            models=tuple(dict.fromkeys(model for spec in specs for model in spec.models)),
+            iterations=max(spec.iterations for spec in specs),
+            reviewers=tuple(dict.fromkeys(reviewer for spec in specs for reviewer in spec.reviewers)),
+        )
+        return systrade_paper(merged, cls(merged).score(records), records, latency)
 
     tables = staticmethod(systrade_tables)
 

@@ -1,7 +1,6 @@
 """A recorded run as training data: what a model was asked, what it said, and what that was worth.
 
-A program is worth what :func:`~tradeassay.code.reward.reward_of` gives its recorded verdict, without the part for
-coming near, which is not recorded (``agreement`` is). An answer on a trading day is worth what the account made
+A program is worth what its benchmark's ``rewards`` give. An answer on a trading day is worth what the account made
 until the next session's mark. ``reward`` is None, and ``reason`` says why, where neither is known."""
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
-from tradeassay.code.reward import reward_of
+from tradeassay.benchmarks.code_protocol import AnswerReward
 from tradeassay.core.events import Marked
 from tradeassay.play.dialogue_log import whole_messages
 from tradeassay.runs.store.run import CodeRun, Run
 
 TrainingForm = Literal["sft", "dpo", "rl"]
+_UNKNOWN = AnswerReward(value=None, reason="nothing is recorded about this answer")
 
 
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,14 +35,14 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 def trajectories(run: Run | CodeRun) -> Iterator[Trajectory]:
     """Yield every answer that a model gave to the task itself, in the order of the episodes."""
     for episode in run.episodes:
-        worth = _programs(run, episode.key) if isinstance(run, CodeRun) else _days(run, episode.key)
+        worth = run.kind.rewards(run.record(episode.key)) if isinstance(run, CodeRun) else _days(run, episode.key)
         lines = list(run.dialogue(episode.key))
         for line, asked in zip(lines, whole_messages(lines), strict=True):
             if line.reply.error is not None or line.purpose.startswith("judge"):
                 continue
             # A program is known by its turn, a day by its step.
             place = line.attempt - 1 if isinstance(run, CodeRun) else line.step
-            reward, reason, evidence = worth.get(place, (None, "nothing is recorded about this answer", {}))
+            found = worth.get(place, _UNKNOWN)
             calls = [{"name": call.name, "arguments": call.arguments} for call in line.reply.calls]
             said = line.reply.text or msgspec.json.encode(calls).decode()
             yield Trajectory(
@@ -51,41 +50,13 @@ def trajectories(run: Run | CodeRun) -> Iterator[Trajectory]:
                 model=str(getattr(episode, "model", "") or getattr(episode, "agent", "")),
                 prompt=tuple({"role": one.role, "content": one.text} for one in asked),
                 completion=said,
-                reward=reward,
-                reason=reason,
-                evidence=evidence,
+                reward=found.value,
+                reason=found.reason,
+                evidence=found.evidence,
             )
 
 
-Worth = dict[int, tuple[float | None, str, dict[str, Any]]]
-
-
-def _programs(run: CodeRun, key: str) -> Worth:
-    record = run.record(key)
-    if not isinstance(record, TaskOutcome):
-        return {}
-    found: Worth = {}
-    for place, turn in enumerate(record.turns):
-        if turn.evaluation is None:
-            found[place] = (
-                0.0 if turn.stage in ("no_code", "cut_off") else None,
-                turn.reason,
-                {"stage": turn.stage},
-            )
-            continue
-        one, behaviour = reward_of(turn.evaluation, judged=True), turn.evaluation.judge_behaviour
-        evidence = {
-            "task": record.task,
-            "stage": turn.stage,
-            "parts": one.parts,
-            "agreement": None if behaviour is None else behaviour.agreement,
-            "code_sha256": turn.code_sha256,
-        }
-        found[place] = (one.value, one.reason, evidence)
-    return found
-
-
-def _days(run: Run, key: str) -> Worth:
+def _days(run: Run, key: str) -> dict[int, AnswerReward]:
     marks = [
         (record.step, record.session, event.nav)
         for record in run.records(key)
@@ -93,7 +64,7 @@ def _days(run: Run, key: str) -> Worth:
         if isinstance(event, Marked)
     ]
     return {
-        step: (after / nav - 1.0, "", {"session": session, "until": until})
+        step: AnswerReward(value=after / nav - 1.0, evidence={"session": session, "until": until})
         for (step, session, nav), (_, until, after) in itertools.pairwise(marks)
         if nav > 0
     }
