@@ -26,9 +26,9 @@ from tradeassay.sandbox import ask_kernel, refusal
 
 def task(name: str, **settings: Any) -> Any:
     """Return a task. Inspect is imported by the tests that use it: every worker collects this file."""
-    from tradeassay.frontends import inspect_tasks
+    from tradeassay.frontends import inspect_programs
 
-    return getattr(inspect_tasks, name)(**settings)
+    return getattr(inspect_programs, name)(**settings)
 
 
 def say(text: str, tool: str | None = None, arguments: dict[str, Any] | None = None) -> Any:
@@ -51,7 +51,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
         # Inspect reads what every installed package consists of whenever it evaluates a task.
         patch.setattr("inspect_ai._util.package.packages_distributions", cache(packages_distributions))
         yield
-    if tasks := sys.modules.get("tradeassay.frontends.inspect_tasks"):
+    if tasks := sys.modules.get("tradeassay.frontends.inspect_programs"):
         tasks.close_sandboxes()
 
 
