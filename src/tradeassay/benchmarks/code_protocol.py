@@ -7,8 +7,9 @@ what came of them. Whoever plays, stores and verifies a run, or draws its page, 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
@@ -252,6 +253,26 @@ class AnswerReward(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, Any] = {}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperRequest:
+    """How much of a paper about programs is to be played, with which models.
+
+    ``data`` is what the user named: a task file, or data sets joined by commas. ``stored`` turns one data set,
+    which may be a folder, into its name in the store. ``say`` is told what the data does not cover."""
+
+    models: tuple[str, ...]
+    seeds: tuple[int, ...]
+    sample: int | None
+    grid: bool
+    data: str | None
+    dataset: str | None
+    symbols: tuple[str, ...]
+    judge: str | None
+    reviewers: tuple[str, ...]
+    stored: Callable[[str], str]
+    say: Callable[[str], None]
+
+
 class CodeProtocol(Protocol):
     """A benchmark of programs, opened for one spec.
 
@@ -328,6 +349,16 @@ class CodeProtocol(Protocol):
 
         Raises :class:`UserError` without a paper, and for runs that have no common table."""
         raise UserError(f"{cls.title} has no paper", hint="tradeassay report shows a run of it")
+
+    @classmethod
+    def paper_spec(cls, request: PaperRequest) -> CodeSpec:
+        """Return the spec that plays the paper's tables. Raises :class:`UserError` without a paper."""
+        raise UserError(f"{cls.title} has no paper", hint="tradeassay code run plays it")
+
+    @classmethod
+    def sampled(cls, spec: Any, count: int) -> CodeSpec:
+        """Return a spec that plays only ``count`` of its tasks."""
+        raise UserError(f"{cls.title} has no tasks to sample", hint="leave sample out")
 
     @staticmethod
     def tables(

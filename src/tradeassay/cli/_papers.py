@@ -1,12 +1,12 @@
-"""How a paper's cells are played: the runs of a trading paper, of one about programs, and seasons of the arena."""
+"""How a paper's cells are played: the runs of a trading paper, and of one about programs."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -16,35 +16,24 @@ from tradeassay.api import make_spec
 from tradeassay.assay.probe import ProbeConfig, ProbeReport, probe_mask
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.benchmark import find_window
+from tradeassay.benchmarks.code_protocol import PaperRequest, find_protocol
 from tradeassay.benchmarks.needs import data_needs
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.benchmarks.stockbench import INPUTS, SIZES
 from tradeassay.benchmarks.stockbench.specs import LENGTH, NAMES, windows
-from tradeassay.benchmarks.systrade import STRATEGIES
-from tradeassay.benchmarks.systrade.data import DAYS, INSTRUMENTS, covered_days, instrument_groups
-from tradeassay.benchmarks.systrade.loading import load_spec
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.cli import _options as opt
 from tradeassay.cli._output import say
-from tradeassay.code.evaluation import EvaluateConfig
-from tradeassay.core.errors import DataError, UserError, require
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.data import Snapshot, list_datasets, load_dataset
 from tradeassay.data.datasets import import_files
 from tradeassay.data.tables.columns import FilesConfig
-from tradeassay.llm import Access, Budget, CassetteStore, load_prices
+from tradeassay.llm import CassetteStore
 from tradeassay.report.verifying import PaperRecord
 from tradeassay.runs import AgentSpec, Asking
-from tradeassay.runs.play.progress import PacedCount
-from tradeassay.runs.spec.episode import CapReached, refuse_bad_names
-from tradeassay.runs.store.archive import OpenRecording, recorded_spec
+from tradeassay.runs.seasons import PaperPlay
+from tradeassay.runs.spec.episode import CapReached
+from tradeassay.runs.store.archive import recorded_spec
 from tradeassay.runs.store.folder import RunFolder
-
-if TYPE_CHECKING:
-    from tradeassay.arena.agents import ModelOpener
-    from tradeassay.arena.season import Season
-    from tradeassay.benchmarks.code_protocol import CodeSpec
-
 
 _GOLD = {"quantcode": "coder-gold", "systrade": "builder-gold"}
 _RULES = {"stockbench": ("equal-weight", "momentum-weighted", "sector-equal"), "ktdfin": ("momentum-12-1",)}
@@ -56,23 +45,7 @@ PRUNED_GRID: dict[str, tuple[str, ...]] = {
 _HEADLINE = {"mask": "blinded", "mode": "open-research"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A paper, how much of it is to be played with whom, and where the result goes."""
-
-    paper: str
-    data: str | None
-    models: tuple[str, ...]
-    seeds: int
-    sample: int | None
-    grid: bool
-    folder: Path
-    workers: int | None
-    recordings: tuple[tuple[str, OpenRecording], ...]
-    options: dict[str, Any]
-
-
-def play_runs(wanted: Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
+def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
     """Play every run of a page; return which they are, and whether an episode failed.
 
     One cap on dollars binds all of them, with what an earlier call of the same command has spent."""
@@ -112,7 +85,7 @@ def play_runs(wanted: Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
     return record, failed
 
 
-def _probe(wanted: Wanted, played: runs.Run, asking: Asking) -> ProbeReport:
+def _probe(wanted: PaperPlay, played: runs.Run, asking: Asking) -> ProbeReport:
     """Attack the mask with programs, and with the models that were named."""
     first = played.episodes[0]
     attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
@@ -132,7 +105,7 @@ def _with_spent(asking: Asking, paying: Sequence[Path], own: Path) -> Asking:
 # Runs that trade
 
 
-def _trading(wanted: Wanted) -> Iterator[tuple[str, Any, Path | None]]:
+def _trading(wanted: PaperPlay) -> Iterator[tuple[str, Any, Path | None]]:
     """Yield the runs of a trading paper: a name, what is played, and the recording it is answered from."""
     like: Any = None
     for name, opened in wanted.recordings:
@@ -168,7 +141,7 @@ def _trading(wanted: Wanted) -> Iterator[tuple[str, Any, Path | None]]:
         yield name, make_spec(main, **known, slug=name), None
 
 
-def _as_printed(wanted: Wanted) -> tuple[str, dict[str, Any]]:
+def _as_printed(wanted: PaperPlay) -> tuple[str, dict[str, Any]]:
     """Return the benchmark that follows a paper, and how its main table, or its grid, is played."""
     dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
     fields: dict[str, Any] = {"dataset": dataset}
@@ -202,7 +175,7 @@ def _symbols(snapshot: Snapshot) -> Sequence[str]:
     return snapshot.at(len(snapshot.sessions) - 1, "close").symbols
 
 
-def _stockbench_grid(wanted: Wanted, main: str, fields: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _stockbench_grid(wanted: PaperPlay, main: str, fields: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the other studies of StockBench: each varies one thing, and is a run of its own."""
     benchmark = benchmarks.get(main)
     named = fields.get("dataset") or benchmark.dataset
@@ -283,16 +256,15 @@ def trained_agents(dataset: str, codes: list[str]) -> list[AgentSpec]:
 # Runs of programs
 
 
-def _programs(wanted: Wanted) -> Iterator[tuple[str, Any, Path | None]]:
+def _programs(wanted: PaperPlay) -> Iterator[tuple[str, Any, Path | None]]:
     """Yield the runs of a paper about programs: a name, what is asked, and the recording it is answered from."""
     # Once for every way of asking that was recorded, with the tasks of its first recording.
     ways: dict[tuple[str, ...], Any] = {}
+    kind = find_protocol(wanted.paper)
     for name, opened in wanted.recordings:
         spec: Any = recorded_spec(opened.folder)
-        if wanted.sample is not None and wanted.paper == "systrade":
-            spec = msgspec.structs.replace(spec, strategies=spec.chosen[: wanted.sample])
-        elif wanted.sample is not None:
-            spec = msgspec.structs.replace(spec, sample=wanted.sample)
+        if wanted.sample is not None:
+            spec = kind.sampled(spec, wanted.sample)
         way = tuple(getattr(spec, "settings", ()))
         ways[way] = ways.pop(way, spec)
         yield name, spec, opened.folder
@@ -300,156 +272,22 @@ def _programs(wanted: Wanted) -> Iterator[tuple[str, Any, Path | None]]:
         return
     seeds = tuple(range(wanted.seeds))
     if not ways:
-        yield "models", _program_spec(wanted, seeds), None
+        given = wanted.options
+        request = PaperRequest(
+            models=wanted.models,
+            seeds=seeds,
+            sample=wanted.sample,
+            grid=wanted.grid,
+            data=wanted.data,
+            dataset=given["dataset"],
+            symbols=tuple(opt.split_list(given["symbols"])),
+            judge=given["judge"],
+            reviewers=given["reviewers"],
+            stored=partial(_dataset, wanted.paper),
+            say=say,
+        )
+        yield "models", kind.paper_spec(request), None
     more = {"reviewers": wanted.options["reviewers"]} if wanted.paper == "systrade" else {}
     for way, spec in reversed(ways.items()):
         asked = msgspec.structs.replace(spec, models=wanted.models, seeds=seeds, **more)
         yield "-".join(("models", *way)), asked, None
-
-
-def _program_spec(wanted: Wanted, seeds: tuple[int, ...]) -> CodeSpec:
-    data, models, given = wanted.data, wanted.models, wanted.options
-    if wanted.paper == "systrade":
-        chosen = () if wanted.sample is None else tuple(STRATEGIES)[: wanted.sample]
-        stored: dict[str, Any] = {"strategies": chosen}
-        if data is not None:
-            stored = _stored(data, tuple(opt.split_list(given["symbols"])), wanted.sample)
-        return SystradeSpec(
-            benchmark="systrade-v1", models=models, reviewers=given["reviewers"], seeds=seeds, **stored
-        )
-    # The public tasks have no reference: only a language judge can decide them, as in the paper.
-    decides = EvaluateConfig(decides="language") if given["judge"] and data is not None else EvaluateConfig()
-    return QuantCodeSpec(
-        benchmark="quantcode-v1",
-        models=models,
-        task_file=data,
-        sample=wanted.sample,
-        settings=("single-turn", "agentic") if wanted.grid else ("single-turn",),
-        seeds=seeds,
-        judge=given["judge"],
-        evaluate=decides,
-        dataset=given["dataset"] or msgspec.UNSET,
-    )
-
-
-def _stored(data: str, symbols: tuple[str, ...], sample: int | None) -> dict[str, Any]:
-    """Return how data sets of one's own are run: on the paper's number of symbols, with the strategies and on the
-    days that they allow.
-    """
-    names = [_dataset("systrade", one) for one in opt.split_list(data)]
-    snapshots = [load_dataset(name) for name in names]
-    every = [symbol for one in snapshots for symbol in _symbols(one)]
-    symbols = symbols or tuple(dict.fromkeys(every))[: sum(map(len, INSTRUMENTS.values()))]
-    dataset, days, chosen = ",".join(names), covered_days(names), []
-    for name in STRATEGIES[:sample]:
-        inputs = load_spec(name).semantics.inputs
-        if instrument_groups(dataset, symbols, len(inputs.legs), minutes="1d" not in inputs.timeframes):
-            chosen.append(name)
-        else:
-            say(f"{name} is left out: it needs minute bars, or more symbols")
-    say(f"symbols: {', '.join(symbols)} (--symbols names others)")
-    if days != DAYS:
-        say(f"the data does not cover the paper's years: developed from {days[0]}, tested from {days[1]}")
-    return {"dataset": dataset, "symbols": symbols, "strategies": tuple(chosen), "splits": days}
-
-
-# Seasons
-
-
-def play_seasons(wanted: Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
-    """Play a season for every recording, and one of the named models with the paper's four agents.
-
-    Returns which they are, and whether one stopped at the cap on dollars."""
-    require("sqlalchemy", "arena")
-    if asking.cassettes is not None:
-        raise UserError(
-            "ama is played again from recordings of seasons, not from runs", hint="tradeassay recordings list"
-        )
-    if wanted.grid:
-        raise UserError("ama has one main table and no --grid", hint="leave it out")
-    if wanted.seeds != 1:
-        raise UserError("a season is played once", hint="leave --seeds out; other entries are other seasons")
-    if wanted.models and wanted.data is not None:
-        raise UserError("a season names its own entries", hint="put the models into the season file")
-
-    from tradeassay.arena.recording import recorded_season, replaying
-    from tradeassay.arena.rounds.spending import season_models
-    from tradeassay.arena.season import Entry, demo_season, load_season
-
-    plays: list[tuple[str, Season, Any]] = [
-        (name, recorded_season(opened), replaying(opened)) for name, opened in wanted.recordings
-    ]
-    if wanted.models or not plays:
-        if wanted.data is not None:
-            season = load_season(Path(wanted.data))
-        elif plays:
-            season = plays[0][1]
-        else:
-            demo = demo_season(0)
-            season = msgspec.structs.replace(demo, id=f"{demo.id}-paper", convention="paper")
-        if wanted.models:
-            entries = tuple(
-                Entry(id=f"{architecture}-{number}", architecture=architecture, model=model)
-                for number, model in enumerate(wanted.models, 1)
-                for architecture in ("investor", "trade", "hedge-fund", "deep-fund")
-            )
-            season = msgspec.structs.replace(season, id="paper-models", title="The named models", entries=entries)
-        for model in season_models(season):
-            if asking.replay and not model.startswith("scripted/"):
-                raise UserError(f"--replay asks nobody, and {model} has no recording here", hint="leave it out")
-        refuse_bad_names(season_models(season), asking)
-        plays.append(("season", season, None))
-    wanted.folder.mkdir(parents=True, exist_ok=True)
-    say(f"a season takes minutes and is kept in {wanted.folder}: the same command continues a stopped one")
-    stopped = [
-        _play_season(wanted.folder / f"{name}.db", season, opener, asking) for name, season, opener in plays
-    ]
-    replayed = tuple(f"{name}.db" for name, _, opener in plays if opener is not None)
-    return PaperRecord(runs=tuple(f"{name}.db" for name, _, _ in plays), replayed=replayed), any(stopped)
-
-
-def _play_season(db: Path, season: Season, opener: ModelOpener | None, asking: Asking) -> bool:
-    """Play one season from where its database ends; return whether it stopped at the cap on dollars."""
-    from tradeassay.arena.clock import parse_speed
-    from tradeassay.arena.rounds.spending import SeasonCapped, spent_usd
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.serving import PlayOptions, play
-
-    store = Store(open_engine(str(db)))
-    try:
-        prices = load_prices(asking.prices)
-        budget = None
-        if opener is None:
-            budget = Budget(asking.max_usd, spent_usd=spent_usd(store, season, prices))
-        paced = PacedCount(say)
-
-        def progress(done: int, total: int) -> None:
-            paced(f"rounds of {db.stem} played{_spent_so_far(budget)}", done, total)
-
-        how = PlayOptions(
-            opener=opener,
-            access=Access(base_url=asking.base_url, prices=prices),
-            connections=asking.concurrency,
-            budget=budget,
-            progress=progress,
-        )
-        try:
-            asyncio.run(play(season, store, parse_speed("max"), None, how))
-        except SeasonCapped as reached:
-            cap = f"the cap of {asking.max_usd:g} dollars is reached: {reached.message}"
-            say(f"{cap}. The same command with a larger --max-usd continues {db.stem}")
-            return True
-        say(f"played {db.stem}{_spent_so_far(budget)}")
-        return False
-    finally:
-        store.engine.dispose()
-
-
-def _spent_so_far(budget: Budget | None) -> str:
-    if budget is None:
-        return ""
-    if budget.unpriced_calls:
-        return f"; {budget.unpriced_calls} questions of an unknown price asked"
-    cap = "" if budget.max_usd is None else f" of {budget.max_usd:g}"
-    return f"; {budget.spent_usd:.4f}{cap} dollars spent"

@@ -38,13 +38,11 @@ def mcp(
     """
     from tradeassay.core.errors import require
 
-    arena = "://" in what or what.endswith(".db") or Path(what).is_file()
-    for module, extra in (("mcp", "mcp"), *((("sqlalchemy", "arena"), ("uvicorn", "arena")) if arena else ())):
-        require(module, extra)
-    if arena:
-        from tradeassay.arena.api.mcp_desk import serve_seats
+    require("mcp", "mcp")
+    if "://" in what or what.endswith(".db") or Path(what).is_file():
+        from tradeassay.runs.seasons import arena
 
-        serve_seats(what, given["host"], given["port"], say, given["hosts"])
+        arena().serve_mcp(what, given["host"], given["port"], say, given["hosts"])
         return
     from tradeassay.benchmarks.code_protocol import refuse_other_kind
     from tradeassay.frontends.mcp_episode import serve_episode

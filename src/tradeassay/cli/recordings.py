@@ -61,9 +61,9 @@ def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **
     named, *others = described["what"]
     file = Path(named)
     if not others and file.is_file() and opt.holds_an_arena(file):
-        from tradeassay.arena.recording import pack_season
+        from tradeassay.runs.seasons import arena
 
-        _tell(page, pack_season(file, page, engine=engine, precision=precision, command=command), as_json)
+        _tell(page, arena().pack(file, page, engine=engine, precision=precision, command=command), as_json)
         return 0
     played = "/" in named or (out / named).is_dir() or (file / "manifest.json").is_file()
     if played and not others:
@@ -135,11 +135,10 @@ def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) 
 
     opened = open_recording(find_recording(recording))
     if opened.is_season:
-        from tradeassay.arena.recording import changed_season_facts, recorded_season, replayed_differences
-        from tradeassay.arena.verifying import operators_choice
+        from tradeassay.runs.seasons import arena
 
-        facts, again = changed_season_facts(opened), replayed_differences
-        chosen = operators_choice(recorded_season(opened))
+        seasons = arena()
+        facts, again, chosen = seasons.changed_facts(opened), seasons.replay_differences, seasons.choices(opened)
     else:
         from tradeassay.runs.verify.freedom import freedom_of
 

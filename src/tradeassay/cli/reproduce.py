@@ -73,28 +73,29 @@ def reproduce(
             raise UserError(f"{paper} has no {what}", hint="leave it out, or plan it first")
     recordings, others = _recordings(paper, cassettes, grid=given["grid"])
     asking = opt.take_asking({**given, "cassettes": others[0] if others else None}, out)
-    from tradeassay.cli._papers import Wanted, play_runs, play_seasons
+    from tradeassay.cli._papers import play_runs
     from tradeassay.report.paper_page import print_paper
     from tradeassay.report.verifying import compose_paper, record_paper
+    from tradeassay.runs.seasons import PaperPlay, arena
 
-    wanted = Wanted(
+    request = PaperPlay(
         paper=paper,
         **{name: given[name] for name in ("data", "models", "seeds", "sample", "grid")},
         folder=out / (given["slug"] or f"paper-{paper}"),
         workers=workers,
         recordings=recordings,
         options=given,
+        say=say,
     )
     if paper == "ama":
-        from tradeassay.arena.queries.paper import compose_seasons as compose
-
-        record, failed = play_seasons(wanted, asking)
+        seasons = arena()
+        record, failed = seasons.play_paper(request, asking)
+        page, badges = seasons.compose_paper(request.folder, record)
     else:
-        compose = compose_paper
-        record, failed = play_runs(wanted, asking)
-    page, badges = compose(wanted.folder, record)
-    place = record_paper(wanted.folder, record, page, badges)
-    runs = [str(wanted.folder / name) for name in record.runs]
+        record, failed = play_runs(request, asking)
+        page, badges = compose_paper(request.folder, record)
+    place = record_paper(request.folder, record, page, badges)
+    runs = [str(request.folder / name) for name in record.runs]
     if as_json:
         print_json({"page": str(place), "runs": runs, "paper": page})
     else:

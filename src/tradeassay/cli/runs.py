@@ -236,13 +236,12 @@ def _verify_other(
         raise UserError(found, hint="reproduce the paper again")
     if record is not None and not files:
         return verify_paper(folder, record, partial(attest, workers=workers, progress=PacedCount(say)))
-    from tradeassay.arena.verifying import verify_arena
+    from tradeassay.runs.seasons import arena
 
+    seasons = arena()
     if record is None:
-        return verify_arena(run, pages=pages)
-    from tradeassay.arena.queries.paper import compose_seasons
-
-    return verify_paper(folder, record, lambda db: attestation(verify_arena(str(db)), ""), compose_seasons)
+        return seasons.verify(run, pages=pages)
+    return verify_paper(folder, record, lambda db: attestation(seasons.verify(str(db)), ""), seasons.compose_paper)
 
 
 @click.command()

@@ -45,17 +45,12 @@ def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
 
 
 def _arena(db: str, folder: Path, as_json: bool) -> int:
-    from tradeassay.core.errors import UserError, require
+    from tradeassay.core.errors import UserError
+    from tradeassay.runs.seasons import arena
 
     if "://" not in db and not Path(db).is_file():
         raise UserError(f"there is no folder of runs and no arena '{db}'", hint="check the path")
-    for module in ("sqlalchemy", "fastapi"):
-        require(module, "arena")
-    from tradeassay.arena.queries.seasons import opened_store
-    from tradeassay.arena.web.site import PageWriter
-
-    with opened_store(db) as store:
-        written = PageWriter(store, folder).update(everything=True)
+    written = arena().write_site(db, folder)
     if as_json:
         print_json({"folder": str(folder), "written": written})
     say(f"{written} files written to {folder}")

@@ -19,6 +19,7 @@ from tradeassay.benchmarks.code_protocol import (
     Examine,
     FinishedRun,
     Item,
+    PaperRequest,
     Role,
     installed_versions,
     refuse_large_grid,
@@ -38,12 +39,13 @@ from tradeassay.benchmarks.quantcode.families import generated_task
 from tradeassay.benchmarks.quantcode.loading import on_stored_bars
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.benchmarks.quantcode.scores import QuantCodeScores, quantcode_scores
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay.benchmarks.quantcode.spec import QUANTCODE, QuantCodeSpec
 from tradeassay.benchmarks.quantcode.tables import quantcode_paper, quantcode_tables
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (
     DECISIONS,
     DRAWS,
+    EvaluateConfig,
     EvaluateRequest,
     Evaluation,
     EvaluationUsage,
@@ -256,6 +258,28 @@ class QuantCodeProtocol(CodeProtocol):
         cells = [cell for run in runs for cell in run.scores.cells]
         specs = [(run.spec, len({item.task for item in run.episodes})) for run in runs]
         return quantcode_paper(specs, cells, latency)
+
+    @classmethod
+    def paper_spec(cls, request: PaperRequest) -> QuantCodeSpec:
+        """Return the spec of the paper's single turns, and of its agentic turns too for the whole grid."""
+        # The public tasks have no reference: only a language judge can decide them, as in the paper.
+        by_language = request.judge is not None and request.data is not None
+        return QuantCodeSpec(
+            benchmark=QUANTCODE,
+            models=request.models,
+            task_file=request.data,
+            sample=request.sample,
+            settings=("single-turn", "agentic") if request.grid else ("single-turn",),
+            seeds=request.seeds,
+            judge=request.judge,
+            evaluate=EvaluateConfig(decides="language") if by_language else EvaluateConfig(),
+            dataset=request.dataset or msgspec.UNSET,
+        )
+
+    @classmethod
+    def sampled(cls, spec: QuantCodeSpec, count: int) -> QuantCodeSpec:
+        """Return a spec with ``count`` of its tasks, evenly spread."""
+        return msgspec.structs.replace(spec, sample=count)
 
     tables = staticmethod(quantcode_tables)
 

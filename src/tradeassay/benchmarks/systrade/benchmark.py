@@ -19,14 +19,18 @@ from tradeassay.benchmarks.code_protocol import (
     Examine,
     FinishedRun,
     Item,
+    PaperRequest,
     Role,
     installed_versions,
 )
 from tradeassay.benchmarks.exhibits import Filled, PaperPage
-from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
+from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import (
+    DAYS,
+    INSTRUMENTS,
     SPLITS,
     SplitName,
+    covered_days,
     drawn_year,
     instrument_groups,
     splits_of,
@@ -46,6 +50,7 @@ from tradeassay.benchmarks.systrade.examine import (
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.scores import SystradeScores, systrade_scores
 from tradeassay.benchmarks.systrade.spec import (
+    SYSTRADE,
     OnInstrument,
     ScoredIteration,
     StrategyOutcome,
@@ -62,6 +67,7 @@ from tradeassay.core.dialogue import AskModel
 from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
+from tradeassay.data import load_dataset
 from tradeassay.llm.scripted import teach_builder
 from tradeassay.metrics import significant
 from tradeassay.sandbox import JobExecutor, open_executor
@@ -254,6 +260,22 @@ class SystradeProtocol(CodeProtocol):
         )
         return systrade_paper(merged, cls(merged).score(records), records, latency)
 
+    @classmethod
+    def paper_spec(cls, request: PaperRequest) -> SystradeSpec:
+        """Return the spec of the paper's strategies, on synthetic years or on the data sets that are named."""
+        if request.data is None:
+            stored: dict[str, Any] = {"strategies": tuple(STRATEGIES)[: request.sample]} if request.sample else {}
+        else:
+            stored = _on_stored_data(request)
+        return SystradeSpec(
+            benchmark=SYSTRADE, models=request.models, reviewers=request.reviewers, seeds=request.seeds, **stored
+        )
+
+    @classmethod
+    def sampled(cls, spec: SystradeSpec, count: int) -> SystradeSpec:
+        """Return a spec with the first ``count`` of its strategies."""
+        return msgspec.structs.replace(spec, strategies=spec.chosen[:count])
+
     tables = staticmethod(systrade_tables)
 
     def _year(self, strategy: str, split: SplitName) -> TaskBars:
@@ -281,3 +303,26 @@ class SystradeProtocol(CodeProtocol):
         if self._needs_minutes(strategy):
             return stored_minutes(dataset, symbols, within, most=self.spec.minutes)
         return stored_year(dataset, symbols, within)
+
+
+def _on_stored_data(request: PaperRequest) -> dict[str, Any]:
+    """Return how named data sets are played: on the paper's number of symbols, with what their days allow."""
+    names = [request.stored(part.strip()) for part in str(request.data).split(",") if part.strip()]
+    symbols = request.symbols
+    if not symbols:
+        every: dict[str, None] = {}
+        for name in names:
+            snapshot = load_dataset(name)
+            every |= dict.fromkeys(snapshot.at(len(snapshot.sessions) - 1, "close").symbols)
+        symbols = tuple(every)[: sum(map(len, INSTRUMENTS.values()))]
+    dataset, days, chosen = ",".join(names), covered_days(names), []
+    for name in STRATEGIES[: request.sample]:
+        inputs = load_spec(name).semantics.inputs
+        if instrument_groups(dataset, symbols, len(inputs.legs), minutes="1d" not in inputs.timeframes):
+            chosen.append(name)
+        else:
+            request.say(f"{name} is left out: it needs minute bars, or more symbols")
+    request.say(f"symbols: {', '.join(symbols)} (--symbols names others)")
+    if days != DAYS:
+        request.say(f"the data does not cover the paper's years: developed from {days[0]}, tested from {days[1]}")
+    return {"dataset": dataset, "symbols": symbols, "strategies": tuple(chosen), "splits": days}
