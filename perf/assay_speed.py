@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 
 from machine import conditions
+from tradeassay.assay.judge import assay_run
 from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import LuckConfig, luck_of_episode
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.build import assay_run
 from tradeassay.runs import Run
 
 BAR = 60.0

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tradeassay.assay.inputs import MarketQuery, market_inputs
+from tradeassay.assay.market_window import MarketQuery, market_inputs
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics.attribution import decompose

@@ -22,7 +22,7 @@ from arch.data import frenchdata
 from scipy.stats import norm
 
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.build import assay_series
+from tradeassay.assay.verdict.returns import assay_series
 from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure
 from tradeassay.metrics.multiple import lucky_share

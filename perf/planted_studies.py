@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tradeassay.assay.inputs import MarketQuery, market_inputs
+from tradeassay.assay.market_window import MarketQuery, market_inputs
 from tradeassay.assay.planted import YEAR, Plant, PlantConfig, PlantedWorld, weights_of
 from tradeassay.assay.verdict.evidence import MeanTest
 from tradeassay.assay.verdict.record import VerdictConfig

@@ -31,11 +31,11 @@ from typing import Literal, cast
 import msgspec
 import numpy as np
 
-from tradeassay.assay.inputs import MarketQuery, market_inputs
+from tradeassay.assay.market_window import MarketQuery, market_inputs
 from tradeassay.assay.planted import WARM, Bench, Plant, PlantConfig, PlantedWorld, crowd
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.build import assay_series
 from tradeassay.assay.verdict.record import LeakEvidence, LuckEvidence
+from tradeassay.assay.verdict.returns import assay_series
 from tradeassay.core.measure import not_scored
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset

@@ -21,7 +21,7 @@ import sys
 import numpy as np
 
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.build import assay_series
+from tradeassay.assay.verdict.returns import assay_series
 from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure
 

@@ -45,7 +45,7 @@ from tradeassay.assay.planted import (
     planted_world,
 )
 from tradeassay.assay.verdict import KINDS, VerdictConfig
-from tradeassay.assay.verdict.build import assay_series
+from tradeassay.assay.verdict.returns import assay_series
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.measure import Measure

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tradeassay.assay.verdict import AgentAssay, AgentFindings, VerdictConfig, judge
-from tradeassay.assay.verdict.build import TrialSetting, assay_series, with_daily
 from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MeanTest, memory_evidence
 from tradeassay.assay.verdict.record import LeakEvidence, LuckEvidence, Ranks
+from tradeassay.assay.verdict.returns import TrialSetting, assay_series, with_daily
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure

@@ -18,7 +18,7 @@ import time
 import numpy as np
 
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.build import assay_series
+from tradeassay.assay.verdict.returns import assay_series
 from tradeassay.core.measure import Measure
 from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import e_bh, e_value, rate_measure

@@ -22,7 +22,7 @@ import numpy as np
 from tradeassay import runs
 from tradeassay.agents import agents as _agents, converses as _converses, parameters, plays_alone as _plays_alone
 from tradeassay.agents.own_file import WITH_FILES, own_files
-from tradeassay.assay.own import OwnAccount
+from tradeassay.assay.verdict.own_account import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Share, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark, benchmarks as _benchmarks
 from tradeassay.benchmarks.code_protocol import refuse_other_kind
@@ -158,7 +158,7 @@ def _ends(measure: Measure) -> tuple[float | None, float | None, float | None]:
 
 
 class AssayFields(TypedDict, total=False):
-    """How an account's own table is read and judged; see :class:`~tradeassay.assay.own.OwnAccount`, and for
+    """How an account's own table is read and judged; see :class:`~tradeassay.assay.verdict.OwnAccount`, and for
     ``dividends`` and ``interest`` :class:`~tradeassay.assay.verdict.VerdictConfig`."""
 
     dividends: Share
@@ -209,7 +209,7 @@ def assay(
     ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises :class:`UserError` for what
     cannot be judged.
     """
-    from tradeassay.assay.verdict import assay as assay_of
+    from tradeassay.assay.judge import assay as assay_of
 
     asked = {"trials": trials, "portfolios": portfolios, "watched": watched}
     config = VerdictConfig(**_typed(asked, VerdictConfig))

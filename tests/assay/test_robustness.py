@@ -14,12 +14,14 @@ from click.testing import CliRunner
 
 from tradeassay.account import venues
 from tradeassay.assay import RobustnessConfig, RobustnessReport, robustness_of_run
+from tradeassay.assay.assay_file import record_assay
+from tradeassay.assay.judge import assay
 from tradeassay.assay.leaks import LeakTestConfig
 from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import luck_of_run
 from tradeassay.assay.memory import CounterfactualConfig, counterfactual_study
 from tradeassay.assay.robustness import costlier, replayed, smaller, with_false_news
-from tradeassay.assay.verdict import VerdictConfig, assay, record_assay
+from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.cli import root
 from tradeassay.core.errors import RunError, UserError

@@ -15,7 +15,7 @@ import runs_world as world
 
 from tradeassay.account import Ledger
 from tradeassay.assay import OwnAccount, assay
-from tradeassay.assay.own import attribute_trades, priced
+from tradeassay.assay.holdings import attribute_trades, priced
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.events import Filled

@@ -18,7 +18,7 @@ from forger import NOT_COVERED, counted, cover_tracks, field_changes, share_noti
 from forging import command
 from honest_runs import given, play
 
-from tradeassay.assay.verdict import assay_file
+from tradeassay.assay import assay_file
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.executors import make_executor
 from tradeassay.report.verifying import check_beside

@@ -12,7 +12,9 @@ import runs_world as world
 from golden import session_home
 
 from tradeassay.account import venues
-from tradeassay.assay.verdict import Assay, VerdictConfig, assay, record_assay, recorded_assay
+from tradeassay.assay.assay_file import record_assay, recorded_assay
+from tradeassay.assay.judge import assay
+from tradeassay.assay.verdict import Assay, VerdictConfig
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.files import data_home
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of

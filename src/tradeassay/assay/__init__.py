@@ -13,19 +13,16 @@ from tradeassay.core.lazy import lazily, make_callable
 if TYPE_CHECKING:
     from tradeassay.assay.attribute import (
         AgentAttribution as AgentAttribution,
-        Attribution as Attribution,
-        BrinsonTotals as BrinsonTotals,
-        DailyAttribution as DailyAttribution,
         RunAttribution as RunAttribution,
         attribute_episode as attribute_episode,
         attribute_run as attribute_run,
         check_identity as check_identity,
     )
-    from tradeassay.assay.inputs import (
-        MarketInputs as MarketInputs,
-        MarketQuery as MarketQuery,
-        market_inputs as market_inputs,
+    from tradeassay.assay.holdings import (
+        attribute_tables as attribute_tables,
+        luck_of_file as luck_of_file,
     )
+    from tradeassay.assay.judge import assay as assay
     from tradeassay.assay.leaks.examine import leak_test as leak_test
     from tradeassay.assay.leaks.leak_result import (
         LeakFinding as LeakFinding,
@@ -39,6 +36,11 @@ if TYPE_CHECKING:
         luck_of_episode as luck_of_episode,
         luck_of_returns as luck_of_returns,
         luck_of_run as luck_of_run,
+    )
+    from tradeassay.assay.market_window import (
+        MarketInputs as MarketInputs,
+        MarketQuery as MarketQuery,
+        market_inputs as market_inputs,
     )
     from tradeassay.assay.memory.contrast import (
         DirectProbe as DirectProbe,
@@ -54,11 +56,6 @@ if TYPE_CHECKING:
         RationaleReport as RationaleReport,
         RationaleRow as RationaleRow,
         rationale_analysis as rationale_analysis,
-    )
-    from tradeassay.assay.own import (
-        OwnAccount as OwnAccount,
-        attribute_tables as attribute_tables,
-        luck_of_file as luck_of_file,
     )
     from tradeassay.assay.planted import Confusion as Confusion, planted_trial as planted_trial
     from tradeassay.assay.power import AgentPower as AgentPower, power_of_run as power_of_run
@@ -83,7 +80,12 @@ if TYPE_CHECKING:
         study_run as study_run,
         tag_regimes as tag_regimes,
     )
-    from tradeassay.assay.verdict.build import assay as assay
+    from tradeassay.assay.verdict.attribution import (
+        Attribution as Attribution,
+        BrinsonTotals as BrinsonTotals,
+        DailyAttribution as DailyAttribution,
+    )
+    from tradeassay.assay.verdict.own_account import OwnAccount as OwnAccount
     from tradeassay.assay.verdict.record import (
         AgentAssay as AgentAssay,
         Assay as Assay,

@@ -15,13 +15,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.luck.portfolios import place_among
-from tradeassay.assay.verdict.build import TrialSetting, with_daily
+from tradeassay.assay.market_window import MarketInputs, MarketQuery, market_inputs
+from tradeassay.assay.run_evidence import luck_evidence
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import NO_TRIES, Tried
-from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, MeanTest, luck_evidence, memory_evidence
+from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, MeanTest, memory_evidence
 from tradeassay.assay.verdict.record import (
     KINDS,
     AgentAssay,
@@ -34,6 +34,7 @@ from tradeassay.assay.verdict.record import (
     Ranks,
     VerdictConfig,
 )
+from tradeassay.assay.verdict.returns import TrialSetting, with_daily
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints

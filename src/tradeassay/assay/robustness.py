@@ -17,7 +17,7 @@ import numpy as np
 
 from tradeassay.account import Venue
 from tradeassay.assay.attribute import account_days
-from tradeassay.assay.inputs import MarketQuery, market_inputs
+from tradeassay.assay.market_window import MarketQuery, market_inputs
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord

@@ -17,7 +17,8 @@ import numpy as np
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.memory.rationale import RationaleReport, rationale_analysis
 from tradeassay.assay.robustness import Disturbance, RobustnessConfig, RobustnessReport, robustness_of_run
-from tradeassay.assay.verdict.evidence import EDGE, rows_of_seeds
+from tradeassay.assay.run_evidence import rows_of_seeds
+from tradeassay.assay.verdict.evidence import EDGE
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats

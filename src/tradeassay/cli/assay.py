@@ -131,10 +131,12 @@ def assay_run(
 ) -> None:
     """Say what a recorded run is made of."""
     from tradeassay.assay import study_run
+    from tradeassay.assay.assay_file import record_assay
+    from tradeassay.assay.judge import assay as assay_of
     from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.leaks.examine import leak_tests
     from tradeassay.assay.memory import ask_models, read_record
-    from tradeassay.assay.verdict import VerdictConfig, assay as assay_of, record_assay
+    from tradeassay.assay.verdict import VerdictConfig
     from tradeassay.core.executors import Spread
     from tradeassay.runs import Run
     from tradeassay.runs.verify.attested import vouched
@@ -214,7 +216,8 @@ def assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **g
     trade log (time, symbol, side, quantity, price, fees; a broker's export; days with BUY, SELL or HOLD). It is
     judged against --dataset, or its returns --against a market's.
     """
-    from tradeassay.assay.verdict import OwnAccount, VerdictConfig, assay as assay_of
+    from tradeassay.assay.judge import assay as assay_of
+    from tradeassay.assay.verdict import OwnAccount, VerdictConfig
     from tradeassay.data.tables.account import TableReading
 
     opt.refuse_seal(table)
@@ -451,10 +454,10 @@ def leak_test(agents: tuple[str, ...], benchmark: str, first: str | None, as_jso
     from functools import partial
 
     from tradeassay.assay.leaks import LeakTestConfig, leak_test as examine
-    from tradeassay.assay.leaks.leak_result import at_most
     from tradeassay.benchmarks import benchmarks
     from tradeassay.benchmarks.code_protocol import refuse_other_kind
     from tradeassay.core.executors import Spread
+    from tradeassay.core.measure import at_most
     from tradeassay.runs import Window
 
     refuse_other_kind(benchmark, trades=True)

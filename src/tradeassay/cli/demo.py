@@ -34,8 +34,9 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     import msgspec
     import pandas as pd
 
+    from tradeassay.assay.judge import assay
     from tradeassay.assay.planted import answer_key
-    from tradeassay.assay.verdict import OwnAccount, VerdictConfig, assay
+    from tradeassay.assay.verdict import OwnAccount, VerdictConfig
     from tradeassay.data.markets import MARKETS, read_market
     from tradeassay.report import write_html
 

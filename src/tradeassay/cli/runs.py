@@ -104,8 +104,9 @@ def run(
         return 0
     done: Any = run_spec(played, folder, progress="auto", asking=asking, **how)
     if remembered and not done.failed:
+        from tradeassay.assay.assay_file import record_assay
+        from tradeassay.assay.judge import assay
         from tradeassay.assay.memory import ask_models
-        from tradeassay.assay.verdict import assay, record_assay
 
         memory = ask_models(done, asking, say=say)
         record_assay(done, assay(done, memory=memory, say=say), memory)

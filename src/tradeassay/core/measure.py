@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from functools import reduce
@@ -72,3 +73,8 @@ def plain_sum(values: Iterable[float]) -> float:
     made on one version would be contradicted on the other. A test keeps it away from floats; counts may use it.
     """
     return reduce(operator.add, values, 0)
+
+
+def at_most(share: float) -> str:
+    """Return an upper bound in per cent, rounded up so that the text excludes no more than the test did."""
+    return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f} %"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from tradeassay.assay.assay_file import recorded_assay
 from tradeassay.assay.papers import paper_pages
-from tradeassay.assay.verdict import recorded_assay
 from tradeassay.assay.verdict.record import AgentAssay, Assay
 from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core.errors import UserError

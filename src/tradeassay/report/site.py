@@ -13,8 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from tradeassay.assay.assay_file import recorded_assay
 from tradeassay.assay.papers import paper_pages
-from tradeassay.assay.verdict import Assay, recorded_assay
+from tradeassay.assay.verdict import Assay
 from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.measure import Measure

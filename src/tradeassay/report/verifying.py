@@ -25,10 +25,11 @@ from pathlib import Path
 
 import msgspec
 
+from tradeassay.assay.assay_file import brought_assay, check_assay, recorded_assay
+from tradeassay.assay.judge import assay_run
 from tradeassay.assay.papers import paper_page, paper_pages
 from tradeassay.assay.probe import ProbeReport, probe_mask
-from tradeassay.assay.verdict import LABELS, brought_assay, check_assay, recorded_assay
-from tradeassay.assay.verdict.build import assay_run
+from tradeassay.assay.verdict import LABELS
 from tradeassay.assay.verdict.record import SOFT, VerdictConfig
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.exhibits import PaperPage

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.measure import FILES_OPEN, Measure, not_scored
+from tradeassay.core.measure import FILES_OPEN, Measure, at_most, not_scored
 
 Channel = Literal[
     "bars", "index levels", "index membership", "listings", "corporate actions", "news", "fundamentals"
@@ -58,11 +58,6 @@ def moved_share(moved: int, sessions: int) -> Measure:
     high = 1.0 if moved == sessions else float(betaincinv(moved + 1, sessions - moved, 0.95))
     note = "one-sided interval by Clopper and Pearson"
     return Measure(value=moved / sessions, low=0.0, high=high, level=0.95, n=sessions, note=note)
-
-
-def at_most(share: float) -> str:
-    """Return an upper bound in per cent, rounded up so that the text excludes no more than the test did."""
-    return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f} %"
 
 
 def undetected_after(sessions: int) -> float:

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
         counterfactual_study as counterfactual_study,
         score_counterfactual as score_counterfactual,
     )
-    from tradeassay.assay.memory.edge import (
-        EdgeSplit as EdgeSplit,
-        RecallSplit as RecallSplit,
-        split_edge as split_edge,
-        split_run as split_run,
-    )
+    from tradeassay.assay.memory.edge import split_edge as split_edge, split_run as split_run
     from tradeassay.assay.memory.questions import RecallConfig as RecallConfig
     from tradeassay.assay.memory.recall import (
         RecallReport as RecallReport,
@@ -35,5 +30,6 @@ if TYPE_CHECKING:
         ask_models as ask_models,
         read_record as read_record,
     )
+    from tradeassay.assay.verdict.recalled import EdgeSplit as EdgeSplit, RecallSplit as RecallSplit
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

@@ -26,7 +26,6 @@ HORIZONS: dict[RecallKind, int] = {"day": 1, "week": 5, "month": 21}
 """Sessions over which a move is asked for."""
 NEAR = 0.05
 """A close or a level counts as right when it is this near."""
-RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
 _MIX: tuple[RecallKind, ...] = (
     *("month", "close", "week", "day", "best", "month", "close", "year", "week", "day"),
     *("worst", "month", "close", "index", "week", "day", "best", "close", "month", "worst"),

@@ -25,7 +25,6 @@ from tradeassay.assay.memory.questions import (
     RecallAnswer,
     RecallConfig,
     RecallQuestion,
-    RecallWord,
     draw_for_pairs,
     draw_questions,
     form_of,
@@ -35,6 +34,7 @@ from tradeassay.assay.memory.questions import (
     request_of,
 )
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate, sizes_recalled
+from tradeassay.assay.verdict.recalled import RecallWord
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.own import OwnAccount as OwnAccount
-from tradeassay.assay.verdict.assay_file import (
-    brought_assay as brought_assay,
-    check_assay as check_assay,
-    record_assay as record_assay,
-    recorded_assay as recorded_assay,
-)
-from tradeassay.assay.verdict.build import assay as assay
 from tradeassay.assay.verdict.decide import decide as decide, judge as judge
+from tradeassay.assay.verdict.own_account import OwnAccount as OwnAccount
 from tradeassay.assay.verdict.record import (
     KINDS as KINDS,
     LABELS as LABELS,

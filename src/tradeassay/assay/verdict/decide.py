@@ -12,7 +12,6 @@ import math
 
 import msgspec
 
-from tradeassay.assay.memory.edge import EdgeSplit, split_sentence
 from tradeassay.assay.verdict.evidence import (
     convex,
     gained,
@@ -37,6 +36,7 @@ from tradeassay.assay.verdict.reasons import (
     style_known,
     yearly_of,
 )
+from tradeassay.assay.verdict.recalled import EdgeSplit, split_sentence
 from tradeassay.assay.verdict.record import (
     CASH,
     LABELS,

@@ -27,7 +27,6 @@ from tradeassay.assay.verdict.record import (
     TimingEvidence,
     TrialsEvidence,
 )
-from tradeassay.core.errors import TradeassayError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
@@ -43,8 +42,7 @@ from tradeassay.metrics import (
 from tradeassay.metrics.cosine import cosine_t, cosine_terms
 
 if TYPE_CHECKING:
-    from tradeassay.assay.attribute import Attribution
-    from tradeassay.runs import Run
+    from tradeassay.assay.verdict.attribution import Attribution
 
 BEST = 5
 """Sessions that are left out to see whether an edge rests on a few."""
@@ -373,13 +371,6 @@ def trials_evidence(edge: Floats, tested: Edge, test: MeanTest, *, here: int, tr
     )
 
 
-SAME = 0.7
-"""Correlation of active returns above which two tries are one."""
-_LEAST_SHARED = 20
-MOST_COMPARED = 400
-"""Episodes that are read and compared; further ones count without being compared."""
-
-
 @dataclass(frozen=True, slots=True)
 class Tried:
     """``found`` tries in other runs of the folder, which amount to ``effective`` different ones."""
@@ -389,71 +380,3 @@ class Tried:
 
 
 NO_TRIES = Tried()
-
-
-def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
-    """Return how many other strategies the run's folder has tried on ``dataset`` in these sessions. The best of
-    thirty is lucky by construction. A run does not say how many others there were; the folder does. Baselines do
-    not count, and neither does what repeats an agent of the run itself. A folder that cannot be read as a finished
-    run is no try."""
-    if len(sessions) < _LEAST_SHARED:
-        return Tried()
-    wanted = {day: place for place, day in enumerate(sessions)}
-    mine = _active(run, dataset, wanted)
-    others: list[Floats] = []
-    found = 0
-    from tradeassay.runs import Run
-
-    own_folder = run.folder.resolve()
-    for folder in sorted(own_folder.parent.iterdir()):
-        if not folder.is_dir() or folder == own_folder or not (folder / "scores.json").is_file():
-            continue
-        try:
-            each = _active(Run.load(folder, home=run.home), dataset, wanted)
-        except (TradeassayError, OSError):
-            continue
-        found += len(each)
-        others += each[: max(0, MOST_COMPARED - len(others))]
-    clusters = list(mine)
-    for series in others:
-        if all(_correlation(series, known) < SAME for known in clusters):
-            clusters.append(series)
-    return Tried(found=found, effective=len(clusters) - len(mine) + max(0, found - len(others)))
-
-
-def _active(run: Run, dataset: str, wanted: dict[str, int]) -> list[Floats]:
-    """Return what each agent earned beyond its baseline on the wanted sessions, NaN where it did not play. Agents
-    that share less than half of the sessions are other experiments."""
-    rows = [row for row in run.scores.agents if row.dataset == dataset]
-    bases = {row.cell: _placed(run, row.episodes[0], wanted) for row in rows if row.baseline}
-    found = []
-    for row in rows:
-        mine = None if row.baseline else _placed(run, row.episodes[0], wanted)
-        if mine is not None:
-            base = bases.get(row.cell)
-            found.append(mine if base is None else mine - base)
-    return found
-
-
-def _placed(run: Run, key: str, wanted: dict[str, int]) -> Floats | None:
-    series = run.series(key)
-    if series.failure is not None or not (series.nav > 0).all():
-        return None
-    places = [wanted.get(day) for day in series.sessions]
-    if sum(place is not None for place in places) * 2 < len(wanted):
-        return None
-    moves = np.diff(np.log(series.nav))
-    found = np.full(len(wanted), np.nan)
-    for place, move in zip(places, moves.tolist(), strict=True):
-        if place is not None:
-            found[place] = move
-    return found
-
-
-def _correlation(one: Floats, other: Floats) -> float:
-    both = np.isfinite(one) & np.isfinite(other)
-    if both.sum() < _LEAST_SHARED:
-        return 0.0
-    a, b = one[both] - one[both].mean(), other[both] - other[both].mean()
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale > 0 else 1.0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tradeassay.assay.leaks.leak_result import at_most
 from tradeassay.assay.verdict.evidence import convex, least_edge, never_moves, unearned_words
 from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, TailEvidence, VerdictConfig
-from tradeassay.core.measure import Measure, above, below
+from tradeassay.core.measure import Measure, above, at_most, below
 
 _ROWS = {52: "week", 12: "month", 4: "quarter"}
 _SESSION = re.compile(r"\b(session|day)(s?)\b")

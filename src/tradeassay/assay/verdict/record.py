@@ -10,8 +10,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from tradeassay.assay.memory.edge import RecallSplit
-from tradeassay.assay.memory.questions import RecallWord
+from tradeassay.assay.verdict.recalled import RecallSplit, RecallWord
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Badges, Measure, plain_sum
 from tradeassay.factors import factor_words

@@ -1,4 +1,4 @@
-"""Somebody's own account that no run of ours recorded: tables of weights and returns, or a log of trades.
+"""Holdings of somebody's own account: tables of weights, or a log of trades, with the prices of a data set.
 
 The fills of a log are booked in the house's ledger, and its days priced by a data set.
 """
@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import UTC
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -27,10 +26,12 @@ from tradeassay.account.limits import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.settlement import Shorting
 from tradeassay.account.venue import Venue
-from tradeassay.assay.attribute import Account, Attribution, account_days, as_record, build
-from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+from tradeassay.assay.attribute import Account, account_days, as_record, build
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
+from tradeassay.assay.market_window import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.staleness import stale_lags
+from tradeassay.assay.verdict.attribution import Attribution
+from tradeassay.assay.verdict.own_account import Between, OwnAccount
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.events import Event, Filled, MarginCalled, Marked, Rejected, StepRecord
 from tradeassay.core.measure import plain_sum
@@ -39,7 +40,7 @@ from tradeassay.core.registry import did_you_mean, refuse_unknown
 from tradeassay.core.view import Floats, Instrument, SessionBars
 from tradeassay.data import Snapshot, import_files, load_dataset
 from tradeassay.data.names import ashare_code
-from tradeassay.data.tables.account import LongTable, OwnSeries, TableReading, columns_of, read_long, read_series
+from tradeassay.data.tables.account import LongTable, OwnSeries, columns_of, read_long, read_series
 from tradeassay.data.tables.bars import ZONES
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.trades import Fill, TradeLog, pair_of
@@ -49,63 +50,24 @@ from tradeassay.metrics.attribution import AttributionConfig, CrossSection, Expo
 
 WEIGHT, RETURN, SIZE = "weight", "return", "size"
 """Columns of tables whose ``date`` is the session in which a weight is held, or a return earned."""
-Between = Literal["cash", "hold"]
 
 
-class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """Where somebody's own tables are and how they are to be read.
+def opened(own: OwnAccount, dataset: str) -> Snapshot:
+    """Open a data set of the store that the account's ``home`` names, or of the usual one."""
+    return load_dataset(dataset, None if own.home is None else Path(own.home))
 
-    ``weights`` is a table of ``date``, ``symbol``, ``weight``: shares of the account held into that session (known
-    at the close before), shorts negative. ``returns`` is the account's (``date``, ``return``, net of costs), or
-    those of the names (``date``, ``symbol``, ``return``, optionally ``size`` and columns named like the
-    factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a
-    snapshot's folder) unless the names' returns are given. Where weights are given on at most a third of the
-    sessions, the account held what it had in between; where on more but not all, ``between`` must say whether it
-    did or was in cash. A luck baseline needs the account's returns, a
-    ``benchmark`` for the market's rules, and how many ``names`` were held with which yearly one-way ``turnover``.
 
-    An account's returns may also be a pandas or polars table, hold its value instead, and be compared with
-    ``against``: another table of returns, or a column of the same. ``cash`` is a table of what cash earned,
-    ``factors`` one with the returns of styles, a column each (``RF`` in it is cash, ``Mkt-RF`` the market); both
-    may be ``french``. ``reading`` says what cannot be told from the account's table.
+def market_of(own: OwnAccount, days: tuple[str, str], *, beside: bool = True) -> tuple[MarketInputs, int]:
+    """Return what the market did from the first to the last of ``days``, and how many sessions make a year.
 
-    ``returns`` may also name a log of trades, whose account is made with the prices of ``dataset`` or of the file
-    ``prices``. It began with ``cash_at_start``, by default the least that pays for every trade, and is judged
-    ``until`` its last trade; ``symbol`` is what was traded where the log does not say."""
-
-    weights: str | None = None
-    returns: str | object | None = None
-    against: str | object | None = None
-    cash: str | object | None = None
-    factors: str | object | None = None
-    reading: TableReading = TableReading()
-    dataset: str | None = None
-    universe: str = "all"
-    between: Between | None = None
-    benchmark: str | None = None
-    names: int | None = None
-    turnover: float | None = None
-    home: str | None = None
-    title: str | None = None
-    prices: str | None = None
-    cash_at_start: float | None = None
-    until: str | None = None
-    symbol: str | None = None
-
-    def opened(self, dataset: str) -> Snapshot:
-        """Open a data set of the store that ``home`` names, or of the usual one."""
-        return load_dataset(dataset, None if self.home is None else Path(self.home))
-
-    def market(self, days: tuple[str, str], *, beside: bool = True) -> tuple[MarketInputs, int]:
-        """Return what the market did from the first to the last of ``days``, and how many sessions make a year.
-        Without ``beside``, exposures are to the nine factors alone."""
-        if self.dataset is None:
-            hint = "name one with prices of these names (tradeassay data list)"
-            raise UserError("no data set is named", hint=hint)
-        snapshot = self.opened(self.dataset)
-        config = AttributionConfig(beside=beside)
-        query = MarketQuery(first=days[0], last=days[1], universe=self.universe, config=config)
-        return market_inputs(snapshot, query), 365 if snapshot.calendar == "24/7" else 252
+    Without ``beside``, exposures are to the nine factors alone."""
+    if own.dataset is None:
+        hint = "name one with prices of these names (tradeassay data list)"
+        raise UserError("no data set is named", hint=hint)
+    snapshot = opened(own, own.dataset)
+    config = AttributionConfig(beside=beside)
+    query = MarketQuery(first=days[0], last=days[1], universe=own.universe, config=config)
+    return market_inputs(snapshot, query), 365 if snapshot.calendar == "24/7" else 252
 
 
 def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = None) -> Attribution:
@@ -125,7 +87,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         if not dates:
             raise UserError("nothing to take apart is given", hint="give weights, or returns of an account")
         # Over time, a score of factors would explain anything.
-        inputs, year = own.market((dates[0], dates[-1]), beside=table is not None)
+        inputs, year = market_of(own, (dates[0], dates[-1]), beside=table is not None)
     name = str(given) if isinstance(given, Path) else "the table"
     earned = None
     if series is not None:
@@ -242,7 +204,7 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     from tradeassay.benchmarks import benchmarks
 
     chosen = benchmarks.get(own.benchmark)
-    snapshot = own.opened(own.dataset or chosen.dataset)
+    snapshot = opened(own, own.dataset or chosen.dataset)
     index = chosen.market.universe.partition(":")[0]
     if index != "all":
         try:
@@ -283,7 +245,7 @@ OWN_PRICES = (
 def priced(own: OwnAccount) -> Iterator[Snapshot | None]:
     """Open the prices of a log: a data set, or a file that is read as one and forgotten; None without either."""
     if own.prices is None:
-        yield None if own.dataset is None else own.opened(own.dataset)
+        yield None if own.dataset is None else opened(own, own.dataset)
         return
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
         try:
@@ -307,7 +269,7 @@ def attribute_trades(
     cash = _cash(own, log, lambda cash: _booked(log, rows, snapshot, window, cash, []), notes)
     records = list(_booked(log, rows, snapshot, window, cash, notes))
     query = msgspec.structs.replace(own, dataset=str(snapshot.folder))
-    inputs, year = query.market((records[0].session, records[-1].session))
+    inputs, year = market_of(query, (records[0].session, records[-1].session))
     days = account_days(records, inputs.symbols, inputs.futures)
     if days.ruined is not None:
         notes.append(f"the account was worth nothing or less on {days.ruined}")

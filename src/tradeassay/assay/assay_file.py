@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tradeassay.assay import run_evidence
+from tradeassay.assay.judge import OutsideFacts, assay_run
 from tradeassay.assay.leaks.leak_result import NO_ANSWER, nothing_found, undetected_after
 from tradeassay.assay.verdict import diagnostics
-from tradeassay.assay.verdict.build import OutsideFacts, assay_run
 from tradeassay.assay.verdict.record import AgentAssay, Assay, LeakEvidence, VerdictConfig
 from tradeassay.core.closeness import close
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
@@ -222,7 +223,7 @@ def _tries_missing(run: Run, kept: Assay) -> str:
     for one in kept.agents:
         if one.trials is None:
             continue
-        here = diagnostics.tried_elsewhere(run, one.dataset, _sessions(run, one))
+        here = run_evidence.tried_elsewhere(run, one.dataset, _sessions(run, one))
         if here.effective > one.trials.effective or here.found > one.trials.found:
             are = f"there {'is' if here.found == 1 else 'are'} {here.found} now"
             return f"assay.json allows for {one.trials.found} other tries in its folder, {are}"
