@@ -251,7 +251,7 @@ def store(world: World, home: Path | None = None) -> None:
     import tempfile
 
     from tradeassay.data.datasets import import_files
-    from tradeassay.data.tables.columns import FilesConfig
+    from tradeassay.data.tables.files import FilesConfig
 
     rng = np.random.default_rng(_FIRST[world.group] + world.number)
     with tempfile.TemporaryDirectory() as folder:

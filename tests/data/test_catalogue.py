@@ -32,7 +32,7 @@ from tradeassay.data.catalogue.recipes import (
 )
 from tradeassay.data.datasets import make_source
 from tradeassay.data.snapshot import open_snapshot
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import read_files
 
 DAILY = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"

@@ -14,7 +14,8 @@ from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.view import Board
 from tradeassay.data.names import ashare_code, board_of
 from tradeassay.data.tables.cells import read_csv, read_stamps, read_table, stem_of, to_floats
-from tradeassay.data.tables.columns import FilesConfig, guess_columns, parse_columns
+from tradeassay.data.tables.columns import guess_columns, parse_columns
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import Imported, read_files
 
 

@@ -13,7 +13,7 @@ from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.view import Board
 from tradeassay.data.datasets import FilesSource, diagnose, fetch_dataset, import_files, make_source
 from tradeassay.data.snapshot import open_snapshot
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import Imported, read_files
 from tradeassay.data.tables.layouts import unpacked
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import Imported, read_files
 from tradeassay.data.tables.layouts import guess_layout, unpacked
 

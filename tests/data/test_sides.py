@@ -10,7 +10,7 @@ from tradeassay.core.time import parse_iso
 from tradeassay.core.view import Board
 from tradeassay.data import import_files
 from tradeassay.data.doctor import DROPS
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import Imported, read_files
 
 FIGURES = "symbol,field,period_end,known_at,value\n"

@@ -29,7 +29,7 @@ from tradeassay.data.store.manifest import LISTINGS, MANIFEST_FILE, RECORDS, con
 from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import normalised, write_snapshot
 from tradeassay.data.synthetic import AnswerKey, generate, preset
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import read_files
 
 

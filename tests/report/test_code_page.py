@@ -8,7 +8,7 @@ from code_report_sample import HOSTILE, code_run
 
 from tradeassay.benchmarks.quantcode.scores import pooled_rates
 from tradeassay.benchmarks.quantcode.tables import findings
-from tradeassay.benchmarks.tables import Cell, Table, amount, line
+from tradeassay.core.tables import Cell, Table, amount, line
 from tradeassay.report import print_code_board, write_code_html
 from tradeassay.report.code_page import render_code_html, shown_run
 from tradeassay.report.formatting import cell_shown

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 from report_sample import cell
 
-from tradeassay.benchmarks.tables import counted
 from tradeassay.core import secrets
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
+from tradeassay.core.tables import counted
 from tradeassay.metrics.history import by_month
 from tradeassay.report import numbers
 from tradeassay.report.charts import (

@@ -42,7 +42,7 @@ from tradeassay.data import Snapshot, import_files, load_dataset
 from tradeassay.data.names import ashare_code
 from tradeassay.data.tables.account import LongTable, OwnSeries, columns_of, read_long, read_series
 from tradeassay.data.tables.bars import ZONES
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.trades import Fill, TradeLog, pair_of
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.metrics import BootstrapConfig

@@ -17,13 +17,13 @@ import msgspec
 
 from tradeassay.benchmarks.benchmark import benchmarks
 from tradeassay.benchmarks.exhibits import Curves, Filled, PaperPage
-from tradeassay.benchmarks.tables import Cell, Table
 from tradeassay.core.arguments import take_fields
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
 from tradeassay.core.measure import Measure, above
 from tradeassay.core.registry import Registry, newest
+from tradeassay.core.tables import Cell, Table
 from tradeassay.llm import ModelParams, parse_name
 from tradeassay.metrics.ranks import unranked
 from tradeassay.metrics.reliability import Play, Reliability

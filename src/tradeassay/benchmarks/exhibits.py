@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.tables import Cell, Row, Table, figure
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.tables import Cell, Row, Table, figure
 from tradeassay.llm.tables import find_model, load_kinds
 from tradeassay.metrics import significant
 

@@ -26,7 +26,7 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.data import Snapshot, list_datasets, load_dataset
 from tradeassay.data.datasets import import_files
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.llm import CassetteStore
 from tradeassay.report.verifying import PaperRecord
 from tradeassay.runs import AgentSpec, Asking

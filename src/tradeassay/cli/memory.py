@@ -274,7 +274,7 @@ def probe(
 
 def _show_probe(report: ProbeReport) -> None:
     from tradeassay.assay.probe import METRICS
-    from tradeassay.benchmarks.tables import counted
+    from tradeassay.core.tables import counted
 
     def mask_of(row: Any) -> str:
         return row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"

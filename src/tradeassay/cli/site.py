@@ -28,7 +28,7 @@ def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
     """
     if not Path(runs).is_dir():
         return _arena(runs, page, as_json)
-    from tradeassay.benchmarks.tables import counted
+    from tradeassay.core.tables import counted
     from tradeassay.report import write_site
     from tradeassay.runs.play.progress import PacedCount
 

@@ -46,10 +46,7 @@ if TYPE_CHECKING:
     from tradeassay.data.store.manifest import Manifest as Manifest
     from tradeassay.data.store.read import verify_snapshot as verify_snapshot
     from tradeassay.data.store.write import write_snapshot as write_snapshot
-    from tradeassay.data.tables.columns import (
-        FilesConfig as FilesConfig,
-        ImportReport as ImportReport,
-        parse_columns as parse_columns,
-    )
+    from tradeassay.data.tables.columns import parse_columns as parse_columns
+    from tradeassay.data.tables.files import FilesConfig as FilesConfig, ImportReport as ImportReport
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

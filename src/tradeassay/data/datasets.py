@@ -37,7 +37,7 @@ from tradeassay.data.store.manifest import (
 )
 from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import write_snapshot
-from tradeassay.data.tables.columns import FilesConfig, ImportReport
+from tradeassay.data.tables.files import FilesConfig, ImportReport
 from tradeassay.data.tables.folder import read_files
 
 __all__ = ["FilesSource", "PackagedConfig", "PackagedSource", "sources"]

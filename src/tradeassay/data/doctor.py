@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,30 +19,10 @@ from tradeassay.core.time import DAY, iso, midnight, parse_day
 from tradeassay.core.view import Days, Field
 from tradeassay.data.calendars import known_range, sessions_between
 from tradeassay.data.source import Panel, ex_rows, factors, previous_close
-
-Severity = Literal["error", "warning"]
-"""``error`` = loading refuses unless told otherwise; ``warning`` = recorded, loading goes on."""
+from tradeassay.data.tables.faults import DataFault as DataFault, Severity as Severity
 
 LISTED_FAULTS = 1000
 """How many faults a manifest lists one by one; the counts are always complete."""
-
-
-class DataFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fault. ``check`` is its counted category. ``file`` names the file (or the array of a panel), ``row`` the
-    line in it: for CSV the line of the file, the header being line 1; for Parquet the data row counted from 1;
-    None when the fault is not on one line."""
-
-    check: str
-    file: str
-    row: int | None
-    reason: str
-    severity: Severity = "error"
-    symbol: str = ""
-    session: str = ""
-
-    def __str__(self) -> str:
-        where = self.file if self.row is None else f"{self.file}:{self.row}"
-        return f"{where}: {self.reason}"
 
 
 class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from tradeassay.benchmarks.code_protocol import Ending, Shown
-from tradeassay.benchmarks.tables import Cell, Row, Table, counted
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.core.registry import Registry
+from tradeassay.core.tables import Cell, Row, Table, counted
 from tradeassay.report.charts import styles
 from tradeassay.report.formatting import NOT_RANKED, PasteCell, PasteTable, cell_shown, paste_cell
 from tradeassay.report.run_page import write_run_page

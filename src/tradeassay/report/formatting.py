@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tradeassay.benchmarks.tables import Cell
 from tradeassay.core.measure import Measure
+from tradeassay.core.tables import Cell
 from tradeassay.report import numbers
 
 

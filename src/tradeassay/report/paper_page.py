@@ -9,8 +9,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from tradeassay.benchmarks.exhibits import Curves, PaperPage, Shelf
-from tradeassay.benchmarks.tables import Table
 from tradeassay.core.files import write_atomic
+from tradeassay.core.tables import Table
 from tradeassay.report.charts import INDEX, ChartLook, Curve, Equity, LineStyle, line_chart, styles
 from tradeassay.report.code_page import pasted_row, plain_rows
 from tradeassay.report.export_tables import write_tables

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradeassay.benchmarks.programs import SubmissionCard
-from tradeassay.benchmarks.tables import counted
+from tradeassay.core.tables import counted
 from tradeassay.report import numbers
 from tradeassay.report.shell import render_page, write_page
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from markupsafe import Markup, escape
 
-from tradeassay.benchmarks.tables import counted
 from tradeassay.core import __version__
 from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
+from tradeassay.core.tables import counted
 from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
 from tradeassay.report.formatting import UNIT, cell_shown, shown

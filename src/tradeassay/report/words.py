@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from tradeassay.assay.verdict.record import AgentFindings
-from tradeassay.benchmarks.tables import counted
 from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Badges, above, below
+from tradeassay.core.tables import counted
 from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
 from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, OverMarkets

@@ -12,8 +12,8 @@ from tradeassay.arena.season import BASELINE, NO_LIVE_RANKS
 from tradeassay.arena.standings import Standing
 from tradeassay.benchmarks import exhibits as ex
 from tradeassay.benchmarks.ama import published
-from tradeassay.benchmarks.tables import Cell, Row, Table, figure
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.tables import Cell, Row, Table, figure
 from tradeassay.report.verifying import Badges, PaperRecord
 
 _MEASURES = {"CR": "change", "AR": "change", "AV": "share", "SR": "signed", "MDD": "change"}

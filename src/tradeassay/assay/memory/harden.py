@@ -22,9 +22,9 @@ from tradeassay.assay.probe.payloads import (
 from tradeassay.assay.probe.probe import probe_mask
 from tradeassay.assay.probe.programs import shown_closes
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.tables import counted
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.tables import counted
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.metrics.intervals import significant
 from tradeassay.runs.spec.episode import Asking

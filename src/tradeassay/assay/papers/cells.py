@@ -15,9 +15,9 @@ import numpy as np
 from tradeassay.assay.attribute import AgentAttribution, attribute_run
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.exhibits import Filled, middle, row
-from tradeassay.benchmarks.tables import table
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.tables import table
 from tradeassay.llm.cassette import read_cassette
 from tradeassay.metrics import EpisodeSeries, significant
 from tradeassay.runs import CodeRun, Run

@@ -23,9 +23,9 @@ from tradeassay.benchmarks.exhibits import (
     row,
 )
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, figure, in_order, table
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.tables import Cell, Row, Table, amount, figure, in_order, table
 from tradeassay.core.view import Floats
 from tradeassay.factors import FACTOR_NAMES, FACTORS
 from tradeassay.llm.prompting import cell

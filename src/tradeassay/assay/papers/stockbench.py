@@ -15,9 +15,9 @@ from tradeassay.benchmarks import stockbench
 from tradeassay.benchmarks.exhibits import Filled, PaperPage, fill_paper, filled_groups, grouped, row
 from tradeassay.benchmarks.stockbench.panel import StockbenchFigure
 from tradeassay.benchmarks.stockbench.specs import NAMES
-from tradeassay.benchmarks.tables import Row, Table, table
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.tables import Row, Table, table
 from tradeassay.runs import Run
 from tradeassay.runs.summary.reading import stockbench_setting
 

@@ -39,10 +39,10 @@ from tradeassay.benchmarks.quantcode.scores import (
     pooled_rates,
 )
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, in_order, line, table
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
+from tradeassay.core.tables import Cell, Row, Table, amount, counted, figure, in_order, line, table
 from tradeassay.metrics.reliability import PlayWords, reliability
 
 MOST_TURNS: Final = 3_000

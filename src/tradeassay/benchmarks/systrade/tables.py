@@ -36,11 +36,11 @@ from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores, half_of
 from tradeassay.benchmarks.systrade.spec import SYSTRADE_SYSTB, Iteration, StrategyOutcome, SystradeSpec
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, figures, line, table
 from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, both_marks, vendor_of
 from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.tables import Cell, Row, Table, amount, counted, figure, figures, line, table
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.reliability import PlayWords, reliability
 

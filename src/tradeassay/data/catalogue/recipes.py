@@ -41,7 +41,7 @@ from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifes
 from tradeassay.data.store.write import write_snapshot
 from tradeassay.data.tables.bars import BarGrid, days_of_minutes, listings_of, session_times, to_utc
 from tradeassay.data.tables.cells import read_csv, read_stamps, to_floats
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import NO_MEMBERSHIP, panel_of_grid, read_files
 
 

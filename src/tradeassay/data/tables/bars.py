@@ -27,7 +27,8 @@ from tradeassay.data.doctor import DataFault
 from tradeassay.data.names import ashare_code, board_of
 from tradeassay.data.source import CalendarName, Listing, MinutePanel
 from tradeassay.data.tables.cells import RawTable, Stamps, read_stamps, read_table, same, stem_of, to_floats
-from tradeassay.data.tables.columns import ColumnMap, FilesConfig, InstrumentKind, guess_columns
+from tradeassay.data.tables.columns import ColumnMap, guess_columns
+from tradeassay.data.tables.files import FilesConfig, InstrumentKind
 
 Int32s = NDArray[np.int32]
 """Counts of rows, files and symbols: half the memory, which is most of that of a large import."""

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.data.dates import UNREADABLE, is_day, spelling_of
-from tradeassay.data.doctor import DataFault
 from tradeassay.data.tables.columns import DATE_TITLES, plain_title
+from tradeassay.data.tables.faults import DataFault
 
 _OPENERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,

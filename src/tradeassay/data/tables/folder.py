@@ -57,7 +57,7 @@ from tradeassay.data.tables.cells import (
     read_table,
     stem_of,
 )
-from tradeassay.data.tables.columns import FilesConfig, ImportReport
+from tradeassay.data.tables.files import FilesConfig, ImportReport
 
 NO_MEMBERSHIP = "no dated index membership: the universe is whoever is in the files"
 Row = Mapping[str, str]

@@ -28,7 +28,7 @@ from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName
 from tradeassay.data.tables.bars import SIDE_TABLES
 from tradeassay.data.tables.cells import is_table, other_than_file, stem_of
-from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.files import FilesConfig
 
 if TYPE_CHECKING:
     import polars as pl

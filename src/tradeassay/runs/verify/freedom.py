@@ -22,8 +22,8 @@ import msgspec
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.code_protocol import CodeSpec, find_protocol
-from tradeassay.benchmarks.tables import counted
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
+from tradeassay.core.tables import counted
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.spec.episode import protocol_config
 from tradeassay.runs.spec.run_spec import HardenedMask, RunSpec
