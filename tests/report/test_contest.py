@@ -14,7 +14,7 @@ from tradeassay.metrics.ranks import over_limit
 from tradeassay.report import render_html
 from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.leaderboard import board
-from tradeassay.report.words import answer, contest_words, markets_words, setting_title
+from tradeassay.report.run_words import answer, contest_words, markets_words, setting_title
 from tradeassay.runs.summary import RunSummary, compare_cell
 from tradeassay.runs.summary.figures import over_markets
 

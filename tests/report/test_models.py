@@ -21,7 +21,8 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import render_html, terminal
 from tradeassay.report.decisions import packed
 from tradeassay.report.numbers import dollars, short
-from tradeassay.report.words import arm_standing, badge_words
+from tradeassay.report.run_words import arm_standing
+from tradeassay.report.words import badge_words
 from tradeassay.runs import DialogueLine
 from tradeassay.runs.summary import RunSummary, completed_run, contrasts, decision_notes
 from tradeassay.runs.summary.figures import setting_words

@@ -16,20 +16,10 @@ from tradeassay.core.orders import Order
 from tradeassay.core.tables import counted
 from tradeassay.metrics.history import by_month
 from tradeassay.report import numbers
-from tradeassay.report.charts import (
-    HUES,
-    ChartLook,
-    account_curves,
-    holdings_chart,
-    kept,
-    picked,
-    plain_chart,
-    styles,
-    ticks,
-    traded,
-)
+from tradeassay.report.charts import HUES, ChartLook, kept, picked, plain_chart, styles, ticks
 from tradeassay.report.formatting import common_scale, in_line, shown
 from tradeassay.report.numbers import order_words
+from tradeassay.report.run_charts import account_curves, holdings_chart, traded
 from tradeassay.report.run_page import PageKept, write_run_page
 from tradeassay.report.shell import script_json, template_text
 

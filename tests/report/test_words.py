@@ -6,7 +6,7 @@ import pytest
 from report_sample import QUICK, agent, bare_cell, cell, failed, weekdays
 
 from tradeassay.metrics import corrected, nothing_to_compare
-from tradeassay.report.words import answer, in_words, standing
+from tradeassay.report.run_words import answer, in_words, standing
 from tradeassay.runs.summary import compare_cell
 
 SESSIONS = weekdays(120)

@@ -41,9 +41,9 @@ from tradeassay.report import paste, paste_tables, print_leaderboard, terminal, 
 from tradeassay.report.code_page import shown_run
 from tradeassay.report.formatting import cell_shown, shown
 from tradeassay.report.numbers import written
+from tradeassay.report.run_words import arm_standing, standing
 from tradeassay.report.tracking import tracked
 from tradeassay.report.verdicts import VerdictBoard
-from tradeassay.report.words import arm_standing, standing
 from tradeassay.runs import CodeRun
 from tradeassay.runs.summary import summary_of
 

@@ -25,7 +25,6 @@ from tradeassay.assay.verdict.record import AccountCurve, AgentAssay, waterfall
 from tradeassay.core.measure import plain_sum
 from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
-from tradeassay.runs.summary import AgentSummary, CellSummary
 
 # Lines are told apart without colour too. The hues are those of Okabe and Ito, distinct for colour-blind readers;
 # their values for both themes are in page.css. The baseline is always grey and dashed.
@@ -67,9 +66,7 @@ MOST_LINES = 12
 INDEX_LINE = "@index"
 PERIODS = (0, 182, 91, 30)
 """The days that a reader may look at; 0 is all of them."""
-_MOST_HELD = 9
-_HELD_POINTS = 64
-_PRICE_POINTS = 110
+MOST_HELD = 9
 _HEIGHT = {"tall": 400, "mid": 260, "low": 190}
 """About how many pixels high the frame of a chart is, by the class that the style sheet knows."""
 _LONGEST, _LONGEST_ON_PHONES = 24, 11
@@ -129,64 +126,7 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
     zero: bool = False
 
 
-class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
-    """The charts of a cell; ``holdings`` and ``trades`` by the agents' places on the page.
-
-    ``prices`` are the charts on which ``charts.js`` puts the trades, by symbol; ``trades`` are (place in
-    ``prices``, purchases and sales as (day, price, size)), the largest traded value first."""
-
-    equity: Markup
-    underwater: Markup
-    holdings: dict[str, Markup]
-    trades: dict[str, list[tuple[int, list[tuple[int, float, float]]]]]
-    prices: dict[str, Markup]
-
-
 # What is drawn ---------------------------------------------------------------------------------------------
-
-
-def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: dict[str, str]) -> CellCharts:
-    """Return the charts of a cell at ``place`` of a page; ``ids`` are the agents' places there."""
-    equity, underwater = account_curves(cell)
-    detailed = [agent for agent in cell.agents if agent.name in ids]
-    traded_by = {ids[agent.name]: traded(agent) for agent in detailed}
-    prices: dict[str, list[tuple[int, float, float]]] = {}
-    for by_symbol in traded_by.values():
-        for symbol, trades in by_symbol.items():
-            prices.setdefault(symbol, []).extend(trades)
-    places = {symbol: number for number, symbol in enumerate(prices)}
-    holdings = {ids[agent.name]: holdings_chart(agent, cell.sessions) for agent in detailed}
-    styled = look | {INDEX_LINE: INDEX}
-    about = "Line chart of every agent's return since the start; the same results are in the leaderboard"
-    grown = line_chart(equity, ChartLook(styles=styled), about, cell=place, periods=PERIODS)
-    about, low = (
-        "Line chart of every agent's fall from its last peak",
-        ChartLook(styles=styled, size="low", names="room"),
-    )
-    return CellCharts(
-        equity=grown,
-        underwater=line_chart(underwater, low, about, cell=place, periods=PERIODS),
-        holdings={id: chart for id, chart in holdings.items() if chart is not None},
-        trades={id: [(places[name], made) for name, made in known.items()] for id, known in traded_by.items()},
-        prices={symbol: _price_chart(cell, symbol, trades) for symbol, trades in prices.items()},
-    )
-
-
-def account_curves(cell: CellSummary) -> tuple[Equity, Equity]:
-    """Return the first accounts' return since the start beside one market, and their fall from the last peak.
-
-    The market is the baseline that all are compared with, or the index where there is none."""
-    every = [agent for agent in cell.ranked if agent.paths and agent.path[0] > 0]
-    first = [agent.name for agent in every if not agent.baseline][:MOST_LINES]
-    drawn = [agent for agent in every if agent.baseline or agent.name in first]
-    places = kept(len(cell.sessions) + 1, [agent.path for agent in drawn])
-    lines = [(agent.name, agent.name, agent.baseline, _since_start(agent.path)) for agent in drawn]
-    if cell.index is not None and cell.index_name and not any(agent.baseline for agent in drawn):
-        lines.append((INDEX_LINE, f"index {cell.index_name}", False, _since_start(cell.index)))
-    falls = [
-        (one.name, one.name, one.baseline, one.detail.falls) for one in drawn if one.detail and one.detail.falls
-    ]
-    return curve_chart(cell.sessions, places, lines), curve_chart(cell.sessions, places, falls)
 
 
 def curve_chart(
@@ -228,55 +168,12 @@ def picked(values: Sequence[float], places: Sequence[int], digits: int = 5) -> t
     return tuple(round(value, digits) if np.isfinite(value) else None for value in found)
 
 
-def holdings_chart(agent: AgentSummary, sessions: Sequence[str]) -> Markup | None:
-    """Return the holdings of the shown repetition over time, largest names first; None when nothing was held."""
-    held = None if agent.detail is None else agent.detail.holdings
-    if held is None or not held.symbols:
-        return None
-    weights = np.asarray(held.weights, dtype=np.float64)
-    order = np.argsort(-np.abs(weights).mean(axis=1), kind="stable")
-    places = kept(weights.shape[1], [], _HELD_POINTS)
-    rows = [(held.symbols[place], weights[place]) for place in order[:_MOST_HELD]]
-    if len(order) > _MOST_HELD:
-        rows.append((f"{len(order) - _MOST_HELD} others", weights[order[_MOST_HELD:]].sum(axis=0)))
-    days = [sessions[place] for place in places]
-    return area_chart(days, [(name, picked(row.tolist(), places, 3)) for name, row in rows])
-
-
-def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
-    """Return trades (day, price, size) by symbol, the largest traded value first."""
-    by_symbol: dict[str, list[tuple[int, float, float]]] = {}
-    for trade in () if agent.detail is None else agent.detail.trades:
-        size = float(f"{trade.quantity:.3g}")
-        place = (_day(trade.session), float(f"{trade.price:.5g}"), int(size) if size.is_integer() else size)
-        by_symbol.setdefault(trade.symbol, []).append(place)
-    value = {name: plain_sum(abs(price * size) for _, price, size in made) for name, made in by_symbol.items()}
-    return {symbol: by_symbol[symbol] for symbol in sorted(by_symbol, key=lambda symbol: -value[symbol])}
-
-
-def _price_chart(cell: CellSummary, symbol: str, trades: Sequence[tuple[int, float, float]]) -> Markup:
-    """Return the closes of a symbol in a frame that has room for every agent's trades."""
-    known = cell.prices.get(symbol)
-    places = kept(len(cell.sessions), [], _PRICE_POINTS) if known is not None else []
-    closes = [None if known is None else known[place] for place in places]
-    values = tuple(None if one is None or not np.isfinite(one) else float(f"{one:.5g}") for one in closes)
-    points = [(date.fromordinal(day).isoformat(), price, "") for day, price, _ in trades]
-    chart = Equity(
-        days=tuple(cell.sessions[place] for place in places),
-        curves=(Curve(entry="", label="close", returns=values),),
-        sessions=len(cell.sessions),
-    )
-    room = Marks(label="", glyph="", tone="", points=tuple(points))
-    look = ChartLook(size="mid", form="number", names="none")
-    return line_chart(chart, look, f"Closing price of {symbol} with purchases and sales", marks=(room,))
-
-
-def _since_start(path: Sequence[float]) -> list[float]:
+def since_start(path: Sequence[float]) -> list[float]:
     values = np.asarray(path, dtype=np.float64)
     return list((values / values[0] - 1.0).tolist())
 
 
-def _day(session: str) -> int:
+def day_number(session: str) -> int:
     return date.fromisoformat(session[:10]).toordinal()
 
 
@@ -322,7 +219,7 @@ def line_chart(
 
     ``periods`` are the days that can be looked at; 0 is all of them. ``cell`` connects it with the legend and the
     buttons of periods that carry the same ``data-for``."""
-    days = [_day(day) for day in chart.days]
+    days = [day_number(day) for day in chart.days]
     grown = [1.0 + value for curve in chart.curves for value in curve.returns if value is not None]
     shares = look.form == "share" and not look.filled and bool(grown)
     # From far growth on equal distances are equal ratios: else all but the end is a flat line.
@@ -352,7 +249,7 @@ def line_chart(
             f'stroke-width="{style.width:g}" stroke-dasharray="{style.dash}" d="{drawn}"/>'
         )
     back, front, view = [], [], ""
-    every = [*days, *(_day(day) for one in marks for day, _, _ in one.points)]
+    every = [*days, *(day_number(day) for one in marks for day, _, _ in one.points)]
     for period in periods if every else ():
         # A period longer than the whole is the whole.
         first = max(min(every), max(every) - period) if period else min(every)
@@ -417,12 +314,12 @@ _HELD = "Area chart of the share of the account held in each name"
 def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]]) -> Markup:
     """Return shares of an account that add up as areas on top of one another; as lines where some are negative."""
     # In the tenths of a per cent that are read out, so that sums of them are exact.
-    days, unit = [_day(session) for session in sessions], 1e-3
+    days, unit = [day_number(session) for session in sessions], 1e-3
     table = np.array([[round(value or 0.0, 3) for value in values] for _, values in rows])
     stacked = not bool((table < 0).any())
     levels = table.cumsum(axis=0) if stacked else table
     frame = _Frame((days[0], days[-1]), levels.ravel().tolist(), zero=True)
-    hues = [HUES[k % len(HUES)] if k < _MOST_HELD else "rest" for k in range(len(rows))]
+    hues = [HUES[k % len(HUES)] if k < MOST_HELD else "rest" for k in range(len(rows))]
     body = []
     # The highest sum first: each area covers what lies below it, so that only its upper edge is written.
     for k in reversed(range(len(rows))):
@@ -526,9 +423,9 @@ def _mark_texts(frame: _Frame, marks: Sequence[Marks]) -> list[str]:
     found = []
     for one in marks:
         spots = [
-            (frame.x(_day(day)), 97.0 if value is None else frame.y(value), (_day(day), words))
+            (frame.x(day_number(day)), 97.0 if value is None else frame.y(value), (day_number(day), words))
             for day, value, words in one.points
-            if frame.first <= _day(day) <= frame.last
+            if frame.first <= day_number(day) <= frame.last
         ]
         if one.glyph and spots:
             said = escape(msgspec.json.encode([words for _, _, words in spots]).decode())

@@ -25,7 +25,7 @@ from tradeassay.report import numbers
 from tradeassay.report.cards import results_card
 from tradeassay.report.code_page import paste_table
 from tradeassay.report.formatting import NOT_RANKED, PasteCell, PasteTable, paste_cell
-from tradeassay.report.words import cell_badges, standing
+from tradeassay.report.run_words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import CellSummary, RunSummary, summary_of
 

@@ -12,7 +12,7 @@ from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
 from tradeassay.report.code_page import run_badges, shown_run
 from tradeassay.report.formatting import bracketed, cell_shown
-from tradeassay.report.words import (
+from tradeassay.report.run_words import (
     answer,
     arm_standing,
     cell_badges,

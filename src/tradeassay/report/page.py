@@ -25,7 +25,6 @@ from tradeassay.report.charts import (
     BASELINE,
     MOST_LINES,
     account_charts,
-    cell_charts,
     rolling_chart,
     styles,
     ticks,
@@ -33,15 +32,11 @@ from tradeassay.report.charts import (
 )
 from tradeassay.report.decisions import packed, tools_of
 from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
+from tradeassay.report.run_charts import cell_charts
 from tradeassay.report.run_page import write_run_page
-from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.verdicts import PARTS, TONES
-from tradeassay.report.words import (
-    ANSWERS,
-    AgentStanding,
+from tradeassay.report.run_words import (
     answer,
     arm_standing,
-    badge_words,
     cell_badges,
     contrast_in_words,
     cost_line,
@@ -49,8 +44,10 @@ from tradeassay.report.words import (
     markets_words,
     setting_title,
     standing,
-    until_known,
 )
+from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.verdicts import PARTS, TONES
+from tradeassay.report.words import ANSWERS, AgentStanding, badge_words, until_known
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
 

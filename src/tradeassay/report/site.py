@@ -23,9 +23,9 @@ from tradeassay.report.decisions import DecisionPack, tools_of
 from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.formatting import PasteCell, PasteTable, common_scale, paste_cell, shown
 from tradeassay.report.page import render_html, write_html
+from tradeassay.report.run_words import standing
 from tradeassay.report.shell import page_environment, render_page, write_page
 from tradeassay.report.verdicts import TONES
-from tradeassay.report.words import standing
 from tradeassay.runs import CodeRun, Run, load_run
 from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.summary import RunSummary, decision_notes, summary_of

@@ -1,7 +1,4 @@
-"""The plain sentences: which agent is best, does it differ from the baseline, or from itself in another setting?
-
-Nothing is decided here. Whether two can be told apart was recorded with the scores, after Holm's correction for
-the number of agents compared in one table; who shares a tier is in the summary."""
+"""Words that the page of a run and of an own account share: badges, tones, and how long until it is known."""
 
 from __future__ import annotations
 
@@ -13,11 +10,7 @@ import msgspec
 from tradeassay.assay.verdict.record import AgentFindings
 from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Badges, above, below
 from tradeassay.core.tables import counted
-from tradeassay.metrics import AgainstBaseline
-from tradeassay.report import numbers
-from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, OverMarkets
 
-_PLURALS = {" beats ": " beat ", " falls ": " fall ", " is ": " are ", " was ": " were ", " has ": " have "}
 ANSWERS = {
     "live": "live model",
     "program": "a program of the runner's own",
@@ -38,13 +31,6 @@ class AgentStanding(msgspec.Struct, frozen=True):
     sentence: str
 
 
-class BestAnswer(msgspec.Struct, frozen=True):
-    """The answer to "which agent is best?": a headline and what supports it."""
-
-    headline: str
-    support: tuple[str, ...]
-
-
 def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
     """Return (kind, text) per badge; every table and page carries them.
 
@@ -61,179 +47,10 @@ def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str,
     )
 
 
-def cell_badges(cell: CellSummary) -> tuple[tuple[str, str], ...]:
-    """Return the badges of a cell; the liveliest kind of answers comes first."""
-    there = {agent.model.answers for agent in cell.agents if agent.model is not None}
-    return badge_words(cell.badges, [kind for kind in ANSWERS if kind in there])
-
-
-def cost_line(agent: AgentSummary) -> str:
-    """Return one line below a model's name: ``scripted model · 1.0M tokens · $0.00``; empty for a rule."""
-    if agent.model is None:
-        return ""
-    parts, cost = [ANSWERS[agent.model.answers]], agent.model.cost
-    if cost is not None:
-        tokens = cost.input_tokens + cost.output_tokens
-        parts += [f"{numbers.short(tokens)} tokens", numbers.dollars(cost.usd)]
-    return " · ".join(parts)
-
-
 # An agent against the baseline
 
 
-def standing(agent: AgentSummary, cell: CellSummary) -> AgentStanding:
-    phrase = cell.baseline_phrase
-    if agent.result.value is None:
-        reason = agent.failure or str(agent.result.reason)
-        return AgentStanding("failed", "failed", f"{agent.name} has no result: {reason}.")
-    if agent.baseline:
-        return AgentStanding("baseline", "baseline", f"{agent.name} is the baseline: {phrase}.")
-    if agent.versus is None:
-        return AgentStanding("none", "not compared", f"{agent.name} was not compared with {phrase}: no baseline.")
-    return _told(agent.versus, f"{agent.name} {agent.versus.said_of(phrase)}.")
-
-
-def _told(versus: AgainstBaseline, sentence: str) -> AgentStanding:
-    if versus.distinguishable is None:
-        return AgentStanding("none", "not compared", sentence)
-    if versus.same:
-        return AgentStanding("same", "same", sentence)
-    label = {"above": "better", "below": "worse", None: "cannot be told apart"}[versus.side]
-    return AgentStanding(versus.side or "same", label, sentence)
-
-
-MOSTLY_REFUSED = 0.5
-"""Share of orders from which that they were refused says more of an account than its return."""
-
-
-def in_words(cell: CellSummary) -> tuple[str, ...]:
-    """Say how every agent compares with the baseline, agents of the same standing in one sentence."""
-    said: dict[str, list[str]] = {}
-    for agent in cell.ranked:
-        told = standing(agent, cell)
-        if told.tone != "baseline":
-            said.setdefault(told.sentence.removeprefix(agent.name), []).append(agent.name)
-    sentences = []
-    for rest, names in said.items():
-        one = next((verb for verb in _PLURALS if len(names) > 1 and rest.startswith(verb)), "")
-        sentences.append(f"{_all(names)}{_PLURALS.get(one, '')}{rest.removeprefix(one)}")
-    repeated = [agent for agent in cell.ranked if agent.seeds > 1]
-    if repeated:
-        sentences.append(f"Figures of {_all([one.name for one in repeated])} are medians over their seeds.")
-    for agent in cell.ranked:
-        refused = agent.measures["rejection_rate"].median.value if "rejection_rate" in agent.measures else None
-        if refused is not None and refused >= MOSTLY_REFUSED and agent.rejections:
-            why = max(agent.rejections, key=agent.rejections.__getitem__).replace("_", " ")
-            whose = f"{refused:.0%} of the orders of {agent.name}"
-            sentences.append(f"{whose} were refused by the venue, most often: {why}.")
-        raised = next((one for one in agent.causes if one.kind == "agent"), None)
-        if raised is not None and not agent.failure:
-            sentences.append(f"{agent.name} first broke on {raised.session}: {raised.detail}.")
-    return tuple(sentences)
-
-
 # Which agent is best
-
-
-def answer(cell: CellSummary) -> BestAnswer:
-    """Answer "which agent is best?" in plain words, best-founded statement first."""
-    phrase = cell.baseline_phrase
-    played = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
-    rivals = [agent for agent in played if agent.has_place]
-    if not rivals and not played:
-        if any(agent.result.value is not None for agent in cell.agents):
-            return BestAnswer("Only the baseline has a result.", ("There is nobody to compare it with.",))
-        return BestAnswer("No agent has a result.", ("Every episode failed; the reasons are below.",))
-    sides = {agent.name: agent.versus.side for agent in rivals if agent.versus is not None}
-    winners = [agent.name for agent in rivals if sides.get(agent.name) == "above"]
-    behind = [agent.name for agent in rivals if sides.get(agent.name) == "below"]
-    falls = f"{_list(behind)} {_verb(behind, 'falls', 'fall')} behind" if behind else ""
-    base = next((agent for agent in cell.agents if agent.baseline), None)
-    returned = None if base is None else base.result.value
-    others = []
-    if base is not None and returned is not None:
-        capital = phrase[:1].upper() + phrase[1:]
-        others.append(f"{capital} ({base.name}) returned {numbers.written(returned, 'change')}.")
-    if behind:
-        others.append(f"{falls} {phrase} by more than chance explains.")
-    failed = [agent.name for agent in cell.agents if agent.result.value is None]
-    if failed:
-        others.append(f"{_list(failed)} {_verb(failed, 'has', 'have')} no result (see failures).")
-    if not rivals:
-        headline = "No agent is ranked: too many sessions had no usable answer."
-        return BestAnswer(headline, (*contest_words(cell), *others))
-    # What holds for all who have a place need not hold for one that failed too often.
-    kind = "agent" if len(rivals) == len(played) else "ranked agent"
-    best, one = rivals[0], len(rivals) == 1
-    # The best of those compared with the baseline stands behind the baseline where that returned more.
-    first = (
-        f"After {phrase}, {best.name}"
-        if returned is not None and returned > (best.result.value or 0.0)
-        else best.name
-    )
-    highest = "the highest return" if kind == "agent" else f"the highest return of a {kind}"
-    tier = cell.contest.tiers[0] if cell.contest is not None and len(rivals) > 1 else ()
-    if winners and tier == (winners[0],):
-        # Best is who can be told apart from everybody: a baseline that is beaten makes nobody better than a rival.
-        headline = f"{winners[0]} is best: it beats {phrase} and every other {kind} by more than chance explains."
-    elif winners:
-        headline = f"{_list(winners)} {_verb(winners, 'beats', 'beat')} {phrase} by more than chance explains."
-    elif all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
-        headline = f"{first} has {highest}; nothing could be compared with {phrase}."
-    elif len(behind) == len(rivals):
-        headline = f"{best.name if one else f'Every {kind}'} falls behind {phrase} by more than chance explains."
-    elif behind:
-        headline = f"No {kind} beats {phrase}, and {falls} it by more than chance explains."
-    elif one and best.versus is not None:
-        headline = f"{best.name} {best.versus.said_of(phrase)}."
-    else:
-        headline = f"No {kind} can be told apart from {phrase}."
-    # The highest return, and what it is against the baseline, both with their intervals.
-    bounds = numbers.interval("cumulative_return", best.result)
-    leader = f"{first} has {highest}, {numbers.written(best.result.value or 0.0, 'change')}"
-    leader += f" ({bounds})" if bounds else ""
-    gap = None if best.versus is None else best.versus.difference
-    if gap is not None and gap.value is not None and gap.low is not None and gap.high is not None:
-        low, high = numbers.difference(gap.low), numbers.difference(gap.high)
-        leader += f"; against {phrase} that is {numbers.difference(gap.value)} a year ({low} to {high})"
-    return BestAnswer(headline, (*contest_words(cell), f"{leader}.", *others))
-
-
-def contest_words(cell: CellSummary) -> list[str]:
-    """Say which agents the best one cannot be told apart from, and who has no place."""
-    contest = cell.contest
-    without = [f"{agent.name} is not ranked: {agent.unranked}." for agent in cell.ranked if agent.unranked]
-    if contest is None:
-        return without
-    first, others = contest.tiers[0], sum(map(len, contest.tiers[1:]))
-    kind = "ranked agent" if without else "agent"
-    said = []
-    if len(first) == 1 and others:
-        said.append(f"{first[0]} alone is in the first tier: every other {kind} can be told apart from it.")
-    elif others:
-        said.append(f"{_list(first)} share the first tier: they cannot be told apart from its best.")
-    elif len(first) > 1:
-        said.append(f"All {kind}s share one tier: over these sessions they cannot be told apart from the best.")
-    return said + without
-
-
-def markets_words(found: OverMarkets, title: str = "") -> str:
-    """Say who is best over several markets, and by how much mean places would have to differ."""
-    ranks, need = found.places.mean_ranks, found.places.difference
-    means = ", ".join(f"{name} {value:.1f}" for name, value in ranks.items())
-    said = f"Over {found.places.markets} markets{title} the mean places are {means}. "
-    said += f"Two agents can be told apart when theirs differ by {need:.1f} (Nemenyi, {found.places.level:.0%}): "
-    first = found.places.groups[0] if found.places.groups else ()
-    behind = [name for name in ranks if name not in first]
-    if not behind:
-        return said + "none can."
-    return said + f"{_list(first)} cannot be told apart, {_list(behind)} {_verb(behind, 'is', 'are')} behind."
-
-
-def setting_title(found: OverMarkets, among: Sequence[OverMarkets]) -> str:
-    """Return what sets a setting apart from others of the run, in brackets; empty where there is one."""
-    apart = [value for key, value in found.setting.items() if any(one.setting.get(key) != value for one in among)]
-    return f" ({', '.join(apart)})" if apart else ""
 
 
 def until_known(one: AgentFindings) -> str:
@@ -254,31 +71,3 @@ def until_known(one: AgentFindings) -> str:
 
 
 # An agent against itself under another setting
-
-
-def arm_standing(arm: ContrastArm, reference: str) -> AgentStanding:
-    if arm.versus is None:
-        return AgentStanding("none", "not compared", f"was not compared with {reference}")
-    return _told(arm.versus, arm.versus.sentence)
-
-
-def contrast_in_words(one: Contrast) -> tuple[str, ...]:
-    """Return a contrast in plain words, one sentence for every agent and setting."""
-    return tuple(
-        f"{row.agent} under {label} {arm_standing(arm, one.labels[0]).sentence}."
-        for row in one.rows
-        for label, arm in zip(one.labels[1:], row.arms[1:], strict=True)
-        if arm is not None
-    )
-
-
-def _list(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:3])} and {len(names) - 3} others" if len(names) > 4 else _all(names)
-
-
-def _all(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _verb(names: Sequence[str], one: str, many: str) -> str:
-    return one if len(names) == 1 else many
