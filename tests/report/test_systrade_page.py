@@ -13,8 +13,8 @@ from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.code.drift import DriftReport
-from tradeassay.report import print_code_board, write_check_html, write_html
-from tradeassay.report.scorecard import cost_chart, leg_charts, render_card
+from tradeassay.report import print_code_board, write_html
+from tradeassay.report.scorecard import cost_chart, leg_charts, render_card, write_check_html
 from tradeassay.report.verifying import check_beside
 from tradeassay.runs import load_run
 from tradeassay.runs.verify.report import verify

@@ -24,8 +24,9 @@ from tradeassay.assay.planted import answer_key
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.code.review import Rated, agreement_of, as_reviews, make_form, read_ratings, review_board
 from tradeassay.code.submission import Submission
-from tradeassay.report import write_html, write_review_form, write_review_html, write_site
+from tradeassay.report import write_html, write_site
 from tradeassay.report.paper_page import write_paper
+from tradeassay.report.scorecard import write_review_form, write_review_html
 
 pytestmark = NEEDS_BROWSER
 # In the light theme every account, decision and conversation is unfolded, in the dark one the first: the same

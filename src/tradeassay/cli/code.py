@@ -290,7 +290,7 @@ def evaluate(
         about = {"secret": rules.secret, "lacks": chosen.lacks, "stored_bars": bars}
         print_json({"outcome": found.outcome, "verdict": found.verdict, **about, "evaluation": found})
     else:
-        from tradeassay.report import print_evaluation
+        from tradeassay.report.code_board import print_evaluation
 
         unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
         print_evaluation(
@@ -550,7 +550,7 @@ def evaluate_submission(
     elif bar_log is not None:
         say("there is no audit log by bars: it could not be run")
     if given["page"] is not None:
-        from tradeassay.report import write_check_html
+        from tradeassay.report.scorecard import write_check_html
 
         say(f"scorecard: {write_check_html(found, given['page'])}")
     if as_json:
@@ -558,7 +558,7 @@ def evaluate_submission(
         body |= {} if since is None else {"drift": found.drift}
         print_json(body | ({} if found.years is None else {"years": found.years}))
     else:
-        from tradeassay.report import print_check
+        from tradeassay.report.code_board import print_check
 
         print_check(found, name=folder.resolve().name)
         say(f"--secret {secret} repeats this examination")
@@ -623,7 +623,7 @@ def review(
     import msgspec
 
     from tradeassay.code.review import make_form
-    from tradeassay.report import write_review_form
+    from tradeassay.report.scorecard import write_review_form
     from tradeassay.runs import CodeRun
 
     folder, place = opt.find_run(what[0], out), place or Path()
@@ -655,7 +655,7 @@ def _read_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_json:
     rated = read_form(tables, key)
     board, agreed = rated.board, rated.raters
     if page is not None:
-        from tradeassay.report import write_review_html
+        from tradeassay.report.scorecard import write_review_html
 
         say(f"written: {write_review_html(rated, page)}")
     if as_json:

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.report.code_board import (
-        print_check as print_check,
-        print_evaluation as print_evaluation,
-    )
     from tradeassay.report.code_page import write_code_html as write_code_html
     from tradeassay.report.export_tables import paste as paste, paste_tables as paste_tables
     from tradeassay.report.formatting import PasteTable as PasteTable
@@ -25,11 +21,6 @@ if TYPE_CHECKING:
         terminal as terminal,
     )
     from tradeassay.report.page import render_html as render_html, write_html as write_html
-    from tradeassay.report.scorecard import (
-        write_check_html as write_check_html,
-        write_review_form as write_review_form,
-        write_review_html as write_review_html,
-    )
     from tradeassay.report.site import SiteReport as SiteReport, write_site as write_site
     from tradeassay.report.verdicts import print_verdicts as print_verdicts
 else:
