@@ -17,16 +17,13 @@ from tradeassay.assay import (
     VerdictConfig,
     assay,
     memory_contrast,
-    rationale_analysis,
 )
 from tradeassay.assay.memory import RecallConfig, recall_audit
 from tradeassay.assay.memory.contrast import Sample, infer, welch
-from tradeassay.assay.memory.rationale import Finder, reasons
 from tradeassay.assay.verdict.evidence import MeanTest, memory_evidence
 from tradeassay.cli import main
-from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.model import Question
 from tradeassay.report.recall_page import write_recall
@@ -43,7 +40,7 @@ def contrast():
 def test_a_name_of_memory_is_exported_in_one_place():
     rooms = (import_module(name) for name in ("tradeassay.assay", "tradeassay.assay.memory"))
     public, inner = (set(room.__all__) for room in rooms)
-    assert {"memory_contrast", "rationale_analysis"} <= public and "recall_audit" in inner
+    assert "memory_contrast" in public and "recall_audit" in inner
     assert not public & inner
 
 
@@ -114,10 +111,8 @@ def test_cutoffs_split_before_and_after():
 
 
 def test_a_run_without_masks_is_refused():
-    run = memory_runs.rules_only()
-    for study, words in ((memory_contrast, "mask"), (rationale_analysis, "no model")):
-        with pytest.raises(UserError, match=words):
-            study(run)
+    with pytest.raises(UserError, match="mask"):
+        memory_contrast(memory_runs.rules_only())
 
 
 # -- inference, by hand ------------------------------------------------------------------------------------------
@@ -159,56 +154,6 @@ def test_the_bootstrap_interval_and_its_p_value_agree(seed):
 
 
 # -- reasons -----------------------------------------------------------------------------------------------------
-
-
-def test_reasons_that_name_what_was_not_shown_are_counted():
-    report = rationale_analysis(memory_runs.masked_run())
-    rows = {(row.agent, row.arm, row.mode): row for row in report.rows}
-    bright = rows[RECALLING, "bright", "memory-only"]
-    assert bright.shares["brand"].value and bright.shares["date"].value and bright.shares["event"].value
-    assert {one.word for one in bright.examples if one.category == "date"} == {"1999"} and bright.any.low > 0.0
-    for row in (rows[RECALLING, "blinded", "memory-only"], rows[READING, "blinded", "fixed-candidate"]):
-        assert row.reasons > 0 and row.any.value == 0.0
-
-
-FINDER = Finder(
-    [
-        Instrument(symbol="AAPL", name="Apple Inc.", sector="Technology"),
-        Instrument(symbol="600519", name="贵州茅台", sector="Liquor"),
-        Instrument(symbol="XOM", name="Exxon Mobil Corporation", sector="Energy"),
-    ]
-)
-
-
-def test_what_counts_as_unseen():
-    for reason, observed, found in (
-        ("momentum is strong", "", []),
-        ("AAPL looks cheap", "stock_id: aapl", []),
-        ("Apple looks cheap", "stock_id: aapl", [("brand", "Apple")]),
-        ("asset_0007 is 600519", "asset_0007", [("brand", "600519")]),
-        ("茅台 is strong", "", [("brand", "茅台")]),
-        ("a bank with momentum", "", [("sector", "bank")]),
-        ("a bank with momentum", "sector tone: banks", []),
-        ("after the pandemic", "", [("event", "pandemic")]),
-        ("as in March 2020", "today is 2020-03-04", []),
-        ("as in March 2020", "today is 2021-03-04", [("date", "March 2020")]),
-        ("on 5 March 2020", "2020-03-05", []),
-        ("before 2024-02-29", "day_+3", [("date", "2024-02-29")]),
-        ("like in 2008", "2021-03-04", [("date", "2008")]),
-        ("like in 2021", "2021-03-04", []),
-    ):
-        named = FINDER.unseen(reason, observed.lower(), "2021-03-04")
-        assert [(one.category, one.word) for one in named] == found, reason
-
-
-def test_reasons_are_read_from_calls_and_texts():
-    call = ToolCall(
-        id="1", name="submit_action", arguments='{"orders":[{"reason":"a","x":"no"}],"overall_reason":"b"}'
-    )
-    assert list(reasons(ModelReply(calls=(call,)))) == ["a", "b"]
-    fenced = 'So:\n```json\n{"decisions": {"S": {"reasons": ["c", "d"], "action": "hold"}}}\n```\n'
-    assert list(reasons(ModelReply(text=fenced))) == ["c", "d"]
-    assert list(reasons(ModelReply(text="no JSON at all"))) == []
 
 
 CONFIG = VerdictConfig(portfolios=0, draws=100, least=20)

@@ -51,12 +51,6 @@ if TYPE_CHECKING:
         MemoryGap as MemoryGap,
         memory_contrast as memory_contrast,
     )
-    from tradeassay.assay.memory.rationale import (
-        NamedThing as NamedThing,
-        RationaleReport as RationaleReport,
-        RationaleRow as RationaleRow,
-        rationale_analysis as rationale_analysis,
-    )
     from tradeassay.assay.planted import Confusion as Confusion, planted_trial as planted_trial
     from tradeassay.assay.power import AgentPower as AgentPower, power_of_run as power_of_run
     from tradeassay.assay.probe.payloads import (

@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.attribute import RunAttribution, attribute_run
-from tradeassay.assay.memory.rationale import RationaleReport, rationale_analysis
 from tradeassay.assay.robustness import Disturbance, RobustnessConfig, RobustnessReport, robustness_of_run
 from tradeassay.assay.run_evidence import rows_of_seeds
 from tradeassay.assay.verdict.evidence import EDGE
@@ -168,7 +167,7 @@ def _panels(run: Run, row: AgentScores, taken: RunAttribution, rules: RegimeRule
     return panels
 
 
-Study = Literal["robustness", "regimes", "rationales"]
+Study = Literal["robustness", "regimes"]
 ASKS_NOBODY: tuple[Disturbance, ...] = ("costs", "delay")
 """Disturbances that repeat recorded decisions; the others ask the agents again."""
 
@@ -178,7 +177,6 @@ class Studies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     robustness: RobustnessReport | None = None
     regimes: tuple[RegimePanel, ...] | None = None
-    rationales: RationaleReport | None = None
 
 
 def study_run(
@@ -186,8 +184,7 @@ def study_run(
 ) -> Studies:
     """Make the studies named in ``what`` of one run. Disturbed data and the runs on it are kept in ``folder``, by
     default beside the run. No model is asked again: where models played, robustness covers costs and delay only.
-    Raises :class:`~tradeassay.core.errors.UserError` where a run cannot answer: no index for regimes, no model for
-    rationales."""
+    Raises :class:`~tradeassay.core.errors.UserError` for a run without an index to name regimes by."""
     report = None
     if "robustness" in what:
         models = any(episode.by_model for episode in run.episodes)
@@ -200,5 +197,4 @@ def study_run(
     return Studies(
         robustness=report,
         regimes=regime_panels(run) if "regimes" in what else None,
-        rationales=rationale_analysis(run) if "rationales" in what else None,
     )

@@ -121,7 +121,6 @@ _portfolios = opt.advanced(
 )
 @_capacity
 @opt.flag("--regimes", "Show every agent in rising, falling, V-shaped and flat markets.")
-@opt.flag("--rationales", "Count reasons that name things the model had not been shown.")
 @opt.out
 @opt.workers
 @opt.executor()
@@ -143,7 +142,7 @@ def assay_run(
 
     folder = opt.find_run(run, out)
     recorded, spread = Run.load(folder), Spread(executor=given["executor"], workers=given["workers"])
-    wanted: list[Any] = [study for study in ("robustness", "regimes", "rationales") if given[study]]
+    wanted: list[Any] = [study for study in ("robustness", "regimes") if given[study]]
     studies, leaks = study_run(recorded, wanted) if wanted else None, None
     if given["leak_test"] or given["leak_sessions"] is not None:
         tests = LeakTestConfig(sessions=given["leak_sessions"])
@@ -314,14 +313,6 @@ def _print_studies(studies: Studies) -> None:
             cells = (_cell(part.measures.get(name), ratio=name == "sharpe") for name in shown)
             rows.append((part.agent, part.regime, str(part.sessions), *cells))
         print_table("regimes: a year's pace in each", ("agent", "market", "sessions", *shown), rows)
-    if studies.rationales is not None:
-        found = studies.rationales.rows
-        columns = ("agent", "mask", "reasons", "any", *(found[0].shares if found else ()))
-        rows = [
-            (one.agent, one.arm, str(one.reasons), _cell(one.any), *map(_cell, one.shares.values()))
-            for one in found
-        ]
-        print_table("rationales: reasons that name something unseen", columns, rows)
 
 
 def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
