@@ -10,19 +10,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.memory.harden import harden
 from tradeassay.assay.probe import payloads
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import ATTACKERS, Guess, PriceArchive, interrogate, known_calendar, read_guess
-from tradeassay.cli import main
 from tradeassay.core.dialogue import Message, ModelReply
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
 from tradeassay.masking import MaskConfig, Truth, find_leaks
-from tradeassay.runs import AgentSpec, Asking, Run, RunSpec
-from tradeassay.runs.verify.freedom import freedom_of
+from tradeassay.runs import Asking
 
 
 def insider(request):
@@ -269,67 +266,6 @@ def test_an_alias_in_the_place_of_an_idiom_is_a_name():
         found = guessed("idioms", shown(bars=(json.dumps({"news": [{"title": title}]}),)))
         assert found == Guess(tickers=(symbol,))
         assert guessed("idioms", shown(bars=(title.replace("asset_0001", "[name]"),))) is None
-
-
-@pytest.mark.slow
-def test_a_mask_is_hardened_and_the_run_says_in_how_many_rounds(tmp_path, tell, capsys):
-    asked = ["memory", "probe", "--benchmark", "ktdfin-us-v1", "--harden", "levels", "--probes", "12", "--json"]
-    assert main(asked) == 0
-    record = tmp_path / "hardened.json"
-    record.write_text(capsys.readouterr().out)
-    run = ["run", "ktdfin-us-v1", "-a", "random", "--window", "W1", "--runs", str(tmp_path), "--slug", "hard"]
-    assert main([*run, "--executor", "inline", "--hardened", str(record)]) == 0
-    spec = json.loads((tmp_path / "hard" / "manifest.json").read_text())["spec"]
-    assert spec["protocol"] == {"mask": "blinded", "rebase_prices": True}
-    found = spec["hardened"]
-    assert (found["attacker"], found["hardening"], found["rounds"]) == ("levels", "rebased", 2) and found["fell"]
-    assert found["returns"] > 0.9 > 0.5 > found["levels"]
-    played = Run.load(tmp_path / "hard")
-    assert "a mask hardened in 2 rounds" in str(freedom_of(played.folder, played.manifest))
-    other = msgspec.structs.replace(played.spec.hardened, benchmark="ktdfin-v1")
-    manifest = msgspec.structs.replace(played.manifest, spec=msgspec.structs.replace(played.spec, hardened=other))
-    assert "hardened on ktdfin-v1 with synthetic/us:7 in 2 rounds" in str(freedom_of(played.folder, manifest))
-    whole = json.loads(record.read_text())
-    nowhere = [{**whole["rounds"][0], "hardening": "melted"}]
-    for wrong, why in (
-        ({}, "missing"),
-        ({**whole, "rounds": []}, "no rounds"),
-        ({**whole, "rounds": nowhere}, "melted"),
-    ):
-        record.write_text(json.dumps(wrong))
-        said = tell([*run, "--hardened", str(record)], 2).err
-        assert why in said and "memory probe --harden" in said
-
-
-HARDEN = ProbeConfig(probes=6, windows=("W1",))
-
-
-@pytest.mark.parametrize(
-    ("model", "why"),
-    [
-        ("scripted/tiny-silent", "it named no stock and no day in 6 probes (it holds no JSON object)"),
-        ("scripted/tiny-constant", "all its 6 answers are the same"),
-    ],
-)
-def test_who_says_nothing_is_not_stopped_by_a_mask(model, why):
-    made = harden(model, config=HARDEN)
-    assert made.enough is None and len(made.rounds) == 1
-    assert made.sentence == f"Whether the mask stops {model} cannot be told: {why}."
-    with pytest.raises(UserError, match="nothing was hardened"):
-        made.played_by(RunSpec(slug="hard", benchmarks=("ktdfin-v1",), agents=(AgentSpec(name="random"),)))
-
-
-def test_a_mask_is_hardened_by_what_it_hides_and_probes_leave_room():
-    made = harden("reader", config=msgspec.structs.replace(HARDEN, masks=("stock-blind",)))
-    assert made.rounds[0].found["date_7"].value == 1.0 and made.enough == "plain"
-    said = "reader is at chance under 'plain' already; by 6 probes it may still know up to 39% of"
-    assert made.sentence.startswith(said) and "days" not in made.sentence
-
-
-def test_what_hardening_would_ignore_is_refused(tell):
-    for beside in (("--hardening", "scaled"), ("--attackers", "order"), ("--answers", "a.jsonl")):
-        said = tell(["memory", "probe", "--harden", "levels", *beside], 2).err
-        assert f"{beside[0]} does not go with --harden" in said
 
 
 def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tell):

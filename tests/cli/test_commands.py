@@ -155,7 +155,6 @@ REFUSED = {
     "benchmarks --needs synthetic/us:7": "--needs goes with one benchmark",
     "benchmarks stockbench-v1 --needs nowhere": "nowhere",
     "code run ktdfin -m scripted/coder-sma": "not programmed (tradeassay run ktdfin)",
-    "memory probe --harden levels --mask bright": "(--mask blinded)",
     "memory probe --mask bright --hardening rebased": "or --hardening plain)",
     "code tasks --family all --draw 5 --seed 9999999999": "(--draw 10 --seed 1)",
     "models --get smollm": "no local model 'smollm' (did you mean smollm2? known: qwen2.5-coder-1.5b, smollm2)",

@@ -16,7 +16,6 @@ FILES = {
     "seal --plan deep.toml -o out.plan": TOML,
     "run daily-us-v1 -m scripted/sensible --prices deep.toml": TOML,
     "run daily-us-v1 -m scripted/sensible": {"home/models.toml": TOML},
-    "run daily-us-v1 -a momentum-12-1 --hardened deep.json": OBJECTS,
     "code run quantcode-v1 -m scripted/sensible --task-file deep.json": JSON,
     "code tasks --task-file deep.json": OBJECTS,
     "code review deep.csv --key deep.json": {"deep.csv": "item,rater,fidelity,risk\n", "deep.json": OBJECTS},

@@ -194,15 +194,6 @@ def recalled(root):
     return run
 
 
-def hardened(root):
-    """Harden a mask until an attacker falls to chance, and play under it."""
-    status, said = command("memory", "probe", "--probes", "40", "--harden", "grid", "--json")
-    assert status == 0, said
-    (root / "hardened.json").write_text(said[said.index("\n{") :])
-    words = ("run", "ktdfin-v1", "-m", "scripted/sensible", "--mask", "blinded", "--last", "2022-02-09")
-    return play(root, *words, "--hardened", root / "hardened.json", "--slug", "hardened")
-
-
 def trained(root, *tasks):
     """Judge recorded answers of a model that was being trained."""
     named = [word for task in tasks for word in ("-t", task)]
@@ -237,6 +228,5 @@ HONEST = {
     "arena": season,
     "amended": amended_season,
     "recalled": recalled,
-    "hardened": hardened,
     "trained": lambda root: trained(root, "gen-adx-trend-101-0", "gen-awesome-zero-101-0"),
 }

@@ -19,7 +19,7 @@ from forgery_list import FORGERIES
 from forging import command, copied
 from honest_runs import HONEST
 
-SLOW_BASES = ("quantcode", "generated", "systrade", "trained", "hardened", "recalled")
+SLOW_BASES = ("quantcode", "generated", "systrade", "trained", "recalled")
 """Every verification examines their programs again, or what a model remembers."""
 SCREEN = 24
 """Lines, of 80 columns each: an honest run's verification is read at a glance."""

@@ -11,11 +11,10 @@ import click
 
 from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._output import json_option, plain_number, print_json, print_table, say
+from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.assay.memory.harden import Hardened
     from tradeassay.assay.probe import ProbeReport
     from tradeassay.core.measure import Measure
     from tradeassay.runs import Run
@@ -209,17 +208,12 @@ def _only_model(run: Run | None, otherwise: str = "e.g. -m openai/gpt-5") -> str
 @_cassettes
 @_replay
 @opt.option("--answers=FILE", "Write every answer here, with the truth, one JSON object per line.", type=opt.FILE)
-@opt.option(
-    "--harden=ATTACKER against",
-    "Harden the mask round by round until this attacker falls to chance, and say what that cost.",
-)
 @json_option
 def probe(
     benchmark: str,
     dataset: str | None,
     attackers: str,
     answers: Path | None,
-    against: str | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -228,7 +222,6 @@ def probe(
     The same pairs are shown to every attacker under every mask, exactly as a model would get them. Ten programs
     are always among them; for every mask the most that any of them knew is given, without and with the archive.
     """
-    from tradeassay.assay.memory.harden import harden
     from tradeassay.assay.probe import HARDENINGS, ProbeConfig, probe_mask
     from tradeassay.runs import Asking
 
@@ -244,16 +237,8 @@ def probe(
         **{name: asked[name] for name in ("probes", "mode", "seed")},
     )
     asking = Asking(**how)
-    if not (how["replay"] or how["cassettes"]) and "/" in (attackers if against is None else against):
+    if not (how["replay"] or how["cassettes"]) and "/" in attackers:
         say("answers are not kept: with --cassettes FOLDER nothing is asked twice")
-    if against is not None:
-        given = click.get_current_context().get_parameter_source
-        for name, flag in (("hardenings", "--hardening"), ("attackers", "--attackers"), ("answers", "--answers")):
-            if given(name) is click.core.ParameterSource.COMMANDLINE:
-                refused = f"{flag} does not go with --harden, which tries every hardening against one attacker"
-                raise UserError(refused, hint=f"leave out {flag}, or --harden")
-        _show_hardened(harden(against, benchmark, dataset=dataset, config=config, asking=asking, say=say), as_json)
-        return
     if answers is not None:
         # A place that cannot be written is told before anybody is paid.
         answers.parent.mkdir(parents=True, exist_ok=True)
@@ -312,21 +297,6 @@ def _listed(things: Iterable[str]) -> str:
     known = [*things]
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
     return (", ".join(known[:10]) or "none") + more
-
-
-def _show_hardened(made: Hardened, as_json: bool) -> None:
-    if as_json:
-        print_json(made)
-        return
-    rows = [
-        [one.hardening, *map(_share, one.found.values()), *map(plain_number, (one.levels, one.returns))]
-        for one in made.rounds
-    ]
-    columns = ("mask", "top 1", "top 5", "day ±7", "joint", "levels kept", "returns kept")
-    print_table(f"{made.attacker} against '{made.mask}', {made.benchmark} on {made.dataset}", columns, rows)
-    for one in made.rounds:
-        say(f"{one.hardening}: recognised {_listed(one.names)}; days: {_listed(one.days)}")
-    say(made.sentence)
 
 
 def _share(measure: Measure) -> str:

@@ -39,19 +39,12 @@ if TYPE_CHECKING:
     "Ask its models what they remember when it is over, and judge it with that.",
     type=click.Choice(["recall"]),
 )
-@opt.advanced(
-    "--hardened=FILE",
-    "Play under the mask that `memory probe --harden ATTACKER --json` ended with.",
-    type=opt.THERE,
-)
 @opt.asking
 @opt.out
 @opt.workers
 @opt.executor("local")
 @json_option
-def run(
-    plan: bool, beside: str | None, beacon: str | None, hardened: Path | None, out: Path, **described: Any
-) -> int:
+def run(plan: bool, beside: str | None, beacon: str | None, out: Path, **described: Any) -> int:
     """Run agents over benchmarks, score them, write the page.
 
     \b
@@ -90,10 +83,6 @@ def run(
         folder = out / (slug or Path(what[0]).stem.removesuffix(".plan.spec"))
     else:
         played = opt.with_beacon(opt.build_spec(**described), beacon)
-        if hardened is not None:
-            from tradeassay.assay.memory.harden import read_hardened
-
-            played = read_hardened(hardened).played_by(played)
         folder, remembered = out / played.slug, beside == "recall"
     if plan:
         planned = plan_spec(played, asking=asking, runs=out)

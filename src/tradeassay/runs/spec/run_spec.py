@@ -64,20 +64,6 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise UserError(f"the window ends on {self.last}, before it starts on {self.first}", hint="swap them")
 
 
-class HardenedMask(msgspec.Struct, frozen=True, kw_only=True):
-    """How a mask was hardened before it was played with: so many ``rounds`` against an ``attacker``, who ``fell``
-    to chance or did not; ``levels`` and ``returns`` are the correlations of shown with true ones that are left."""
-
-    attacker: str
-    benchmark: str
-    dataset: str
-    hardening: str
-    rounds: int
-    fell: bool
-    levels: float | None
-    returns: float | None
-
-
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run: every agent on every data set of every benchmark under every seed.
 
@@ -87,7 +73,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     benchmark's baseline agent is always run beside the agents named here. ``secret`` is what the draws of aliases
     are derived from; without one it is drawn when the run is started, from the ``beacon`` where one is named.
     ``index`` and ``universe`` replace the benchmarks' own: what results are compared with (``none`` for no
-    index), and what may be bought. ``hardened`` says what the mask's hardening rests on. Raises
+    index), and what may be bought. Raises
     :class:`UserError` when a part is empty, given twice, or cannot name a folder."""
 
     slug: str
@@ -104,7 +90,6 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     index: str | msgspec.UnsetType = msgspec.UNSET
     universe: str | msgspec.UnsetType = msgspec.UNSET
     beacon: Beacon | msgspec.UnsetType = msgspec.UNSET
-    hardened: HardenedMask | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         take_fields(self)

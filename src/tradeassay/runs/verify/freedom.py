@@ -23,10 +23,9 @@ import msgspec
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.code_protocol import CodeSpec, find_protocol
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
-from tradeassay.core.tables import counted
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.spec.episode import protocol_config
-from tradeassay.runs.spec.run_spec import HardenedMask, RunSpec
+from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import Manifest, RunManifest, read_manifest
 
@@ -176,14 +175,6 @@ def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Free
         lines = (line for one in journals if one.is_file() for line in one.read_bytes().splitlines())
         if late := sum(OUT_OF_TIME.search(line) is not None for line in lines):
             said.append(f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the runner")
-    elif isinstance(mask := manifest.spec.hardened, HardenedMask):
-        ending = "who fell to chance" if mask.fell else "who did not fall to chance"
-        here = mask.benchmark in names and mask.dataset in manifest.datasets
-        where = "" if here else f" on {mask.benchmark} with {mask.dataset}"
-        said.append(
-            f"a mask hardened{where} in {counted(mask.rounds, 'round')} against {mask.attacker}, {ending} (prices "
-            f"shown correlate by {mask.levels} with true ones, returns by {mask.returns}), as stated by the runner"
-        )
     seeds = tuple(dict.fromkeys(episode.seed for episode in manifest.episodes))
     many = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
     if list(seeds) != list(range(len(seeds))):
