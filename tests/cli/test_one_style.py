@@ -1,6 +1,5 @@
 """What all commands share: one meaning of a short option, JSON wherever a result is printed, ids completed."""
 
-import json
 import subprocess
 
 import click
@@ -67,37 +66,17 @@ def test_json_and_short_options_are_one_for_all():
 
 COMPLETED = {
     "repr": "reproduce",
-    "run stockbench-dj": "stockbench-djia-v1",
-    "run daily-us-v1 -a momentum-1": "momentum-12-1",
-    "run daily-us-v1 -m scripted/sens": "scripted/sensible",
-    "code run quant": "quantcode-v1",
-    "code eval x.py --task d-sma-cross-l": "d-sma-cross-long",
-    "verify thi": "this-run",
-    "assay thi": "this-run",
+    "code ev": "eval",
+    "assay self": "self-test",
     "assay mine.csv --aga": "--against",
-    "models --get smol": "smollm2",
+    "memory probe --mode mem": "memory-only",
 }
 
 
-def test_ids_are_completed_and_nothing_where_nothing_is_known(place, pressed):
-    (place / "runs/this-run").mkdir(parents=True)
-    (place / "runs/this-run/manifest.json").touch()
+def test_commands_options_and_choices_are_completed_and_nothing_where_nothing_is_known(pressed):
     for typed, expected in COMPLETED.items():
         assert f"plain,{expected}" in pressed(f"tradeassay {typed}"), typed
     assert pressed("tradeassay code eval x.py --task zz", "zsh") == []
-
-
-def test_names_are_kept_until_something_changes(place, monkeypatch, pressed):
-    """A second press reads them from a file; one that is broken, or older than a package, is made again."""
-    monkeypatch.setenv("TRADEASSAY_HOME", str(place / "home"))
-    typed, kept = "tradeassay run daily-u", place / "home" / "completions" / "benchmarks.json"
-    first, known = pressed(typed), json.loads(kept.read_text())
-    assert "plain,daily-us-v1" in first and "daily-us-v1" in known[2]
-    kept.write_text(json.dumps([*known[:2], ["daily-unheard-of"]]))
-    assert pressed(typed) == ["plain,daily-unheard-of"]
-    for stale in ("[1", json.dumps([0, 0, ["daily-unheard-of"]])):
-        kept.write_text(stale)
-        assert pressed(typed) == first
 
 
 def test_a_shell_can_read_what_is_printed_for_it(given):

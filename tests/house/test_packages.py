@@ -35,8 +35,6 @@ UPWARDS = """
 agents.own_file -> sandbox
 agents.own_file -> sandbox.kernel
 agents.own_file -> sandbox.seccomp
-cli._complete -> benchmarks.quantcode
-cli._complete -> benchmarks.systrade.loading
 cli.doctor -> code.running
 cli.doctor -> sandbox
 data.markets -> data.datasets

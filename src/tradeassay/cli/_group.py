@@ -90,10 +90,6 @@ class LazyGroup(CommandGroup):
             return None
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"tradeassay.cli.{module}"), attribute)
-        if ctx.resilient_parsing:  # somebody presses the tabulator key
-            from tradeassay.cli._complete import completed
-
-            return completed(command, cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> object:
@@ -129,7 +125,7 @@ class LazyGroup(CommandGroup):
 
 
 def _completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
-    """Print what a shell reads to complete commands, options, and ids of benchmarks, agents, models and runs."""
+    """Print the script with which a shell completes commands and options."""
     if shell is None or context.resilient_parsing:
         return
     from click.shell_completion import get_completion_class

@@ -13,8 +13,6 @@ from tradeassay.cli._output import json_option, print_json, print_rows, print_ta
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from tradeassay.assay import Studies
     from tradeassay.assay.luck import Luck
     from tradeassay.assay.verdict import Assay
@@ -73,10 +71,6 @@ class _ByArgument(CommandGroup):
                     problem = f"{error.option_name} goes with {goes}, and {subject} is {here}"
                     raise UserError(problem) from error
             raise
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        run = self.commands["run"]
-        return super().shell_complete(ctx, incomplete) + run.params[0].shell_complete(ctx, incomplete)
 
 
 @click.group(cls=_ByArgument, subcommand_metavar="RUN | FILE.csv | self-test [OPTIONS]")
