@@ -53,7 +53,8 @@ def test_the_cap_of_a_command_binds_it_and_its_repetition(name, bill, own_prices
     assert 0 < bill.requests and 0 < bill.usd <= cap
     asked = bill.requests
     given(line, status)
-    assert bill.usd <= cap and bill.requests - asked <= 3
+    # What the first time left of the cap, while other questions were under way, may be spent now.
+    assert bill.usd <= cap and bill.requests - asked < asked
 
 
 @pytest.mark.parametrize("text", ["inf", "nan", "-inf", "-1.0"])
