@@ -37,7 +37,6 @@ agents.own_file -> sandbox.kernel
 agents.own_file -> sandbox.seccomp
 cli.doctor -> code.running
 cli.doctor -> sandbox
-data.markets -> data.datasets
 report.page -> assay.assay_file
 report.page -> assay.papers
 report.page -> benchmarks.exhibits

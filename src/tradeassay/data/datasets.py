@@ -23,6 +23,7 @@ from tradeassay.core.files import data_home as data_home
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import Clock
+from tradeassay.core.view import Floats
 from tradeassay.data import connectors, synthetic
 from tradeassay.data.connectors.common import ConnectorSource
 from tradeassay.data.doctor import DROPS, DataFault, describe, diagnose_panel
@@ -150,6 +151,13 @@ def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
         near = did_you_mean(name, [*stored, *packaged], f"stored: {', '.join(stored[:_FEW]) or 'none'}{more}")
         raise UserError(f"no dataset '{name}' in {store_folder(home)}", hint=f"{near}; see 'tradeassay data list'")
     return open_snapshot(folder)
+
+
+def read_stored_index(dataset: str, index: str, home: Path | str | None) -> tuple[list[str], Floats]:
+    """Return the days and the levels of an index of a stored data set."""
+    snapshot = load_stored(dataset, home)
+    view = snapshot.at(len(snapshot.sessions) - 1, "close")
+    return view.sessions().astype(str).tolist(), view.index_levels(index)
 
 
 def load_proven(name: str, home: Path | str | None = None) -> Snapshot:

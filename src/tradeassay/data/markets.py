@@ -8,16 +8,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.registry import Registry
 from tradeassay.core.view import Floats
-from tradeassay.data.datasets import load_stored
 from tradeassay.data.tables.account import OwnSeries, read_columns
 from tradeassay.data.tables.cells import other_than_file
 from tradeassay.data.tables.columns import plain_title
+
+
+class IndexReader(Protocol):
+    """Return the days and levels of an index of a data set; raises :class:`UserError` where it is not there."""
+
+    def __call__(self, dataset: str, index: str, home: Path | str | None) -> tuple[list[str], Floats]: ...
+
+
+index_readers: Registry[IndexReader] = Registry("index_reader")
+"""What reads an index of a data set: ``store``, where a store is installed."""
 
 
 class NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,14 +69,11 @@ def read_market(name: str, days: Iterable[str], home: Path | str | None = None) 
     if market.stored is not None and not market.first <= asked[0] <= asked[-1] <= market.last:
         dataset, _, first, last = market.stored
         try:
-            snapshot = load_stored(dataset, home)
+            found, levels = index_readers.get("store")(dataset, market.stored[1], home)
+            source = f"the data set {market.stored[0]}"
         except UserError:
             if first <= asked[0] <= asked[-1] <= last:
                 more = f", or get a data set that has them: tradeassay data get {dataset}"
-        else:
-            view = snapshot.at(len(snapshot.sessions) - 1, "close")
-            found, levels = view.sessions().astype(str).tolist(), view.index_levels(market.stored[1])
-            source = f"the data set {market.stored[0]}"
     hint = f"give the market's prices or returns on these days as a file (against=FILE){more}"
     refuse_other_days(f"'{name}' is", found, asked, hint)
     note = f"the market is '{name}': {market.title}, {found[0]} to {found[-1]}, from {source}; {market.bias}"
