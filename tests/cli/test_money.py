@@ -173,7 +173,8 @@ def test_a_season_whose_decisions_fail_for_want_of_money_says_so_and_exits_with_
 def test_log_probabilities_are_paid_for_like_answers(bill, own_prices, told):
     line = f"memory recall -m {MODEL} --dataset synthetic/us:7 --questions 20 --cassettes"
     free = told(f"{line} kept")
-    assert free["usd"] == pytest.approx(bill.usd, rel=0.1)
+    # A connection that breaks on a busy machine may have cost something, and is counted as if it had.
+    assert bill.usd <= free["usd"] <= 1.5 * bill.usd
     whole, bill.usd = bill.usd, 0.0
     cap = 0.7 * whole
     capped = told(f"{line} other --max-usd {cap}")
