@@ -32,9 +32,13 @@ Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
-def read_table(kind: type[T], section: str, packaged: str, override: Path | None) -> dict[str, T]:
-    """Return a packaged table, overridden entry by entry by :func:`own_file`, and that by a named file. Raises
-    :class:`UserError` when the named file is missing, or a file is not TOML or has entries of another form."""
+def read_table(
+    kind: type[T], section: str, packaged: str, override: Path | None, *, required: bool = False
+) -> dict[str, T]:
+    """Return a packaged table, overridden entry by entry by :func:`own_file`, and that by a named file.
+
+    Raises :class:`UserError` when the named file is missing or lacks a ``required`` section, and when a file is
+    not TOML or has entries of another form."""
     contents: list[tuple[object, Mapping[str, Any]]] = [(packaged, _packaged(packaged))]
     own = own_file()
     for path in ((own,) if own.is_file() else ()) + (() if override is None else (override,)):
@@ -47,6 +51,9 @@ def read_table(kind: type[T], section: str, packaged: str, override: Path | None
             raise UserError(f"{path} is not a TOML file: {error}", hint=hint) from error
     found: dict[str, T] = {}
     for source, content in contents:
+        if required and source is override and section not in content:
+            hint = f'write [{section}."provider/model"] (see the reference of model prices)'
+            raise UserError(f"{source} has no table '{section}'", hint=hint)
         table = content.get(section, {})
         if not isinstance(table, dict):
             raise UserError(f"'{section}' in {source} is not a table", hint=f'write [{section}."provider/model"]')
@@ -149,11 +156,7 @@ def load_prices(override: Path | None = None) -> PriceTable:
 
     Raises :class:`UserError` for a bad file, and for one without prices: a budget would be kept with other prices
     than those that were meant."""
-    found = PriceTable(read_table(Price, "prices", "prices.toml", override))
-    if override is not None and "prices" not in tomllib.loads(override.read_text(encoding="utf-8")):
-        hint = 'write [prices."provider/model"] (see the reference of model prices)'
-        raise UserError(f"{override} has no table 'prices'", hint=hint)
-    return found
+    return PriceTable(read_table(Price, "prices", "prices.toml", override, required=True))
 
 
 class Cutoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
