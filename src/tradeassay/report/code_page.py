@@ -75,8 +75,8 @@ def write_code_html(run: CodeRun, path: Path | None = None, verified: VerifyRepo
     place = write_run_page(run.folder, path, render_code_html(run, page, verified))
     if page.cards:
         render_card = card_pages.get(run.benchmark)
+        badges = run_badges(run, page)
         for key, card in page.cards.items():
-            badges = (*run_badges(run, page), ("plain", f"iteration {card.iteration}"))
             text = render_card(card, badges, back=f"../{place.name}")
             write_page(place.parent / "cards" / f"{key}.html", text)
     return place

@@ -46,6 +46,8 @@ def write_check_html(check: SubmissionCheck, path: Path) -> Path:
 def render_card(made: SubmissionCard, badges: Badges = (), *, back: str = "") -> str:
     """Return the page of one scorecard. ``back`` links to the page of the run it belongs to."""
     card, trail = made.scorecard, made.trail
+    if made.iteration is not None:
+        badges = (*badges, ("plain", f"iteration {made.iteration}"))
     tone, headline, support = card_in_words(made)
     marks, counts = ((), {}) if trail is None else (trail.marks, trail.counts)
     differences = [mark_words(mark) for mark in marks if mark.kind != "both"]
