@@ -11,8 +11,9 @@ from tradeassay.core.time import DAY, MINUTE, parse_iso
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.datasets import diagnose
-from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel, grouped
+from tradeassay.data.doctor import accept, describe, diagnose_panel, grouped
 from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts
+from tradeassay.data.tables.faults import DataFault
 
 
 def real_panel() -> Panel:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         preview_files as preview_files,
         sources as sources,
     )
-    from tradeassay.data.doctor import DataFault as DataFault
     from tradeassay.data.snapshot import AsOfView as AsOfView, Snapshot as Snapshot, open_snapshot as open_snapshot
     from tradeassay.data.source import (
         Listing as Listing,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from tradeassay.data.store.read import verify_snapshot as verify_snapshot
     from tradeassay.data.store.write import write_snapshot as write_snapshot
     from tradeassay.data.tables.columns import parse_columns as parse_columns
+    from tradeassay.data.tables.faults import DataFault as DataFault
     from tradeassay.data.tables.files import FilesConfig as FilesConfig, ImportReport as ImportReport
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

@@ -26,7 +26,7 @@ from tradeassay.core.time import Clock
 from tradeassay.core.view import Floats
 from tradeassay.data import connectors, synthetic
 from tradeassay.data.connectors.common import ConnectorSource
-from tradeassay.data.doctor import DROPS, DataFault, describe, diagnose_panel
+from tradeassay.data.doctor import DROPS, describe, diagnose_panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.source import Panel, PanelFacts, Source, SourceConfig, sources
 from tradeassay.data.store.manifest import (
@@ -38,6 +38,7 @@ from tradeassay.data.store.manifest import (
 )
 from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import write_snapshot
+from tradeassay.data.tables.faults import DataFault
 from tradeassay.data.tables.files import FilesConfig, ImportReport
 from tradeassay.data.tables.folder import read_files
 

@@ -19,7 +19,7 @@ from tradeassay.core.time import DAY, iso, midnight, parse_day
 from tradeassay.core.view import Days, Field
 from tradeassay.data.calendars import known_range, sessions_between
 from tradeassay.data.source import Panel, ex_rows, factors, previous_close
-from tradeassay.data.tables.faults import DataFault as DataFault, Severity as Severity
+from tradeassay.data.tables.faults import DataFault, Severity
 
 LISTED_FAULTS = 1000
 """How many faults a manifest lists one by one; the counts are always complete."""

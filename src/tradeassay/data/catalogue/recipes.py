@@ -34,13 +34,13 @@ from tradeassay.core.registry import Registry
 from tradeassay.core.time import DAY, HOUR, SECOND, Clock, WallClock, iso, midnight, parse_day
 from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats, Fundamental, Instrument, NewsItem
 from tradeassay.data.calendars import shared_rows
-from tradeassay.data.doctor import DataFault
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName, Listing, Membership, MinutePanel, Panel, PanelFacts
 from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest, snapshot_folder
 from tradeassay.data.store.write import write_snapshot
 from tradeassay.data.tables.bars import BarGrid, days_of_minutes, listings_of, session_times, to_utc
 from tradeassay.data.tables.cells import read_csv, read_stamps, to_floats
+from tradeassay.data.tables.faults import DataFault
 from tradeassay.data.tables.files import FilesConfig
 from tradeassay.data.tables.folder import NO_MEMBERSHIP, panel_of_grid, read_files
 

@@ -22,7 +22,7 @@ from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import naming, sync_path
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import FIELDS
-from tradeassay.data.doctor import DROPS, DataFault, accept, describe, diagnose_panel
+from tradeassay.data.doctor import DROPS, accept, describe, diagnose_panel
 from tradeassay.data.source import MinutePanel, Panel, action_known_at, ex_rows, factors, previous_close
 from tradeassay.data.store.manifest import (
     FORMAT,
@@ -41,6 +41,7 @@ from tradeassay.data.store.manifest import (
     sorted_records,
     write_manifest,
 )
+from tradeassay.data.tables.faults import DataFault
 
 
 def write_snapshot(

@@ -23,11 +23,11 @@ from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import known_range, sessions_between, shared_rows
 from tradeassay.data.dates import is_day
-from tradeassay.data.doctor import DataFault
 from tradeassay.data.names import ashare_code, board_of
 from tradeassay.data.source import CalendarName, Listing, MinutePanel
 from tradeassay.data.tables.cells import RawTable, Stamps, read_stamps, read_table, same, stem_of, to_floats
 from tradeassay.data.tables.columns import ColumnMap, guess_columns
+from tradeassay.data.tables.faults import DataFault
 from tradeassay.data.tables.files import FilesConfig, InstrumentKind
 
 Int32s = NDArray[np.int32]

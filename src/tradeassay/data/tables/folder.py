@@ -29,7 +29,7 @@ from tradeassay.core.view import (
     Ints,
     NewsItem,
 )
-from tradeassay.data.doctor import DataFault, Severity, diagnose_panel, told_once
+from tradeassay.data.doctor import diagnose_panel, told_once
 from tradeassay.data.names import ashare_code
 from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts, action_known_at
 from tradeassay.data.store.write import normalised
@@ -57,6 +57,7 @@ from tradeassay.data.tables.cells import (
     read_table,
     stem_of,
 )
+from tradeassay.data.tables.faults import DataFault, Severity
 from tradeassay.data.tables.files import FilesConfig, ImportReport
 
 NO_MEMBERSHIP = "no dated index membership: the universe is whoever is in the files"
