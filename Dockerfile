@@ -4,11 +4,11 @@ FROM python:3.11-slim-bookworm
 RUN useradd --create-home --uid 10001 assay \
     && install --directory --owner=assay --group=assay /home/assay/data /home/assay/runs
 WORKDIR /srv/tradeassay
-COPY pyproject.toml README.md LICENSE ./
 COPY requirements/test.txt requirements/test.txt
-COPY src src
+COPY packages packages
 # The versions that the tests run with; compiled, because the user below cannot write there.
-RUN pip install --no-cache-dir --compile --constraint requirements/test.txt ".[fast,code,postgres,mcp]"
+RUN pip install --no-cache-dir --compile --constraint requirements/test.txt ./packages/tradeassay-bench "packages/tradeassay-programs[code]" \
+    "packages/tradeassay-arena[postgres]" "packages/tradeassay[mcp]"
 USER assay
 WORKDIR /home/assay
 ENV TRADEASSAY_HOME=/home/assay/data

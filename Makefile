@@ -10,14 +10,17 @@ demo: .venv/.runtime     ## accounts of known nature, a real model's recorded an
 system:
 	scripts/system-packages
 bytecode: | .venv/bin/python
-	@$(BIN)/python -m compileall -q src tests
-# Three workers for two cores: every tenth second a test waits for a server, a signal or a browser. Each of them
-# collects all tests, and rewriting their assertions doubles that: only what failed is run again for its words.
+	@$(BIN)/python -m compileall -q packages tests
+# The workers share the cores already: threads of linear algebra would only wait for each other.
+test test-journeys: export OPENBLAS_NUM_THREADS := 1
+# Three workers for two cores: some tests wait for a server or a signal. Each worker collects all tests, and rewriting
+# their assertions doubles that: only what failed is run again for its words.
 test: .venv/.compiled bytecode system  ## every test that is neither slow nor a journey
 	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain || { $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
+JOURNEYS := journey and not slow and not network
 test-journeys: .venv/.compiled bytecode system  ## whole ways through the product, and its numbers against the frozen ones
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "journey and not network" tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "" tests/recorded
+	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain -m "$(JOURNEYS)" $$(grep -rl --include='test_*.py' journey tests) || \
+	  { $(BIN)/python -m pytest -m "$(JOURNEYS)" --last-failed --last-failed-no-failures none; exit 1; }
 test-all: system .venv/.test-all .venv/.compiled  ## the same with the slow tests, the live sources, Ray and the factor models
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network" -o timeout=3600
@@ -38,10 +41,10 @@ clean:
 	@echo "installing into .venv ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tradeassay needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@$(PYTHON) -m venv .venv
-.venv/.runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
+.venv/.runtime: requirements/runtime.txt $(wildcard packages/*/pyproject.toml) | .venv/bin/python
 	@scripts/install $(BIN)/python requirements/runtime.txt && scripts/precompile $(BIN)/python
 	@touch $@
-.venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
+.venv/.test: requirements/test.txt pyproject.toml $(wildcard packages/*/pyproject.toml) | .venv/bin/python
 	scripts/install $(BIN)/python requirements/test.txt
 	touch $@
 # What all workers of the tests import when they start. Types are checked meanwhile.

@@ -41,8 +41,28 @@ TOP = 8
 CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 
 
-SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-BLOCKS = {0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 8: (32, 34), 12: (256, 144), 14: (256, 210)}
+SCALARS = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
+BLOCKS = {
+    0: (1, 4),
+    1: (1, 2),
+    2: (32, 18),
+    3: (32, 20),
+    8: (32, 34),
+    12: (256, 144),
+    14: (256, 210),
+}
 """How many weights and bytes a block of each supported kind has: F32, F16, Q4_0, Q4_1, Q8_0, Q4_K, Q6_K."""
 
 
@@ -68,7 +88,9 @@ class Gguf:
         """Return a tensor's bytes, as they are in the file."""
         shape, kind, offset = self.tensors[name]
         if kind not in BLOCKS:
-            raise SystemExit(f"{name} is quantised in a way this server does not read (kind {kind})")
+            raise SystemExit(
+                f"{name} is quantised in a way this server does not read (kind {kind})"
+            )
         weights, size = BLOCKS[kind]
         begin = self.start + offset
         return self.raw[begin : begin + math.prod(shape) // weights * size]
@@ -181,7 +203,9 @@ def decode_kernel() -> Any:
         dims = tl.arange(0, DIM)
         mine = head * GROUP + rows
         q = tl.load(
-            q_ptr + (row * HEADS + mine[:, None]) * DIM + dims[None, :], mask=rows[:, None] < GROUP, other=0.0
+            q_ptr + (row * HEADS + mine[:, None]) * DIM + dims[None, :],
+            mask=rows[:, None] < GROUP,
+            other=0.0,
         )
         base = slot * slot_stride + head * head_stride
         best = tl.full((ROWS,), -1.0e30, tl.float32)
@@ -228,7 +252,9 @@ def _said(*columns: Any) -> list[Said]:
 class Network:
     """The transformer with its caches: ``prompt`` reads new tokens of several slots, ``step`` adds one to each."""
 
-    def __init__(self, path: str, device: str, slots: int, context: int, *, triton: bool | None = None) -> None:
+    def __init__(
+        self, path: str, device: str, slots: int, context: int, *, triton: bool | None = None
+    ) -> None:
         import torch
 
         self.torch = torch
@@ -246,14 +272,22 @@ class Network:
         self.embed = w["token_embd.weight"]
         self.head = w.get("output.weight", self.embed)
         self.norm = w["output_norm.weight"]
-        self.blocks = [self._block(w, layer, settings["arch"] == "llama") for layer in range(self.layers)]
+        self.blocks = [
+            self._block(w, layer, settings["arch"] == "llama") for layer in range(self.layers)
+        ]
         base = float(settings.get("rope.freq_base", 10000.0))
         inverse = 1.0 / base ** (torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim)
         angles = torch.outer(torch.arange(self.context, dtype=torch.float64), inverse)
         angles = torch.cat([angles, angles], 1)
         self.cos = angles.cos().to(device=device, dtype=torch.float32)
         self.sin = angles.sin().to(device=device, dtype=torch.float32)
-        shape = (self.layers, slots + 1, self.kv, self.context, self.dim)  # the last slot is for padding
+        shape = (
+            self.layers,
+            slots + 1,
+            self.kv,
+            self.context,
+            self.dim,
+        )  # the last slot is for padding
         self.keys = torch.zeros(shape, dtype=self.dtype, device=device)
         self.values = torch.zeros(shape, dtype=self.dtype, device=device)
         self.kernel = decode_kernel() if (device == "cuda" if triton is None else triton) else None
@@ -266,7 +300,9 @@ class Network:
         if self.head is not self.embed:
             named["head"] = self.head
         for layer, block in enumerate(self.blocks):
-            named |= {f"{layer}.{name}": weight for name, weight in block.items() if weight is not None}
+            named |= {
+                f"{layer}.{name}": weight for name, weight in block.items() if weight is not None
+            }
         return named
 
     def load(self, trained: dict[str, Any]) -> None:
@@ -284,7 +320,10 @@ class Network:
             rest = weight.shape[1:]
             return weight.reshape(heads, -1, 2, *rest).transpose(1, 2).reshape(-1, *rest)
 
-        q, k = turned(w[name + "attn_q.weight"], self.heads), turned(w[name + "attn_k.weight"], self.kv)
+        q, k = (
+            turned(w[name + "attn_q.weight"], self.heads),
+            turned(w[name + "attn_k.weight"], self.kv),
+        )
         bias = None
         if name + "attn_q.bias" in w:
             bias = torch.cat([w[name + f"attn_{part}.bias"] for part in "qkv"])
@@ -326,7 +365,10 @@ class Network:
         return self._norm(x, self.norm)
 
     def prompt(
-        self, parts: list[tuple[int, int, list[int]]], temperatures: list[float], scored: list[list[int] | None]
+        self,
+        parts: list[tuple[int, int, list[int]]],
+        temperatures: list[float],
+        scored: list[list[int] | None],
     ) -> tuple[list[Said], list[list[Said]]]:
         """Read (slot, first place, tokens) of several slots; return the token that follows each.
 
@@ -335,14 +377,18 @@ class Network:
         """
         torch = self.torch
         tokens = torch.tensor([t for _, _, ids in parts for t in ids], device=self.device)
-        places = torch.tensor([first + i for _, first, ids in parts for i in range(len(ids))], device=self.device)
+        places = torch.tensor(
+            [first + i for _, first, ids in parts for i in range(len(ids))], device=self.device
+        )
         slots = torch.tensor([slot for slot, _, ids in parts for _ in ids], device=self.device)
         # All layers share the masks: a token sees what is cached, and those before it.
         masks = []
         for _, first, ids in parts:
             total = first + len(ids)
             # Rows that begin at multiples of 16 spare attention a copy.
-            whole = torch.full((len(ids), -(-total // 16) * 16), -torch.inf, dtype=self.dtype, device=self.device)
+            whole = torch.full(
+                (len(ids), -(-total // 16) * 16), -torch.inf, dtype=self.dtype, device=self.device
+            )
             masks.append(whole.triu_(first + 1)[:, :total])
 
         def attend(layer: int, q: Any) -> Any:
@@ -368,7 +414,9 @@ class Network:
                 likely.append([])
                 for at in range(0, len(follow or ()), 512):
                     some = torch.tensor((follow or [])[at : at + 512], device=self.device)
-                    rows = torch.nn.functional.linear(x[begin + at : begin + at + len(some)], self.head).float()
+                    rows = torch.nn.functional.linear(
+                        x[begin + at : begin + at + len(some)], self.head
+                    ).float()
                     likely[-1] += _said(some, *_likely(torch, rows, some))
             heat = torch.tensor(temperatures, device=self.device)
             return _said(*self._choose(x[ends], heat)), likely
@@ -432,9 +480,14 @@ class Network:
 
     def _step(self, state: dict[str, Any]) -> None:
         x = self._through(
-            state["token"], state["place"], state["slot"], self._attend_one(state["slot"], state["place"])
+            state["token"],
+            state["place"],
+            state["slot"],
+            self._attend_one(state["slot"], state["place"]),
         )
-        for name, found in zip(("token", "sure", "top", "tops"), self._choose(x, state["heat"]), strict=True):
+        for name, found in zip(
+            ("token", "sure", "top", "tops"), self._choose(x, state["heat"]), strict=True
+        ):
             state[name].copy_(found)
         state["place"].add_(1).clamp_max_(self.context - 1)
 
@@ -457,8 +510,15 @@ class Network:
 
     def _state(self, size: int) -> dict[str, Any]:
         torch = self.torch
-        kinds = {"token": torch.int64, "place": torch.int64, "slot": torch.int64, "heat": torch.float32}
-        state = {name: torch.zeros(size, dtype=kind, device=self.device) for name, kind in kinds.items()}
+        kinds = {
+            "token": torch.int64,
+            "place": torch.int64,
+            "slot": torch.int64,
+            "heat": torch.float32,
+        }
+        state = {
+            name: torch.zeros(size, dtype=kind, device=self.device) for name, kind in kinds.items()
+        }
         state["sure"] = torch.zeros(size, device=self.device)
         state["top"] = torch.zeros((size, TOP), dtype=torch.int64, device=self.device)
         state["tops"] = torch.zeros((size, TOP), device=self.device)
@@ -466,7 +526,12 @@ class Network:
 
     def _fill(self, state: dict[str, Any], rows: list[tuple[int, int, int, float]]) -> None:
         slots, tokens, places, heats = zip(*rows, strict=True)
-        for name, values in (("slot", slots), ("token", tokens), ("place", places), ("heat", heats)):
+        for name, values in (
+            ("slot", slots),
+            ("token", tokens),
+            ("place", places),
+            ("heat", heats),
+        ):
             state[name].copy_(self.torch.tensor(values, dtype=state[name].dtype))
 
     def capture(self, size: int) -> tuple[Any, dict[str, Any]]:
@@ -515,7 +580,9 @@ class Slot:
         while low < most:  # compare in blocks: most slots differ at once or agree for long
             high = min(most, low + 256)
             if self.cached[low:high] != ids[low:high]:
-                return low + next(i for i in range(high - low) if self.cached[low + i] != ids[low + i])
+                return low + next(
+                    i for i in range(high - low) if self.cached[low + i] != ids[low + i]
+                )
             low = high
         return most
 
@@ -579,7 +646,10 @@ class Engine:
             [(slot.number, len(slot.cached), piece) for slot, piece in parts],
             [slot.heat for slot, _ in parts],
             # What follows the prompt's last token is not known: any token keeps its place, and is left out below.
-            [[*slot.todo[1 : len(piece) + 1], 0][: len(piece)] if slot.echo else None for slot, piece in parts],
+            [
+                [*slot.todo[1 : len(piece) + 1], 0][: len(piece)] if slot.echo else None
+                for slot, piece in parts
+            ],
         )
         self.stats["prompt_s"] += time.perf_counter() - moment
         for (slot, piece), said, scores in zip(parts, found, likely, strict=True):
@@ -634,7 +704,10 @@ def plain_messages(body: dict[str, Any]) -> list[dict[str, Any]]:
         plain: dict[str, Any] = {"role": role, "content": text or ""}
         if message.get("tool_calls"):
             plain["tool_calls"] = [
-                {"type": "function", "function": {"name": one["function"]["name"], "arguments": _object(one)}}
+                {
+                    "type": "function",
+                    "function": {"name": one["function"]["name"], "arguments": _object(one)},
+                }
                 for one in message["tool_calls"]
             ]
         messages.append(plain)
@@ -673,7 +746,9 @@ def find_tool_calls(text: str) -> list[dict[str, Any]]:
 class Front:
     """Texts on one side, tokens on the other: the HTTP side, in a process of its own."""
 
-    def __init__(self, tokenizer: Any, context: int, asked: Any, answered: Any, stats: Any, name: str) -> None:
+    def __init__(
+        self, tokenizer: Any, context: int, asked: Any, answered: Any, stats: Any, name: str
+    ) -> None:
         self.tokenizer = tokenizer
         self.context = context
         self.asked = asked
@@ -701,7 +776,9 @@ class Front:
             )
         except Exception as error:  # whatever a template raises is the request's fault
             return _refused(f"the chat template refused the messages: {error!r}"[:300])
-        asked = self._ask(text, body, int(body.get("max_completion_tokens") or body.get("max_tokens") or 1024))
+        asked = self._ask(
+            text, body, int(body.get("max_completion_tokens") or body.get("max_tokens") or 1024)
+        )
         if isinstance(asked, str):
             return _refused(asked, "context_length_exceeded")
         ids, said, reason, _ = asked
@@ -737,7 +814,9 @@ class Front:
         text = body.get("prompt")
         if not isinstance(text, str) or not text:
             return _refused("the prompt must be one text")
-        asked = self._ask(text, body, int(body["max_tokens"]) if body.get("max_tokens") is not None else 16)
+        asked = self._ask(
+            text, body, int(body["max_tokens"]) if body.get("max_tokens") is not None else 16
+        )
         if isinstance(asked, str):
             return _refused(asked, "context_length_exceeded")
         ids, said, reason, scores = asked
@@ -747,14 +826,22 @@ class Front:
             likely = [None, *scores, *likely]
             tokens = ids + tokens
         words = [self._word(token) for token in tokens]
-        choice: dict[str, Any] = {"index": 0, "text": self.tokenizer.decode(tokens), "finish_reason": reason}
+        choice: dict[str, Any] = {
+            "index": 0,
+            "text": self.tokenizer.decode(tokens),
+            "finish_reason": reason,
+        }
         if body.get("logprobs") is not None:
             most = int(body["logprobs"])
             choice["logprobs"] = {
                 "tokens": words,
                 "token_logprobs": [one and one[1] for one in likely],
                 "top_logprobs": [
-                    one and {self._word(token): level for token, level in zip(one[2][:most], one[3], strict=False)}
+                    one
+                    and {
+                        self._word(token): level
+                        for token, level in zip(one[2][:most], one[3], strict=False)
+                    }
                     for one in likely
                 ],
                 "text_offset": list(itertools.accumulate(map(len, words[:-1]), initial=0)),
@@ -775,7 +862,9 @@ class Front:
             self.open[number] = box
         heat = float(body.get("temperature") or 0.0)
         most = min(most, self.context - len(ids))
-        self.asked.put({"id": number, "ids": ids, "most": most, "heat": heat, "echo": bool(body.get("echo"))})
+        self.asked.put(
+            {"id": number, "ids": ids, "most": most, "heat": heat, "echo": bool(body.get("echo"))}
+        )
         said, reason, scores = box.get()
         return ids, said, reason, scores
 
@@ -791,7 +880,11 @@ class Front:
             "created": int(time.time()),
             "model": body.get("model") or self.name,
             "choices": [choice],
-            "usage": {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said},
+            "usage": {
+                "prompt_tokens": read,
+                "completion_tokens": said,
+                "total_tokens": read + said,
+            },
         }
 
 
@@ -811,7 +904,11 @@ def serve(arguments: argparse.Namespace, asked: Any, answered: Any, stats: Any) 
             """Say nothing."""
 
         def do_GET(self) -> None:
-            pages = {"/stats": dict(stats), "/props": {"chat_template": tokenizer.chat_template}, "/health": {}}
+            pages = {
+                "/stats": dict(stats),
+                "/props": {"chat_template": tokenizer.chat_template},
+                "/health": {},
+            }
             self._send(200, pages.get(self.path, {"object": "list", "data": [{"id": front.name}]}))
 
         def do_POST(self) -> None:
@@ -850,7 +947,9 @@ def load_tokenizer(arguments: argparse.Namespace) -> Any:
 
 def main() -> None:
     """Read the options, load the model, serve."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("--weights", default="", help="trained tensors in the place of the file's")
     parser.add_argument("--tokenizer")
@@ -858,7 +957,9 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=128)
     parser.add_argument("--context", type=int, default=16384)
     parser.add_argument(
-        "--greedy", action="store_true", help="quicker: no temperatures, no log-probabilities of answers"
+        "--greedy",
+        action="store_true",
+        help="quicker: no temperatures, no log-probabilities of answers",
     )
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     arguments = parser.parse_args()
@@ -880,7 +981,9 @@ def main() -> None:
             print(f"waiting for {arguments.weights}", flush=True)
         while not Path(arguments.weights).is_file():  # they may still be learned
             time.sleep(0.5)
-        network.load(network.torch.load(arguments.weights, map_location=arguments.device, weights_only=True))
+        network.load(
+            network.torch.load(arguments.weights, map_location=arguments.device, weights_only=True)
+        )
     print(f"loaded in {time.perf_counter() - begun:.1f} s", flush=True)
     tokenizer = load_tokenizer(arguments)
     marks = ("<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "</s>")

@@ -72,7 +72,9 @@ def browser(profile: str) -> Any:
     return made
 
 
-def visit(driver: Any, address: str, width: int, picture: Path | None, *, dark: bool = False) -> dict[str, Any]:
+def visit(
+    driver: Any, address: str, width: int, picture: Path | None, *, dark: bool = False
+) -> dict[str, Any]:
     """Open a page with an empty cache and return what the browser measured."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -106,7 +108,7 @@ def addresses(folder: Path, prefix: str) -> dict[str, str]:
     there = folder / "seasons" / seasons[0]["id"]
     home = f"{prefix}/seasons/{seasons[0]['id']}/"
     found |= {"first": home}
-    found |= {name: f"{home}{name}/" for name in ("split", "feed", "information", "rules", "published")}
+    found |= {name: f"{home}{name}/" for name in ("feed", "information", "rules", "published")}
     for kind, pattern in (
         ("asset", "assets/*/"),
         ("entry", "entries/*/"),
@@ -120,7 +122,9 @@ def addresses(folder: Path, prefix: str) -> dict[str, str]:
 
 
 def main() -> None:
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     ask.add_argument("--db", help="an arena's database; without one a short season is played")
     ask.add_argument("--shots", type=Path, help="write pictures of every page here")
     ask.add_argument("--lang", default="en", choices=("en", "zh"))
@@ -133,10 +137,13 @@ def main() -> None:
         arena = [sys.executable, "-m", "tradeassay", "arena"]
         if chosen.db is None:
             subprocess.run(
-                [*arena, "run", "--replay", "synthetic", "--until", "2022-05-20", "--db", db], check=True
+                [*arena, "run", "--replay", "synthetic", "--until", "2022-05-20", "--db", db],
+                check=True,
             )
         folder = Path(work) / "site"
-        subprocess.run([sys.executable, "-m", "tradeassay", "site", db, "-o", str(folder)], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "tradeassay", "site", db, "-o", str(folder)], check=True
+        )
         served = ["--db", db, "--pages", str(folder), "--port", str(chosen.port)]
         server = subprocess.Popen([*arena, "serve", *served])
         driver = None
@@ -144,7 +151,9 @@ def main() -> None:
             base = f"http://127.0.0.1:{chosen.port}"
             await_server(base)
             driver = browser(f"{work}/profile")
-            print(f"Chromium {driver.capabilities['browserVersion']}, Python {platform.python_version()}")
+            print(
+                f"Chromium {driver.capabilities['browserVersion']}, Python {platform.python_version()}"
+            )
             driver.get(f"{base}/healthz")  # the browser's own start is no page's fault
             prefix = "" if chosen.lang == "en" else f"/{chosen.lang}"
             _measure(driver, base, addresses(folder, prefix), chosen)
@@ -163,12 +172,22 @@ def _measure(driver: Any, base: str, pages: dict[str, str], chosen: argparse.Nam
         if chosen.only and name not in chosen.only:
             continue
         for width in (1280, 390):
-            picture = None if chosen.shots is None else chosen.shots / f"{name}-{width}-{chosen.lang}.png"
+            picture = (
+                None if chosen.shots is None else chosen.shots / f"{name}-{width}-{chosen.lang}.png"
+            )
             found = visit(driver, f"{base}{path}", width, picture, dark=chosen.dark)
             worst, largest = max(worst, found["paint"] or 0.0), max(largest, found["own_plain"])
-            numbers = (found["paint"] or float("nan"), found["own"] / 1000, found["own_plain"] / 1000)
+            numbers = (
+                found["paint"] or float("nan"),
+                found["own"] / 1000,
+                found["own_plain"] / 1000,
+            )
             rest = (round(found["shift"], 3), found["wider"])
-            print(("{:<12}{:>13}" + "{:>13.0f}" * 3 + "{:>13}" * 2).format(name, width, *numbers, *rest))
+            print(
+                ("{:<12}{:>13}" + "{:>13.0f}" * 3 + "{:>13}" * 2).format(
+                    name, width, *numbers, *rest
+                )
+            )
     print(f"first paint at worst {worst:.0f} ms (bar 1000): {'met' if worst < 1000 else 'NOT met'}")
     print(
         f"largest page {largest / 1000:.0f} kB, uncompressed (bar 300): "

@@ -1,4 +1,4 @@
-"""Readers and agents at once: 100 people on the pages, 50 agents at the doors, one server, two cores.
+"""Readers and agents at once: 100 people on the pages, 50 agents at the API, one server, two cores.
 
     python perf/arena_load.py                 # 60 s; the season with 100,000 decisions is built once (perf/.work)
     python perf/arena_load.py --readers 20 --agents 10 --seconds 10
@@ -32,8 +32,8 @@ import numpy as np
 import arena_pages
 from machine import conditions
 
-SEASON = "doors"
-FILE = """id = "doors"
+SEASON = "agents"
+FILE = """id = "agents"
 benchmark = "ama-v1"
 first = "2021-01-02"
 last = "2022-12-30"
@@ -48,18 +48,18 @@ entries = [{entries}]
 
 def found(db: Path, file: Path, agents: int) -> list[str]:
     """Found the season that is played and return its agents' tokens."""
-    from tradeassay.arena.api.doors import Doors
-    from tradeassay.arena.season import load_season
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
+    from tradeassay_arena.api.agent_api import AgentApi
+    from tradeassay_arena.season import load_season
+    from tradeassay_arena.state.engine import open_engine
+    from tradeassay_arena.state.store import Store
 
     listed = ", ".join(f'{{ id = "agent-{n}", architecture = "http" }}' for n in range(agents))
     file.write_text(FILE.format(entries=listed))
     store = Store(open_engine(str(db)))
     now = "2021-01-01T00:00:00Z"
-    store.found_season(load_season(file), now)
-    doors = Doors(store)
-    made = [doors.register(SEASON, f"agent-{n}", now=now) for n in range(agents)]
+    store.create_season(load_season(file), now)
+    api = AgentApi(store)
+    made = [api.register(SEASON, f"agent-{n}", now=now) for n in range(agents)]
     store.engine.dispose()
     return made
 
@@ -98,8 +98,19 @@ class Serving:
 
     def profile(self, file: str, seconds: float) -> subprocess.Popen[bytes]:
         """Watch where the process's time goes."""
-        asked = ["py-spy", "record", "-p", str(self._process.pid), "-d", str(int(seconds)), "-f", "raw"]
-        return subprocess.Popen([*asked, "-r", "50", "--gil", "-o", file], stdout=subprocess.DEVNULL)
+        asked = [
+            "py-spy",
+            "record",
+            "-p",
+            str(self._process.pid),
+            "-d",
+            str(int(seconds)),
+            "-f",
+            "raw",
+        ]
+        return subprocess.Popen(
+            [*asked, "-r", "50", "--gil", "-o", file], stdout=subprocess.DEVNULL
+        )
 
     def first_page(self) -> float:
         """Return the seconds of the first page of the large season."""
@@ -136,7 +147,9 @@ class Line:
         return status, text
 
 
-async def load(port: int, tokens: list[str], readers: int, seconds: float) -> dict[str, list[float]]:
+async def load(
+    port: int, tokens: list[str], readers: int, seconds: float
+) -> dict[str, list[float]]:
     waits: dict[str, list[float]] = {"pages": [], "packet": [], "choice": []}
     end = time.perf_counter() + seconds
 
@@ -148,7 +161,10 @@ async def load(port: int, tokens: list[str], readers: int, seconds: float) -> di
 
     async def reader(number: int) -> None:
         drawn, line = random.Random(number), Line(port)
-        own = [f"/seasons/{SEASON}/{one}" for one in ("", "feed/", "entries/agent-0/", "now.json", "now.json")]
+        own = [
+            f"/seasons/{SEASON}/{one}"
+            for one in ("", "feed/", "entries/agent-0/", "now.json", "now.json")
+        ]
         await asyncio.sleep(drawn.random())
         while time.perf_counter() < end:
             path = drawn.choice(own) if drawn.random() < 1 / 3 else arena_pages.paths(drawn)
@@ -165,17 +181,28 @@ async def load(port: int, tokens: list[str], readers: int, seconds: float) -> di
                 await asyncio.sleep(1.0)
                 continue
             packet = json.loads(told)
-            answer = {"slot": packet["slot"], "packet_sha256": packet["packet_sha256"], "reasoning": "a coin"}
+            answer = {
+                "slot": packet["slot"],
+                "packet_sha256": packet["packet_sha256"],
+                "reasoning": "a coin",
+            }
             answer["recommended_action"] = drawn.choice(["BUY", "SELL", "HOLD"])
             kind = f"Content-Type: application/json\r\nIdempotency-Key: {uuid.uuid4().hex}"
-            await timed("choice", line, f"POST /agents/me/choice {mine}\r\n{kind}", json.dumps(answer).encode())
+            await timed(
+                "choice",
+                line,
+                f"POST /agents/me/choice {mine}\r\n{kind}",
+                json.dumps(answer).encode(),
+            )
 
     await asyncio.gather(*(reader(n) for n in range(readers)), *(agent(token) for token in tokens))
     return waits
 
 
 def main() -> None:
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     ask.add_argument("--readers", type=int, default=100)
     ask.add_argument("--agents", type=int, default=50)
     ask.add_argument("--seconds", type=float, default=60)
@@ -189,11 +216,11 @@ def main() -> None:
     large = arena_pages.WORK / "arena_load.db"
     if not large.exists():
         arena_pages.build(large)
-    db = arena_pages.WORK / "arena_doors.db"
+    db = arena_pages.WORK / "arena_agents.db"
     for part in ("", "-wal", "-shm"):
         Path(f"{db}{part}").unlink(missing_ok=True)
     shutil.copy(large, db)
-    file = arena_pages.WORK / "doors.toml"
+    file = arena_pages.WORK / "agents.toml"
     tokens = found(db, file, chosen.agents)
     print(f"python {platform.python_version()}, {chosen.cores} cores used, {conditions()}")
     folder = arena_pages.WORK / "arena_load.pages"
@@ -212,11 +239,14 @@ def main() -> None:
             watching.wait(60)
     print(f"{chosen.readers} readers and {chosen.agents} agents, {took:.0f} s, ", end="")
     print(f"{conditions()}; cores used: server {served:.2f}, clients {own:.2f}")
-    waits["doors"] = waits["packet"] + waits["choice"]
-    for name, bar in (("pages", 100), ("doors", 100), ("packet", 100), ("choice", 100)):
+    waits["agents"] = waits["packet"] + waits["choice"]
+    for name, bar in (("pages", 100), ("agents", 100), ("packet", 100), ("choice", 100)):
         middle, late, last = np.percentile(waits[name] or [0], (50, 95, 99))
         told = f"{len(waits[name])} requests, ms: median {middle:.0f}, 95th {late:.0f}, 99th {last:.0f}"
-        print(f"{name}: {told} (bar {bar} at the 95th: {'met' if late < bar else 'NOT met'})", flush=True)
+        print(
+            f"{name}: {told} (bar {bar} at the 95th: {'met' if late < bar else 'NOT met'})",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

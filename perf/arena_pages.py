@@ -35,33 +35,39 @@ def build(path: Path) -> None:
     import msgspec
     from sqlalchemy import insert
 
-    from tradeassay.arena.season import Asset, Entry, Season
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
-    from tradeassay.arena.state.tables import bookings, decisions, events, rounds
-    from tradeassay.core.arena import NewsShown, Packet, PricePoint
     from tradeassay.core.hashing import sha256_of
+    from tradeassay_arena.season import Asset, Entry, Season
+    from tradeassay_arena.state.engine import open_engine
+    from tradeassay_arena.state.store import Store
+    from tradeassay_arena.state.tables import bookings, decisions, events, rounds
+    from tradeassay_bench.core.arena import NewsShown, Packet, PricePoint
 
     entries = tuple(
-        Entry(id=f"{a}-{m.rsplit('-', 1)[1]}", architecture=a, model=m) for a in ARCHITECTURES for m in MODELS
+        Entry(id=f"{a}-{m.rsplit('-', 1)[1]}", architecture=a, model=m)
+        for a in ARCHITECTURES
+        for m in MODELS
     )
     kinds = ("stock", "stock", "crypto", "crypto")
     assets = tuple(
         Asset(symbol=s, kind=k, dataset=f"synthetic/{'us' if k == 'stock' else 'crypto'}:7")  # type: ignore[arg-type]
         for s, k in zip(ASSETS, kinds, strict=True)
     )
-    season = Season(id=SEASON, title="Load", assets=assets, entries=entries, first="2020-01-01", warmup=0)
+    season = Season(
+        id=SEASON, title="Load", assets=assets, entries=entries, first="2020-01-01", warmup=0
+    )
     store = Store(open_engine(str(path), durable=False))
-    store.found_season(season, "1970-01-01T00:00:00Z")
+    store.create_season(season, "1970-01-01T00:00:00Z")
     random_ = np.random.default_rng(7)
     days = [str(np.datetime64("2020-01-01") + n) for n in range(SESSIONS)]
     moves = random_.normal(0.0004, 0.02, (len(ASSETS), SESSIONS))
     prices = 100 * np.cumprod(1 + moves, axis=1)
-    talk = json.dumps([{"role": f"role {n}", "step": "view", "text": "word " * 40} for n in range(8)])
-    everyone = [entry.id for entry in season.everyone]
-    held = random_.integers(-1, 2, (len(everyone), len(ASSETS), SESSIONS))
+    talk = json.dumps(
+        [{"role": f"role {n}", "step": "view", "text": "word " * 40} for n in range(8)]
+    )
+    all_entries = [entry.id for entry in season.all_entries]
+    held = random_.integers(-1, 2, (len(all_entries), len(ASSETS), SESSIONS))
     held[-1] = 1
-    nav = np.ones((len(everyone), len(ASSETS)))
+    nav = np.ones((len(all_entries), len(ASSETS)))
     for t, day in enumerate(days):
         with store.engine.begin() as db:
             for a, asset in enumerate(ASSETS):
@@ -101,32 +107,47 @@ def build(path: Path) -> None:
                     "opened_at": f"{day}T20:00:00Z",
                 }
                 id = db.execute(insert(rounds).values(**row).returning(rounds.c.id)).scalar_one()
-                for decision, booked in _slots(everyone, held, nav, moves, (a, t), (id, asset, day, last), talk):
-                    slot = db.execute(insert(decisions).values(**decision).returning(decisions.c.id)).scalar_one()
+                for decision, booked in _slots(
+                    all_entries, held, nav, moves, (a, t), (id, asset, day, last), talk
+                ):
+                    slot = db.execute(
+                        insert(decisions).values(**decision).returning(decisions.c.id)
+                    ).scalar_one()
                     where = {name: decision[name] for name in ("season", "stage", "entry", "asset")}
-                    db.execute(insert(bookings), [{"slot": slot, **where, **booking} for booking in booked])
+                    db.execute(
+                        insert(bookings), [{"slot": slot, **where, **booking} for booking in booked]
+                    )
                 told = {
                     "season": SEASON,
                     "at": f"{day}T20:00:00Z",
                     "body": json.dumps({"asset": asset, "session": day}),
                 }
-                db.execute(insert(events), [{**told, "kind": k} for k in ("opened", "executed", "settled")])
+                db.execute(
+                    insert(events), [{**told, "kind": k} for k in ("opened", "executed", "settled")]
+                )
     store.engine.dispose()
 
 
-def _slots(everyone, held, nav, moves, place, round_, talk):
+def _slots(all_entries, held, nav, moves, place, round_, talk):
     a, t = place
     id, asset, day, last = round_
     rows = []
-    for e, entry in enumerate(everyone):
+    for e, entry in enumerate(all_entries):
         position = int(held[e, a, t])
         earned = None if last else position * float(moves[a, t + 1])
         before = int(held[e, a, t - 1]) if t else 0
-        money = {"position_before": before, "position": position, "nav_before": float(nav[e, a]), "fee": 0.0}
+        money = {
+            "position_before": before,
+            "position": position,
+            "nav_before": float(nav[e, a]),
+            "fee": 0.0,
+        }
         booked = [{"number": 0, "kind": "executed", **money, "nav": float(nav[e, a])}]
         if earned is not None:
             nav[e, a] *= 1 + earned
-            booked.append({"number": 1, "kind": "settled", **money, "earned": earned, "nav": float(nav[e, a])})
+            booked.append(
+                {"number": 1, "kind": "settled", **money, "earned": earned, "nav": float(nav[e, a])}
+            )
             booked[0]["earned"] = None
         rows.append(
             (
@@ -158,13 +179,16 @@ def _slots(everyone, held, nav, moves, place, round_, talk):
 def paths(random_: random.Random) -> str:
     """Return what a reader opens next: the first page and entries most often, and the file that pages poll."""
     entry = f"{random_.choice(ARCHITECTURES)}-{random_.randrange(5)}"
-    asset, day = random_.choice(ASSETS), str(np.datetime64("2020-01-01") + random_.randrange(SESSIONS - 1))
+    asset, day = (
+        random_.choice(ASSETS),
+        str(np.datetime64("2020-01-01") + random_.randrange(SESSIONS - 1)),
+    )
     home = f"/seasons/{SEASON}/"
     return random_.choice(
         [
             home,
             home,
-            *(f"{home}{one}" for one in ("split/", "feed/", "information/", "rules/", "standings.json")),
+            *(f"{home}{one}" for one in ("feed/", "information/", "rules/", "standings.json")),
             *(f"{home}assets/{asset}/{one}" for one in ("", f"{day}/", f"{day}/index.json")),
             f"{home}entries/{entry}/",
             *[f"{home}now.json"] * 5,
@@ -174,11 +198,11 @@ def paths(random_: random.Random) -> str:
 
 def write(path: Path, folder: Path) -> None:
     """Write the site, if it is not there, and say what that took; then what one settlement more would take."""
-    from tradeassay.arena.queries.seasons import read_season
-    from tradeassay.arena.queries.snapshot import SeasonSnapshot
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.site import PageWriter, render
+    from tradeassay_arena.queries.seasons import read_season
+    from tradeassay_arena.queries.snapshot import SeasonSnapshot
+    from tradeassay_arena.state.engine import open_engine
+    from tradeassay_arena.state.store import Store
+    from tradeassay_arena.web.site import PageWriter, render
 
     store = Store(open_engine(str(path)))
     began = time.process_time()
@@ -190,19 +214,21 @@ def write(path: Path, folder: Path) -> None:
     assert season is not None
     began = time.process_time()
     made = dict(render(SeasonSnapshot(store, season), [(ASSETS[0], "2023-06-01")], ()))
-    print(f"after a settlement: {len(made)} files made in {time.process_time() - began:.1f} s of CPU")
+    print(
+        f"after a settlement: {len(made)} files made in {time.process_time() - began:.1f} s of CPU"
+    )
     store.engine.dispose()
 
 
 def serve(path: Path, folder: Path, port: int) -> None:
     import uvicorn
 
-    from tradeassay.arena.api.doors import Doors
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.app import Arena, create_app
+    from tradeassay_arena.api.agent_api import AgentApi
+    from tradeassay_arena.state.engine import open_engine
+    from tradeassay_arena.state.store import Store
+    from tradeassay_arena.web.app import Arena, create_app
 
-    app = create_app(Arena(doors=Doors(Store(open_engine(str(path)))), folder=folder))
+    app = create_app(Arena(api=AgentApi(Store(open_engine(str(path)))), folder=folder))
     uvicorn.run(app, port=port, log_level="error", access_log=False)
 
 
@@ -279,12 +305,20 @@ def locust(base: str, readers: int, seconds: float) -> dict[str, float]:
     )
     rows = list(csv.DictReader(Path(f"{stem}_stats.csv").open()))
     total = next(row for row in rows if row["Name"] == "Aggregated")
-    wanted = {"50%": "50%", "95%": "95%", "99%": "99%", "requests": "Request Count", "failed": "Failure Count"}
+    wanted = {
+        "50%": "50%",
+        "95%": "95%",
+        "99%": "99%",
+        "requests": "Request Count",
+        "failed": "Failure Count",
+    }
     return {name: float(total[column]) for name, column in wanted.items()}
 
 
 def main() -> None:
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     ask.add_argument("--loop", action="store_true", help="asyncio and httpx instead of locust")
     ask.add_argument("--readers", type=int, default=50)
     ask.add_argument("--seconds", type=float, default=30)
@@ -300,7 +334,9 @@ def main() -> None:
     if not path.exists():
         began = time.process_time()
         build(path)
-        print(f"built in {time.process_time() - began:.0f} s of CPU, {path.stat().st_size / 2**20:.0f} MiB")
+        print(
+            f"built in {time.process_time() - began:.0f} s of CPU, {path.stat().st_size / 2**20:.0f} MiB"
+        )
     write(path, folder)
     base = f"http://127.0.0.1:{chosen.port}"
     server = subprocess.Popen([sys.executable, __file__, "--serve", "--port", str(chosen.port)])
@@ -308,7 +344,9 @@ def main() -> None:
         await_server(base)
         if chosen.loop:
             waits = asyncio.run(loop(base, chosen.readers, chosen.seconds))
-            found = {f"{q}%": float(np.percentile(waits, q)) for q in (50, 95, 99)} | {"requests": waits.size}
+            found = {f"{q}%": float(np.percentile(waits, q)) for q in (50, 95, 99)} | {
+                "requests": waits.size
+            }
         else:
             found = locust(base, chosen.readers, chosen.seconds)
         print(

@@ -76,7 +76,9 @@ async def watch(port: int, viewers: int, seconds: float) -> dict[str, list[float
                 except (OSError, TimeoutError, asyncio.IncompleteReadError):
                     ends.clear()
                     status = 0
-                waits[kind if status in (200, 304) else "failed"].append((time.perf_counter() - began) * 1000)
+                waits[kind if status in (200, 304) else "failed"].append(
+                    (time.perf_counter() - began) * 1000
+                )
                 if status == 200 and kind == "now.json":
                     etag = found
             await asyncio.sleep(15 * (0.9 + 0.2 * dice.random()))
@@ -104,7 +106,11 @@ async def agents(port: int, tokens: list[str], seconds: float) -> tuple[list[flo
                 await asyncio.sleep(1.0)
                 continue
             packet = json.loads(told)
-            answer = {"slot": packet["slot"], "packet_sha256": packet["packet_sha256"], "reasoning": "a coin"}
+            answer = {
+                "slot": packet["slot"],
+                "packet_sha256": packet["packet_sha256"],
+                "reasoning": "a coin",
+            }
             answer["recommended_action"] = dice.choice(["BUY", "SELL", "HOLD"])
             kind = f"Content-Type: application/json\r\nIdempotency-Key: {os.urandom(16).hex()}"
             began = time.perf_counter()
@@ -132,13 +138,16 @@ def say(what: str, waits: list[float]) -> float:
     """Print how long requests of a kind waited; returns the 95th percentile, in ms."""
     middle, late, last = np.percentile(waits, (50, 95, 99)) if waits else (np.nan,) * 3
     print(
-        f"  {what}: {len(waits)} requests, ms: median {middle:.1f}, 95th {late:.1f}, 99th {last:.1f}", flush=True
+        f"  {what}: {len(waits)} requests, ms: median {middle:.1f}, 95th {late:.1f}, 99th {last:.1f}",
+        flush=True,
     )
     return float(late)
 
 
 def main() -> int:
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     ask.add_argument("--viewers", type=int, default=5000)
     ask.add_argument("--agents", type=int, default=50)
     ask.add_argument("--seconds", type=float, default=60)
@@ -147,15 +156,19 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     folder = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
     folder.chmod(0o755)
-    file = folder / "doors.toml"
-    listed = ", ".join(f'{{ id = "agent-{n}", architecture = "http" }}' for n in range(chosen.agents))
+    file = folder / "agents.toml"
+    listed = ", ".join(
+        f'{{ id = "agent-{n}", architecture = "http" }}' for n in range(chosen.agents)
+    )
     file.write_text(arena_load.FILE.format(entries=listed))
     with Stack(folder, ["--season", str(file), "--speed", chosen.speed]) as stack:
         stack.wait(lambda: _there(f"{stack.address}/healthz"), 600)
         tokens = arena_load.found(stack.db, file, chosen.agents)  # type: ignore[arg-type]  # an address
         # A season's first pages take seconds to be written, and what viewers poll comes last.
         for page in ("entries/agent-0/", "assets/AHVQ/", "feed/", "now.json"):
-            stack.wait(lambda page=page: _there(f"{stack.address}/seasons/{arena_load.SEASON}/{page}"), 600)
+            stack.wait(
+                lambda page=page: _there(f"{stack.address}/seasons/{arena_load.SEASON}/{page}"), 600
+            )
         port = free()
         server = PLAIN.format(port=port, root=folder / "pages")
         place = folder / "plain"
@@ -168,36 +181,54 @@ def main() -> int:
             print(f"{chosen.viewers} viewers, {conditions()}")
             verdict, held = "", False
             for name, where, proxy, seconds in (
-                ("through the arena's proxy", stack.port, stack.running["proxy"].pid, chosen.seconds),
+                (
+                    "through the arena's proxy",
+                    stack.port,
+                    stack.running["proxy"].pid,
+                    chosen.seconds,
+                ),
                 ("bare nginx", port, plain.pid, chosen.seconds / 2),
             ):
-                workers = [one.pid for key, one in stack.running.items() if key.startswith("worker")]
-                before, own, began = (cpu_s([proxy]), cpu_s(workers)), time.process_time(), time.perf_counter()
+                workers = [
+                    one.pid for key, one in stack.running.items() if key.startswith("worker")
+                ]
+                before, own, began = (
+                    (cpu_s([proxy]), cpu_s(workers)),
+                    time.process_time(),
+                    time.perf_counter(),
+                )
 
                 async def both(
                     where: int = where, seconds: float = seconds
                 ) -> tuple[dict[str, list[float]], tuple[list[float], int]]:
-                    doors = agents(stack.port, tokens, seconds)
-                    return await asyncio.gather(watch(where, chosen.viewers, seconds), doors)
+                    api = agents(stack.port, tokens, seconds)
+                    return await asyncio.gather(watch(where, chosen.viewers, seconds), api)
 
-                waits, (doors, refused) = asyncio.run(both())
+                waits, (api, refused) = asyncio.run(both())
                 took = time.perf_counter() - began
                 served = [
-                    (now - then) / took for now, then in zip((cpu_s([proxy]), cpu_s(workers)), before, strict=True)
+                    (now - then) / took
+                    for now, then in zip((cpu_s([proxy]), cpu_s(workers)), before, strict=True)
                 ]
                 rate = (len(waits["now.json"]) + len(waits["pages"])) / took
                 own = (time.process_time() - own) / took
-                print(f"{name}: {rate:.0f} requests a second, {len(waits['failed'])} failed; {conditions()}")
+                print(
+                    f"{name}: {rate:.0f} requests a second, {len(waits['failed'])} failed; {conditions()}"
+                )
                 print(f"  cores: proxy {served[0]:.2f}, workers {served[1]:.2f}, clients {own:.2f}")
                 late = {kind: say(kind, waits[kind]) for kind in ("now.json", "pages")} | {
-                    "doors": say("doors", doors)
+                    "agents": say("agents", api)
                 }
                 if not verdict:
-                    held = all(one <= BAR_MS for one in late.values()) and not waits["failed"] and not refused
+                    held = (
+                        all(one <= BAR_MS for one in late.values())
+                        and not waits["failed"]
+                        and not refused
+                    )
                     told = ", ".join(f"{kind} {one:.0f}" for kind, one in late.items())
                     verdict = (
                         f"verdict: {'met' if held else 'NOT met'}: 95th percentiles {told} ms (bar {BAR_MS:g}), "
-                        f"{len(waits['failed'])} failed, {refused} refused at the doors, {rate:.0f} requests "
+                        f"{len(waits['failed'])} failed, {refused} refused by the API, {rate:.0f} requests "
                         f"a second of {chosen.viewers} viewers, {len(tokens)} agents, generator {own:.2f} cores"
                     )
             print(f"{verdict}; {time.perf_counter() - start:.0f} s in all, {conditions()}")

@@ -6,7 +6,7 @@ ccxt, two RSS feeds and EDGAR's list.
     python perf/arena_year.py --days 30 --folder /tmp/season
 
 Only the workers' clock is made: it leaps while nothing is due, goes slowly while rounds are open, is wrong now and
-then, and is the same for all. Vendors have the habits of docs/reference/arena.md, one every five days.
+then, and is the same for all. Vendors have the habits of docs/evidence/arena.md, one every five days.
 Workers and the database are killed, both disks fill up, feeds die, both workers are replaced one after the
 other as in an upgrade, entries join, leave and are renamed. Afterwards every account is compared with plain
 arithmetic on the vendors' final prices, every acknowledged answer with what was booked, every alarm at the webhook
@@ -53,15 +53,15 @@ from tests.data.connectors.standins.crypto import Binance, Market
 from tests.data.connectors.standins.http import Ask, Reply, StandIn
 from tests.data.connectors.standins.yahoo import Stock, Yahoo, opening
 
-from tradeassay.arena.amending import Asked, amend
-from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.queries.seasons import read_season
-from tradeassay.arena.season import Asset, Entry, FilingRules, NewsRules, Season
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings, decisions, rounds
 from tradeassay.core.time import SECOND, iso, midnight
-from tradeassay.data import sessions_between
+from tradeassay_arena.amending import AmendmentRequest, amend
+from tradeassay_arena.api.agent_api import AgentApi
+from tradeassay_arena.queries.seasons import read_season
+from tradeassay_arena.season import Asset, Entry, FilingRules, NewsRules, Season
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.state.tables import bookings, decisions, rounds
+from tradeassay_bench.data import sessions_between
 
 FIRST = date(2025, 1, 6)
 STOCKS, COINS = ("TSLA", "NVDA"), ("BTC/USDT", "ETH/USDT")
@@ -112,12 +112,12 @@ class SharedClock:
 
 def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
     """Be ``tradeassay`` with another clock, and with the vendors' names leading to this machine."""
-    from tradeassay.arena import clock as arena_clock
-    from tradeassay.arena.rounds import health
-    from tradeassay.arena.web import serving
     from tradeassay.cli import main as tradeassay
     from tradeassay.core.time import WallClock
-    from tradeassay.data.connectors import common, yfinance as yahoo
+    from tradeassay_arena import clock as arena_clock
+    from tradeassay_arena.rounds import health
+    from tradeassay_arena.web import serving
+    from tradeassay_bench.data.connectors import common, yfinance as yahoo
 
     shared = SharedClock(Path(clock_file))
 
@@ -187,10 +187,14 @@ def season_of(days: int, feeds: str) -> Season:
     names = {"TSLA": "Tesla", "NVDA": "Nvidia", "BTC/USDT": "bitcoin", "ETH/USDT": "ether"}
     numbers = {"TSLA": 1318605, "NVDA": 1045810}
     stocks = [
-        Asset(symbol=one, kind="stock", dataset="live/yfinance", names=(names[one],), cik=numbers[one])
+        Asset(
+            symbol=one, kind="stock", dataset="live/yfinance", names=(names[one],), cik=numbers[one]
+        )
         for one in STOCKS
     ]
-    coins = [Asset(symbol=one, kind="crypto", dataset="live/ccxt", names=(names[one],)) for one in COINS]
+    coins = [
+        Asset(symbol=one, kind="crypto", dataset="live/ccxt", names=(names[one],)) for one in COINS
+    ]
     return Season(
         id="year",
         assets=(*stocks, *coins),
@@ -220,7 +224,10 @@ class World:
     def __post_init__(self) -> None:
         begin, end = FIRST - timedelta(days=100), FIRST + timedelta(days=self.days + 20)
         market = sessions_between("XNYS", str(begin), str(end))
-        stock = {str(day): at / SECOND for day, at in zip(market.days, market.close_time.tolist(), strict=True)}
+        stock = {
+            str(day): at / SECOND
+            for day, at in zip(market.days, market.close_time.tolist(), strict=True)
+        }
         every = [begin + timedelta(days=n) for n in range((end - begin).days)]
         coin = {str(day): midnight(day) / SECOND + DAY for day in every}
         for symbol in (*STOCKS, *COINS):
@@ -235,7 +242,18 @@ class World:
 
     def _plan(self) -> None:
         """One habit every five days, for one symbol after the other."""
-        kinds = ("late", "tick", "restated", "no close", "jump", "refusing", "copy", "absent", "broken", "gone")
+        kinds = (
+            "late",
+            "tick",
+            "restated",
+            "no close",
+            "jump",
+            "refusing",
+            "copy",
+            "absent",
+            "broken",
+            "gone",
+        )
         symbols, jumps = (*STOCKS, *COINS), 0
         for number, start in enumerate(range(3, self.days - 6, 5)):
             symbol, kind = symbols[number % 4], kinds[number % len(kinds)]
@@ -272,19 +290,29 @@ class World:
             if (symbol, day) == self.split:
                 before, price = before / 2, price / 2
             price = round(price, 2)
-            span = (round(before, 2), round(max(before, price) * 1.004, 2), round(min(before, price) * 0.996, 2))
+            span = (
+                round(before, 2),
+                round(max(before, price) * 1.004, 2),
+                round(min(before, price) * 0.996, 2),
+            )
             found[day] = [*span, price, float(dice.randrange(10**5, 10**6))]
         return found
 
     def final(self, symbol: str) -> dict[str, float]:
-        return {day: bar[3] for day, bar in self.told(symbol, 1e12).items()}  # what was restated for good stays so
+        return {
+            day: bar[3] for day, bar in self.told(symbol, 1e12).items()
+        }  # what was restated for good stays so
 
     def told(self, symbol: str, now: float) -> dict[str, list[float]]:
         """Return a vendor's bars as it has them at a time; today's is there, unfinished."""
         close = self.close[symbol]
         bars = {day: list(bar) for day, bar in self.bars[symbol].items() if close[day] <= now}
         for fault in self.faults:
-            if fault.what != symbol or not fault.begins <= now < fault.ends or fault.session not in bars:
+            if (
+                fault.what != symbol
+                or not fault.begins <= now < fault.ends
+                or fault.session not in bars
+            ):
                 continue
             bar, session = bars[fault.session], fault.session
             if fault.kind in ("late", "absent"):
@@ -296,7 +324,13 @@ class World:
             elif fault.kind == "copy":
                 bars[session] = list(bars[max(day for day in bars if day < session)])
             elif fault.kind == "restated" and now >= fault.begins + 20 * HOUR:
-                bars[session] = [bar[0], round(bar[1] * 1.01, 2), bar[2], round(bar[3] * 1.01, 2), bar[4]]
+                bars[session] = [
+                    bar[0],
+                    round(bar[1] * 1.01, 2),
+                    bar[2],
+                    round(bar[3] * 1.01, 2),
+                    bar[4],
+                ]
         return bars
 
     def refusal(self, symbol_of: Callable[[str], bool]) -> Reply | None:
@@ -311,7 +345,9 @@ class World:
 
     def gone(self, symbol: str) -> bool:
         now = self.now()
-        return any(f.kind == "gone" and f.what == symbol and f.begins <= now < f.ends for f in self.faults)
+        return any(
+            f.kind == "gone" and f.what == symbol and f.begins <= now < f.ends for f in self.faults
+        )
 
     def vendors(self, ask: Ask) -> Reply:
         """Answer as Yahoo or Binance, by the name that was asked."""
@@ -325,8 +361,15 @@ class World:
                 if self.gone(symbol):
                     continue
                 days = {day: tuple(bar) for day, bar in self.told(symbol, now).items()}
-                holidays = {"2025-01-09", "2025-05-26", "2025-07-04", "2025-11-27"}  # bars nobody traded
-                days |= {d: (1.0, 2.0, 0.5, 1.5, 9.0) for d in holidays if opening(d) + 7 * HOUR < now}
+                holidays = {
+                    "2025-01-09",
+                    "2025-05-26",
+                    "2025-07-04",
+                    "2025-11-27",
+                }  # bars nobody traded
+                days |= {
+                    d: (1.0, 2.0, 0.5, 1.5, 9.0) for d in holidays if opening(d) + 7 * HOUR < now
+                }
                 split, paid = self.split, self.dividend
                 one = Stock(dict(sorted(days.items())))  # type: ignore[arg-type]
                 if symbol == split[0] and opening(split[1]) < now:
@@ -341,7 +384,10 @@ class World:
         markets = []
         for symbol in COINS:
             if not self.gone(symbol):
-                days = {midnight(date.fromisoformat(d)) // SECOND: b for d, b in self.told(symbol, now).items()}
+                days = {
+                    midnight(date.fromisoformat(d)) // SECOND: b
+                    for d, b in self.told(symbol, now).items()
+                }
                 today = int(now // DAY * DAY)
                 days.setdefault(today, [*days[max(days)][:4], 1.0])
                 base, quote = symbol.split("/")
@@ -425,7 +471,11 @@ class Alarms:
         for at, text in alarms:
             known = False
             for fault in faults:
-                if fault.begins - HOUR <= at <= (fault.begins if fault.ends == math.inf else fault.ends) + 2 * DAY:
+                if (
+                    fault.begins - HOUR
+                    <= at
+                    <= (fault.begins if fault.ends == math.inf else fault.ends) + 2 * DAY
+                ):
                     raised = bool(fault.raises and re.search(fault.raises, text))
                     fault.heard += raised
                     known |= raised or bool(fault.allows and re.search(fault.allows, text))
@@ -434,7 +484,9 @@ class Alarms:
         return len(alarms), false
 
 
-def guest(address: str, token: str, seed: int, over: threading.Event, told: dict[int, str], hostile: bool) -> None:
+def guest(
+    address: str, token: str, seed: int, over: threading.Event, told: dict[int, str], hostile: bool
+) -> None:
     """Fetch packets and answer them; a hostile one lies, repeats itself, claims others' slots, or says nothing."""
     dice, mine, silent = random.Random(seed), {"authorization": f"Bearer {token}"}, -1
     with httpx.Client(base_url=address, timeout=30, headers=mine) as web:
@@ -477,12 +529,17 @@ def farthest_from_arithmetic(store: Store, season: Season, world: World) -> tupl
         for row in db.execute(query):
             held, nav = worth.get((row.entry, row.asset), (0, 1.0))
             now = {"BUY": 1, "SELL": -1}.get(row.action, held)
-            move = growth[row.asset](row.session, row.next_session) - 1.0 if row.next_session else 0.0
+            move = (
+                growth[row.asset](row.session, row.next_session) - 1.0 if row.next_session else 0.0
+            )
             fee = season.fee_on(row.session)
             nav *= (1.0 - abs(now - held) * fee / 10_000) * (1.0 + now * move)
             worth[row.entry, row.asset] = now, max(nav, 0.0)
         newest = select(func.max(bookings.c.id)).group_by(bookings.c.entry, bookings.c.asset)
-        booked = {(r.entry, r.asset): r for r in db.execute(select(bookings).where(bookings.c.id.in_(newest)))}
+        booked = {
+            (r.entry, r.asset): r
+            for r in db.execute(select(bookings).where(bookings.c.id.in_(newest)))
+        }
     apart = [abs(booked[key].nav - nav) / max(1.0, nav) for key, (_, nav) in worth.items()]
     return max(apart), len(apart)
 
@@ -531,12 +588,18 @@ class Play:
         file = folder / "season.json"
         spec = msgspec.to_builtins(self.season)
         file.write_bytes(
-            msgspec.json.encode({k: v for k, v in spec.items() if k not in ("amendments", "founded")})
+            msgspec.json.encode(
+                {k: v for k, v in spec.items() if k not in ("amendments", "founded")}
+            )
         )
         proxy = f"http://127.0.0.1:{self.vendors.port}"
         me = [sys.executable, str(Path(__file__).resolve()), "--work", str(folder / "clock"), proxy]
         home = disks.get("home", folder / "home")
-        env = {"HTTPS_PROXY": proxy, "REQUESTS_CA_BUNDLE": str(authority.bundle), "TRADEASSAY_HOME": str(home)}
+        env = {
+            "HTTPS_PROXY": proxy,
+            "REQUESTS_CA_BUNDLE": str(authority.bundle),
+            "TRADEASSAY_HOME": str(home),
+        }
         env |= {"NO_PROXY": "127.0.0.1"}
         self.stack = Stack(
             folder,
@@ -562,16 +625,31 @@ class Play:
     def _amend(self, change: str, what: str, **values: Any) -> None:
         here = read_season(self.store, "year")
         assert here is not None
-        amend(self.store, here, Asked(change=change, what=what, values=values, now=self._now()))  # type: ignore[arg-type]
+        amend(
+            self.store,
+            here,
+            AmendmentRequest(change=change, what=what, values=values, now=self._now()),
+        )  # type: ignore[arg-type]
 
     def _away(
-        self, kind: str, raises: str, do: Callable[[], None], back: Callable[[], None], seconds: float = 0.0
+        self,
+        kind: str,
+        raises: str,
+        do: Callable[[], None],
+        back: Callable[[], None],
+        seconds: float = 0.0,
     ) -> None:
         """Have a part away for some real seconds while the season's time goes on with care; without a number, from
         before the next decision until eight minutes after it, while it can still be made.
         """
         self.clock.run(CAREFUL)
-        fault = Fault(kind, self.clock.steady(), math.inf, raises, "database|plan|round|news|vendor|asset|pages")
+        fault = Fault(
+            kind,
+            self.clock.steady(),
+            math.inf,
+            raises,
+            "database|plan|round|news|vendor|asset|pages",
+        )
         self.world.faults.append(fault)
         do()
         if not seconds:
@@ -603,7 +681,13 @@ class Play:
 
     def replace(self, number: int) -> None:
         worker = f"worker-{number}"
-        self._away("upgraded", "", lambda: self.stack.stop(worker), lambda: self.stack.start_worker(number), 0.1)
+        self._away(
+            "upgraded",
+            "",
+            lambda: self.stack.stop(worker),
+            lambda: self.stack.start_worker(number),
+            0.1,
+        )
 
     def crash(self) -> None:
         def down() -> None:
@@ -618,13 +702,17 @@ class Play:
             return
         place, made = self.disks[disk], list[Path]()
         raises = "database|plan" if disk == "db" else "round|vendor of"
-        self._away(f"{disk} disk full", raises, lambda: made.append(fill(place)), lambda: made[0].unlink())
+        self._away(
+            f"{disk} disk full", raises, lambda: made.append(fill(place)), lambda: made[0].unlink()
+        )
 
     def jump(self, seconds: float) -> None:
         """Set the machine's clock wrong for two minutes, and then right."""
         self.clock.run(CAREFUL)
         now = self.clock.steady()
-        self.world.faults.append(Fault("clock", now, now + 120, "clock: the machine's clock was set"))
+        self.world.faults.append(
+            Fault("clock", now, now + 120, "clock: the machine's clock was set")
+        )
         self.clock.set_wrong(seconds)
         time.sleep(120 / CAREFUL)
         self.clock.set_wrong(0.0)
@@ -635,7 +723,9 @@ class Play:
         if down:
             self.world.faults.append(Fault("feed", now, math.inf, "feed .*two.xml: .*404"))
         else:
-            next(one for one in self.world.faults if one.kind == "feed" and one.ends == math.inf).ends = now
+            next(
+                one for one in self.world.faults if one.kind == "feed" and one.ends == math.inf
+            ).ends = now
 
     def steps(self) -> list[tuple[float, str, Callable[[], None]]]:
         """Return what is done and when, as a share of all decisions: once, or in a longer season every quarter."""
@@ -653,7 +743,11 @@ class Play:
                 (0.40, "clock a year ahead for two minutes", lambda: self.jump(365 * DAY)),
                 # After a day on which the workers could read: their visits on the others may end at the database.
                 (0.44, "feed comes back", lambda: self.feeds(False)),
-                (0.46, "an entry joined", lambda: self._amend("join", late, architecture="rule", rule="sell")),
+                (
+                    0.46,
+                    "an entry joined",
+                    lambda: self._amend("join", late, architecture="rule", rule="sell"),
+                ),
                 (0.50, "first worker upgraded", lambda: self.replace(0)),
                 (0.52, "second worker upgraded", lambda: self.replace(1)),
                 (0.58, "an entry withdrawn", lambda: self._amend("withdraw", gone)),
@@ -673,10 +767,16 @@ class Play:
         due = [one for one in self.dues if now - 3 * DAY < one[0] <= now + 1]
         since = min((one[2] for one in due), default="9999")
         with self.store.read() as db:
-            query = select(rounds.c.asset, rounds.c.session, rounds.c.phase).where(rounds.c.session >= since)
+            query = select(rounds.c.asset, rounds.c.session, rounds.c.phase).where(
+                rounds.c.session >= since
+            )
             phases = {(asset, session): phase for asset, session, phase in db.execute(query)}
         skipped = {(skip.asset, skip.session) for skip in self.store.skipped("year")}
-        left = [one for one in due if phases.get(one[1:], "opened") == "opened" and one[1:] not in skipped]
+        left = [
+            one
+            for one in due
+            if phases.get(one[1:], "opened") == "opened" and one[1:] not in skipped
+        ]
         return left, any(one[1:] in phases for one in left)
 
     def _held_up(self, waiting: list[tuple[float, str, str]]) -> float | None:
@@ -687,11 +787,14 @@ class Play:
             faults = [
                 one
                 for one in self.world.faults
-                if one.session and one.kind != "restated" and one.begins <= now < min(one.ends, due + WINDOW)
+                if one.session
+                and one.kind != "restated"
+                and one.begins <= now < min(one.ends, due + WINDOW)
                 if one.what == symbol or (one.kind in ("refusing", "broken") and one.what in group)
             ]
             heard = any(
-                at >= due - 1 and re.search(f"(vendor|bar) of {symbol}:", text) for at, text in self.alarms.heard
+                at >= due - 1 and re.search(f"(vendor|bar) of {symbol}:", text)
+                for at, text in self.alarms.heard
             )
             if not faults or not heard:
                 return None
@@ -712,7 +815,11 @@ class Play:
             except SQLAlchemyError:
                 time.sleep(0.5)
                 continue
-            if steps and passed >= steps[0][0] * total and not (waiting and steps[0][1].startswith("disk")):
+            if (
+                steps
+                and passed >= steps[0][0] * total
+                and not (waiting and steps[0][1].startswith("disk"))
+            ):
                 _, what, do = steps.pop(0)
                 do()
                 self.done.append(what)
@@ -740,9 +847,9 @@ class Play:
             self.clock.run(CAREFUL)
             self._healthy()
             self.store = Store(open_engine(self.stack.db))
-            doors = Doors(self.store)
+            api = AgentApi(self.store)
             outside = [entry.id for entry in self.season.entries if entry.architecture == "http"]
-            tokens = {id: doors.register("year", id, now=self._now()) for id in outside}
+            tokens = {id: api.register("year", id, now=self._now()) for id in outside}
             for seed, (id, token) in enumerate(tokens.items()):
                 mine = (self.stack.address, token, seed, over, self.told, id.startswith("rogue"))
                 threading.Thread(target=guest, args=mine, daemon=True).start()
@@ -755,11 +862,15 @@ class Play:
             assert here is not None
             apart, accounts = farthest_from_arithmetic(self.store, here, self.world)
             with self.store.read() as db:
-                acts = {id: act for id, act in db.execute(select(decisions.c.id, decisions.c.action))}
+                acts = {
+                    id: act for id, act in db.execute(select(decisions.c.id, decisions.c.action))
+                }
                 counts = select(rounds.c.phase, func.count()).group_by(rounds.c.phase)
                 phases = {phase: count for phase, count in db.execute(counts)}
             lost = [slot for slot, act in self.told.items() if acts.get(slot) != act]
-            skipped = {f"{one.asset} {one.session}": one.cause for one in self.store.skipped("year")}
+            skipped = {
+                f"{one.asset} {one.session}": one.cause for one in self.store.skipped("year")
+            }
             self.store.engine.dispose()
             again = [sys.executable, "-m", "tradeassay", "verify", self.stack.db]
             checked = subprocess.run(again, capture_output=True, text=True)
@@ -788,9 +899,13 @@ class Play:
                 for one in self.world.faults
                 if one.raises and not one.heard
             ],
-            "verify": {0: "re-derived", 3: "nothing contradicted"}.get(checked.returncode, checked.stdout[-2000:]),
+            "verify": {0: "re-derived", 3: "nothing contradicted"}.get(
+                checked.returncode, checked.stdout[-2000:]
+            ),
             "seconds": round(time.monotonic() - began),
-            "CPU seconds": round(sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))),
+            "CPU seconds": round(
+                sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
+            ),
         }
 
 
@@ -805,7 +920,10 @@ def run(folder: Path, days: int, minutes: float = math.inf) -> dict[str, Any]:
 
 def good(found: dict[str, Any]) -> bool:
     held = found["farthest from arithmetic"] <= 1e-12 and not found["answers lost"]
-    told = not found["alarms that did not come"] and len(found["false alarms"]) <= 0.02 * found["alarms"]
+    told = (
+        not found["alarms that did not come"]
+        and len(found["false alarms"]) <= 0.02 * found["alarms"]
+    )
     return held and told and not found["skipped without need"] and "contradicted" in found["verify"]
 
 
@@ -813,12 +931,18 @@ def main() -> int:
     if sys.argv[1:2] == ["--work"]:
         clock, proxy, bundle, *arguments = sys.argv[2:]
         return work(clock, proxy, bundle, arguments)
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--days", type=int, default=365)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="Stop after so long, wherever it is.")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="Stop after so long, wherever it is."
+    )
     parser.add_argument("--folder", type=Path, default=None)
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing stays behind, no mounted disk either
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # nothing stays behind, no mounted disk either
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="year-", dir="/tmp"))
     found = run(folder, asked.days, asked.minutes)
     print(json.dumps(found, indent=2))

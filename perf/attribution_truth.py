@@ -21,17 +21,19 @@ from pathlib import Path
 
 import numpy as np
 
-from tradeassay.assay.market_window import MarketQuery, market_inputs
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics.attribution import decompose
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.examine.market_window import MarketQuery, market_inputs
 
 NAMES, SESSIONS, START, HELD = 200, 512, 260, 30
 
 
 def one_world(seed: int, folder: Path) -> dict[str, dict[str, float]]:
     """Return true and found parts per year of every portfolio of a world."""
-    world = generate(preset("us", seed=seed, names=NAMES, sessions=SESSIONS, new_listings=0, delistings=0))
+    world = generate(
+        preset("us", seed=seed, names=NAMES, sessions=SESSIONS, new_listings=0, delistings=0)
+    )
     write_snapshot(world.panel, folder)
     snapshot, key = open_snapshot(folder), world.key
     days = [str(day) for day in snapshot.sessions]
@@ -81,7 +83,11 @@ def main() -> int:
             true = np.array([world[name][f"true {part}"] for world in worlds])
             error = np.array([world[name][part] for world in worlds]) - true
             bias, spread = float(error.mean()), float(error.std(ddof=1))
-            row |= {f"{part}: true": float(true.mean()), f"{part}: bias": bias, f"{part}: spread": spread}
+            row |= {
+                f"{part}: true": float(true.mean()),
+                f"{part}: bias": bias,
+                f"{part}: spread": spread,
+            }
             good &= abs(bias) <= (0.05 if "news" in name else 3 * spread / np.sqrt(len(worlds)))
             good &= spread < 0.08
         rows.append(row)
@@ -89,7 +95,9 @@ def main() -> int:
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     else:
         for row in rows:
-            numbers = "  ".join(f"{key} {value:+.3f}" for key, value in row.items() if isinstance(value, float))
+            numbers = "  ".join(
+                f"{key} {value:+.3f}" for key, value in row.items() if isinstance(value, float)
+            )
             sys.stdout.write(f"{row['portfolio']:17s} {numbers}\n")
         sys.stdout.write("met\n" if good else "MISSED\n")
     return 0 if good else 1

@@ -22,11 +22,17 @@ from importlib.metadata import version
 from pathlib import Path
 
 from machine import conditions
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import BacktestJob, fed_backtests, read_result, sandbox_config, sandbox_job
-from tradeassay.code.bars import make_bars
-from tradeassay.code.task import Sizing
-from tradeassay.sandbox import SandboxPool
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.code.backtrader import (
+    BacktestJob,
+    fed_backtests,
+    read_result,
+    sandbox_config,
+    sandbox_job,
+)
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.task import Sizing
+from tradeassay_programs.sandbox import SandboxPool
 
 PRELOADED_S, FED_S = 0.12, 0.35
 """Bars: by the clock where all bars are there at once; CPU of host and child where they are fed one by one."""
@@ -94,19 +100,31 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         naive_wall, naive_cpu, value = _naive(Path(folder), bars)
     ours, theirs = statistics.median(wall), statistics.median(naive_wall)
-    print(f"python {platform.python_version()}, backtrader {version('backtrader')}, {os.cpu_count()} processors")
+    print(
+        f"python {platform.python_version()}, backtrader {version('backtrader')}, {os.cpu_count()} processors"
+    )
     spent = statistics.median(cpu)
-    print(f"sandbox ({tier}): {ours:.3f} s by the clock, {spent:.3f} CPU-s in the child, over {ROUNDS} runs")
-    print(f"naive subprocess: {theirs:.3f} s by the clock, {statistics.median(naive_cpu):.3f} CPU-s")
+    print(
+        f"sandbox ({tier}): {ours:.3f} s by the clock, {spent:.3f} CPU-s in the child, over {ROUNDS} runs"
+    )
+    print(
+        f"naive subprocess: {theirs:.3f} s by the clock, {statistics.median(naive_cpu):.3f} CPU-s"
+    )
     in_cpu = statistics.median(naive_cpu) / statistics.median(both)
     print(f"ratio: {theirs / ours:.1f} by the clock, {in_cpu:.1f} in CPU")
     agreed = done.final_value is not None and abs(done.final_value - value) < 0.005
-    print(f"final value {done.final_value:.2f}, naive {value:.2f}: {'the same' if agreed else 'DIFFERENT'}")
+    print(
+        f"final value {done.final_value:.2f}, naive {value:.2f}: {'the same' if agreed else 'DIFFERENT'}"
+    )
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     crowded = load > processors
     taken = statistics.median(both) if crowded else ours
     held = taken < PRELOADED_S
-    how = f"CPU-s of host and child (load {load:.1f} on {processors} processors)" if crowded else "s by the clock"
+    how = (
+        f"CPU-s of host and child (load {load:.1f} on {processors} processors)"
+        if crowded
+        else "s by the clock"
+    )
     print(f"bar: {taken:.3f} {how}, under {PRELOADED_S}: {'held' if held else 'MISSED'}")
     one_by_one = statistics.median(fed_cpu)
     same = fed.final_value == done.final_value
@@ -127,7 +145,12 @@ def _naive(folder: Path, bars: object) -> tuple[list[float], list[float], float]
     pd.DataFrame(columns, index=pd.DatetimeIndex(feed["time"])).to_csv(folder / "bars.csv")
     (folder / "strategy.py").write_text(STRATEGY)
     (folder / "naive.py").write_text(NAIVE)
-    command = [sys.executable, str(folder / "naive.py"), str(folder / "bars.csv"), str(folder / "strategy.py")]
+    command = [
+        sys.executable,
+        str(folder / "naive.py"),
+        str(folder / "bars.csv"),
+        str(folder / "strategy.py"),
+    ]
     wall, cpu, value = [], [], 0.0
     for _ in range(NAIVE_ROUNDS):
         started, before = time.perf_counter(), _children_cpu()

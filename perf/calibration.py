@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tradeassay.assay.staleness import Regression, stale_lags
 from tradeassay.metrics import BootstrapConfig, mean_p_value, superior, tiers
 from tradeassay.metrics.cosine import cosine_terms, cosine_variance, sharpe_of
 from tradeassay.metrics.sharpe_inference import psr
+from tradeassay.verdict.staleness import Regression, stale_lags
 
 LENGTHS = (60, 125, 250, 500, 1000, 2500)
 RESAMPLED = (60, 250, 1000)
@@ -169,7 +169,9 @@ def cell(asked: tuple[str, str, int, int, int]) -> tuple[float, float]:
     began, test = time.process_time(), {**CLOSED, **SINGLE, **RESAMPLING}[name]
     rng = np.random.default_rng([seed, n, KINDS.index(kind)])
     SIGMA_OF[n] = float(series(kind, 200, 2500, np.random.default_rng(7)).std())
-    found = [test(drawn(kind, size, n, rng, 5 if FIVE in name else 1), rng) for size in chunks(count)]
+    found = [
+        test(drawn(kind, size, n, rng, 5 if FIVE in name else 1), rng) for size in chunks(count)
+    ]
     return float(np.concatenate(found).mean()), time.process_time() - began
 
 
@@ -195,8 +197,13 @@ def slow_table(asked: argparse.Namespace) -> list[str]:
     """Return the lines about exposures."""
     sims = asked.simulations
     name = "mean exposure to a factor"
-    lines = [f"## Size: exposures, which change slowly\n\n**{name}**, {sims:,} simulations a cell\n"]
-    lines += ["| carried | " + " | ".join(f"{n:,}" for n in LENGTHS) + " |", "|---" * (len(LENGTHS) + 1) + "|"]
+    lines = [
+        f"## Size: exposures, which change slowly\n\n**{name}**, {sims:,} simulations a cell\n"
+    ]
+    lines += [
+        "| carried | " + " | ".join(f"{n:,}" for n in LENGTHS) + " |",
+        "|---" * (len(LENGTHS) + 1) + "|",
+    ]
     lines += [
         f"| {carried} | " + " | ".join(shown(one, sims, name) for one in row) + " |"
         for carried, row in slow(sims, asked.seed)
@@ -246,7 +253,12 @@ class Bench:
     def table(self, names: Sequence[str], lengths: Sequence[int], count: int) -> Iterator[str]:
         """Yield the lines of one table per test; one that looks far into a tail takes many simulations."""
         shown_here = [name for name in names if not name.endswith(TAILS) or count >= MANY]
-        cells = [(name, kind, n, count, self.seed) for name in shown_here for kind in KINDS for n in lengths]
+        cells = [
+            (name, kind, n, count, self.seed)
+            for name in shown_here
+            for kind in KINDS
+            for n in lengths
+        ]
         # The longest first, so that none is begun when the others are done.
         order = sorted(range(len(cells)), key=lambda k: -cells[k][2])
         measured = dict(zip(order, self._pool.map(cell, [cells[k] for k in order]), strict=True))
@@ -257,7 +269,11 @@ class Bench:
             yield "| | " + " | ".join(f"{n:,}" for n in lengths) + " |"
             yield "|---" * (len(lengths) + 1) + "|"
             for kind in KINDS:
-                yield f"| {kind} | " + " | ".join(shown(found[name, kind, n], count, name) for n in lengths) + " |"
+                yield (
+                    f"| {kind} | "
+                    + " | ".join(shown(found[name, kind, n], count, name) for n in lengths)
+                    + " |"
+                )
             yield ""
 
 
@@ -287,21 +303,34 @@ def page(asked: argparse.Namespace) -> str:
     """Return the page of the documentation."""
     with ProcessPoolExecutor(asked.cores) as pool:
         bench = Bench(pool, asked.seed)
-        lines = [HEAD, "## Size: tests in closed form\n", *bench.table(tuple(CLOSED), LENGTHS, asked.simulations)]
-        lines += ["## Size: regressions over time\n", *bench.table(tuple(SINGLE), LENGTHS, asked.single)]
+        lines = [
+            HEAD,
+            "## Size: tests in closed form\n",
+            *bench.table(tuple(CLOSED), LENGTHS, asked.simulations),
+        ]
+        lines += [
+            "## Size: regressions over time\n",
+            *bench.table(tuple(SINGLE), LENGTHS, asked.single),
+        ]
         if asked.resampled:
             tests = bench.table(tuple(RESAMPLING), RESAMPLED, asked.resampled)
             lines += ["## Size: tests that resample\n", *tests]
         else:
-            lines.append("Tests that resample were left out of this run (`--resampled 1000` measures them).\n")
+            lines.append(
+                "Tests that resample were left out of this run (`--resampled 1000` measures them).\n"
+            )
     lines += slow_table(asked)
     sims = asked.simulations
     lines.append(
         f"## Power\n\nHow often the test of a mean finds a true yearly information ratio ({sims:,} each).\n"
     )
-    lines += ["| ratio | " + " | ".join(f"{n:,}" for n in LENGTHS) + " |", "|---" * (len(LENGTHS) + 1) + "|"]
     lines += [
-        f"| {ir} | " + " | ".join(f"{100 * one:.0f}" for one in row) + " |" for ir, row in power(sims, asked.seed)
+        "| ratio | " + " | ".join(f"{n:,}" for n in LENGTHS) + " |",
+        "|---" * (len(LENGTHS) + 1) + "|",
+    ]
+    lines += [
+        f"| {ir} | " + " | ".join(f"{100 * one:.0f}" for one in row) + " |"
+        for ir, row in power(sims, asked.seed)
     ]
     made = time.strftime("%Y-%m-%d", time.gmtime())
     lines.append(f"\nMade on {made}; seed {asked.seed}; {bench.used:.0f} seconds of CPU.")
@@ -312,7 +341,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=10_000, help="of tests in closed form")
     parser.add_argument("--single", type=int, default=10_000, help="of regressions")
-    parser.add_argument("--resampled", type=int, default=1000, help="of tests that resample; 0 for none")
+    parser.add_argument(
+        "--resampled", type=int, default=1000, help="of tests that resample; 0 for none"
+    )
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--seed", type=int, default=20_261_115)
     parser.add_argument("--slow", action="store_true", help="only the table of exposures")

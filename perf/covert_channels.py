@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from tradeassay.metrics.intervals import wilson_interval
-from tradeassay.sandbox import Job, JobLimits, SandboxPool
+from tradeassay_programs.sandbox import Job, JobLimits, SandboxPool
 
 LIMITS = JobLimits(cpu_s=10, wall_s=60.0, memory_mb=1500)
 HEAD = """
@@ -68,7 +68,11 @@ CHANNELS = {
     "pid": ("[quietly(os.fork) for _ in range(3)]", "float(os.getpid())", False),
     "inode": ("[quietly(os.pipe) for _ in range(25)]", "float(os.fstat(1).st_ino)", False),
     "free memory": ("bytes(bytearray(700 << 20))", "float(os.sysconf('SC_AVPHYS_PAGES'))", True),
-    "memory pressure": ("bytes(bytearray(700 << 20))", "clocked(lambda: bytes(bytearray(64 << 20)))", False),
+    "memory pressure": (
+        "bytes(bytearray(700 << 20))",
+        "clocked(lambda: bytes(bytearray(64 << 20)))",
+        False,
+    ),
     "CPU frequency": ("spin(0.2)", "clocked(loop)", False),
     "timing, one after the other": ("spin(0.05)", "min(clocked(loop) for _ in range(20))", False),
     "timing, at once": ("spin(0.4)", "np.median([clocked(loop) for _ in range(30)])", True),
@@ -90,7 +94,9 @@ def _job(body: str) -> Callable[[int, int], Job]:
     return made
 
 
-def measure(pool: SandboxPool, name: str, rounds: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def measure(
+    pool: SandboxPool, name: str, rounds: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     send, look, together = CHANNELS[name]
     sender = _job(f"(({send}) if bit else None); return {{'a': [0.0]}}")
     reader = _job(f"return {{'a': [float({look})]}}")
@@ -109,7 +115,9 @@ def bits_per_job(bits: np.ndarray, seen: np.ndarray) -> tuple[float, float]:
     """Return the bits that a rule fitted on the first half carries in the second, and their upper bound."""
     half = len(bits) // 2
     candidates = [(limit, side) for limit in np.unique(seen[:half]) for side in (0, 1)]
-    limit, side = max(candidates, key=lambda one: ((seen[:half] > one[0]) ^ one[1] == bits[:half]).sum())
+    limit, side = max(
+        candidates, key=lambda one: ((seen[:half] > one[0]) ^ one[1] == bits[:half]).sum()
+    )
     right = int(((seen[half:] > limit) ^ side == bits[half:]).sum())
     low, high = wilson_interval(right, len(bits) - half, 0.95)
     point = right / (len(bits) - half)
@@ -119,7 +127,9 @@ def bits_per_job(bits: np.ndarray, seen: np.ndarray) -> tuple[float, float]:
 def _bits(right: float) -> float:
     if right in (0.0, 1.0):
         return 1.0
-    return 1.0 + right * math.log2(right) + (1 - right) * math.log2(1 - right) if right > 0.5 else 0.0
+    return (
+        1.0 + right * math.log2(right) + (1 - right) * math.log2(1 - right) if right > 0.5 else 0.0
+    )
 
 
 @click.command()
@@ -131,7 +141,9 @@ def main(rounds: int, only: tuple[str, ...], file: str | None) -> None:
     found = {}
     with SandboxPool(workers=2) as pool:
         for name in only or CHANNELS:
-            bits, most = bits_per_job(*measure(pool, name, rounds, np.random.default_rng(len(name))))
+            bits, most = bits_per_job(
+                *measure(pool, name, rounds, np.random.default_rng(len(name)))
+            )
             found[name] = {"bits": round(bits, 3), "at most": round(most, 3), "rounds": rounds}
             print(f"{name:30s} {bits:6.3f} bits per job, at most {most:.3f}", flush=True)
     if file:

@@ -23,20 +23,25 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.benchmarks.systrade import load_reference, load_spec
-from tradeassay.benchmarks.systrade.dialogue import read_halves
-from tradeassay.code.extraction import extract
-from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
-from tradeassay.code.harness.wire import ACCOUNT, NOTES
-from tradeassay.code.program_source import check_compiles
-from tradeassay.code.running import rules_of, run_programs, task_bars
-from tradeassay.code.submission import Submission, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.order_columns import FLOATS, INTEGERS
-from tradeassay.sandbox import Job, JobLimits, JobResult
-from tradeassay.sandbox.codec import CodecError, decode, encode
-from tradeassay.sandbox.job import JobUsage
-from tradeassay.sandbox.tier import Tier
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.benchmarks.systrade import load_reference, load_spec
+from tradeassay_programs.benchmarks.systrade.dialogue import read_halves
+from tradeassay_programs.code.extraction import extract
+from tradeassay_programs.code.gates import audit_gate, parse_gate, schema_gate
+from tradeassay_programs.code.harness.wire import ACCOUNT, NOTES
+from tradeassay_programs.code.program_source import check_compiles
+from tradeassay_programs.code.running import rules_of, run_programs, task_bars
+from tradeassay_programs.code.submission import (
+    Submission,
+    SubmissionRunner,
+    closes_of,
+    market_columns,
+)
+from tradeassay_programs.sandbox import Job, JobLimits, JobResult
+from tradeassay_programs.sandbox.codec import CodecError, decode, encode
+from tradeassay_programs.sandbox.job import JobUsage
+from tradeassay_programs.sandbox.tier import Tier
 
 NASTY = (
     "\ud800",
@@ -86,7 +91,9 @@ def stirred(chance: random.Random, text: str) -> str:
         elif what < 0.65:
             text = text[:end] + text[at:end] * chance.randint(1, 6) + text[end:]
         elif what < 0.8:
-            text = text[:at] + "".join(chr(chance.randint(0, 0x10FFFF)) for _ in range(5)) + text[at:]
+            text = (
+                text[:at] + "".join(chr(chance.randint(0, 0x10FFFF)) for _ in range(5)) + text[at:]
+            )
         else:
             text = text[:at] + text[at:end][::-1] + text[end:]
     return text[:200_000]
@@ -109,7 +116,21 @@ def stirred_bytes(chance: random.Random, body: bytes) -> bytes:
 
 
 NASTY_BYTES = (b"\xff" * 8, b"\0" * 8, b"\xff\xff\xff\x7f", (2**63 - 1).to_bytes(8, "little"))
-NUMBERS = (0.0, 1.0, -1.0, 10.0, 100.0, 1e15, 1e16, 1e308, -1e308, 5e-324, float("nan"), float("inf"), 719_163.5)
+NUMBERS = (
+    0.0,
+    1.0,
+    -1.0,
+    10.0,
+    100.0,
+    1e15,
+    1e16,
+    1e308,
+    -1e308,
+    5e-324,
+    float("nan"),
+    float("inf"),
+    719_163.5,
+)
 WHOLE = (0, 1, -1, 2, 3, 5, 31, 64, 2**31, 2**62, -(2**63), 2**63 - 1)
 USED = JobUsage(cpu_s=0.0, wall_s=0.0, peak_mb=0.0)
 
@@ -152,14 +173,18 @@ class Doors:
         }
         self.body = b"".join(encode(columns))
         self.answer = f"Here it is.\n```python\n{self.task.reference}\n```\nDone."
-        self.hand_in = f"```json\n{self.reference.card}\n```\n\n```python\n{self.reference.source}\n```"
+        self.hand_in = (
+            f"```json\n{self.reference.card}\n```\n\n```python\n{self.reference.source}\n```"
+        )
         self.caps = JobLimits().caps()
         self.sender = Sender(Tier(level="strong", missing=()))
         self.rules, self.bars = rules_of("ab" * 16), task_bars(self.task)
         legs = self.spec.semantics.inputs.legs
         self.market = market_columns(self.spec.scenarios[0].bars, legs)
         self.closes = closes_of(self.market, legs)
-        self.runner = SubmissionRunner(executor=self.sender, source="x = 1", semantics=self.spec.semantics)
+        self.runner = SubmissionRunner(
+            executor=self.sender, source="x = 1", semantics=self.spec.semantics
+        )
         self.kinds: dict[str, Callable[[random.Random], None]] = {
             "codec": self.codec,
             "orders": self.orders,
@@ -210,7 +235,9 @@ class Doors:
                 pool = WHOLE if name in INTEGERS else NUMBERS
                 made[name][chance.randrange(count)] = chance.choice(pool)
             if chance.random() < 0.1:
-                made[name] = np.array([chance.choice(("a", "b", "")) for _ in range(count)], dtype=object)
+                made[name] = np.array(
+                    [chance.choice(("a", "b", "")) for _ in range(count)], dtype=object
+                )
         account = [
             chance.choice((*NUMBERS, 1e4)),
             1e4,
@@ -218,15 +245,33 @@ class Doors:
             float(rows if chance.random() < 0.8 else chance.choice(NUMBERS)),
         ]
         made[ACCOUNT] = np.array(account if chance.random() < 0.95 else account[:2])
-        made[NOTES] = np.array([chance.choice(NASTY[1:])[:900] for _ in range(chance.randint(0, 3))], dtype=object)
+        made[NOTES] = np.array(
+            [chance.choice(NASTY[1:])[:900] for _ in range(chance.randint(0, 3))], dtype=object
+        )
         self.sender.columns = made
-        list(run_programs(self.sender, self.task, [(self.task.reference, self.bars)], rules=self.rules))
+        list(
+            run_programs(
+                self.sender, self.task, [(self.task.reference, self.bars)], rules=self.rules
+            )
+        )
 
     def logs(self, chance: random.Random) -> None:
         """Read the two logs of a submission, work out what they amount to, and audit them."""
         count, rows = chance.randint(0, 30), self.closes.shape[1]
         times = self.market["X/time"].astype("M8[ns]")
-        words = ("X", "BUY", "SELL", "Y", "", "order", "signal", "pnl", "position", "risk_check", *NASTY[1:4])
+        words = (
+            "X",
+            "BUY",
+            "SELL",
+            "Y",
+            "",
+            "order",
+            "signal",
+            "pnl",
+            "position",
+            "risk_check",
+            *NASTY[1:4],
+        )
 
         def text(*usual: str) -> np.ndarray:
             pool = usual if chance.random() < 0.9 else words
@@ -235,12 +280,18 @@ class Doors:
         def number() -> np.ndarray:
             return np.array([chance.choice((1.0, 100.0, 3.0, *NUMBERS)) for _ in range(count)])
 
-        stamps = np.sort(times[[chance.randrange(rows) for _ in range(count)]]) if count else times[:0]
+        stamps = (
+            np.sort(times[[chance.randrange(rows) for _ in range(count)]]) if count else times[:0]
+        )
         if count and chance.random() < 0.1:
             stamps[chance.randrange(count)] = (
                 np.datetime64("NaT") if chance.random() < 0.5 else np.datetime64(2**62, "ns")
             )
-        sizes = np.abs(number()) if chance.random() < 0.5 else np.full(count, chance.choice((1.0, 1e15, 1e300)))
+        sizes = (
+            np.abs(number())
+            if chance.random() < 0.5
+            else np.full(count, chance.choice((1.0, 1e15, 1e300)))
+        )
         made = {
             "trade/time": stamps,
             "trade/symbol": text("X"),
@@ -249,7 +300,10 @@ class Doors:
         }
         made |= {f"trade/{name}": number() for name in ("price", "pnl", "equity")}
         made |= {f"trade/{name}": text("a", "b", "c") for name in ("signal", "order_id")}
-        made |= {"audit/time": stamps, "audit/kind": text("signal", "risk_check", "order", "position", "pnl")}
+        made |= {
+            "audit/time": stamps,
+            "audit/kind": text("signal", "risk_check", "order", "position", "pnl"),
+        }
         made |= {f"audit/{name}": text("a", "b", "c", "X") for name in ("id", "parent", "symbol")}
         made["audit/value"] = number()
         if chance.random() < 0.05:
@@ -273,7 +327,9 @@ class Doors:
 
     def card(self, chance: random.Random) -> None:
         """Read a card."""
-        self._static(Submission(source="x = 1", card=stirred(chance, self.reference.card), name="fuzz"))
+        self._static(
+            Submission(source="x = 1", card=stirred(chance, self.reference.card), name="fuzz")
+        )
 
     def _static(self, submission: Submission) -> None:
         _ = submission.sha256
@@ -326,7 +382,9 @@ def main() -> int:
             if dear > worst:
                 worst, which = dear, name
     above = counts.pop("above 1 s", 0)
-    print(f"{sum(counts.values()):,} inputs: {', '.join(f'{name} {count:,}' for name, count in counts.items())}")
+    print(
+        f"{sum(counts.values()):,} inputs: {', '.join(f'{name} {count:,}' for name, count in counts.items())}"
+    )
     print(
         f"{len(faults)} errors that nobody caught; {above} above 1 s of CPU; the dearest {worst:.3f} s ({which})"
     )

@@ -26,12 +26,19 @@ from urllib.parse import urlparse
 
 from llm_overhead import as_openai
 from machine import conditions
-from tradeassay.core.dialogue import AskModel
-from tradeassay.llm import CassetteStore
+from tradeassay_bench.core.dialogue import AskModel
+from tradeassay_bench.llm import RecordingStore
 
 BAR = 0.9
 EPISODES, PROCESSES = 64, 8
-GRID = ("--mask", "bright,stock-blind,date-blind,blinded", "--mode", "memory-only,fixed-candidate", "--seeds", "8")
+GRID = (
+    "--mask",
+    "bright,stock-blind,date-blind,blinded",
+    "--mode",
+    "memory-only,fixed-candidate",
+    "--seeds",
+    "8",
+)
 
 
 class Watch(threading.Thread):
@@ -58,7 +65,10 @@ class Watch(threading.Thread):
         begin, end = inside[0], inside[-1]
         span = end[0] - begin[0]
         named = zip(("answers_per_s", "read_per_s", "written_per_s"), range(1, 4), strict=True)
-        return {name: (end[at] - begin[at]) / span for name, at in named} | {"answers": total, "span_s": span}
+        return {name: (end[at] - begin[at]) / span for name, at in named} | {
+            "answers": total,
+            "span_s": span,
+        }
 
 
 def ask_all(url: str, episodes: list[list[bytes]]) -> None:
@@ -80,13 +90,15 @@ def ask_all(url: str, episodes: list[list[bytes]]) -> None:
 
 def bodies_of(run: Path, tokens: int) -> list[list[bytes]]:
     """Return every question that a run's models were asked, as the harness sent it."""
-    store = CassetteStore(run / "models")
+    store = RecordingStore(run / "models")
     found = []
     for episode in store.episodes():
         asked = []
         for one in store.recorded(episode):
             tools, force = one.tools, one.asked.must_call
-            body = as_openai(AskModel(purpose="perf", messages=one.messages, tools=tools, must_call=force))
+            body = as_openai(
+                AskModel(purpose="perf", messages=one.messages, tools=tools, must_call=force)
+            )
             if not tools:
                 del body["tools"], body["tool_choice"]
             asked.append(json.dumps({**body, "max_tokens": tokens}).encode())
@@ -97,7 +109,11 @@ def bodies_of(run: Path, tokens: int) -> list[list[bytes]]:
 def main() -> int:
     if len(sys.argv) not in (5, 7):
         sys.exit(str(__doc__))
-    days = ("--window", "W4") if len(sys.argv) == 5 else ("--first", sys.argv[5], "--last", sys.argv[6])
+    days = (
+        ("--window", "W4")
+        if len(sys.argv) == 5
+        else ("--first", sys.argv[5], "--last", sys.argv[6])
+    )
     url, model, tokens, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     command = [
         "tradeassay",
@@ -115,23 +131,28 @@ def main() -> int:
         url,
         "--runs",
         str(folder),
-        "--slug",
+        "--name",
         "throughput",
         "--json",
     ]
     watch = Watch(url)
     watch.start()
     before = os.times()
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # 1 says that a model gave no usable answer
+    subprocess.run(
+        command, check=False, stdout=subprocess.DEVNULL
+    )  # 1 says that a model gave no usable answer
     after = os.times()
     ours = watch.rates()
-    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    spent = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     episodes = bodies_of(folder / "throughput", tokens)
     watch = Watch(url)
     watch.start()
     context = multiprocessing.get_context("fork")
     workers = [
-        context.Process(target=ask_all, args=(url, episodes[number::PROCESSES])) for number in range(PROCESSES)
+        context.Process(target=ask_all, args=(url, episodes[number::PROCESSES]))
+        for number in range(PROCESSES)
     ]
     for worker in workers:
         worker.start()
@@ -139,7 +160,16 @@ def main() -> int:
         worker.join()
     limit = watch.rates()
     share = ours["answers_per_s"] / limit["answers_per_s"]
-    print(json.dumps({"harness": ours, "server": limit, "share": share, "cpu_ms": spent / ours["answers"] * 1e3}))
+    print(
+        json.dumps(
+            {
+                "harness": ours,
+                "server": limit,
+                "share": share,
+                "cpu_ms": spent / ours["answers"] * 1e3,
+            }
+        )
+    )
     rate, most = ours["answers_per_s"], limit["answers_per_s"]
     print(
         f"{model}: {len(episodes)} episodes, {rate:.1f} answers/s of {most:.1f} ({share:.0%} of the limit, bar "

@@ -36,10 +36,16 @@ def measured(*words: str, cwd: Path) -> tuple[float, float]:
     log = cwd / "log.txt"
     with log.open("wb") as out:
         actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)]
-        given = {**os.environ, "TRADEASSAY_HOME": str(cwd / "home"), "PYTHONPATH": str(Path("src").resolve())}
+        given = {
+            **os.environ,
+            "TRADEASSAY_HOME": str(cwd / "home"),
+            "PYTHONPATH": str(Path("src").resolve()),
+        }
         enter = f"import os, sys; os.chdir({str(cwd)!r}); from tradeassay.cli import main"
         code = f"{enter}; sys.exit(main({[*words]}))"
-        pid = os.posix_spawn(sys.executable, [sys.executable, "-c", code], given, file_actions=actions)
+        pid = os.posix_spawn(
+            sys.executable, [sys.executable, "-c", code], given, file_actions=actions
+        )
         _, status, used = os.wait4(pid, 0)
     if os.waitstatus_to_exitcode(status) not in (0, 1) or "Traceback" in log.read_text():
         raise SystemExit(f"{' '.join(words)}:\n{log.read_text()[-2_000:]}")
@@ -48,7 +54,7 @@ def measured(*words: str, cwd: Path) -> tuple[float, float]:
 
 def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
     """Return the words of ``tradeassay run`` for one size, and the run's name."""
-    from tradeassay.data import fetch_dataset, load_dataset
+    from tradeassay_bench.data import fetch_dataset, load_dataset
 
     names, sessions = size if axis == "names" else 100, size if axis == "sessions" else 250
     os.environ["TRADEASSAY_HOME"] = str(folder / "home")
@@ -58,24 +64,30 @@ def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
     rules = [word for k in range(agents) for word in ("-a", f"momentum-12-1:k={k + 2}")]
     days = load_dataset("grown", folder / "home").sessions
     window = ["--first", str(days[-sessions]), "--last", str(days[-1])]
-    return ["daily-us-v1", "--dataset", "grown", *window, *rules, "--slug", "grown"], "grown"
+    return ["daily-us-v1", "--dataset", "grown", *window, *rules, "--name", "grown"], "grown"
 
 
 def filled(folder: Path, size: int) -> None:
     """Play as many small runs, no two of them alike: a copy of a run is left out of a site."""
     from tradeassay.metrics import BootstrapConfig
-    from tradeassay.runs import AgentSpec, RunSpec, Window, run
+    from tradeassay_bench.runs import AgentSpec, RunSpec, Window, run
 
     for place in range(size):
         spec = RunSpec(
-            slug=f"grown-{place}",
+            name=f"grown-{place}",
             benchmarks=("daily-us-v1",),
             agents=(AgentSpec(name="random", params={"k": 2 + place % 30}),),
             seeds=(place,),
             window=Window(first="2023-01-03", last="2023-01-31"),
             bootstrap=BootstrapConfig(draws=100),
         )
-        run(spec, folder / "runs" / spec.slug, executor="inline", home=folder / "home", progress="none")
+        run(
+            spec,
+            folder / "runs" / spec.name,
+            executor="inline",
+            home=folder / "home",
+            progress="none",
+        )
 
 
 def costs(axis: str, size: int) -> dict[str, tuple[float, float, float]]:
@@ -110,7 +122,9 @@ def slope(few: float, many: float, least: float, times: float) -> float | None:
 
 def picture(drawn: dict[str, dict[str, list[tuple[int, float]]]]) -> str:
     """Return CPU seconds over size in logarithms, a panel for every axis; dashed is growth in proportion."""
-    colours = dict(zip(COMMANDS, ("#0f6cbd", "#b4531a", "#107c41", "#8a3ffc", "#a4262c"), strict=True))
+    colours = dict(
+        zip(COMMANDS, ("#0f6cbd", "#b4531a", "#107c41", "#8a3ffc", "#a4262c"), strict=True)
+    )
     wide, tall, pad = 230, 220, 44
     body = []
     for place, (axis, lines) in enumerate(drawn.items()):
@@ -124,21 +138,29 @@ def picture(drawn: dict[str, dict[str, list[tuple[int, float]]]]) -> str:
             return f"{x:.1f},{y:.1f}"
 
         x0 = pad + place * (wide + pad)
-        body.append(f'<rect x="{x0}" y="30" width="{wide}" height="{tall}" fill="none" stroke="#8a8a8a"/>')
+        body.append(
+            f'<rect x="{x0}" y="30" width="{wide}" height="{tall}" fill="none" stroke="#8a8a8a"/>'
+        )
         body.append(f'<text x="{x0}" y="20" font-weight="600">{axis}</text>')
         for power in range(-1, math.floor(most) + 1):
             y = at(10**left, 10.0**power).split(",")[1]
-            body.append(f'<text x="{x0 - 6}" y="{y}" text-anchor="end" dy="4">{10.0**power:g}</text>')
+            body.append(
+                f'<text x="{x0 - 6}" y="{y}" text-anchor="end" dy="4">{10.0**power:g}</text>'
+            )
         for size in sorted({size for size, _ in points}):
             x = at(size, 1).split(",")[0]
             body.append(f'<text x="{x}" y="{tall + 48}" text-anchor="middle">{size:,}</text>')
         first = max(cpu for size, cpu in points if size == min(one for one, _ in points))
         reach = min(right - left, most - math.log10(first))
         ends = (at(10**left, first), at(10 ** (left + reach), first * 10**reach))
-        body.append(f'<polyline points="{" ".join(ends)}" stroke="#8a8a8a" stroke-dasharray="4 4" fill="none"/>')
+        body.append(
+            f'<polyline points="{" ".join(ends)}" stroke="#8a8a8a" stroke-dasharray="4 4" fill="none"/>'
+        )
         for command, line in lines.items():
             path = " ".join(at(size, cpu) for size, cpu in line)
-            body.append(f'<polyline points="{path}" stroke="{colours[command]}" stroke-width="2" fill="none"/>')
+            body.append(
+                f'<polyline points="{path}" stroke="{colours[command]}" stroke-width="2" fill="none"/>'
+            )
     for place, (command, colour) in enumerate(colours.items()):
         body.append(
             f'<text x="{pad + place * 90}" y="{tall + 80}" fill="{colour}" font-weight="600">{command}</text>'
@@ -154,7 +176,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", choices=tuple(SIZES))
     parser.add_argument("--size", type=int, help="measure this size of --only alone, as a slice")
-    parser.add_argument("--kept", type=Path, default=Path("growth.json"), help="where slices are kept")
+    parser.add_argument(
+        "--kept", type=Path, default=Path("growth.json"), help="where slices are kept"
+    )
     parser.add_argument("--shown", action="store_true", help="measure nothing, show what is kept")
     parser.add_argument("--picture", type=Path)
     asked = parser.parse_args()
@@ -173,10 +197,16 @@ def main() -> None:
             continue
         low, high = sizes[-2:]
         for command in ("site",) if axis == "runs" else COMMANDS:
-            drawn.setdefault(axis, {})[command] = [(size, kept[f"{axis} {size}"][command][0]) for size in sizes]
-            (few, small, _), (many, large, page) = (kept[f"{axis} {size}"][command] for size in (low, high))
+            drawn.setdefault(axis, {})[command] = [
+                (size, kept[f"{axis} {size}"][command][0]) for size in sizes
+            ]
+            (few, small, _), (many, large, page) = (
+                kept[f"{axis} {size}"][command] for size in (low, high)
+            )
             grown = (slope(few, many, FLAT, high / low), slope(small, large, 1.0, high / low))
-            told = ["flat" if one is None else f"{one:.2f}{' !' if one > MOST else ''}" for one in grown]
+            told = [
+                "flat" if one is None else f"{one:.2f}{' !' if one > MOST else ''}" for one in grown
+            ]
             print(
                 f"| {axis} | {low:,} to {high:,} | {command} | {few:.1f} to {many:.1f} | {told[0]} | "
                 f"{small:.0f} to {large:.0f} | {told[1]} | {page:.2f}{' !' if page > 2 else ''} |"

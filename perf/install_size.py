@@ -50,13 +50,25 @@ def timed(words: list[str]) -> float:
 def fresh() -> None:
     """Install the runtime into empty environments, by the Makefile's script and by pip; say what each takes."""
     pinned_only = [str(ROOT / "scripts" / "install"), "PYTHON", "requirements/runtime.txt"]
-    plain = ["PYTHON", "-m", "pip", "install", "-q", str(ROOT)]
-    for name, words in (("make (scripts/install)", pinned_only), ("pip install .", plain)):
+    packages = sorted(str(path) for path in (ROOT / "packages").iterdir())
+    plain = ["PYTHON", "-m", "pip", "install", "-q"]
+    for name, words in (
+        ("make (scripts/install)", pinned_only),
+        ("pip install packages/*", [*plain, *packages]),
+        ("pip install packages/tradeassay", [*plain, str(ROOT / "packages" / "tradeassay")]),
+    ):
         with tempfile.TemporaryDirectory() as place:
             subprocess.run([sys.executable, "-m", "venv", place], check=True)
-            site = Path(place) / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+            site = (
+                Path(place)
+                / "lib"
+                / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+                / "site-packages"
+            )
             before, cpu, began = weight(site), sum(os.times()[2:4]), time.perf_counter()
-            subprocess.run([word.replace("PYTHON", f"{place}/bin/python") for word in words], check=True)
+            subprocess.run(
+                [word.replace("PYTHON", f"{place}/bin/python") for word in words], check=True
+            )
             took, size = time.perf_counter() - began, weight(site) - before
             cpu = sum(os.times()[2:4]) - cpu
             print(f"{name}: {took:.0f} s, {cpu:.0f} s of CPU, {size:.0f} MB (bars 45 s, 750 MB)")
@@ -82,7 +94,7 @@ def main() -> None:
         ["-c", "pass"],
         ["-c", "import tradeassay"],
         ["-m", "tradeassay", "--help"],
-        ["-c", "import tradeassay.api"],
+        ["-c", "import tradeassay_bench.api"],
     ):
         print(f"python {' '.join(words):28} {timed([sys.executable, *words]):.2f} s")
     for page in sorted(asked.runs.glob("*/report.html")):

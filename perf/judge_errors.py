@@ -30,16 +30,16 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.benchmarks.quantcode import load_tasks
-from tradeassay.code.evaluation import DECISIONS, DRAWS
-from tradeassay.code.judges.behaviour import judge_decisions
-from tradeassay.code.judges.decisions import decision_events
-from tradeassay.code.judges.markets import Judging, draw_markets, drawn_bars, mutants_of
-from tradeassay.code.running import Rules, open_code_executor, rules_of, run_programs
-from tradeassay.code.task import CodeTask, Expectations
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.metrics import rate_measure
-from tradeassay.sandbox import ChildClaim, JobExecutor
+from tradeassay_programs.benchmarks.quantcode import load_tasks
+from tradeassay_programs.code.evaluation import DECISIONS, DRAWS
+from tradeassay_programs.code.judges.behaviour import judge_decisions
+from tradeassay_programs.code.judges.decisions import decision_events
+from tradeassay_programs.code.judges.markets import Judging, draw_markets, drawn_bars, mutants_of
+from tradeassay_programs.code.running import Rules, open_code_executor, rules_of, run_programs
+from tradeassay_programs.code.task import CodeTask, Expectations
+from tradeassay_programs.sandbox import ChildClaim, JobExecutor
 
 _BEGINNING = re.compile(r"the first bar on which [^.;]* (exists?|has)\b")
 """Where the words say on which bar to begin, a late start is no right program."""
@@ -83,7 +83,9 @@ class _Mirror(ast.NodeTransformer):
 class _Nest(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST:
         self.generic_visit(node)
-        if node.orelse or not (isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)):
+        if node.orelse or not (
+            isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
+        ):
             return node
         body = node.body
         for test in reversed(node.test.values):
@@ -94,14 +96,20 @@ class _Nest(ast.NodeTransformer):
 class _Invert(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST:
         self.generic_visit(node)
-        return ast.If(ast.UnaryOp(ast.Not(), node.test), node.orelse, node.body) if node.orelse else node
+        return (
+            ast.If(ast.UnaryOp(ast.Not(), node.test), node.orelse, node.body)
+            if node.orelse
+            else node
+        )
 
 
 class _Difference(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         plain = not any(isinstance(part, ast.Call | ast.Constant) for part in ast.walk(node))
         if len(node.ops) == 1 and type(node.ops[0]) in _MIRRORED and plain:
-            return ast.Compare(ast.BinOp(node.left, ast.Sub(), node.comparators[0]), node.ops, [ast.Constant(0)])
+            return ast.Compare(
+                ast.BinOp(node.left, ast.Sub(), node.comparators[0]), node.ops, [ast.Constant(0)]
+            )
         return node
 
 
@@ -110,7 +118,11 @@ class _Hand(ast.NodeTransformer):
         self.generic_visit(node)
         name = ast.unparse(node.func)
         plain = len(node.args) <= 1 and all(word.arg == "period" for word in node.keywords)
-        if name.startswith(("bt.ind.", "bt.indicators.")) and name.rpartition(".")[2] in _HANDS and plain:
+        if (
+            name.startswith(("bt.ind.", "bt.indicators."))
+            and name.rpartition(".")[2] in _HANDS
+            and plain
+        ):
             node.func = ast.Name(_HANDS[name.rpartition(".")[2]])
         return node
 
@@ -147,15 +159,21 @@ def variants_of(task: CodeTask) -> Iterator[tuple[str, str]]:
         tree = ast.fix_missing_locations(change.visit(tree))
         if ast.dump(tree) != before:
             text = ast.unparse(tree)
-            yield name, text.replace("import backtrader as bt", f"import backtrader as bt\n{_BY_HAND}", 1)
+            yield (
+                name,
+                text.replace("import backtrader as bt", f"import backtrader as bt\n{_BY_HAND}", 1),
+            )
     if _BEGINNING.search(" ".join(task.formal.split())):
         return
     tree = ast.parse(task.reference)
-    late = ast.parse("self.calls_ = getattr(self, 'calls_', 0) + 1\nif self.calls_ <= 3:\n    return").body
+    late = ast.parse(
+        "self.calls_ = getattr(self, 'calls_', 0) + 1\nif self.calls_ <= 3:\n    return"
+    ).body
     strategies = [
         node
         for node in tree.body
-        if isinstance(node, ast.ClassDef) and any("Strategy" in ast.unparse(base) for base in node.bases)
+        if isinstance(node, ast.ClassDef)
+        and any("Strategy" in ast.unparse(base) for base in node.bases)
     ]
     for node in (part for strategy in strategies for part in strategy.body):
         if isinstance(node, ast.FunctionDef) and node.name == "next":
@@ -227,7 +245,11 @@ def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
                 continue
             done += 1
             counts["right" if is_right else "wrong"] += 1
-            if accepted and not is_right and same_elsewhere(executor, task, source, rules, same_on, late=True):
+            if (
+                accepted
+                and not is_right
+                and same_elsewhere(executor, task, source, rules, same_on, late=True)
+            ):
                 counts["beginnings"] += 1
             if accepted != is_right:
                 counts["rejected" if is_right else "accepted"] += 1
@@ -249,7 +271,9 @@ def processor_seconds(pid: str = "self") -> float:
     """Return what a process and all its descendants, those that are gone included, have used."""
     ticks = sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
     below = [
-        child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+        child
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
     ]
     return ticks / os.sysconf("SC_CLK_TCK") + sum(map(processor_seconds, below))
 
@@ -259,13 +283,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--secrets", type=int, default=50, help="Tasks take them in turn.")
     parser.add_argument("--tasks", type=int, default=144)
-    parser.add_argument("--each", type=int, default=2, help="Right programs a task, and as many wrong ones.")
+    parser.add_argument(
+        "--each", type=int, default=2, help="Right programs a task, and as many wrong ones."
+    )
     parser.add_argument("--same-on", type=int, default=10)
-    parser.add_argument("--named", default="judge errors", help="Other names give other secrets and programs.")
-    parser.add_argument("--plain", action="store_true", help="Three markets as they are drawn: half the time.")
+    parser.add_argument(
+        "--named", default="judge errors", help="Other names give other secrets and programs."
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="Three markets as they are drawn: half the time."
+    )
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=660.0, help="Begin no further task after so long.")
-    parser.add_argument("--keep", type=Path, help="Lines of tasks already done are counted; new ones are added.")
+    parser.add_argument(
+        "--seconds", type=float, default=660.0, help="Begin no further task after so long."
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="Lines of tasks already done are counted; new ones are added."
+    )
     given = parser.parse_args()
     names = [task.id for task in load_tasks()]
     kept = given.keep.read_text().splitlines() if given.keep and given.keep.exists() else []
@@ -296,23 +330,47 @@ def tell(found: list[Counted], unfinished: int) -> None:
     """Print the sum, with intervals."""
     total: Counter[str] = Counter()
     for one in found:
-        for name in ("right", "rejected", "wrong", "accepted", "beginnings", "equivalent", "broken", "added"):
+        for name in (
+            "right",
+            "rejected",
+            "wrong",
+            "accepted",
+            "beginnings",
+            "equivalent",
+            "broken",
+            "added",
+        ):
             total[name] += getattr(one, name)
     secrets = len({one.secret for one in found})
     cpu = sum(one.cpu_s for one in found)
-    print(f"{len(found)} tasks, {secrets} secrets, {total['added']} markets added, {cpu:.0f} CPU-seconds")
-    for of, errors, left_out in (("right", "rejected", "broken"), ("wrong", "accepted", "equivalent")):
+    print(
+        f"{len(found)} tasks, {secrets} secrets, {total['added']} markets added, {cpu:.0f} CPU-seconds"
+    )
+    for of, errors, left_out in (
+        ("right", "rejected", "broken"),
+        ("wrong", "accepted", "equivalent"),
+    ):
         rate = rate_measure(total[errors], total[of], nothing="none")
-        between = "n/a" if rate.low is None or rate.high is None else f"{rate.low:.1%} to {rate.high:.1%}"
-        print(f"{of} {total[of]}, {errors} {total[errors]} (95 %: {between}); {left_out} {total[left_out]}")
-    print(f"of those accepted, {total['beginnings']} enter and leave alike from the second quarter of the bars on")
+        between = (
+            "n/a" if rate.low is None or rate.high is None else f"{rate.low:.1%} to {rate.high:.1%}"
+        )
+        print(
+            f"{of} {total[of]}, {errors} {total[errors]} (95 %: {between}); {left_out} {total[left_out]}"
+        )
+    print(
+        f"of those accepted, {total['beginnings']} enter and leave alike from the second quarter of the bars on"
+    )
     unexercised = [f"{one.task} {what}" for one in found for what in one.immaterial]
-    print(f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}")
+    print(
+        f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}"
+    )
     if unfinished:
         print(f"{unfinished} tasks are left: run it again with the same --keep")
 
 
-def judged(executor: JobExecutor, task: CodeTask, source: str, judging: Judging, rules: Rules) -> str:
+def judged(
+    executor: JobExecutor, task: CodeTask, source: str, judging: Judging, rules: Rules
+) -> str:
     """Return what the judge says, market by market: the first that is not passed decides."""
     for market in judging.markets:
         (run,) = run_programs(executor, task, [(source, market.bars)], rules=rules)
@@ -329,17 +387,27 @@ def without_expectations(task: CodeTask) -> CodeTask:
 
 
 def same_elsewhere(
-    executor: JobExecutor, task: CodeTask, source: str, rules: Rules, markets: int, *, late: bool = False
+    executor: JobExecutor,
+    task: CodeTask,
+    source: str,
+    rules: Rules,
+    markets: int,
+    *,
+    late: bool = False,
 ) -> bool:
     """Return whether a program decides what the reference does on further markets; ``late``: sizes aside, from
     the second quarter of the bars on.
     """
     for number in range(markets):
         bars = drawn_bars(task, task.market, rules.secret, 100 + number, 0)
-        pair = run_programs(executor, task, ((one, bars) for one in (task.reference, source)), rules=rules)
+        pair = run_programs(
+            executor, task, ((one, bars) for one in (task.reference, source)), rules=rules
+        )
         mine, other = (decision_events(run, bars, task.cash) if run.ok else None for run in pair)
         if late and mine is not None and other is not None:
-            mine, other = ([one.key for one in found if one.bar >= bars.rows // 4] for found in (mine, other))
+            mine, other = (
+                [one.key for one in found if one.bar >= bars.rows // 4] for found in (mine, other)
+            )
         if mine != other:
             return False
     return True

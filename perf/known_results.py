@@ -21,11 +21,11 @@ import numpy as np
 from arch.data import frenchdata
 from scipy.stats import norm
 
-from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.returns import assay_series
-from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure
 from tradeassay.metrics.multiple import lucky_share
+from tradeassay.tables.account import OwnSeries
+from tradeassay.verdict import VerdictConfig
+from tradeassay.verdict.returns import assay_series
 
 Floats = np.ndarray
 SEED, FIRST, LAST = 2010, 198401, 200609
@@ -40,7 +40,8 @@ def months() -> tuple[Floats, Floats, list[str]]:
     when = table.index.astype("int64")
     table = table[(when >= FIRST) & (when <= LAST)] / 100.0
     ends = [
-        np.datetime64(f"{one // 100}-{one % 100:02d}", "M") + 1 for one in when[(when >= FIRST) & (when <= LAST)]
+        np.datetime64(f"{one // 100}-{one % 100:02d}", "M") + 1
+        for one in when[(when >= FIRST) & (when <= LAST)]
     ]
     days = [str(one.astype("datetime64[D]") - 1) for one in ends]
     return table[["Mkt-RF", "SMB", "HML"]].to_numpy(), table["RF"].to_numpy(), days
@@ -53,7 +54,11 @@ def funds(rng: np.random.Generator, factors: Floats, alphas: Floats) -> Floats:
         [rng.normal(0.95, 0.15, count), rng.normal(0.2, 0.3, count), rng.normal(0.0, 0.3, count)]
     )
     spread = np.exp(rng.normal(np.log(0.016), 0.35, count))[:, None]
-    made = alphas[:, None] / 12.0 + betas @ factors.T + spread * rng.standard_t(6, (count, n)) / np.sqrt(1.5)
+    made = (
+        alphas[:, None] / 12.0
+        + betas @ factors.T
+        + spread * rng.standard_t(6, (count, n)) / np.sqrt(1.5)
+    )
     start = rng.integers(0, n - 60, count)
     stop = np.minimum(n, start + rng.integers(60, n, count))
     at = np.arange(n)
@@ -111,7 +116,7 @@ def praised(excess: Floats, factors: Floats, cash: Floats, days: list[str]) -> i
 
         table = OwnSeries(
             returns=by_day(row + cash),
-            against=by_day(factors[:, 0] + cash),
+            benchmark=by_day(factors[:, 0] + cash),
             cash=by_day(cash),
             factors={"SMB": by_day(factors[:, 1]), "HML": by_day(factors[:, 2])},
             year=12,
@@ -122,10 +127,14 @@ def praised(excess: Floats, factors: Floats, cash: Floats, days: list[str]) -> i
 
 def main() -> int:
     """Print both replications and the verdicts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--funds", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--judged", type=int, default=200, help="funds of each setting put before the verdict")
+    parser.add_argument(
+        "--judged", type=int, default=200, help="funds of each setting put before the verdict"
+    )
     asked = parser.parse_args()
     rng = np.random.default_rng(SEED)
     factors, cash, days = months()
@@ -134,7 +143,9 @@ def main() -> int:
         "gross: true alphas spread by 1.25 %": rng.normal(0.0, 0.0125, asked.funds),
     }
     print(f"{factors.shape[0]} real months, {asked.funds} simulated funds, {asked.draws} draws\n")
-    print("| setting | percentile of t(alpha) | funds | worlds without alpha | share of worlds below |")
+    print(
+        "| setting | percentile of t(alpha) | funds | worlds without alpha | share of worlds below |"
+    )
     print("|---|---|---|---|---|")
     beyond = {}
     for name, alphas in settings.items():
@@ -143,7 +154,9 @@ def main() -> int:
             beyond[name[:3], place] = below
             print(f"| {name} | {place} | {own:.2f} | {mean:.2f} | {below:.0%} |")
         some = excess[: asked.judged]
-        share = rate_measure(praised(some, factors, cash, days), len(some), nothing="none", level=0.95)
+        share = rate_measure(
+            praised(some, factors, cash, days), len(some), nothing="none", level=0.95
+        )
         print(
             f"| {name} | the verdict praises | {share.value:.1%} ({share.low:.1%} to {share.high:.1%}) | | |",
             flush=True,
@@ -157,7 +170,9 @@ def main() -> int:
     winners = (2.0 * norm.sf(np.abs(t)) < 0.2) & (t > 0)
     print(f"\nwithout alpha: {flat:.0%} estimated, {np.mean(kind == 0):.0%} true")
     bounds = f"({lucky.low:.0%} to {lucky.high:.0%})"
-    print(f"lucky winners: {lucky.value:.0%} {bounds} estimated, {np.mean(kind[winners] != 2):.0%} true")
+    print(
+        f"lucky winners: {lucky.value:.0%} {bounds} estimated, {np.mean(kind[winners] != 2):.0%} true"
+    )
     right = beyond["net", 95] < 0.05 and beyond["gro", 99] > 0.8 and beyond["gro", 1] < 0.2
     right = right and abs(flat - float(np.mean(kind == 0))) < 0.1
     return 0 if right else 1

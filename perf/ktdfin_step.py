@@ -20,13 +20,13 @@ import msgspec
 import numpy as np
 
 from machine import conditions
-from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
-from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
-from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.benchmarks.ktdfin import Ktdfin, KtdfinConfig
+from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.dialogue import AskModel, ModelReply, ToolCall
+from tradeassay_bench.core.events import ENCODER
+from tradeassay_bench.data import Snapshot, open_snapshot, synthetic, write_snapshot
+from tradeassay_bench.play import Market, MarketConfig
 
 NAMES, HISTORY, SESSIONS = 300, 258, 60
 BAR_MS = 1.5
@@ -46,19 +46,27 @@ class Player:
         if request.purpose == "submit":
             return self.submit()
         if not results:
-            return calls(("get_market_context", {}), ("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 20}))
+            return calls(
+                ("get_market_context", {}),
+                ("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 20}),
+            )
         if len(results) == 2:
             rows = msgspec.json.decode(results[1].text)["candidates"]
             self.seen = [row["stock_id"] for row in rows]
             chosen = self.seen[:HELD]
             return calls(
-                ("compare_candidates", {self.names: chosen, "dims": ["RV_60", "return_20d", "HIGH_52W"]}),
+                (
+                    "compare_candidates",
+                    {self.names: chosen, "dims": ["RV_60", "return_20d", "HIGH_52W"]},
+                ),
                 ("risk_check", {"target_weights": dict.fromkeys(chosen, 0.09)}),
             )
         return ModelReply(text="I have seen enough.")
 
     def submit(self) -> ModelReply:
-        new = [stock for stock in self.seen[:HELD] if stock not in self.held][: HELD - len(self.held)]
+        new = [stock for stock in self.seen[:HELD] if stock not in self.held][
+            : HELD - len(self.held)
+        ]
         self.held |= set(new)
         orders = [
             {
@@ -70,7 +78,9 @@ class Player:
             }
             for stock in new
         ]
-        return calls(("submit_action", {"orders": orders, "overall_reason": "hold what leads by momentum"}))
+        return calls(
+            ("submit_action", {"orders": orders, "overall_reason": "hold what leads by momentum"})
+        )
 
 
 def calls(*wanted: tuple[str, dict[str, object]]) -> ModelReply:
@@ -82,14 +92,18 @@ def calls(*wanted: tuple[str, dict[str, object]]) -> ModelReply:
     )
 
 
-def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfig) -> tuple[float, int]:
+def episode(
+    snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfig
+) -> tuple[float, int]:
     """Play an episode; return the CPU seconds without the player's own, and how many days had four calls."""
     market, protocol, player = Market(snapshot, market_config), Ktdfin(config), Player()
     asked: list[AskModel] = []
     complete = 0
     began = time.process_time()
     seen: Observation | None = market.reset()
-    protocol.begin(EpisodeInfo(episode="speed", seed=0, rules=market.rules), np.random.default_rng(0))
+    protocol.begin(
+        EpisodeInfo(episode="speed", seed=0, rules=market.rules), np.random.default_rng(0)
+    )
     while seen is not None:
         dialogue = protocol.dialogue(seen)
         request = next(dialogue)
@@ -151,7 +165,11 @@ def main() -> int:
     worst = results["ms_per_day_blinded"]
     results |= {"bar_ms": BAR_MS, "names": NAMES, "days": SESSIONS}
     told = {**results, "machine": conditions()}
-    print(json.dumps(told) if args.json else "\n".join(f"{key}: {value}" for key, value in told.items()))
+    print(
+        json.dumps(told)
+        if args.json
+        else "\n".join(f"{key}: {value}" for key, value in told.items())
+    )
     return 0 if worst < BAR_MS else 1
 
 

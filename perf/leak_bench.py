@@ -24,8 +24,13 @@ import scipy
 
 import tradeassay
 from leak_cases import LongLine, guard_objects, held_out, load_long_bench, measure_long, paper_rules
-from tradeassay.code.lookahead.bench import BenchLine, bench_columns, load_bench, measure_bench
-from tradeassay.code.program_source import source_advice
+from tradeassay_programs.code.lookahead.bench import (
+    BenchLine,
+    bench_columns,
+    load_bench,
+    measure_bench,
+)
+from tradeassay_programs.code.program_source import source_advice
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -54,19 +59,26 @@ def table(lines: list[Compared]) -> str:
     def yes(found: bool) -> str:
         return "found" if found else "-"
 
-    rows = ["| strategy | where the future comes in | leak check | source rules | paper's rules | paper's guard |"]
+    rows = [
+        "| strategy | where the future comes in | leak check | source rules | paper's rules | paper's guard |"
+    ]
     rows.append("|---|---|---|---|---|---|")
     for one in lines:
         line = one.line
         if line.leaky:
-            others = " | ".join(yes(found) for found in (one.rules, one.paper_rules, one.paper_guard))
+            others = " | ".join(
+                yes(found) for found in (one.rules, one.paper_rules, one.paper_guard)
+            )
             rows.append(f"| {line.name} | {line.what} | {line.method or '-'} | {others} |")
     return "\n".join(rows)
 
 
 def counts(lines: list[Compared], leaky: bool) -> dict[str, int]:
     chosen = [one for one in lines if one.line.leaky == leaky]
-    found = {name: sum(getattr(one, name) for one in chosen) for name in ("rules", "paper_rules", "paper_guard")}
+    found = {
+        name: sum(getattr(one, name) for one in chosen)
+        for name in ("rules", "paper_rules", "paper_guard")
+    }
     return {"strategies": len(chosen), "check": sum(one.line.check for one in chosen), **found}
 
 
@@ -99,29 +111,43 @@ def measured(place: tuple[str, int, int]) -> tuple[LongLine, float]:
     return line, time.process_time() - before
 
 
-def long_bench(bars: int, begins: tuple[str, ...], *, fresh: bool, cores: int, seed: int = 1) -> int:
+def long_bench(
+    bars: int, begins: tuple[str, ...], *, fresh: bool, cores: int, seed: int = 1
+) -> int:
     """Print every case of the bench for whole series with the share of bars that leak, and what was found."""
     cases = held_out() if fresh else load_long_bench()
     print("| strategy | bars that leak | verdict | by | not excluded below | runs | CPU s |")
     print("|---|---|---|---|---|---|---|")
     lines = []
     with ProcessPoolExecutor(cores) as pool:
-        for line, used in pool.map(measured, ((c.name, bars, seed) for c in cases if c.name.startswith(begins))):
+        for line, used in pool.map(
+            measured, ((c.name, bars, seed) for c in cases if c.name.startswith(begins))
+        ):
             share = "none" if line.share is None else f"{line.share:.4%}"
             said = line.verdict or "undecided"
-            verdict = f"{said}{f' ({line.cause})' if line.cause else ''}{'' if line.right else ' WRONG'}"
+            verdict = (
+                f"{said}{f' ({line.cause})' if line.cause else ''}{'' if line.right else ' WRONG'}"
+            )
             found = f"{line.method or '-'} | {line.bound} | {line.runs} | {used:.1f}"
             print(f"| {line.name} | {share} | {verdict} | {found} |", flush=True)
             lines.append(line)
     low = 0.0
     for high in SHARES:
-        these = [line for line in lines if line.leaky and line.share is not None and low <= line.share < high]
+        these = [
+            line
+            for line in lines
+            if line.leaky and line.share is not None and low <= line.share < high
+        ]
         caught = sum(line.verdict != "clean" for line in these)
-        print(f"leaks in {low:.3%} to {min(high, 1.0):.3%} of the bars: {caught} of {len(these)} found")
+        print(
+            f"leaks in {low:.3%} to {min(high, 1.0):.3%} of the bars: {caught} of {len(these)} found"
+        )
         low = high
     honest = [line for line in lines if not line.leaky]
     wrong = [line.name for line in lines if not line.right]
-    print(f"honest: {sum(line.right for line in honest)} of {len(honest)} judged right; wrong in all: {wrong}")
+    print(
+        f"honest: {sum(line.right for line in honest)} of {len(honest)} judged right; wrong in all: {wrong}"
+    )
     return 1 if wrong else 0
 
 
@@ -131,7 +157,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--bars", type=int)
     parser.add_argument("--cases", default="", help="with --bars: only cases whose names begin so")
-    parser.add_argument("--held-out", action="store_true", help="with --bars: the cases that do not ship")
+    parser.add_argument(
+        "--held-out", action="store_true", help="with --bars: the cases that do not ship"
+    )
     parser.add_argument("--cores", type=int, default=1, help="with --bars: processes")
     options = parser.parse_args()
     if options.bars:
@@ -142,7 +170,10 @@ def main() -> int:
     used = time.process_time() - before
     beside = compared(measured[0])
     wrong = [
-        (seed + 1, line.name) for seed, lines in enumerate(measured) for line in lines if line.check != line.leaky
+        (seed + 1, line.name)
+        for seed, lines in enumerate(measured)
+        for line in lines
+        if line.check != line.leaky
     ]
     result = {
         "versions": {
@@ -160,7 +191,9 @@ def main() -> int:
         "check_over_one_run": cost_in_runs(),
     }
     if options.json:
-        print(json.dumps({**result, "lines": [msgspec.to_builtins(one) for one in beside]}, indent=1))
+        print(
+            json.dumps({**result, "lines": [msgspec.to_builtins(one) for one in beside]}, indent=1)
+        )
     else:
         print(table(beside))
         print(json.dumps(result, indent=1))

@@ -20,9 +20,9 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from tradeassay.code.lookahead.bench import BenchCase
-from tradeassay.code.lookahead.grow import LeakConfig, check_leaks
-from tradeassay.code.lookahead.trace import Array, Columns
+from tradeassay_programs.code.lookahead.bench import BenchCase
+from tradeassay_programs.code.lookahead.grow import LeakConfig, check_leaks
+from tradeassay_programs.code.lookahead.trace import Array, Columns
 
 _HERE: Final = Path(__file__).parent
 
@@ -34,9 +34,15 @@ def long_columns(bars: int) -> dict[str, Array]:
     spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
     step = 0.01 if bars <= 10_000 else 0.0008
     close = np.round(100 * np.exp(np.cumsum(step * spell * rng.standard_normal(bars))), 2)
-    opened = np.round(np.concatenate([[100.0], close[:-1]]) * np.exp(0.1 * step * rng.standard_normal(bars)), 2)
-    high = np.round(np.maximum(opened, close) * np.exp(np.abs(0.4 * step * rng.standard_normal(bars))), 2)
-    low = np.round(np.minimum(opened, close) * np.exp(-np.abs(0.4 * step * rng.standard_normal(bars))), 2)
+    opened = np.round(
+        np.concatenate([[100.0], close[:-1]]) * np.exp(0.1 * step * rng.standard_normal(bars)), 2
+    )
+    high = np.round(
+        np.maximum(opened, close) * np.exp(np.abs(0.4 * step * rng.standard_normal(bars))), 2
+    )
+    low = np.round(
+        np.minimum(opened, close) * np.exp(-np.abs(0.4 * step * rng.standard_normal(bars))), 2
+    )
     if bars <= 10_000:
         first = np.datetime64("2016-01-04")
         times = np.busday_offset(first, np.arange(bars)).astype("M8[ns]")
@@ -58,7 +64,9 @@ def load_long_bench() -> tuple[BenchCase, ...]:
     return tuple(
         msgspec.convert({**one, "leaky": kind == "leaky"}, BenchCase)
         for kind in ("leaky", "honest")
-        for one in tomllib.loads((_HERE / f"leak_long_{kind}.toml").read_text(encoding="utf-8"))["case"]
+        for one in tomllib.loads((_HERE / f"leak_long_{kind}.toml").read_text(encoding="utf-8"))[
+            "case"
+        ]
     )
 
 
@@ -66,7 +74,10 @@ def held_out() -> tuple[BenchCase, ...]:
     """Return the cases that nothing was tuned on, leaky ones first."""
     read = tomllib.loads((_HERE / "leak_held_out.toml").read_text(encoding="utf-8"))
     return tuple(
-        msgspec.convert({**one, "source": f"{read['head']}\n{one['source']}", "leaky": kind == "leaky"}, BenchCase)
+        msgspec.convert(
+            {**one, "source": f"{read['head']}\n{one['source']}", "leaky": kind == "leaky"},
+            BenchCase,
+        )
         for kind in ("leaky", "honest")
         for one in read[kind]
     )
@@ -80,7 +91,9 @@ def leaking_share(case: BenchCase, columns: Columns) -> float | None:
         return None
     honest = msgspec.structs.replace(case, source=f"{case.source}\n\nrun = honest\n")
     one, two = (next(iter(each.decide()(columns).values())) for each in (case, honest))
-    return float(np.mean(np.abs(np.asarray(one, dtype=float) - np.asarray(two, dtype=float)) > 1e-12))
+    return float(
+        np.mean(np.abs(np.asarray(one, dtype=float) - np.asarray(two, dtype=float)) > 1e-12)
+    )
 
 
 class LongLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +116,11 @@ class LongLine(msgspec.Struct, frozen=True, kw_only=True):
         is, and code that depends on the length is told so.
         """
         if self.leaky:
-            small = self.share is not None and self.bound is not None and self.share * self.bars < self.bound
+            small = (
+                self.share is not None
+                and self.bound is not None
+                and self.share * self.bars < self.bound
+            )
             return self.verdict != "clean" or (small and (self.share or 0.0) < 0.001)
         if self.length:
             return self.cause == "length"
@@ -166,7 +183,7 @@ def guard_objects(source: str, columns: Columns) -> bool:
     It is tried with the current bar in the middle and at the end: the paper does not say which it would be for
     code that takes a whole table. For trusted source only: it runs in this process.
     """
-    from tradeassay.sandbox.strategy import shape
+    from tradeassay_programs.sandbox.strategy import shape
 
     frame = shape(columns, "frame")
     space: dict[str, Any] = {}
@@ -192,7 +209,11 @@ def paper_rules(source: str) -> tuple[str, ...]:
 
 
 def _negative_shift(node: ast.AST) -> bool:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "shift"):
+    if not (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "shift"
+    ):
         return False
     steps = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "periods")]
     return any(isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) for step in steps)
@@ -203,7 +224,9 @@ def _ahead_in_loop(node: ast.AST) -> bool:
         return False
     names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
     return any(
-        isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add) and getattr(index.left, "id", None) in names
+        isinstance(index, ast.BinOp)
+        and isinstance(index.op, ast.Add)
+        and getattr(index.left, "id", None) in names
         for inner in ast.walk(node)
         if isinstance(inner, ast.Subscript)
         for index in ast.walk(inner.slice)

@@ -2,7 +2,7 @@
 
 A server in another process answers at once with a tool call. The same conversation of five research questions
 and a submission (a KTD-Fin step) goes to it through the bare SDK, through the house (Inspect, raw arguments,
-budget), and through the house with a cassette; client CPU is measured, not the server's. Then 20 tasks ask a
+budget), and through the house with a recording; client CPU is measured, not the server's. Then 20 tasks ask a
 server that takes a while, with few and with many connections: throughput must follow the limit. Run it with
 ``python perf/llm_overhead.py`` (add ``--json`` for a machine). Bar: a step through Inspect under 120 ms of CPU.
 """
@@ -24,9 +24,16 @@ from pathlib import Path
 from typing import Any
 
 from openai_answers import completion, read_request, write_answer
-from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
-from tradeassay.llm import Access, Budget, CassetteStore, QuestionPlace, load_prices, open_model
-from tradeassay.llm.tables import Price, PriceTable
+from tradeassay_bench.core.dialogue import AskModel, Message, ToolCall, ToolSpec
+from tradeassay_bench.llm import (
+    Access,
+    Budget,
+    QuestionPlace,
+    RecordingStore,
+    load_prices,
+    open_model,
+)
+from tradeassay_bench.llm.tables import Price, PriceTable
 
 BAR_MS = 120.0
 CALLS_PER_STEP = 6
@@ -52,11 +59,18 @@ ORDER_FIELDS = {
     "reason": {"type": "string"},
     "target_weight": {"type": "number"},
 }
-ORDER = {"type": "object", "properties": ORDER_FIELDS, "required": ["stock_id", "side", "confidence", "reason"]}
+ORDER = {
+    "type": "object",
+    "properties": ORDER_FIELDS,
+    "required": ["stock_id", "side", "confidence", "reason"],
+}
 SCHEMA = json.dumps(
     {
         "type": "object",
-        "properties": {"orders": {"type": "array", "items": ORDER}, "overall_reason": {"type": "string"}},
+        "properties": {
+            "orders": {"type": "array", "items": ORDER},
+            "overall_reason": {"type": "string"},
+        },
         "required": ["orders", "overall_reason"],
     }
 )
@@ -70,11 +84,17 @@ NAMES = (
     "submit_action",
 )
 TOOLS = tuple(
-    ToolSpec(name=name, description=f"What {name} is for, in a sentence of the usual length.", schema=SCHEMA)
+    ToolSpec(
+        name=name,
+        description=f"What {name} is for, in a sentence of the usual length.",
+        schema=SCHEMA,
+    )
     for name in NAMES
 )
 FACTORS = {"MOM_12_1": 0.1234, "RV_60": 0.2345}
-RESULT = json.dumps([{"stock_id": f"asset_{number:04d}", "factors": FACTORS} for number in range(50)])
+RESULT = json.dumps(
+    [{"stock_id": f"asset_{number:04d}", "factors": FACTORS} for number in range(50)]
+)
 
 
 def serve(pipe: Any, delay: float) -> None:
@@ -103,18 +123,27 @@ def serve(pipe: Any, delay: float) -> None:
 def step_requests() -> list[AskModel]:
     """A day's conversation, growing with every tool result."""
     payload = "```json\n" + json.dumps({"kind": "ktdfin.observation", "rows": RESULT}) + "\n```"
-    messages = [Message(role="system", text="You trade. " * 150), Message(role="user", text=payload)]
+    messages = [
+        Message(role="system", text="You trade. " * 150),
+        Message(role="user", text=payload),
+    ]
     requests = []
     for turn in range(CALLS_PER_STEP - 1):
-        requests.append(AskModel(purpose="research", messages=tuple(messages), tools=TOOLS, attempt=turn + 1))
-        call = ToolCall(id=f"call_{turn}", name="screen_candidates", arguments='{"factors": ["MOM_12_1"]}')
+        requests.append(
+            AskModel(purpose="research", messages=tuple(messages), tools=TOOLS, attempt=turn + 1)
+        )
+        call = ToolCall(
+            id=f"call_{turn}", name="screen_candidates", arguments='{"factors": ["MOM_12_1"]}'
+        )
         messages += [
             Message(role="assistant", text="", calls=(call,)),
             Message(role="tool", text=RESULT, call_id=call.id),
         ]
     messages.append(Message(role="user", text="Submit now."))
     requests.append(
-        AskModel(purpose="submit", messages=tuple(messages), tools=TOOLS[-1:], must_call="submit_action")
+        AskModel(
+            purpose="submit", messages=tuple(messages), tools=TOOLS[-1:], must_call="submit_action"
+        )
     )
     return requests
 
@@ -124,7 +153,11 @@ def as_openai(request: AskModel) -> dict[str, Any]:
         body: dict[str, Any] = {"role": one.role, "content": one.text}
         if one.calls:
             body["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
                 for call in one.calls
             ]
         if one.call_id:
@@ -178,14 +211,18 @@ async def bare(url: str, steps: int) -> float:
         await client.close()
 
 
-async def house(url: str, steps: int, store: CassetteStore | None) -> float:
+async def house(url: str, steps: int, store: RecordingStore | None) -> float:
     requests = step_requests()
     access = Access(base_url=url, prices=prices())
-    async with open_model("openai-api/perf/m", cassette=store, budget=Budget(1e6), access=access) as model:
+    async with open_model(
+        "openai-api/perf/m", recording=store, budget=Budget(1e6), access=access
+    ) as model:
 
         async def step(at: int) -> None:
             for index, request in enumerate(requests):
-                reply = await model.ask(request, QuestionPlace(episode="e", step=at, sample=0, index=index))
+                reply = await model.ask(
+                    request, QuestionPlace(episode="e", step=at, sample=0, index=index)
+                )
                 assert reply.calls[0].arguments == ARGUMENTS, reply
 
         return await cpu_ms(step, steps)
@@ -194,11 +231,15 @@ async def house(url: str, steps: int, store: CassetteStore | None) -> float:
 async def throughput(url: str, connections: int, tasks: int, each: int) -> float:
     """Return answers per second of concurrent episodes."""
     request = step_requests()[-1]
-    async with open_model("openai-api/perf/m", connections=connections, access=Access(base_url=url)) as model:
+    async with open_model(
+        "openai-api/perf/m", connections=connections, access=Access(base_url=url)
+    ) as model:
 
         async def episode(number: int) -> None:
             for step in range(each):
-                await model.ask(request, QuestionPlace(episode=f"e{number}", step=step, sample=0, index=0))
+                await model.ask(
+                    request, QuestionPlace(episode=f"e{number}", step=step, sample=0, index=0)
+                )
 
         await model.ask(request, QuestionPlace(episode="warm", step=0, sample=0, index=0))
         start = time.perf_counter()
@@ -217,10 +258,12 @@ async def measure(instant: str, slow: str, steps: int) -> dict[str, float]:
         results = {
             "sdk_ms_per_step": await bare(instant, steps),
             "house_ms_per_step": await house(instant, steps, None),
-            "house_with_cassette_ms_per_step": await house(instant, steps, CassetteStore(Path(folder))),
+            "house_with_recording_ms_per_step": await house(
+                instant, steps, RecordingStore(Path(folder))
+            ),
         }
         size = sum(path.stat().st_size for path in Path(folder).iterdir())
-    results["cassette_kb_per_step"] = size / (steps + 2) / 1e3
+    results["recording_kb_per_step"] = size / (steps + 2) / 1e3
     results["house_ms_per_call"] = results["house_ms_per_step"] / CALLS_PER_STEP
     for connections in (10, 20):
         rate = await throughput(slow, connections, 20, 2)
@@ -238,7 +281,9 @@ def main() -> int:
     urls, servers = [], []
     for delay in (0.0, SERVICE_S):
         ours, theirs = multiprocessing.Pipe()
-        server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, delay), daemon=True)
+        server = multiprocessing.get_context("spawn").Process(
+            target=serve, args=(theirs, delay), daemon=True
+        )
         server.start()
         servers.append(server)
         urls.append(f"http://127.0.0.1:{ours.recv()}/v1")
@@ -248,7 +293,11 @@ def main() -> int:
         for server in servers:
             server.terminate()
     shown = {key: round(value, 3) for key, value in results.items()} | {"bar_ms_per_step": BAR_MS}
-    print(json.dumps(shown) if args.json else "\n".join(f"{key}: {value}" for key, value in shown.items()))
+    print(
+        json.dumps(shown)
+        if args.json
+        else "\n".join(f"{key}: {value}" for key, value in shown.items())
+    )
     return 0 if results["house_ms_per_step"] < BAR_MS else 1
 
 

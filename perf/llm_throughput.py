@@ -22,8 +22,8 @@ from typing import Any
 
 from machine import conditions
 from openai_answers import completion, read_request, write_answer
-from tradeassay.core.dialogue import AskModel, Message
-from tradeassay.llm import Access, ModelParams, QuestionPlace, open_model
+from tradeassay_bench.core.dialogue import AskModel, Message
+from tradeassay_bench.llm import Access, ModelParams, QuestionPlace, open_model
 
 EPISODES = 64
 BODY = completion("hold", asked=900)
@@ -83,7 +83,9 @@ async def bare(url: str, questions: int) -> tuple[float, float]:
 
         async def ask(number: int, step: int) -> str:
             messages: Any = [{"role": one.role, "content": one.text} for one in MESSAGES]
-            answer = await client.chat.completions.create(model="m", messages=messages, temperature=0.0)
+            answer = await client.chat.completions.create(
+                model="m", messages=messages, temperature=0.0
+            )
             return answer.choices[0].message.content or ""
 
         return await timed(ask, questions)
@@ -93,7 +95,9 @@ async def play(url: str, questions: int) -> tuple[float, float]:
     """Ask as a run does."""
     request = AskModel(purpose="perf", messages=MESSAGES)
     access = Access(base_url=url)
-    async with open_model("local/perf", ModelParams(), connections=EPISODES, access=access) as model:
+    async with open_model(
+        "local/perf", ModelParams(), connections=EPISODES, access=access
+    ) as model:
 
         async def ask(number: int, step: int) -> str:
             place = QuestionPlace(episode=f"e{number}", step=step, sample=0, index=0)

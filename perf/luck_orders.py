@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.assay.luck import LuckMarket, SeatChanges, Shape
-from tradeassay.assay.luck.portfolios import play_numbered
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Floats
-from tradeassay.data import Snapshot
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.examine.luck import LuckMarket, SeatChanges, Shape
+from tradeassay_bench.examine.luck.portfolios import play_numbered
+from tradeassay_bench.play import Market, MarketConfig
 
 
 def decisions_of(
@@ -28,7 +28,9 @@ def decisions_of(
     orders: list[list[Order]] = [[] for _ in range(sessions)]
     for t, column, units in log[:count].tolist():
         symbol = market.symbols[int(column)]
-        orders[int(t)].append(Order(symbol=symbol, amount=abs(units), side="BUY" if units > 0.0 else "SELL"))
+        orders[int(t)].append(
+            Order(symbol=symbol, amount=abs(units), side="BUY" if units > 0.0 else "SELL")
+        )
     return tuple(Decision(orders=tuple(batch)) for batch in orders)
 
 

@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from luck_orders import decisions_of, replay
-from tradeassay.agents import make_agent
-from tradeassay.assay.luck import luck_market, place_among, random_portfolios, schedule_of
-from tradeassay.benchmarks import day, drive
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.events import StepRecord
-from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.agents import make_agent
+from tradeassay_bench.benchmarks import day, play_day
+from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.data import Snapshot, open_snapshot, synthetic, write_snapshot
+from tradeassay_bench.examine.luck import luck_market, place_among, random_portfolios, schedule_of
+from tradeassay_bench.play import Market, MarketConfig
 
 NAMES, HISTORY, SESSIONS, PORTFOLIOS, REPLAYED = 300, 258, 548, 10_000, 50
 BAR = 5.0
@@ -33,12 +33,14 @@ BAR = 5.0
 def rotation(snapshot: Snapshot, config: MarketConfig) -> tuple[list[StepRecord], np.ndarray]:
     """Play the rotation and return its journal and its value path."""
     market = Market(snapshot, config)
-    agent = make_agent("momentum-12-1", {"k": 20, "keep": 1.5, "every": 1, "lookback": 21, "skip": 1})
+    agent = make_agent(
+        "momentum-12-1", {"k": 20, "keep": 1.5, "every": 1, "lookback": 21, "skip": 1}
+    )
     agent.begin(EpisodeInfo(episode="speed", seed=0, rules=market.rules), np.random.default_rng(0))
     seen: Observation | None = market.reset()
     records, path = [], [config.cash]
     while seen is not None:
-        record, seen = market.step(drive(day(seen), agent))
+        record, seen = market.step(play_day(day(seen), agent))
         records.append(record)
         path.append(market.ledger.nav())
     return records, np.array(path)
@@ -46,11 +48,15 @@ def rotation(snapshot: Snapshot, config: MarketConfig) -> tuple[list[StepRecord]
 
 def measure(folder: Path) -> dict[str, float]:
     """Time every part and check fifty portfolios against the exchange."""
-    world = synthetic.preset("ashare", seed=7, names=NAMES, index_members=NAMES, sessions=HISTORY + SESSIONS)
+    world = synthetic.preset(
+        "ashare", seed=7, names=NAMES, index_members=NAMES, sessions=HISTORY + SESSIONS
+    )
     write_snapshot(synthetic.generate(world).panel, folder)
     snapshot = open_snapshot(folder)
     days = [str(one) for one in snapshot.sessions]
-    config = MarketConfig(venue="ashare-flat-v1", universe="all", cash=1e7, first=days[HISTORY], last=days[-1])
+    config = MarketConfig(
+        venue="ashare-flat-v1", universe="all", cash=1e7, first=days[HISTORY], last=days[-1]
+    )
     records, path = rotation(snapshot, config)
     found: dict[str, float] = {}
     began = time.perf_counter()
@@ -72,7 +78,9 @@ def measure(folder: Path) -> dict[str, float]:
     for portfolio in range(REPLAYED):
         again = replay(snapshot, config, decisions_of(ground, schedule, portfolio))
         worst = max(worst, float(np.abs(again / made.nav[portfolio] - 1.0).max()))
-    found["naive loop for 10,000, cpu s (from 50)"] = (time.process_time() - cpu) * PORTFOLIOS / REPLAYED
+    found["naive loop for 10,000, cpu s (from 50)"] = (
+        (time.process_time() - cpu) * PORTFOLIOS / REPLAYED
+    )
     found["largest relative difference of 50"] = worst
     found["changes in the schedule"] = float(schedule.seat.size)
     for name, wanted, got in zip(shape._fields, shape, np.median(made.shapes, axis=0), strict=True):

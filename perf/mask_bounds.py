@@ -3,7 +3,8 @@
 Every program of ``memory probe`` attacks the mask ``blinded``, as published and fully hardened, on synthetic
 A-shares, on synthetic US stocks and on the real US panel. The hardened mask gets more pairs,
 because a day within a session is guessed by chance in 7 of 1,000 only. ``python perf/mask_bounds.py`` writes
-``src/tradeassay/masking/bounds.toml``; ``--probes`` says how many pairs of stock and day are asked for.
+``packages/tradeassay-bench/src/tradeassay_bench/masking/bounds/toml``; ``--probes`` says how many pairs of stock
+and day are asked for.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tradeassay.assay.probe import ProbeConfig, probe_mask
+from tradeassay_bench.examine.probe import ProbeConfig, probe_mask
 
 FILE = Path(__file__).parents[1] / "src" / "tradeassay" / "masking" / "bounds.toml"
 BENCHMARKS = ("ktdfin-v1", "ktdfin-us-v1", "ktdfin-us-real-v1")
@@ -24,7 +25,10 @@ def main() -> int:
     parser.add_argument("--probes", type=int, default=200)
     parser.add_argument("--hardened", type=int, default=1000, help="pairs for the hardened mask")
     options = parser.parse_args()
-    lines = ["# Written by perf/mask_bounds.py: the most that any attacking program knew.", "bound = ["]
+    lines = [
+        "# Written by perf/mask_bounds.py: the most that any attacking program knew.",
+        "bound = [",
+    ]
     for benchmark in BENCHMARKS:
         found = []
         for arm, probes in zip(ARMS, (options.probes, options.hardened), strict=True):
@@ -33,7 +37,9 @@ def main() -> int:
             found += [(one, probes) for one in bounds if one.metric in SHOWN]
         for one, probes in found:
             archive = "true" if one.archive else "false"
-            said = f'arm = "{ARMS[one.hardening]}", benchmark = "{benchmark}", metric = "{one.metric}"'
+            said = (
+                f'arm = "{ARMS[one.hardening]}", benchmark = "{benchmark}", metric = "{one.metric}"'
+            )
             said += f', archive = {archive}, attacker = "{one.attacker}", share = {one.share.value or 0.0:.4f}'
             said += f", low = {one.share.low or 0.0:.4f}, high = {one.share.high or 0.0:.4f}"
             said += f", times_chance = {one.times_chance:.3f}, probes = {probes}"

@@ -17,18 +17,30 @@ from collections import Counter
 import msgspec
 import numpy as np
 
-from tradeassay.assay.memory import (
+from tradeassay.core.view import Floats
+from tradeassay.metrics import rate_measure
+from tradeassay.report.formatting import in_line
+from tradeassay.verdict import VerdictConfig, decide
+from tradeassay.verdict.recalled import RecallSplit
+from tradeassay.verdict.record import RecallEvidence
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.examine.memory import (
     CounterfactualConfig,
     RecallConfig,
-    RecallSplit,
     score_counterfactual,
     split_edge,
 )
-from tradeassay.assay.memory.counterfactual import ReaskedDecision
-from tradeassay.assay.memory.edge import recalled_moves
-from tradeassay.assay.memory.questions import PriceTruth, RecallAnswer, RecallQuestion, draw_for_pairs, read_answer
-from tradeassay.assay.memory.recall import RecallPlan, score_recall
-from tradeassay.assay.planted import (
+from tradeassay_bench.examine.memory.counterfactual import ReaskedDecision
+from tradeassay_bench.examine.memory.edge import recalled_moves
+from tradeassay_bench.examine.memory.questions import (
+    PriceTruth,
+    RecallAnswer,
+    RecallQuestion,
+    draw_for_pairs,
+    read_answer,
+)
+from tradeassay_bench.examine.memory.recall import RecallPlan, score_recall
+from tradeassay_bench.examine.planted import (
     FIRST_WORLD,
     Bench,
     Plant,
@@ -37,12 +49,6 @@ from tradeassay.assay.planted import (
     planted_world,
     weights_of,
 )
-from tradeassay.assay.verdict import VerdictConfig, decide
-from tradeassay.assay.verdict.record import RecallEvidence
-from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.view import Floats
-from tradeassay.metrics import rate_measure
-from tradeassay.report.formatting import in_line
 
 AGENTS: dict[Plant, tuple[str, tuple[str, ...]]] = {
     "memorising": ("knows names", ("memory",)),
@@ -56,7 +62,9 @@ NAMES, WEEK = 20, 5
 
 def truth_of(world: PlantedWorld) -> PriceTruth:
     """Return the world's prices as a recall audit reads them; the first session has a day before it."""
-    closes = 100.0 * np.cumprod(np.vstack([np.ones(world.names), 1.0 + np.nan_to_num(world.returns)]), axis=0)
+    closes = 100.0 * np.cumprod(
+        np.vstack([np.ones(world.names), 1.0 + np.nan_to_num(world.returns)]), axis=0
+    )
     days = np.array(world.inputs.sessions, dtype="datetime64[D]")
     symbols = tuple(world.inputs.symbols[int(k)] for k in world.columns)
     return PriceTruth(
@@ -81,7 +89,9 @@ def known_by(plant: Plant, world: PlantedWorld, held: Floats) -> Floats | None:
     return None
 
 
-def answers_of(plant: Plant, world: PlantedWorld, held: Floats, truth: PriceTruth) -> tuple[RecallAnswer, ...]:
+def answers_of(
+    plant: Plant, world: PlantedWorld, held: Floats, truth: PriceTruth
+) -> tuple[RecallAnswer, ...]:
     """Ask an agent for the moves of the names it held most, as a run's audit does, and read its words."""
     horizon = 1 if plant == "dates" else WEEK
     most = 4 if plant == "dates" else NAMES  # every day of a few names, or every week of many
@@ -89,9 +99,12 @@ def answers_of(plant: Plant, world: PlantedWorld, held: Floats, truth: PriceTrut
     config = RecallConfig(wordings=1, samples=1, horizon="day" if horizon == 1 else "week")
     starts = range(0, len(truth.sessions) - 1, horizon)
     spans = [
-        (str(truth.sessions[at]), str(truth.sessions[min(at + horizon, len(truth.sessions) - 1)])) for at in starts
+        (str(truth.sessions[at]), str(truth.sessions[min(at + horizon, len(truth.sessions) - 1)]))
+        for at in starts
     ]
-    questions = draw_for_pairs(truth, [(truth.symbols[int(k)], *span) for k in order for span in spans], config)
+    questions = draw_for_pairs(
+        truth, [(truth.symbols[int(k)], *span) for k in order for span in spans], config
+    )
     known, rng = known_by(plant, world, held), np.random.default_rng([world.seed, 30])
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     place = {symbol: number for number, symbol in enumerate(truth.symbols)}
@@ -109,7 +122,9 @@ def answers_of(plant: Plant, world: PlantedWorld, held: Floats, truth: PriceTrut
     return tuple(read_answer(one, ModelReply(text=said(one))) for one in questions)
 
 
-def reasked(plant: Plant, world: PlantedWorld, held: Floats, plants: PlantConfig) -> list[ReaskedDecision]:
+def reasked(
+    plant: Plant, world: PlantedWorld, held: Floats, plants: PlantConfig
+) -> list[ReaskedDecision]:
     """Return decisions in changed markets: readers see other series, those who remember do not look."""
     order = np.random.default_rng([world.seed, 31]).permutation(world.names)
     mirror = PlantedWorld(
@@ -172,9 +187,18 @@ def evidence(plant: Plant, world: PlantedWorld, plants: PlantConfig) -> RecallEv
     """Return everything but a mask that says whether an agent remembers."""
     held, truth = weights_of(plant, world, plants), truth_of(world)
     answers = answers_of(plant, world, held, truth)
-    plan = RecallPlan(questions=len(answers), facts=len(answers), input_tokens=0, output_tokens=0, usd=0.0)
+    plan = RecallPlan(
+        questions=len(answers), facts=len(answers), input_tokens=0, output_tokens=0, usd=0.0
+    )
     audit = score_recall(
-        answers, config=RecallConfig(), cutoff=None, model=plant, dataset="planted", run=None, plan=plan, usd=0.0
+        answers,
+        config=RecallConfig(),
+        cutoff=None,
+        model=plant,
+        dataset="planted",
+        run=None,
+        plan=plan,
+        usd=0.0,
     )
     names, recalled, ahead = recalled_moves(answers, truth)
     columns = [truth.symbols.index(name) for name in names]
@@ -188,7 +212,10 @@ def evidence(plant: Plant, world: PlantedWorld, plants: PlantConfig) -> RecallEv
         ahead=ahead[1:],
     )
     study = score_counterfactual(
-        reasked(plant, world, held, plants), model=plant, run="planted", config=CounterfactualConfig()
+        reasked(plant, world, held, plants),
+        model=plant,
+        run="planted",
+        config=CounterfactualConfig(),
     )
     return RecallEvidence(
         told=audit.told,
@@ -207,7 +234,9 @@ def main() -> None:
     reader.add_argument("--names", type=int, default=100)
     reader.add_argument("--first", type=int, default=FIRST_WORLD, help="seed of the first world")
     reader.add_argument("--agents", default=",".join(AGENTS))
-    reader.add_argument("--days", type=float, default=1.0, help="the share of days whose sign is known by heart")
+    reader.add_argument(
+        "--days", type=float, default=1.0, help="the share of days whose sign is known by heart"
+    )
     asked = reader.parse_args()
     config, plants = VerdictConfig(), PlantConfig(foresight=asked.days)
     agents = {plant: found for plant, found in AGENTS.items() if plant in asked.agents.split(",")}
@@ -222,7 +251,9 @@ def main() -> None:
             direct = evidence(plant, world, plants)
             verdict = decide(msgspec.structs.replace(found, memory=None, recall=direct), config)
             words[plant][verdict.kind] += 1
-            told[plant][f"{direct.told}, {'by name or date' if direct.by_name else 'not by name'}"] += 1
+            told[plant][
+                f"{direct.told}, {'by name or date' if direct.by_name else 'not by name'}"
+            ] += 1
         print(number + 1, {plant: dict(row) for plant, row in words.items()}, flush=True)
     print(
         f"\n{time.process_time() - began:.0f} CPU-s\n"
@@ -233,7 +264,9 @@ def main() -> None:
         right = rate_measure(hits, asked.worlds, nothing="none was judged")
         counts = ", ".join(f"{kind} {count}" for kind, count in words[plant].most_common())
         audit = ", ".join(f"{kind} {count}" for kind, count in told[plant].most_common(2))
-        print(f"| {name} | {' or '.join(deserved)} | {in_line(right, '{:.1%}')} | {counts} | {audit} |")
+        print(
+            f"| {name} | {' or '.join(deserved)} | {in_line(right, '{:.1%}')} | {counts} | {audit} |"
+        )
 
 
 if __name__ == "__main__":

@@ -48,7 +48,10 @@ def ask(about: str, kinds: Sequence[str], what: str, count: int, place: str) -> 
 
 
 def gather(
-    asked: Asked, kind_of_part: type[P], together: int, open_kind: Callable[[str], Callable[[int, int], P]]
+    asked: Asked,
+    kind_of_part: type[P],
+    together: int,
+    open_kind: Callable[[str], Callable[[int, int], P]],
 ) -> Iterable[P]:
     """Return all parts, those that are kept and those tried now; ``open_kind`` gives what tries (first, count)."""
     kept = asked.place / "parts.jsonl"

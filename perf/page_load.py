@@ -40,7 +40,9 @@ def opened(driver: Any, page: Path, width: int) -> dict[str, Any]:
         )
         driver.get(page.resolve().as_uri())
         WebDriverWait(driver, 60).until(
-            lambda one: one.execute_script("return performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
+            lambda one: one.execute_script(
+                "return performance.getEntriesByType('navigation')[0].loadEventEnd > 0"
+            )
         )
         found.append(driver.execute_script(MEASURED))
     return min(found, key=lambda one: one["loaded"])
@@ -49,9 +51,9 @@ def opened(driver: Any, page: Path, width: int) -> dict[str, Any]:
 def long_page(folder: Path) -> Path:
     """Write the page of 3,456 episodes: 144 tasks under 24 seeds. No program is in them, so that no sandbox is
     needed."""
-    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-    from tradeassay.report import write_code_html
-    from tradeassay.runs import CodeRun, run
+    from tradeassay_bench.report import write_code_html
+    from tradeassay_bench.runs import CodeRun, run
+    from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
 
     spec = QuantCodeSpec(models=("scripted/coder-silent",), seeds=tuple(range(24)))
     done = run(spec, folder / "long")

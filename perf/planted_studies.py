@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tradeassay.assay.market_window import MarketQuery, market_inputs
-from tradeassay.assay.planted import YEAR, Plant, PlantConfig, PlantedWorld, weights_of
-from tradeassay.assay.verdict.evidence import MeanTest
-from tradeassay.assay.verdict.record import VerdictConfig
 from tradeassay.core.measure import above, below
 from tradeassay.core.view import Floats
-from tradeassay.data import Snapshot
 from tradeassay.metrics.attribution import CrossSection, Exposures, decompose, regress
+from tradeassay.verdict.evidence import MeanTest
+from tradeassay.verdict.record import VerdictConfig
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.examine.market_window import MarketQuery, market_inputs
+from tradeassay_bench.examine.planted import YEAR, Plant, PlantConfig, PlantedWorld, weights_of
 
 FOG = 24.0
 """Noise in what a reader of a real market knows, in standard deviations of a session's returns."""
@@ -51,7 +51,12 @@ class EdgeTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def edge_tests(
-    world: PlantedWorld, plant: Plant, planting: PlantConfig, config: VerdictConfig, *, agents: int = 10
+    world: PlantedWorld,
+    plant: Plant,
+    planting: PlantConfig,
+    config: VerdictConfig,
+    *,
+    agents: int = 10,
 ) -> tuple[EdgeTest, ...]:
     """Return the test on several planted agents of one kind, without the rest of the evidence."""
     found = []
@@ -84,7 +89,9 @@ def share_of(world: PlantedWorld, ratio: float) -> float:
     return best
 
 
-def expected_ratio(world: PlantedWorld, share: float, *, own: Floats | None = None, seed: int = 1) -> float:
+def expected_ratio(
+    world: PlantedWorld, share: float, *, own: Floats | None = None, seed: int = 1
+) -> float:
     """Return the yearly information ratio of the edge that a skilled agent could expect before it played.
 
     Gain and risk are those of the same thing: of what the names do beyond market and style. ``own`` is
@@ -110,6 +117,8 @@ def own_drift(world: PlantedWorld) -> Floats:
     """
     model, drift = world.inputs.model, np.zeros(world.inputs.model.returns.shape)
     drift[:, world.columns] = world.drift
-    cross = CrossSection(drift, model.exposures, world.inputs.size, world.inputs.investable, model.factors)
+    cross = CrossSection(
+        drift, model.exposures, world.inputs.size, world.inputs.investable, model.factors
+    )
     seen = Exposures(model.exposures, model.covered, np.abs(model.exposures).sum(axis=2) > 0.0)
     return regress(cross, seen, world.inputs.query.config).residuals

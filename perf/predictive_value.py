@@ -31,22 +31,32 @@ from typing import Literal, cast
 import msgspec
 import numpy as np
 
-from tradeassay.assay.market_window import MarketQuery, market_inputs
-from tradeassay.assay.planted import WARM, Bench, Plant, PlantConfig, PlantedWorld, crowd
-from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.record import LeakEvidence, LuckEvidence
-from tradeassay.assay.verdict.returns import assay_series
 from tradeassay.core.measure import not_scored
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure
 from tradeassay.metrics.attribution import DailyParts, decompose
+from tradeassay.tables.account import OwnSeries
+from tradeassay.verdict import VerdictConfig
+from tradeassay.verdict.record import LeakEvidence, LuckEvidence
+from tradeassay.verdict.returns import assay_series
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.examine.market_window import MarketQuery, market_inputs
+from tradeassay_bench.examine.planted import WARM, Bench, Plant, PlantConfig, PlantedWorld, crowd
 
 Floats = np.ndarray
 Draw = np.random.Generator
 Nature = Literal[
-    "passive", "chance", "style", "survivor", "costs", "leak", "memory", "timing", "skilled", "tail", "stale"
+    "passive",
+    "chance",
+    "style",
+    "survivor",
+    "costs",
+    "leak",
+    "memory",
+    "timing",
+    "skilled",
+    "tail",
+    "stale",
 ]
 RATES: dict[Nature, float] = {
     "chance": 0.30,
@@ -135,7 +145,13 @@ def drawn(rng: Draw) -> Account:
         sessions=int(rng.choice(WINDOWS)),
         held=float(rng.choice([0.06, 0.2])),
         every=1 if nature == "costs" else int(rng.choice([2, 5, 21])),
-        cost=float(rng.uniform(0.001, 0.003) if nature == "costs" else rng.uniform(0.0, 0.0005) if pays else 0.0),
+        cost=float(
+            rng.uniform(0.001, 0.003)
+            if nature == "costs"
+            else rng.uniform(0.0, 0.0005)
+            if pays
+            else 0.0
+        ),
         by_holdings=known,
         by_model=nature == "memory" or bool(rng.random() < 0.5),
         size=float(rng.uniform(low, high)),
@@ -177,9 +193,15 @@ def world_of(number: int, seed: int) -> tuple[PlantedWorld, Floats]:
     keep = [place for place, one in enumerate(panel.listings) if one.instrument.kind == "stock"]
     earned, signal, loadings = returns_of(rng, n)
     close = np.exp(rng.normal(3.5, 0.6, NAMES)) * np.cumprod(1.0 + earned, axis=0)
-    opened = np.vstack([close[:1], close[:-1]]) * (1.0 + earned * rng.uniform(0.0, 1.0, earned.shape))
+    opened = np.vstack([close[:1], close[:-1]]) * (
+        1.0 + earned * rng.uniform(0.0, 1.0, earned.shape)
+    )
     volume = np.rint(np.exp(rng.normal(13.0, 0.5, earned.shape) + rng.normal(0.0, 1.0, NAMES)))
-    bars = {"open": opened, "high": np.maximum(opened, close) * 1.002, "low": np.minimum(opened, close) * 0.998}
+    bars = {
+        "open": opened,
+        "high": np.maximum(opened, close) * 1.002,
+        "low": np.minimum(opened, close) * 0.998,
+    }
     bars |= {"close": close, "volume": volume, "amount": volume * close}
     made = replace(
         panel,
@@ -196,7 +218,9 @@ def world_of(number: int, seed: int) -> tuple[PlantedWorld, Floats]:
         days = [str(day) for day in snapshot.sessions]
         inputs = market_inputs(snapshot, MarketQuery(first=days[WARM], last=days[-1]))
         market_inputs.cache_clear()  # it would keep a snapshot whose files are about to be deleted
-    columns = np.array([inputs.symbols.index(panel.listings[place].instrument.symbol) for place in keep])
+    columns = np.array(
+        [inputs.symbols.index(panel.listings[place].instrument.symbol) for place in keep]
+    )
     returns = inputs.model.returns[:, columns]
     world = PlantedWorld(
         seed=seed + number,
@@ -243,7 +267,9 @@ def weights_of(one: Account, world: PlantedWorld, loadings: Floats, *, masked: b
         return picks(seen * world.drift + np.sqrt(1.0 - seen**2) * chance, count, one.every)
     if one.nature == "leak":
         days = rng.random(n) < one.size
-        return np.where(days[:, None], picks(world.returns, count, 1), picks(chance, count, one.every))
+        return np.where(
+            days[:, None], picks(world.returns, count, 1), picks(chance, count, one.every)
+        )
     if one.nature == "memory" and not masked:
         ended = world.happened.sum(axis=0)
         known = np.argsort(-ended)[: round(one.size * count)]
@@ -251,7 +277,9 @@ def weights_of(one: Account, world: PlantedWorld, loadings: Floats, *, masked: b
         return picks(chance, count, one.every)
     if one.nature == "survivor":
         tried = [picks(rng.normal(size=(n, names)), count, one.every) for _ in range(TRIES)]
-        return max(tried, key=lambda held: float(np.log1p((held * world.happened).sum(axis=1)).sum()))
+        return max(
+            tried, key=lambda held: float(np.log1p((held * world.happened).sum(axis=1)).sum())
+        )
     base = picks(chance, count, one.every)
     if one.nature == "timing":
         rises = world.happened.mean(axis=1) > 0.0
@@ -284,14 +312,20 @@ class Blind(Bench):
         other = weights_of(self.one, self.world.other_future(0, 1), self.loadings, masked=False)
         moved, days = int((other != weights).any(axis=1).sum()), self.world.sessions
         if moved:
-            return LeakEvidence(tested=True, findings=("bars",), sentence=f"{moved} of {days} sessions moved")
-        return LeakEvidence(tested=True, sentence="nothing moved", bound=float(1.0 - 0.05 ** (1.0 / days)))
+            return LeakEvidence(
+                tested=True, findings=("bars",), sentence=f"{moved} of {days} sessions moved"
+            )
+        return LeakEvidence(
+            tested=True, sentence="nothing moved", bound=float(1.0 - 0.05 ** (1.0 / days))
+        )
 
 
 def paid(one: Account, weights: Floats, returns: Floats) -> Floats:
     """Return what trading cost in every session, as a share of the account."""
     grown = weights * (1.0 + np.nan_to_num(returns))
-    before = np.vstack([weights[:1], (grown / np.maximum(grown.sum(axis=1, keepdims=True), 1e-12))[:-1]])
+    before = np.vstack(
+        [weights[:1], (grown / np.maximum(grown.sum(axis=1, keepdims=True), 1e-12))[:-1]]
+    )
     moved = weights - before * weights.sum(axis=1, keepdims=True)
     return one.cost * np.abs(moved).sum(axis=1) / 2.0
 
@@ -313,7 +347,7 @@ def by_returns(one: Account, world: PlantedWorld, loadings: Floats) -> tuple[str
     days = world.inputs.sessions
     table = OwnSeries(
         returns=dict(zip(days, total.tolist(), strict=True)),
-        against=dict(zip(days, market.tolist(), strict=True)),
+        benchmark=dict(zip(days, market.tolist(), strict=True)),
     )
     verdict = assay_series(table, CONFIG, agent="blind")[0].verdict
     return verdict.label, verdict.kind
@@ -354,16 +388,24 @@ def table(found: list[Judged]) -> None:
     print("\n| nature | accounts | said |\n|---|---|---|")
     for nature in RATES:
         said = Counter(one.label for one in found if one.account.nature == nature)
-        print(f"| {nature} | {said.total()} | {', '.join(f'{label} {n}' for label, n in said.most_common())} |")
+        print(
+            f"| {nature} | {said.total()} | {', '.join(f'{label} {n}' for label, n in said.most_common())} |"
+        )
 
 
 def main() -> int:
     """Judge, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plan", action="store_true", help="print the hash that seeds the study, judge nobody")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--plan", action="store_true", help="print the hash that seeds the study, judge nobody"
+    )
     parser.add_argument("--worlds", type=int, default=40)
     parser.add_argument("--cores", type=int, default=1)
-    parser.add_argument("--results", type=Path, help="a file (JSON lines) to write every verdict to")
+    parser.add_argument(
+        "--results", type=Path, help="a file (JSON lines) to write every verdict to"
+    )
     asked = parser.parse_args()
     print(f"plan {PLAN}", flush=True)
     if asked.plan:
@@ -376,7 +418,9 @@ def main() -> int:
                 with asked.results.open("ab") as file:
                     file.writelines(msgspec.json.encode(one) + b"\n" for one in some)
     table(found)
-    print(f"\n{len(found)} accounts; {time.process_time() - began:.0f} s of CPU here, without the other processes")
+    print(
+        f"\n{len(found)} accounts; {time.process_time() - began:.0f} s of CPU here, without the other processes"
+    )
     return 0
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from tradeassay.core.view import Board, Instrument
-from tradeassay.data import Listing, Panel, PanelFacts, Snapshot, open_snapshot, sessions_between, write_snapshot
+from tradeassay_bench.data import (
+    Listing,
+    Panel,
+    PanelFacts,
+    Snapshot,
+    open_snapshot,
+    sessions_between,
+    write_snapshot,
+)
 
 NAMES, SESSIONS, HISTORY = 300, 548, 12
 BEYOND = 1
@@ -51,7 +59,9 @@ def make_market(seed: int = 7) -> RandomMarket:
     days = sessions_between("XSHG", "2022-01-01", "2025-06-30").days[-rows:]
     shape = (rows, NAMES)
     common = rng.standard_normal((rows, 1)) * 0.011 * rng.uniform(0.6, 1.4, NAMES)
-    returns = np.clip(common + rng.standard_t(3, shape) * rng.uniform(0.012, 0.035, NAMES), -0.1, 0.1)
+    returns = np.clip(
+        common + rng.standard_t(3, shape) * rng.uniform(0.012, 0.035, NAMES), -0.1, 0.1
+    )
     level = np.zeros(NAMES)
     path = np.empty(shape)
     for row in range(rows):
@@ -64,7 +74,9 @@ def make_market(seed: int = 7) -> RandomMarket:
     high = np.round(np.maximum(opens, close) * (1.0 + spread[0]), 2)
     low = np.round(np.minimum(opens, close) * (1.0 - spread[1]), 2)
     volume = np.round(np.exp(rng.standard_normal(shape) * 0.4 + np.log(5e6)))
-    bars = {name: single(field) for name, field in zip(_PRICES, (opens, high, low, close), strict=True)}
+    bars = {
+        name: single(field) for name, field in zip(_PRICES, (opens, high, low, close), strict=True)
+    }
     bars["volume"] = single(volume)
     bars["amount"] = single(volume * (opens + close) / 2.0)
     codes = tuple(f"SH60{number:04d}" for number in range(NAMES))
@@ -88,7 +100,9 @@ def write_qlib(market: RandomMarket, folder: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for name, values in fields.items():
             # The first number of a file is the calendar row at which its values begin.
-            np.concatenate([[0.0], values[:, column]]).astype("<f4").tofile(place / f"{name}.day.bin")
+            np.concatenate([[0.0], values[:, column]]).astype("<f4").tofile(
+                place / f"{name}.day.bin"
+            )
 
 
 def write_ours(market: RandomMarket, folder: Path) -> Snapshot:
@@ -96,11 +110,18 @@ def write_ours(market: RandomMarket, folder: Path) -> Snapshot:
     calendar = sessions_between("XSHG", str(market.days[0]), str(market.days[-1]))
     listed = str(market.days[0])
     listings = tuple(
-        Listing(instrument=Instrument(symbol=code, board=Board.MAIN, currency="CNY", lot=100.0), listed=listed)
+        Listing(
+            instrument=Instrument(symbol=code, board=Board.MAIN, currency="CNY", lot=100.0),
+            listed=listed,
+        )
         for code in market.codes
     )
     facts = PanelFacts(
-        kind="synthetic", source="perf/qlib_panel.py", query="seed 7", currency="CNY", calendar="XSHG"
+        kind="synthetic",
+        source="perf/qlib_panel.py",
+        query="seed 7",
+        currency="CNY",
+        calendar="XSHG",
     )
     panel = Panel(
         name="qlib-parity",

@@ -25,11 +25,11 @@ import numpy as np
 
 from qlib_panel import HISTORY, SESSIONS, make_market, write_ours, write_qlib
 from qlib_rotation import Rotation
-from tradeassay.benchmarks import day, drive
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.events import ENCODER, Filled, Marked, Rejected, StepRecord, Trimmed
-from tradeassay.data import Snapshot
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.benchmarks import day, play_day
+from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.events import ENCODER, Filled, Marked, Rejected, StepRecord, Trimmed
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.play import Market, MarketConfig
 
 PEER = "pyqlib==0.9.7"
 SPEED_BAR, PARITY_BAR = 50.0, 1e-12
@@ -43,7 +43,10 @@ def peer_python(work: Path) -> Path:
     if not (work / "qlib-venv" / "ready").exists():
         print(f"installing {PEER} into its own environment ...", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", str(work / "qlib-venv")], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", "--no-warn-script-location", PEER], check=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "-q", "--no-warn-script-location", PEER],
+            check=True,
+        )
         (work / "qlib-venv" / "ready").touch()
     return python
 
@@ -63,13 +66,15 @@ def episode(snapshot: Snapshot, venue: str, agent: Rotation) -> list[StepRecord]
     records = []
     seen: Observation | None = market.reset()
     while seen is not None:
-        record, seen = market.step(drive(day(seen), agent))
+        record, seen = market.step(play_day(day(seen), agent))
         ENCODER.encode(record)
         records.append(record)
     return records
 
 
-def our_speed(snapshot: Snapshot, score: np.ndarray, repeats: int) -> tuple[list[float], list[StepRecord]]:
+def our_speed(
+    snapshot: Snapshot, score: np.ndarray, repeats: int
+) -> tuple[list[float], list[StepRecord]]:
     """Return CPU seconds of several episodes, and the records of the last."""
     spent, records = [], []
     for _ in range(repeats):
@@ -97,11 +102,17 @@ def overdrawn_by_qlib(records: list[StepRecord]) -> int:
     return found
 
 
-def our_orders(snapshot: Snapshot, score: np.ndarray, work: Path) -> tuple[np.ndarray, list[StepRecord]]:
+def our_orders(
+    snapshot: Snapshot, score: np.ndarray, work: Path
+) -> tuple[np.ndarray, list[StepRecord]]:
     """Play the rotation in shares under Qlib's rules, write the orders down, and return our NAV path."""
-    records = episode(snapshot, "ashare-qlib-v1", Rotation(score, HISTORY, shares=True, invest=1.04))
+    records = episode(
+        snapshot, "ashare-qlib-v1", Rotation(score, HISTORY, shares=True, invest=1.04)
+    )
     orders = {
-        record.session: [[order.symbol, order.amount, order.side] for order in record.decision.orders]
+        record.session: [
+            [order.symbol, order.amount, order.side] for order in record.decision.orders
+        ]
         for record in records
     }
     facts = {"first_row": HISTORY, "sessions": SESSIONS, "orders": orders}
@@ -169,7 +180,9 @@ def compare(work: Path, repeats: int) -> dict[str, object]:
 def table(result: dict[str, object]) -> str:
     """Return the numbers as a small markdown table."""
     versions = ", ".join(f"{name} {number}" for name, number in dict(result["versions"]).items())
-    fates = ", ".join(f"{result[f'parity_{fate}']:,} {fate}" for fate in ("fills", "rejections", "trims"))
+    fates = ", ".join(
+        f"{result[f'parity_{fate}']:,} {fate}" for fate in ("fills", "rejections", "trims")
+    )
     return "\n".join(
         [
             "| 300 stocks x 548 sessions, A-share rules, top-20 rotation | sessions per CPU second |",
@@ -189,9 +202,13 @@ def table(result: dict[str, object]) -> str:
 def main() -> int:
     """Measure and print; the exit code says whether both bars are met."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=9, help="episodes of ours before and after Qlib's")
+    parser.add_argument(
+        "--repeats", type=int, default=9, help="episodes of ours before and after Qlib's"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--work", type=Path, default=HERE / ".work", help="where environment and data are kept")
+    parser.add_argument(
+        "--work", type=Path, default=HERE / ".work", help="where environment and data are kept"
+    )
     options = parser.parse_args()
     result = compare(options.work, options.repeats)
     print(json.dumps(result, indent=2) if options.json else table(result))

@@ -47,9 +47,13 @@ class Recorded(BaseStrategy):
         return TradeDecisionWO(orders, self)
 
 
-def play(strategy: BaseStrategy, days: pd.DatetimeIndex, exchange: object) -> tuple[pd.Series, float]:
+def play(
+    strategy: BaseStrategy, days: pd.DatetimeIndex, exchange: object
+) -> tuple[pd.Series, float]:
     """Return the account value by day and the CPU seconds of strategy and executor."""
-    executor = SimulatorExecutor(time_per_step="day", generate_portfolio_metrics=True, verbose=False)
+    executor = SimulatorExecutor(
+        time_per_step="day", generate_portfolio_metrics=True, verbose=False
+    )
     gc.collect()
     with contextlib.redirect_stderr(io.StringIO()):  # the progress bar
         start = time.process_time()
@@ -69,10 +73,17 @@ def play(strategy: BaseStrategy, days: pd.DatetimeIndex, exchange: object) -> tu
 def main() -> None:
     """Measure the rotation, replay the recorded orders, print both."""
     work, repeats = Path(sys.argv[1]), int(sys.argv[2])
-    qlib.init(provider_uri=str(work / "qlib"), region=REG_CN, logging_level=logging.CRITICAL, kernels=1)
+    qlib.init(
+        provider_uri=str(work / "qlib"), region=REG_CN, logging_level=logging.CRITICAL, kernels=1
+    )
     facts = json.loads((work / "orders.json").read_text())
-    calendar = pd.DatetimeIndex(pd.read_csv(work / "qlib" / "calendars" / "day.txt", header=None)[0])
-    codes = [line.split("\t")[0] for line in (work / "qlib" / "instruments" / "all.txt").read_text().splitlines()]
+    calendar = pd.DatetimeIndex(
+        pd.read_csv(work / "qlib" / "calendars" / "day.txt", header=None)[0]
+    )
+    codes = [
+        line.split("\t")[0]
+        for line in (work / "qlib" / "instruments" / "all.txt").read_text().splitlines()
+    ]
     first, count = facts["first_row"], facts["sessions"]
     days = calendar[first : first + count]
     exchange = get_exchange(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
 
 TOP, DROP = 20, 5
 
@@ -17,7 +17,9 @@ class Rotation:
     fed the very same orders; otherwise it spends equal amounts of money.
     """
 
-    def __init__(self, score: np.ndarray, first_row: int, *, shares: bool = False, invest: float = 0.95) -> None:
+    def __init__(
+        self, score: np.ndarray, first_row: int, *, shares: bool = False, invest: float = 0.95
+    ) -> None:
         self.score = score
         self.first_row = first_row
         self.shares = shares
@@ -43,7 +45,9 @@ class Rotation:
         dropped = {symbol for _, symbol in sorted(zip(marks, wanted, strict=True))[:DROP]}
         sell = [symbol for symbol in positions if symbol in dropped]
         buy = fresh[: len(sell) + TOP - len(positions)]
-        orders = [Order(symbol=symbol, amount=positions[symbol].quantity, side="SELL") for symbol in sell]
+        orders = [
+            Order(symbol=symbol, amount=positions[symbol].quantity, side="SELL") for symbol in sell
+        ]
         if buy:
             orders += self._purchases(seen, sell, buy)
         return Decision(orders=tuple(orders))

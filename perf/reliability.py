@@ -22,7 +22,9 @@ TRUE = {"model": 0.3, "wording": 0.05, "window": 0.25, "together": 0.2, "seed": 
 
 def main() -> int:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
@@ -32,12 +34,18 @@ def main() -> int:
         powers = {k: float(np.mean(rng.beta(a, b, 400_000) ** k)) for k in (1, 3, 5)}
         for k, true in powers.items():
             found = [
-                pass_all([(rng.random(5) < chance).tolist() for chance in rng.beta(a, b, 40)], k, units=40)
+                pass_all(
+                    [(rng.random(5) < chance).tolist() for chance in rng.beta(a, b, 40)],
+                    k,
+                    units=40,
+                )
                 for _ in range(asked.tables)
             ]
             mean = float(np.mean([one.value for one in found]))
             held = float(np.mean([one.low <= true <= one.high for one in found]))  # type: ignore[operator]
-            sys.stdout.write(f"| chances Beta({a:g}, {b:g}), k {k} | {true:.3f} | {mean:.3f} | {held:.0%} |\n")
+            sys.stdout.write(
+                f"| chances Beta({a:g}, {b:g}), k {k} | {true:.3f} | {mean:.3f} | {held:.0%} |\n"
+            )
     sys.stdout.write("\n| share of the spread | true | mean | held |\n|---|---|---|---|\n")
     means: dict[str, list[float]] = {part: [] for part in PARTS}
     held_of: dict[str, list[bool]] = {part: [] for part in PARTS}
@@ -53,10 +61,20 @@ def main() -> int:
             + rng.normal(0, TRUE["seed"] ** 0.5, SIZES)
         )
         # The interval is of these models and wordings, in other windows.
-        there = TRUE | {"model": np.var(models_own, ddof=1), "wording": np.var(wordings_own, ddof=1)}
+        there = TRUE | {
+            "model": np.var(models_own, ddof=1),
+            "wording": np.var(wordings_own, ddof=1),
+        }
         true = {name: float(one / sum(there.values())) for name, one in there.items()}
         plays = [
-            Play(model=f"{m}", wording=f"{w}", window=f"{t}", seed=s, passed=one > 0, score=float(one))
+            Play(
+                model=f"{m}",
+                wording=f"{w}",
+                window=f"{t}",
+                seed=s,
+                passed=one > 0,
+                score=float(one),
+            )
             for (m, w, t, s), one in np.ndenumerate(scores)
         ]
         found_all = reliability(plays)

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Literal
 
 from machine import conditions, fixed_loop
-from tradeassay import reward as rewards
-from tradeassay.benchmarks.quantcode import load_tasks
-from tradeassay.code.reward import QUICK, RewardConfig, reward
-from tradeassay.code.running import open_code_executor
-from tradeassay.code.task import CodeTask, Framework
+from tradeassay_programs import reward as rewards
+from tradeassay_programs.benchmarks.quantcode import load_tasks
+from tradeassay_programs.code.reward import QUICK, RewardConfig, reward
+from tradeassay_programs.code.running import open_code_executor
+from tradeassay_programs.code.task import CodeTask, Framework
 
 SECRET = "5e" * 16
 TICK = os.sysconf("SC_CLK_TCK")
@@ -35,19 +35,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--each", type=int, default=4)
-    parser.add_argument("--judged", action="store_true", help="measure rewards with the behavioural judge too")
+    parser.add_argument(
+        "--judged", action="store_true", help="measure rewards with the behavioural judge too"
+    )
     parser.add_argument(
         "--pool", type=int, metavar="WORKERS", help="measure judged batches of a kept pool instead"
     )
     asked = parser.parse_args()
-    daily = [task for task in load_tasks() if task.timeframe == "1d" and task.frame is not None][: asked.tasks]
-    frameworks: tuple[tuple[Framework, int, int], ...] = (("backtrader", 600, 600), ("frame", 2_000, 300))
+    daily = [task for task in load_tasks() if task.timeframe == "1d" and task.frame is not None][
+        : asked.tasks
+    ]
+    frameworks: tuple[tuple[Framework, int, int], ...] = (
+        ("backtrader", 600, 600),
+        ("frame", 2_000, 300),
+    )
     if asked.pool:
         for framework, *_ in frameworks:
             pooled(daily, framework, asked.pool, asked.each)
         print(conditions())
         return
-    ways: list[tuple[str, Literal["behaviour"] | None, RewardConfig]] = [("without a judge", None, RewardConfig())]
+    ways: list[tuple[str, Literal["behaviour"] | None, RewardConfig]] = [
+        ("without a judge", None, RewardConfig())
+    ]
     if asked.judged:
         ways += [("judged", "behaviour", RewardConfig())]
         ways += [("judged on two quickly drawn markets", "behaviour", RewardConfig(draws=QUICK))]
@@ -63,7 +72,13 @@ def main() -> None:
                         cpu, inside, began = time.process_time(), below(), time.perf_counter()
                         one = f"{source}\n# turn {turn}\n"
                         found = reward(
-                            task, one, judge, executor=executor, config=config, framework=framework, secret=SECRET
+                            task,
+                            one,
+                            judge,
+                            executor=executor,
+                            config=config,
+                            framework=framework,
+                            secret=SECRET,
                         )
                         assert found.value == 1.0, (task.id, found.reason)
                         spent, spent_inside = time.process_time() - cpu, below() - inside
@@ -81,21 +96,30 @@ def main() -> None:
                     f"the first of a task {drawing / len(daily):.1f} s"
                 )
     slower = sum(loops) / len(loops) / min(loops)
-    print(f"a fixed loop between the rewards took {slower:.2f} times the CPU of its best turn; {conditions()}")
+    print(
+        f"a fixed loop between the rewards took {slower:.2f} times the CPU of its best turn; {conditions()}"
+    )
 
 
 def pooled(daily: list[CodeTask], framework: Framework, workers: int, each: int) -> None:
     """Print how long a kept pool takes for a batch, its first and the two after it."""
-    with rewards.Pool(judge="behaviour", framework=framework, workers=workers, secret=SECRET) as pool:
+    with rewards.Pool(
+        judge="behaviour", framework=framework, workers=workers, secret=SECRET
+    ) as pool:
         for turn in range(3):
             tasks = [task for task in daily for _ in range(each)]
             answers = [
-                f"```python\n{_reference(task, framework)}\n# {turn} {at}\n```" for at, task in enumerate(tasks)
+                f"```python\n{_reference(task, framework)}\n# {turn} {at}\n```"
+                for at, task in enumerate(tasks)
             ]
             began = time.perf_counter()
             found = pool.batch(answers, tasks)
             spent = time.perf_counter() - began
-            wrong = [(task.id, one.reason) for task, one in zip(tasks, found, strict=True) if one.value != 1.0]
+            wrong = [
+                (task.id, one.reason)
+                for task, one in zip(tasks, found, strict=True)
+                if one.value != 1.0
+            ]
             assert not wrong, wrong[:3]
             kind = "first batch, markets drawn" if not turn else "batch"
             print(
@@ -117,7 +141,11 @@ def below(pid: int | None = None) -> float:
 
 
 def _reference(task: CodeTask, framework: Framework) -> str:
-    return task.reference if framework == "backtrader" else (task.frame.reference if task.frame else "")
+    return (
+        task.reference
+        if framework == "backtrader"
+        else (task.frame.reference if task.frame else "")
+    )
 
 
 if __name__ == "__main__":

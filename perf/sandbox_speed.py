@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from machine import conditions
-from tradeassay.sandbox import Job, SandboxPool
+from tradeassay_programs.sandbox import Job, SandboxPool
 
 BARS = 2_500
 CORES = 2
@@ -88,7 +88,9 @@ def own_cpu_s(pid: int) -> float:
 
 
 def resident_mb(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return (
+        int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    )
 
 
 def descriptors_at_rest(pids: list[int]) -> int:
@@ -142,12 +144,22 @@ def peer(runs: int) -> dict[str, float]:
         for _ in range(runs):
             before, start = os.times(), time.perf_counter()
             command = [sys.executable, "-c", PEER, str(data), str(source)]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={"OPENBLAS_NUM_THREADS": "1"})
+            subprocess.run(
+                command, check=True, stdout=subprocess.DEVNULL, env={"OPENBLAS_NUM_THREADS": "1"}
+            )
             after = os.times()
             walls.append(time.perf_counter() - start)
-            spent = after.children_user - before.children_user + after.children_system - before.children_system
+            spent = (
+                after.children_user
+                - before.children_user
+                + after.children_system
+                - before.children_system
+            )
             cpus.append(spent)
-    return {"wall_median_ms": 1e3 * statistics.median(walls), "cpu_median_ms": 1e3 * statistics.median(cpus)}
+    return {
+        "wall_median_ms": 1e3 * statistics.median(walls),
+        "cpu_median_ms": 1e3 * statistics.median(cpus),
+    }
 
 
 def soak(pool: SandboxPool, jobs: int) -> dict[str, float]:
@@ -200,7 +212,10 @@ def main() -> int:
     ok = single["cpu_median_ms"] < BAR_MS and many["per_minute_by_cpu"] >= BAR_PER_MINUTE
     if options.soak:
         left = found["soak"]
-        ok &= left["more_processes"] == left["more_descriptors"] == 0 and left["more_memory_mb"] < BAR_GROWTH_MB
+        ok &= (
+            left["more_processes"] == left["more_descriptors"] == 0
+            and left["more_memory_mb"] < BAR_GROWTH_MB
+        )
         ok &= left["succeeded"] == left["expected"]
     if options.json:
         print(json.dumps({"tier": level, "load": os.getloadavg(), "ok": ok, **found}, indent=2))

@@ -17,14 +17,23 @@ from pathlib import Path
 
 from forger import Tried, other_value
 
-from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_bytes
+from tradeassay_arena.verifying import verify_arena
 
 CLOCK = "wall times are stated by the runner"
 UNCOVERED = {r"decisions \w+\.(lease_owner|lease_until)": CLOCK, r"seasons \w+\.created_at": CLOCK}
 """Columns that a forger can change without being contradicted, and why; no page shows them."""
-_TABLES = ("seasons", "rounds", "decisions", "bookings", "rewards", "calls", "memories", "stream_items")
+_TABLES = (
+    "seasons",
+    "rounds",
+    "decisions",
+    "bookings",
+    "rewards",
+    "calls",
+    "memories",
+    "stream_items",
+)
 
 
 def attack_season(db: Path | str, *, part: range = range(40), seed: int = 0) -> list[Tried]:
@@ -55,13 +64,20 @@ def attack_season(db: Path | str, *, part: range = range(40), seed: int = 0) -> 
     return tried
 
 
-def _changes(db: Path, rng: random.Random, sample: int) -> Iterator[tuple[str, str, str, tuple[object, ...]]]:
+def _changes(
+    db: Path, rng: random.Random, sample: int
+) -> Iterator[tuple[str, str, str, tuple[object, ...]]]:
     """Yield (table, what, statement, values), every column about equally often, rows left out or doubled too."""
     with closing(sqlite3.connect(db)) as source:
         columns = {
-            table: [str(row[1]) for row in source.execute(f"PRAGMA table_info({table})")] for table in _TABLES
+            table: [str(row[1]) for row in source.execute(f"PRAGMA table_info({table})")]
+            for table in _TABLES
         }
-        filled = [table for table in _TABLES if source.execute(f"SELECT count(*) FROM {table}").fetchone()[0]]
+        filled = [
+            table
+            for table in _TABLES
+            if source.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        ]
         places = [(table, column) for table in filled for column in (*columns[table], "")]
         for _ in range(sample):
             table, column = rng.choice(places)
@@ -69,7 +85,12 @@ def _changes(db: Path, rng: random.Random, sample: int) -> Iterator[tuple[str, s
             at = rng.randrange(count)
             row = source.execute(f"SELECT rowid, * FROM {table} LIMIT 1 OFFSET {at}").fetchone()
             if not column:
-                yield table, f"{table} row{at}.left out", f"DELETE FROM {table} WHERE rowid = ?", (row[0],)
+                yield (
+                    table,
+                    f"{table} row{at}.left out",
+                    f"DELETE FROM {table} WHERE rowid = ?",
+                    (row[0],),
+                )
                 continue
             before = row[1 + columns[table].index(column)]
             after = other_value(before, rng)
@@ -92,5 +113,7 @@ def _forge(db: Path, statement: str, values: tuple[object, ...]) -> None:
         if "packet = " in statement:
             for identity, packet in target.execute("SELECT id, packet FROM rounds").fetchall():
                 digest = sha256_bytes(str(packet).encode())
-                target.execute("UPDATE rounds SET packet_sha256 = ? WHERE id = ?", (digest, identity))
+                target.execute(
+                    "UPDATE rounds SET packet_sha256 = ? WHERE id = ?", (digest, identity)
+                )
         target.commit()

@@ -33,10 +33,15 @@ def main() -> int:
     print("|---|---|---|")
     worst = 0.0
     for name, words in rows.items():
-        warm, cold = (statistics.median(seconds(*words, cold=c) for _ in range(REPEATS)) for c in (False, True))
+        warm, cold = (
+            statistics.median(seconds(*words, cold=c) for _ in range(REPEATS))
+            for c in (False, True)
+        )
         print(f"| {name} | {warm:.3f} s | {cold:.3f} s |")
         worst = warm
-    code = "import sys, tradeassay; print([m for m in ('pandas', 'inspect_ai') if m in sys.modules])"
+    code = (
+        "import sys, tradeassay; print([m for m in ('pandas', 'inspect_ai') if m in sys.modules])"
+    )
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.strip()

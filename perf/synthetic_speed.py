@@ -16,19 +16,19 @@ import sys
 REPEATS = 5
 CASES = {
     "world of 300 stocks x 750 days": (
-        "from tradeassay.data.synthetic import generate, preset\n"
+        "from tradeassay_bench.data.synthetic import generate, preset\n"
         "def work(): generate(preset('us', seed=7, names=300, sessions=750))\n",
         "cold",
         2.0,
     ),
     "A-share world of 300 stocks x 750 days": (
-        "from tradeassay.data.synthetic import generate, preset\n"
+        "from tradeassay_bench.data.synthetic import generate, preset\n"
         "def work(): generate(preset('ashare', seed=7, names=300, sessions=750))\n",
         "cold",
         2.0,
     ),
     "one asset x 525,600 minutes": (
-        "from tradeassay.data.synthetic import MinuteConfig, generate_minutes\n"
+        "from tradeassay_bench.data.synthetic import MinuteConfig, generate_minutes\n"
         "def work(): generate_minutes(MinuteConfig(seed=7, minutes=525_600))\n",
         "cold",
         1.0,
@@ -61,7 +61,10 @@ def measure(setup: str) -> dict[str, float]:
     runs = []
     for _ in range(REPEATS):
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", setup + HARNESS], capture_output=True, text=True, check=True
+            [sys.executable, "-W", "ignore", "-c", setup + HARNESS],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         runs.append(json.loads(done.stdout))
     return {kind: min(run[kind] for run in runs) for kind in ("cold", "warm")}

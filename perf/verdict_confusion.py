@@ -35,8 +35,18 @@ import msgspec
 import numpy as np
 
 from planted_studies import edge_tests, real_world, share_of
-from tradeassay.assay.leaks import LeakTestConfig, leak_test
-from tradeassay.assay.planted import (
+from tradeassay.core.measure import Measure
+from tradeassay.core.orders import Decision, Order
+from tradeassay.metrics import rate_measure
+from tradeassay.tables.account import OwnSeries
+from tradeassay.verdict import KINDS, VerdictConfig
+from tradeassay.verdict.returns import assay_series
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
+from tradeassay_bench.data import Snapshot, load_dataset, open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.examine.leaks import LeakTestConfig, leak_test
+from tradeassay_bench.examine.planted import (
     PASSIVE,
     Bench,
     Plant,
@@ -44,16 +54,6 @@ from tradeassay.assay.planted import (
     PlantedWorld,
     planted_world,
 )
-from tradeassay.assay.verdict import KINDS, VerdictConfig
-from tradeassay.assay.verdict.returns import assay_series
-from tradeassay.benchmarks import benchmarks
-from tradeassay.core.agent import AskDecision, EpisodeInfo
-from tradeassay.core.measure import Measure
-from tradeassay.core.orders import Decision, Order
-from tradeassay.data import Snapshot, load_dataset, open_snapshot, write_snapshot
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.data.tables.account import OwnSeries
-from tradeassay.metrics import rate_measure
 
 FIRST = 1_310_000
 """Seeds from here on; nothing was tuned on them."""
@@ -97,7 +97,10 @@ class Row:
             found[f"right >= {self.least:.0%}"] = standing(
                 self.share(tuple(set(KINDS) - set(self.right))), 1.0 - self.least
             )
-        for name, kinds, most in (("praised", PRAISE, self.praised), ("blamed", BLAME, self.blamed)):
+        for name, kinds, most in (
+            ("praised", PRAISE, self.praised),
+            ("blamed", BLAME, self.blamed),
+        ):
             if most is not None:
                 found[f"{name} <= {most:.0%}"] = standing(self.share(kinds), most)
         return found
@@ -143,7 +146,12 @@ def row_of(name: str) -> Row:
 
 
 def judged(
-    world: PlantedWorld, plant: Plant, planting: PlantConfig, seeds: range = range(1), *, by_model: bool = True
+    world: PlantedWorld,
+    plant: Plant,
+    planting: PlantConfig,
+    seeds: range = range(1),
+    *,
+    by_model: bool = True,
 ) -> list[str]:
     """Return the kinds of verdict on several agents of one kind in one world: models, with a mask, or rules."""
     bench = Bench(world, planting, CONFIG, portfolios=200)
@@ -184,7 +192,10 @@ def plants(world: PlantedWorld) -> Iterator[Said]:
         if plant in PASSIVE:
             yield PASSIVES, kind
     bench = Bench(world, PlantConfig(tries=30), CONFIG, portfolios=200)
-    for name, declared in (("best of 30, declared", True), ("best of 30, found in the folder", False)):
+    for name, declared in (
+        ("best of 30, declared", True),
+        ("best of 30, found in the folder", False),
+    ):
         yield name, bench.judge("lucky", declared=declared).verdict.kind
 
 
@@ -197,7 +208,7 @@ def series_rows(world: PlantedWorld, count: int) -> Iterator[Said]:
     def said(total: np.ndarray) -> str:
         table = OwnSeries(
             returns=dict(zip(days, total.tolist(), strict=True)),
-            against=dict(zip(days, market.tolist(), strict=True)),
+            benchmark=dict(zip(days, market.tolist(), strict=True)),
         )
         return assay_series(table, CONFIG, agent="own")[0].verdict.kind
 
@@ -209,10 +220,20 @@ def series_rows(world: PlantedWorld, count: int) -> Iterator[Said]:
             late[t] = carry * late[t - 1] + (1.0 - carry) * market[t]
         yield "stale copy of the market (returns only)", said(late)
         bend = rng.uniform(4.0, 10.0)
-        earned = bend * (market**2).mean() * 1.5 - bend * market**2 + rng.normal(0.0, 0.0004, market.size)
+        earned = (
+            bend * (market**2).mean() * 1.5
+            - bend * market**2
+            + rng.normal(0.0, 0.0004, market.size)
+        )
         yield "short volatility (returns only)", said(earned + rng.uniform(0.0, 0.3) * market)
-        yield "null around the market (returns only)", said(market + rng.normal(0.0, 0.005, market.size))
-        yield "information ratio 2 (returns only)", said(market + rng.normal(0.00063, 0.005, market.size))
+        yield (
+            "null around the market (returns only)",
+            said(market + rng.normal(0.0, 0.005, market.size)),
+        )
+        yield (
+            "information ratio 2 (returns only)",
+            said(market + rng.normal(0.00063, 0.005, market.size)),
+        )
         # Real benchmarks leave dividends out, and a part of most accounts lies in bonds or cash.
         bonds = rng.uniform(0.01, 0.04) / 252 + rng.normal(0.0, 0.0025, market.size)
         yield "passive: market and bonds (returns only)", said(0.6 * market + 0.4 * bonds)
@@ -262,7 +283,11 @@ def leak_rows(seed: int) -> list[Said]:
                 return Leaker(share, seed)
 
             report = leak_test(make, played, snapshot, config=LeakTestConfig())
-            name = "honest rule (leak test)" if not share else f"leak on {100 * share:.0f} % of days (leak test)"
+            name = (
+                "honest rule (leak test)"
+                if not share
+                else f"leak on {100 * share:.0f} % of days (leak test)"
+            )
             found.append((name, "leak" if report.leaks else "luck"))
     return found
 
@@ -327,7 +352,9 @@ def table(rows: dict[str, Row]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for row in rows.values():
         said = ", ".join(f"{kind} {row.said[kind]}" for kind in KINDS if row.said[kind])
-        bars = "; ".join(f"{bar}: {said if said != 'missed' else '**missed**'}" for bar, said in row.bars.items())
+        bars = "; ".join(
+            f"{bar}: {said if said != 'missed' else '**missed**'}" for bar, said in row.bars.items()
+        )
         cells = " | ".join(shown(row.share(kinds)) for kinds in (row.right, PRAISE, BLAME))
         yield f"| {row.name} | {sum(row.said.values())} | {said} | {cells} | {bars} |"
 
@@ -338,7 +365,9 @@ def power(tests: dict[str, list[tuple[float, bool]]]) -> Iterator[str]:
     yield "|---|---|---|"
     for skill, found in tests.items():
         ratio = sum(ratio for ratio, _ in found) / len(found)
-        seen = rate_measure(sum(above for _, above in found), len(found), nothing="none", level=0.95)
+        seen = rate_measure(
+            sum(above for _, above in found), len(found), nothing="none", level=0.95
+        )
         yield f"| {float(skill):.0%} | {ratio:.1f} | {shown(seen)} |"
 
 
@@ -361,20 +390,28 @@ def jobs_of(asked: argparse.Namespace) -> list[Job]:
     jobs = [Job(seed=seed, parts=parts, **sizes) for seed in seeds if parts]
     for number, window in enumerate(filter(None, asked.windows.split(","))):
         first, _, last = window.partition("..")
-        jobs.append(Job(seed=asked.first + number, parts=parts, window=(asked.panel, first, last), **sizes))
+        jobs.append(
+            Job(seed=asked.first + number, parts=parts, window=(asked.panel, first, last), **sizes)
+        )
     leaks = asked.leaks if "leaks" in wanted else 0
     return jobs + [Job(seed=asked.first + number, parts=("leaks",)) for number in range(leaks)]
 
 
 def main() -> int:
     """Make the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument(
         "--nulls", type=int, default=18, help="null models per world and length, and as many rules"
     )
-    parser.add_argument("--skilled", type=int, default=5, help="skilled agents per world, of each kind")
-    parser.add_argument("--series", type=int, default=5, help="accounts of every kind known by returns, per world")
+    parser.add_argument(
+        "--skilled", type=int, default=5, help="skilled agents per world, of each kind"
+    )
+    parser.add_argument(
+        "--series", type=int, default=5, help="accounts of every kind known by returns, per world"
+    )
     parser.add_argument("--leaks", type=int, default=10, help="rules per share of leaking days")
     parser.add_argument("--first", type=int, default=FIRST, help="seed of the first world")
     parser.add_argument("--only", default="", help=f"some of {','.join(PARTS)}")
@@ -401,7 +438,9 @@ def main() -> int:
         for skill, seen in one.tests.items():
             tests.setdefault(skill, []).extend(seen)
     if asked.json:
-        made = [{"name": row.name, "said": dict(row.said), "bars": row.bars} for row in rows.values()]
+        made = [
+            {"name": row.name, "said": dict(row.said), "bars": row.bars} for row in rows.values()
+        ]
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(made)) + b"\n")
     else:
         sys.stdout.write("\n".join([*table(rows), *(power(tests) if tests else ())]) + "\n")

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tradeassay.assay.verdict import AgentAssay, AgentFindings, VerdictConfig, judge
-from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MeanTest, memory_evidence
-from tradeassay.assay.verdict.record import LeakEvidence, LuckEvidence, Ranks
-from tradeassay.assay.verdict.returns import TrialSetting, assay_series, with_daily
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure
+from tradeassay.tables.account import OwnSeries
+from tradeassay.verdict import AgentAssay, AgentFindings, VerdictConfig, judge
+from tradeassay.verdict.evidence import EDGE, INVESTED, MeanTest, memory_evidence
+from tradeassay.verdict.record import LeakEvidence, LuckEvidence, Ranks
+from tradeassay.verdict.returns import TrialSetting, assay_series, with_daily
 
 Series = np.ndarray
 Draw = np.random.Generator
@@ -48,7 +48,9 @@ class Row:
         hits = sum(self.said[word] for word in self.words)
         share = rate_measure(hits, sum(self.said.values()), nothing="nobody was judged", level=0.95)
         low, high = share.low or 0.0, 1.0 if share.high is None else share.high
-        missed = (self.most is not None and low > self.most) or (self.least is not None and high < self.least)
+        missed = (self.most is not None and low > self.most) or (
+            self.least is not None and high < self.least
+        )
         return share, missed
 
 
@@ -59,7 +61,9 @@ def market(rng: Draw, n: int = LONG) -> Series:
     for day, shock in enumerate(rng.normal(0.0, 0.06, n)):
         now = float(np.exp(0.97 * np.log(now) + shock))
         scale[day] = now
-    return 0.08 / YEAR + rng.uniform(0.008, 0.012) * scale * rng.standard_t(5, n) / np.sqrt(5.0 / 3.0)
+    return 0.08 / YEAR + rng.uniform(0.008, 0.012) * scale * rng.standard_t(5, n) / np.sqrt(
+        5.0 / 3.0
+    )
 
 
 def by_returns(total: Series, against: Series, cash: Series | None = None) -> AgentAssay:
@@ -67,7 +71,7 @@ def by_returns(total: Series, against: Series, cash: Series | None = None) -> Ag
     days = (np.datetime64("2001-01-01") + np.arange(total.size)).astype(str).tolist()
     table = OwnSeries(
         returns=dict(zip(days, total.tolist(), strict=True)),
-        against=dict(zip(days, against.tolist(), strict=True)),
+        benchmark=dict(zip(days, against.tolist(), strict=True)),
         cash=None if cash is None else dict(zip(days, cash.tolist(), strict=True)),
     )
     config = CONFIG if cash is None else VerdictConfig(draws=100, interest=0.0, dividends=0.0)
@@ -79,7 +83,7 @@ def by_holdings(rows: Rows, masked: Rows | None = None) -> AgentAssay:
     size = rows["common"].size
     both = [_whole(one) for one in (rows, masked) if one is not None]
     found = AgentFindings(
-        cell="drawn",
+        setting="drawn",
         benchmark="drawn",
         dataset="drawn",
         agent="drawn",
@@ -101,7 +105,9 @@ def by_holdings(rows: Rows, masked: Rows | None = None) -> AgentAssay:
     made = with_daily(found, both[0], YEAR, CONFIG, TrialSetting(sessions=days))
     if masked is not None:
         twin = memory_evidence(both[0], both[1], MeanTest(YEAR, CONFIG), against="blinded")
-        made = type(made)(**{name: getattr(made, name) for name in made.__struct_fields__} | {"memory": twin})
+        made = type(made)(
+            **{name: getattr(made, name) for name in made.__struct_fields__} | {"memory": twin}
+        )
     return judge(made, CONFIG)
 
 
@@ -185,7 +191,9 @@ def costs(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
     yield Row("fills took the edge, costs 10 to 39 % of it: costs", ("costs",), most=0.05), said
     weak = noise(rng, spread)
     weak += spread * 1.25 / YEAR - weak.mean()
-    said = by_holdings(held | {"selection": weak, "costs": pays(spread * rng.uniform(0.1, 0.4) / YEAR)})
+    said = by_holdings(
+        held | {"selection": weak, "costs": pays(spread * rng.uniform(0.1, 0.4) / YEAR)}
+    )
     yield Row("gross just certain, net just not: costs", ("costs",), most=0.05), said
     lost = noise(rng, spread)
     lost += -gain * (1.0 - half) - lost.mean()
@@ -258,24 +266,49 @@ def sold(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
     m = market(rng) + np.where(rng.random(LONG) < 0.001, rng.normal(-0.01, 0.03, LONG), 0.0)
 
     def rest() -> Series:
-        return rng.uniform(0.0, 0.5) * m + noise(rng, float(np.exp(rng.uniform(np.log(0.001), np.log(0.02)))))
+        return rng.uniform(0.0, 0.5) * m + noise(
+            rng, float(np.exp(rng.uniform(np.log(0.001), np.log(0.02))))
+        )
 
     for span, word in ((5, "weekly"), (21, "monthly")):
         near, far = 0.03 * np.sqrt(span / 5.0), 0.05 * np.sqrt(span / 5.0)
         for times in (1.5, 3.0):
             name = f"puts sold {word}, {near:.0%} below, {times:g} times their worth: praised"
-            yield Row(name, PRAISE, most=0.05), by_returns(rest() + insured(m, rng, near, span, times), m)
+            yield (
+                Row(name, PRAISE, most=0.05),
+                by_returns(rest() + insured(m, rng, near, span, times), m),
+            )
         said = by_returns(rest() + 2.0 * insured(m, rng, far, span, 4.0), m)
-        yield Row(f"puts sold {word}, {far:.0%} below, 4 times their worth: praised", PRAISE, most=0.05), said
+        yield (
+            Row(
+                f"puts sold {word}, {far:.0%} below, 4 times their worth: praised",
+                PRAISE,
+                most=0.05,
+            ),
+            said,
+        )
     ladder = np.mean([insured(m, rng, 0.03, 5, 2.0, first=first) for first in range(5)], axis=0)
-    yield Row("a fifth of weekly puts sold a day: praised", PRAISE, most=0.05), by_returns(rest() + ladder, m)
+    yield (
+        Row("a fifth of weekly puts sold a day: praised", PRAISE, most=0.05),
+        by_returns(rest() + ladder, m),
+    )
     wings = insured(m, rng, 0.025, 5, 1.5) + insured(m, rng, 0.025, 5, 1.5, sign=1.0)
     yield Row("strangles sold weekly: praised", PRAISE, most=0.05), by_returns(rest() + wings, m)
     spread = insured(m, rng, 0.02, 5, 2.0, first=0) - insured(m, rng, 0.05, 5, 2.0, first=0)
-    yield Row("put spreads sold weekly: praised", PRAISE, most=0.05), by_returns(rest() + 2.0 * spread, m)
+    yield (
+        Row("put spreads sold weekly: praised", PRAISE, most=0.05),
+        by_returns(rest() + 2.0 * spread, m),
+    )
     calls = m + insured(m, rng, 0.03, 21, 2.0, sign=1.0) + noise(rng, 0.01)
-    yield Row("calls sold monthly on what is held: praised", PRAISE, most=0.05), by_returns(calls, m)
-    marked = rest() - rng.uniform(0.5, 1.5) * options(m, rng, -0.04, call=False) + rng.uniform(0.02, 0.05) / YEAR
+    yield (
+        Row("calls sold monthly on what is held: praised", PRAISE, most=0.05),
+        by_returns(calls, m),
+    )
+    marked = (
+        rest()
+        - rng.uniform(0.5, 1.5) * options(m, rng, -0.04, call=False)
+        + rng.uniform(0.02, 0.05) / YEAR
+    )
     yield Row("puts sold monthly, marked daily: praised", PRAISE, most=0.05), by_returns(marked, m)
     skilled = rng.uniform(0.3, 1.0) * m + 0.08 * 2.0 / YEAR + noise(rng, 0.08)
     yield Row("ratio 2 by returns: found", PRAISE, least=0.85), by_returns(skilled, m)
@@ -283,14 +316,23 @@ def sold(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
 
 
 def insured(
-    m: Series, rng: Draw, strike: float, span: int, times: float, *, sign: float = -1.0, first: int | None = None
+    m: Series,
+    rng: Draw,
+    strike: float,
+    span: int,
+    times: float,
+    *,
+    sign: float = -1.0,
+    first: int | None = None,
 ) -> Series:
     """Return what sellers of options of ``span`` sessions book: premiums by the day, what is paid when they end.
 
     Their worth is the mean over 20,000 terms drawn from the market's own days.
     """
     first = int(rng.integers(span)) if first is None else first
-    paid = np.maximum(sign * (np.prod(1.0 + rng.choice(m, (20_000, span)), axis=1) - 1.0) - strike, 0.0)
+    paid = np.maximum(
+        sign * (np.prod(1.0 + rng.choice(m, (20_000, span)), axis=1) - 1.0) - strike, 0.0
+    )
     found = np.full(m.size, times * float(paid.mean()) / span)
     for start in range(first, m.size - span + 1, span):
         move = float(np.prod(1.0 + m[start : start + span])) - 1.0
@@ -302,8 +344,14 @@ def style(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
     """Styles that are timed, held, or changed by chance."""
     m = market(rng)
     held = {"common": m, INVESTED: np.ones(m.size), "market": m}
-    yield Row("times styles: timing", ("timing", "mixed"), least=0.8), by_holdings(held | styled(rng, 0.85))
-    yield Row("changes styles by chance: praised", PRAISE, most=0.05), by_holdings(held | styled(rng, 0.5))
+    yield (
+        Row("times styles: timing", ("timing", "mixed"), least=0.8),
+        by_holdings(held | styled(rng, 0.85)),
+    )
+    yield (
+        Row("changes styles by chance: praised", PRAISE, most=0.05),
+        by_holdings(held | styled(rng, 0.5)),
+    )
     premium = noise(rng, 0.05) + rng.uniform(0.02, 0.06) / YEAR
     tilt = {"style": premium, "tilt": premium, "selection": noise(rng, 0.04)}
     yield Row("leans to one style that pays: praised", PRAISE, most=0.05), by_holdings(held | tilt)
@@ -318,7 +366,10 @@ def neutral(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
     cash = np.repeat(rng.uniform(0.0, 0.05, LONG // 63), 63) / YEAR
     for ratio, least in ((2.0, 0.89), (3.0, 0.97)):
         total = cash + 0.02 * ratio / YEAR + rng.normal(0.0, 0.02 / np.sqrt(YEAR), LONG)
-        yield Row(f"market-neutral, ratio {ratio:.0f}: found", PRAISE, least=least), by_returns(total, m, cash)
+        yield (
+            Row(f"market-neutral, ratio {ratio:.0f}: found", PRAISE, least=least),
+            by_returns(total, m, cash),
+        )
     total = cash + rng.normal(0.0, 0.02 / np.sqrt(YEAR), LONG)
     yield Row("market-neutral, no skill: praised", PRAISE, most=0.05), by_returns(total, m, cash)
 

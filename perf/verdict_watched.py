@@ -58,7 +58,9 @@ def autoregressive(by: float) -> Path:
 
 def strangles(rng: Draw, count: int, n: int) -> Series:
     """Return days of somebody who sells options: small gains, and one day in a hundred all of them back."""
-    return np.where(rng.random((count, n)) < 0.01, -6.0, 6.0 / 99.0) + rng.normal(0.0, 0.5, (count, n))
+    return np.where(rng.random((count, n)) < 0.01, -6.0, 6.0 / 99.0) + rng.normal(
+        0.0, 0.5, (count, n)
+    )
 
 
 def in_and_out(rng: Draw, count: int, n: int, low: float) -> Series:
@@ -76,7 +78,9 @@ def residuals(total: Series, market: Series) -> Series:
 
 def timing(share: Series, market: Series) -> Series:
     """Return the series whose mean is what being invested at the right time earned."""
-    return (share - share.mean(axis=1, keepdims=True)) * (market - market.mean(axis=1, keepdims=True))
+    return (share - share.mean(axis=1, keepdims=True)) * (
+        market - market.mean(axis=1, keepdims=True)
+    )
 
 
 def ever_fixed(at: Callable[[int], Series], n: int) -> Series:
@@ -146,7 +150,11 @@ def rows(kind: str, rng: Draw, count: int, n: int) -> Iterator[tuple[str, bool]]
 
     fixed = ever_fixed(first, n)
     alone = ever_watched(first, n, 1.0 - LEVEL, remade=remade)
-    ten = ever_watched(everybody, n, (1.0 - LEVEL) / AGENTS, remade=remade).reshape(2, count, AGENTS).any(axis=2)
+    ten = (
+        ever_watched(everybody, n, (1.0 - LEVEL) / AGENTS, remade=remade)
+        .reshape(2, count, AGENTS)
+        .any(axis=2)
+    )
     cells = [shown(fixed[0]), shown(fixed[1]), shown(alone.any(axis=0)), shown(ten.any(axis=0))]
     tested = [alone.any(axis=0), ten.any(axis=0)]
     if not remade:
@@ -154,10 +162,14 @@ def rows(kind: str, rng: Draw, count: int, n: int) -> Iterator[tuple[str, bool]]
         two = np.zeros(count, bool)
         for place in range(of):
             gap = pairs_of(at(n, 1), place, count)
-            two |= ever_watched(lambda _, gap=gap: gap, n, (1.0 - LEVEL) / of, remade=False).any(axis=0)
+            two |= ever_watched(lambda _, gap=gap: gap, n, (1.0 - LEVEL) / of, remade=False).any(
+                axis=0
+            )
         tested.append(two)
     cells.append("" if remade else shown(tested[-1]))
-    low = [rate_measure(int(one.sum()), one.size, nothing="", level=0.95).low or 0.0 for one in tested]
+    low = [
+        rate_measure(int(one.sum()), one.size, nothing="", level=0.95).low or 0.0 for one in tested
+    ]
     yield f"| {NAMES[kind]} | {n} | {' | '.join(cells)} |", max(low) > 0.05 and kind != "strangles"
 
 
@@ -185,10 +197,14 @@ def main() -> int:
     lengths = [int(n) for n in asked.sessions.split(",")]
     for place, kind in enumerate(asked.only.split(",")):
         for n in lengths:
-            for line, wrong in rows(kind, np.random.default_rng([asked.first, place, n]), asked.accounts, n):
+            for line, wrong in rows(
+                kind, np.random.default_rng([asked.first, place, n]), asked.accounts, n
+            ):
                 missed |= wrong
                 print(line, flush=True)
-    print("\n| information ratio | sessions | finished window, once | band | one of ten |\n|---|---|---|---|---|")
+    print(
+        "\n| information ratio | sessions | finished window, once | band | one of ten |\n|---|---|---|---|---|"
+    )
     for ratio in (1.0, 2.0, 3.0):
         for n in lengths:
             rng = np.random.default_rng([asked.first, 99, n, int(ratio)])
@@ -196,9 +212,13 @@ def main() -> int:
             t, freedom = cosine_t(made)
             once = t > float(stdtrit(freedom, 0.5 + LEVEL / 2.0))
             found = [
-                ever_watched(lambda day, made=made: made[:, :day], n, a, remade=False)[0] for a in (0.05, 0.005)
+                ever_watched(lambda day, made=made: made[:, :day], n, a, remade=False)[0]
+                for a in (0.05, 0.005)
             ]
-            print(f"| {ratio:.0f} | {n} | {' | '.join(shown(one) for one in (once, *found))} |", flush=True)
+            print(
+                f"| {ratio:.0f} | {n} | {' | '.join(shown(one) for one in (once, *found))} |",
+                flush=True,
+            )
     return int(missed)
 
 

@@ -13,11 +13,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import tradeassay
-from tradeassay.agents import agents as registered, converses
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.cli.demo import _model_run
-from tradeassay.runs import Asking, Run, run
+import tradeassay_bench
+from tradeassay_bench.agents import agents as registered, converses
+from tradeassay_bench.cli.demo import _model_run
+from tradeassay_bench.runs import Asking, Run, run
+from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
 
 RULES = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
 DEMO = 44
@@ -46,8 +46,10 @@ def programs(folder: Path) -> None:
     ):
         spec = QuantCodeSpec(models=models, tasks=(task,))
         began = timed(lambda: run(spec, folder / f"{name}-{task}", workers=1))  # noqa: B023 - called at once
-        check = timed(lambda: tradeassay.verify(folder / f"{name}-{task}", workers=1))  # noqa: B023
-        print(f"{name} {task}: first {began:.2f} s, verify {check:.2f} s: {check / began:.2f} times (bar 1.2)")
+        check = timed(lambda: tradeassay_bench.verify(folder / f"{name}-{task}", workers=1))  # noqa: B023
+        print(
+            f"{name} {task}: first {began:.2f} s, verify {check:.2f} s: {check / began:.2f} times (bar 1.2)"
+        )
 
 
 def main() -> None:
@@ -58,35 +60,43 @@ def main() -> None:
             programs(folder)
             return
         models = ("scripted/sensible", "scripted/broken-json")
-        spec = tradeassay.make_spec(
+        spec = tradeassay_bench.make_spec(
             "ktdfin-v1",
             agents=["momentum-12-1"],
             models=models,
             first="2022-03-01",
             last="2022-05-31",
-            slug="talk",
+            name="talk",
         )
         first = run(spec, folder / "first", workers=1)
-        asking = Asking(replay=True, cassettes=first.folder)
+        asking = Asking(replay=True, recordings=first.folder)
         replay = timed(lambda: run(spec, folder / "again", workers=1, asking=asking))
-        check = timed(lambda: tradeassay.verify(first.folder, workers=1))
-        print(f"scripted: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)")
+        check = timed(lambda: tradeassay_bench.verify(first.folder, workers=1))
+        print(
+            f"scripted: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)"
+        )
 
         real = _model_run(folder, 1)
         assert isinstance(real, Run)
-        asking = Asking(replay=True, cassettes=real.folder)
+        asking = Asking(replay=True, recordings=real.folder)
         replay = timed(lambda: run(real.spec, folder / "real", workers=1, asking=asking))
-        check = timed(lambda: tradeassay.verify(real.folder, workers=1))
-        print(f"recorded: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)")
+        check = timed(lambda: tradeassay_bench.verify(real.folder, workers=1))
+        print(
+            f"recorded: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)"
+        )
 
         agents = [
-            name for name in registered.names() if name not in ("file", "factor-model") and not converses(name)
+            name
+            for name in registered.names()
+            if name not in ("file", "factor-model") and not converses(name)
         ]
-        demo = tradeassay.make_spec(benchmarks=RULES, agents=agents, slug="demo")
+        demo = tradeassay_bench.make_spec(benchmarks=RULES, agents=agents, name="demo")
         rules = run(demo, folder / "demo", workers=1)
-        check = timed(lambda: tradeassay.verify(rules.folder, workers=1))
+        check = timed(lambda: tradeassay_bench.verify(rules.folder, workers=1))
         count = len(rules.episodes)
-        print(f"demo: {count} episodes in {check:.2f} s, {DEMO} would take {check * DEMO / count:.1f} s (bar 10)")
+        print(
+            f"demo: {count} episodes in {check:.2f} s, {DEMO} would take {check * DEMO / count:.1f} s (bar 10)"
+        )
 
 
 if __name__ == "__main__":

@@ -26,12 +26,12 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "recorded"))  # and th
 import forger
 import golden
 
-import tradeassay
+import tradeassay_bench
 from numbered_parts import ask, gather
 from season_forger import UNCOVERED, attack_season
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
-from tradeassay.runs import run
+from tradeassay_bench.runs import run
+from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay_programs.benchmarks.systrade.spec import SystradeSpec
 
 ARENA = "arena"
 MADE = ("daily", "stockbench", "ktdfin", "quantcode", "systrade")
@@ -64,15 +64,19 @@ def folder_of(kind: str, place: Path) -> Path:
     if folder.exists():
         return folder
     spec = {
-        "daily": lambda: tradeassay.make_spec(
-            "daily-ashare-v1", agents=["momentum-12-1", "random"], slug="d", first=FIRST, last=LAST
+        "daily": lambda: tradeassay_bench.make_spec(
+            "daily-ashare-v1", agents=["momentum-12-1", "random"], name="d", first=FIRST, last=LAST
         ),
-        "stockbench": lambda: tradeassay.make_spec(
-            "stockbench-v1", models=models, slug="s", first=FIRST, last=LAST
+        "stockbench": lambda: tradeassay_bench.make_spec(
+            "stockbench-v1", models=models, name="s", first=FIRST, last=LAST
         ),
-        "ktdfin": lambda: tradeassay.make_spec("ktdfin-v1", models=models, slug="k", first=FIRST, last=LAST),
+        "ktdfin": lambda: tradeassay_bench.make_spec(
+            "ktdfin-v1", models=models, name="k", first=FIRST, last=LAST
+        ),
         "quantcode": lambda: QuantCodeSpec(models=("scripted/coder-mends",), tasks=("d-ibs-long",)),
-        "systrade": lambda: SystradeSpec(models=("scripted/builder-gold",), strategies=("turtle",), iterations=1),
+        "systrade": lambda: SystradeSpec(
+            models=("scripted/builder-gold",), strategies=("turtle",), iterations=1
+        ),
     }[kind]()
     run(spec, folder, workers=1, executor="inline")
     return folder
@@ -94,7 +98,9 @@ def attack(kind: str, folder: Path, first: int, count: int) -> Part:
 def main() -> None:
     """Try a part of the changes of every kind of run, or print what all parts found."""
     asked = ask(__doc__.split("\n", 1)[0], KINDS, "change", 100, "verify-mutations")
-    parts = gather(asked, Part, TOGETHER, lambda kind: partial(attack, kind, folder_of(kind, asked.place)))
+    parts = gather(
+        asked, Part, TOGETHER, lambda kind: partial(attack, kind, folder_of(kind, asked.place))
+    )
     show(parts)
 
 
@@ -103,7 +109,9 @@ def show(parts: Iterable[Part]) -> None:
     table: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for part in parts:
         table[part.kind].update(part.found)
-    print("\n| run | changes | contradicted | marked | not covered | missed | noticed of those that should be |")
+    print(
+        "\n| run | changes | contradicted | marked | not covered | missed | noticed of those that should be |"
+    )
     print("|---|---|---|---|---|---|---|")
     for kind, row in table.items():
         print(line_of(kind, row))

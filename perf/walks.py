@@ -21,12 +21,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import tradeassay
-from tradeassay.benchmarks import benchmarks
-from tradeassay.runs import run
-from tradeassay.runs.verify.report import verify
+import tradeassay_bench
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.runs import run
+from tradeassay_bench.runs.verify.report import verify
 
-PACKAGE = str(Path(tradeassay.__file__).parent)
+PACKAGES = str(Path(__file__).resolve().parents[1] / "packages")
 BENCHMARK = max(name for name, _ in benchmarks.items() if re.fullmatch(r"daily-us-v\d", name))
 FIRST, LAST = "2022-03-01", "2022-03-04"
 
@@ -46,20 +46,28 @@ def entered(work: Callable[[], object]) -> list[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]  # the way to take it away
-    return sorted(name.removeprefix(PACKAGE + "/") for name in found if name.startswith(PACKAGE))
+    return sorted(name.partition("/src/")[2] for name in found if name.startswith(PACKAGES))
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     asked.add_argument("--files", action="store_true", help="name the files")
     shown = asked.parse_args().files
-    rule = tradeassay.make_spec(BENCHMARK, agents=["momentum-12-1"], slug="rule", first=FIRST, last=LAST)
-    model = tradeassay.make_spec(BENCHMARK, models=["scripted/sensible"], slug="model", first=FIRST, last=LAST)
+    rule = tradeassay_bench.make_spec(
+        BENCHMARK, agents=["momentum-12-1"], name="rule", first=FIRST, last=LAST
+    )
+    model = tradeassay_bench.make_spec(
+        BENCHMARK, models=["scripted/sensible"], name="model", first=FIRST, last=LAST
+    )
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         walks: dict[str, Callable[[int], object]] = {
-            "a rule's run to its scores (bar 50)": lambda n: run(rule, place / f"rule{n}", executor="inline"),
-            "a model's run to its scores (bar 60)": lambda n: run(model, place / f"model{n}", executor="inline"),
+            "a rule's run to its scores (bar 50)": lambda n: run(
+                rule, place / f"rule{n}", executor="inline"
+            ),
+            "a model's run to its scores (bar 60)": lambda n: run(
+                model, place / f"model{n}", executor="inline"
+            ),
             "verify of the model's run (bar 60)": lambda n: verify(place / "model0", workers=1),
         }
         for walk in walks.values():

@@ -17,12 +17,12 @@ import time
 
 import numpy as np
 
-from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.returns import assay_series
 from tradeassay.core.measure import Measure
-from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import e_bh, e_value, rate_measure
 from tradeassay.metrics.anytime import FIRST_LOOK, TOGETHER
+from tradeassay.tables.account import OwnSeries
+from tradeassay.verdict import VerdictConfig
+from tradeassay.verdict.returns import assay_series
 from verdict_watched import autoregressive, garch, in_and_out
 
 YEAR, AGENTS = 252, 20
@@ -34,10 +34,14 @@ def door(rng: np.random.Generator, accounts: int, *, watched: bool) -> tuple[int
     """Return how many accounts without an edge were ever praised, and ever blamed."""
     market = 0.0003 + 0.009 * garch(rng, accounts, YEAR)
     beta = np.where(
-        rng.random((accounts, 1)) < 0.3, in_and_out(rng, accounts, YEAR, 0.5), rng.uniform(0.5, 1.2, (accounts, 1))
+        rng.random((accounts, 1)) < 0.3,
+        in_and_out(rng, accounts, YEAR, 0.5),
+        rng.uniform(0.5, 1.2, (accounts, 1)),
     )
     noise = np.where(
-        rng.random((accounts, 1)) < 0.5, garch(rng, accounts, YEAR), autoregressive(0.15)(rng, accounts, YEAR)
+        rng.random((accounts, 1)) < 0.5,
+        garch(rng, accounts, YEAR),
+        autoregressive(0.15)(rng, accounts, YEAR),
     )
     total = beta * market + 0.005 * noise
     config = VerdictConfig(draws=100, watched=watched, dividends=0.0, interest=0.0)
@@ -47,7 +51,7 @@ def door(rng: np.random.Generator, accounts: int, *, watched: bool) -> tuple[int
         for look in LOOKS:
             table = OwnSeries(
                 returns=dict(zip(DAYS[:look], own[:look].tolist(), strict=True)),
-                against=dict(zip(DAYS[:look], index[:look].tolist(), strict=True)),
+                benchmark=dict(zip(DAYS[:look], index[:look].tolist(), strict=True)),
             )
             said.add(assay_series(table, config, agent="own")[0].verdict.kind)
         praised += bool(said & {"skill", "timing", "mixed"})
@@ -70,13 +74,17 @@ def shown(share: Measure) -> str:
 
 def main() -> int:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--accounts", type=int, default=200)
     parser.add_argument("--tables", type=int, default=500)
     parser.add_argument("--first", type=int, default=990_000)
     asked = parser.parse_args()
     missed, began = False, time.process_time()
-    print(f"| e-BH, {AGENTS} agents, {asked.tables} tables | false among the first found |\n|---|---|")
+    print(
+        f"| e-BH, {AGENTS} agents, {asked.tables} tables | false among the first found |\n|---|---|"
+    )
     for able in (0, 3, 10):
         rng = np.random.default_rng([asked.first, able])
         wrong = []
@@ -87,15 +95,23 @@ def main() -> int:
             wrong.append(first_found(gaps, able))
         share = rate_measure(round(sum(wrong)), len(wrong), nothing="none", level=0.95)
         missed |= (share.low or 0.0) > 0.05
-        print(f"| {able} with a ratio of 4 | {np.mean(wrong):.1%}, at most {share.high:.1%} |", flush=True)
+        print(
+            f"| {able} with a ratio of 4 | {np.mean(wrong):.1%}, at most {share.high:.1%} |",
+            flush=True,
+        )
     looked = f"{asked.accounts} accounts without an edge, {len(LOOKS)} looks"
     print(f"\n| assay of {looked} | ever praised | ever blamed |")
     print("|---|---|---|")
     for watched in (True, False):
         counts = door(np.random.default_rng([asked.first, 99]), asked.accounts, watched=watched)
-        shares = [rate_measure(count, asked.accounts, nothing="none", level=0.95) for count in counts]
+        shares = [
+            rate_measure(count, asked.accounts, nothing="none", level=0.95) for count in counts
+        ]
         missed |= watched and any((one.low or 0.0) > 0.05 for one in shares)
-        print(f"| {'--watched' if watched else 'the usual test'} | {' | '.join(map(shown, shares))} |", flush=True)
+        print(
+            f"| {'--watched' if watched else 'the usual test'} | {' | '.join(map(shown, shares))} |",
+            flush=True,
+        )
     print(f"\n{time.process_time() - began:.0f} s of CPU")
     return int(missed)
 

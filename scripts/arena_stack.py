@@ -42,7 +42,9 @@ def free() -> int:
 
 def program(name: str, *places: str) -> str:
     """Return where a program is; leaves with a word about its package where it is not installed."""
-    found = shutil.which(name) or next((str(p) for place in places for p in sorted(Path("/").glob(place))), None)
+    found = shutil.which(name) or next(
+        (str(p) for place in places for p in sorted(Path("/").glob(place))), None
+    )
     if found is None:
         raise SystemExit(f"{name} is not installed (Debian: postgresql, nginx-light)")
     return found
@@ -83,19 +85,31 @@ class Stack:
 
     def start_database(self) -> None:
         places = ("usr/lib/postgresql/*/bin/{}",)
-        initdb, postgres = (program(one, *(p.format(one) for p in places)) for one in ("initdb", "postgres"))
+        initdb, postgres = (
+            program(one, *(p.format(one) for p in places)) for one in ("initdb", "postgres")
+        )
         if not (self.data / "data").exists():
             self.data.mkdir(exist_ok=True)
             if self.user:
                 owner = pwd.getpwnam(self.user)
                 os.chown(self.data, owner.pw_uid, owner.pw_gid)
             made = [initdb, "-D", str(self.data / "data"), "-U", "arena", "-A", "trust", "-N"]
-            subprocess.run(made, check=True, stdout=self._log, stderr=self._log, user=self.user, cwd=self.data)
-        settings = ("listen_addresses=", f"unix_socket_directories={self.data}", "max_connections=60")
+            subprocess.run(
+                made, check=True, stdout=self._log, stderr=self._log, user=self.user, cwd=self.data
+            )
+        settings = (
+            "listen_addresses=",
+            f"unix_socket_directories={self.data}",
+            "max_connections=60",
+        )
         options = [part for setting in settings for part in ("-c", setting)]
-        self._start("db", [postgres, "-D", str(self.data / "data"), *options], user=self.user, cwd=self.data)
+        self._start(
+            "db", [postgres, "-D", str(self.data / "data"), *options], user=self.user, cwd=self.data
+        )
         ready = program("pg_isready", "usr/lib/postgresql/*/bin/pg_isready")
-        self.wait(lambda: subprocess.run([ready, "-q", "-h", str(self.data)], check=False).returncode == 0)
+        self.wait(
+            lambda: subprocess.run([ready, "-q", "-h", str(self.data)], check=False).returncode == 0
+        )
 
     def start_worker(self, number: int) -> None:
         serve = [*self.command, "arena", "serve", "--port", str(self.ports[number])]
@@ -107,7 +121,9 @@ class Stack:
         nginx = program("nginx", "usr/sbin/nginx")
         given = [*self.options, ""]
         embed = (
-            given[given.index("--embed") + 1] if "--embed" in given else self.env.get("TRADEASSAY_ARENA_EMBED", "")
+            given[given.index("--embed") + 1]
+            if "--embed" in given
+            else self.env.get("TRADEASSAY_ARENA_EMBED", "")
         )
         server = (ROOT / "examples/arena/nginx.conf").read_text().replace("${ARENA_EMBED}", embed)
         for name, port in zip(("one", "two"), self.ports, strict=False):

@@ -36,7 +36,9 @@ runs), `--workers` and `--executor local|inline|ray` (where to compute; the resu
 COMMON = {"--json", "--runs", "--workers", "--executor", "--help", "--help-advanced"}
 
 
-def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(
+    group: click.Group, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yield every command below ``group`` with its full name."""
     context = click.Context(group)
     for name in group.list_commands(context):

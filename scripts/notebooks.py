@@ -24,7 +24,8 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
     notebook = nbformat.read(path, as_version=4)
     os.environ.setdefault("TRADEASSAY_HOME", str(folder / "home"))
     os.environ.setdefault(
-        "TRADEASSAY_RECORDINGS", str(GALLERY.parents[1] / "recordings" / "src" / "tradeassay_recordings")
+        "TRADEASSAY_RECORDINGS",
+        str(GALLERY.parents[1] / "recordings" / "src" / "tradeassay_recordings"),
     )
     os.environ.setdefault("EXAMPLES", str(GALLERY.parent))
     resources = {"metadata": {"path": str(folder)}}

@@ -29,20 +29,28 @@ from unittest.mock import patch
 
 import msgspec
 
-from tradeassay.arena.recording import DECISIONS, STANDINGS, pack_season, recorded_season, replaying
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.web.serving import PlayOptions, play
-from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.code_protocol import find_protocol
-from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import TradeassayError
-from tradeassay.data import load_dataset
-from tradeassay.llm import QuestionPlace
-from tradeassay.llm.cassette import ENCODER, FORMAT, AnswerLine, HeadLine, ReplayingModel, asked, key_of
-from tradeassay.runs import Asking, RunSpec, expand, run
-from tradeassay.runs.spec.episode import describe_protocol, with_protocol
-from tradeassay.runs.store.archive import (
+from tradeassay_arena.recording import DECISIONS, STANDINGS, pack_season, recorded_season, replaying
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.web.serving import PlayOptions, play
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.benchmarks.code_protocol import find_protocol
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.llm import QuestionPlace
+from tradeassay_bench.llm.recording import (
+    ENCODER,
+    FORMAT,
+    AnswerLine,
+    HeadLine,
+    ReplayingModel,
+    key_of,
+    recorded_question,
+)
+from tradeassay_bench.runs import Asking, RunSpec, expand, run
+from tradeassay_bench.runs.spec.episode import describe_protocol, with_protocol
+from tradeassay_bench.runs.store.archive import (
     SEASON,
     OpenRecording,
     RecordingLabel,
@@ -50,8 +58,8 @@ from tradeassay.runs.store.archive import (
     unlike_recorded,
     write_recording,
 )
-from tradeassay.runs.store.folder import RunFolder, Versions
-from tradeassay.runs.store.manifest import (
+from tradeassay_bench.runs.store.folder import RunFolder, Versions
+from tradeassay_bench.runs.store.manifest import (
     RunManifest,
     agent_record,
     build_manifest,
@@ -68,22 +76,35 @@ WORDS = ("reason", "note", "sentence", "answers")
 
 def main() -> int:
     """Pack the named files again; returns how many could not be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW")
     parser.add_argument("--check", action="store_true", help="compare only, write nothing")
-    parser.add_argument("--rekey", action="store_true", help="find answers by their place in the episode")
+    parser.add_argument(
+        "--rekey", action="store_true", help="find answers by their place in the episode"
+    )
     parser.add_argument("--scores", action="store_true", help="compare scores.json alone")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=JSON", help="change the recorded spec")
-    parser.add_argument("--rescore", action="store_true", help="scores may differ, outcomes may not")
-    parser.add_argument("--here", action="store_true", help="the versions of this machine are the run's")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=JSON", help="change the recorded spec"
+    )
+    parser.add_argument(
+        "--rescore", action="store_true", help="scores may differ, outcomes may not"
+    )
+    parser.add_argument(
+        "--here", action="store_true", help="the versions of this machine are the run's"
+    )
     options = parser.parse_args()
     pairs = [pair.partition("=")[::2] for pair in options.rename]
     broken = 0
     for file in options.files:
         with tempfile.TemporaryDirectory() as place:
             found = pack_again(file, Path(place), renamer(pairs), options)
-        print(f"{file}: {'the same numbers' if not found else f'{len(found)} differences'}", flush=True)
+        print(
+            f"{file}: {'the same numbers' if not found else f'{len(found)} differences'}",
+            flush=True,
+        )
         print("".join(f"  {line}\n" for line in found[:20]), end="", flush=True)
         broken += bool(found)
     return broken
@@ -93,16 +114,23 @@ def renamer(pairs: list[tuple[str, str]]) -> Callable[[str], str]:
     """Return what replaces whole ids in a text; all at once, so that two may change places."""
     new = dict(pairs)
     ids = re.compile(
-        "|".join(rf"(?<![\w-]){re.escape(old)}(?![A-Za-z0-9])" for old in sorted(new, key=len, reverse=True))
+        "|".join(
+            rf"(?<![\w-]){re.escape(old)}(?![A-Za-z0-9])"
+            for old in sorted(new, key=len, reverse=True)
+        )
     )
     return (lambda text: ids.sub(lambda one: new[one[0]], text)) if new else str
 
 
-def pack_again(file: Path, place: Path, renamed: Callable[[str], str], options: argparse.Namespace) -> list[str]:
+def pack_again(
+    file: Path, place: Path, renamed: Callable[[str], str], options: argparse.Namespace
+) -> list[str]:
     """Play one recording again below ``place`` and write it anew; returns where it is another run."""
     old = dict(read_members(file))
     label = msgspec.json.decode(old.pop(LABEL), type=RecordingLabel)
-    answers = {renamed(name): content for name, content in old.items() if name.startswith("models/")}
+    answers = {
+        renamed(name): content for name, content in old.items() if name.startswith("models/")
+    }
     records = {name: text.decode() for name, text in old.items() if name.endswith(".json")}
     before = {renamed(name): json.loads(renamed(text)) for name, text in records.items()}
     said = {name: getattr(label, name) for name in ("engine", "precision", "recorded", "complete")}
@@ -124,7 +152,9 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], options: 
     if any(not _is_here(name) for name in manifest.get("datasets", ())):
         print(f"{file}: its data set is not stored here, so it is not played", flush=True)
         made, python = _unplayed(manifest)
-        now = {renamed(name): renamed(text).encode() for name, text in records.items()} | {"manifest.json": made}
+        now = {renamed(name): renamed(text).encode() for name, text in records.items()} | {
+            "manifest.json": made
+        }
     else:
         with rekeyed() if options.rekey else nullcontext({}) as tapes:
             now, python = _played(manifest, taken, place / "again", here=options.here)
@@ -134,51 +164,70 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], options: 
         for name in before
         if name != "manifest.json" and (name == "scores.json" or not options.scores)
         if name != "scores.json" or not options.rescore
-        for line in unlike_recorded(_comparable(json.loads(now[name])), _comparable(before[name]), name)
+        for line in unlike_recorded(
+            _comparable(json.loads(now[name])), _comparable(before[name]), name
+        )
     ]
     if not options.check and not found:
-        write_recording(file, {**now, **answers}, python=python, benchmarks=_benchmarks(now), **said)
+        write_recording(
+            file, {**now, **answers}, python=python, benchmarks=_benchmarks(now), **said
+        )
     return found
 
 
 @contextmanager
 def rekeyed() -> Iterator[dict[str, Callable[[], bytes]]]:
-    """Let a replay find answers by their place; what is bound holds the cassettes that the questions now make."""
+    """Let a replay find answers by their place; what is bound holds the recordings that the questions now make."""
     lines: dict[str, dict[str, AnswerLine]] = {}
     tapes: dict[str, Callable[[], bytes]] = {}
 
     async def ask(self: ReplayingModel, request: AskModel, place: QuestionPlace) -> ModelReply:
-        question = asked(self.name, self._params, request, place)
+        question = recorded_question(self.name, self._params, request, place)
         known = self._store.find(place.episode, key_of(question))
         if known is None:
-            there = [one for one in self._store.recorded(place.episode) if one.asked.place == question.place]
+            there = [
+                one
+                for one in self._store.recorded(place.episode)
+                if one.asked.place == question.place
+            ]
             if not there:
                 raise self._mismatch(question, request, place)
             known = there[0].reply
         mine = lines.setdefault(place.episode, {})
         mine[key_of(question)] = AnswerLine(key=key_of(question), asked=question, reply=known)
         head = HeadLine(format=FORMAT, texts=False)
-        tapes[place.episode] = lambda: b"".join(ENCODER.encode(one) + b"\n" for one in (head, *mine.values()))
+        tapes[place.episode] = lambda: b"".join(
+            ENCODER.encode(one) + b"\n" for one in (head, *mine.values())
+        )
         return known
 
     with patch.object(ReplayingModel, "ask", ask):
         yield tapes
 
 
-def _played(manifest: dict[str, Any], taken: Path, folder: Path, *, here: bool) -> tuple[dict[str, bytes], str]:
+def _played(
+    manifest: dict[str, Any], taken: Path, folder: Path, *, here: bool
+) -> tuple[dict[str, bytes], str]:
     """Play the run of a manifest from the answers in ``taken``; returns its files as a recording has them."""
     trading = manifest["kind"] == "trading"
     kind = RunSpec if trading else find_protocol(manifest["benchmark"]).Spec
     spec = msgspec.convert(manifest["spec"], kind, strict=False)
-    run(spec, folder, asking=Asking(replay=True, cassettes=taken), progress="none", workers=2)
+    run(spec, folder, asking=Asking(replay=True, recordings=taken), progress="none", workers=2)
     made = RunFolder(folder)
     again = read_manifest(made.manifest)
     # The machine and the packages are those with which the answers were recorded.
-    versions = again.versions if here else msgspec.convert(manifest["versions"], type(again.versions))
+    versions = (
+        again.versions if here else msgspec.convert(manifest["versions"], type(again.versions))
+    )
     again = msgspec.structs.replace(again, versions=versions)
-    found = {"manifest.json": encode_manifest(again), "scores.json": _live(made.scores.read_bytes())}
+    found = {
+        "manifest.json": encode_manifest(again),
+        "scores.json": _live(made.scores.read_bytes()),
+    }
     for episode in again.episodes:
-        found[f"episodes/{episode.key}/outcome.json"] = _live(made.outcome(episode.key).read_bytes())
+        found[f"episodes/{episode.key}/outcome.json"] = _live(
+            made.outcome(episode.key).read_bytes()
+        )
     return found, versions.python
 
 
@@ -189,11 +238,18 @@ def _unplayed(manifest: dict[str, Any]) -> tuple[bytes, str]:
     told = {name: manifest[name] for name in ("datasets", "windows", "models")}
     told |= msgspec.to_builtins({"protocols": {}, "episodes": expand(spec)})
     again = msgspec.convert({**msgspec.to_builtins(made), **told}, RunManifest)
-    ways = {one.cell: with_protocol(benchmarks.get(one.benchmark), one.protocol) for one in again.episodes}
+    ways = {
+        one.setting: with_protocol(benchmarks.get(one.benchmark), one.protocol)
+        for one in again.episodes
+    }
     again = msgspec.structs.replace(
         again,
         agents={one.agent.name: agent_record(one.agent.name) for one in again.episodes},
-        protocols={one.cell: describe_protocol(ways[one.cell]) for one in again.episodes if one.by_model},
+        protocols={
+            one.setting: describe_protocol(ways[one.setting])
+            for one in again.episodes
+            if one.by_model
+        },
     )
     return encode_manifest(again), again.versions.python
 
@@ -215,7 +271,9 @@ def _live(content: bytes) -> bytes:
 
 def _benchmarks(files: dict[str, bytes]) -> tuple[str, ...]:
     manifest = json.loads(files["manifest.json"])
-    return tuple(manifest["benchmarks"]) if manifest["kind"] == "trading" else (manifest["benchmark"],)
+    return (
+        tuple(manifest["benchmarks"]) if manifest["kind"] == "trading" else (manifest["benchmark"],)
+    )
 
 
 def _season(

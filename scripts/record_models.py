@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from tradeassay.runs.store.archive import read_members
+from tradeassay_bench.runs.store.archive import read_members
 
 SHIPPED = Path(__file__).parents[1] / "recordings" / "src" / "tradeassay_recordings"
 TOKENS = {
@@ -35,7 +35,10 @@ def jobs(model: str, out: Path, packed: tuple[str, ...], *, brief: bool) -> dict
     """Return what is run for each recording, one command after the other."""
     most, agent = TOKENS[model], ("-m", f"local/{model}", "--concurrency", "64")
     runs = ("--runs", str(out / "runs"))
-    masks, modes = "bright,stock-blind,date-blind,blinded", "memory-only,fixed-candidate,open-research"
+    masks, modes = (
+        "bright,stock-blind,date-blind,blinded",
+        "memory-only,fixed-candidate,open-research",
+    )
     us_masks, us_modes = "bright,blinded", "fixed-candidate,open-research"
     window = ("--window", "W4")
     real = ("--first", "2020-03-27", "--last", "2020-03-30") if brief else window
@@ -63,7 +66,18 @@ def jobs(model: str, out: Path, packed: tuple[str, ...], *, brief: bool) -> dict
         ]
 
     def written(name: str, benchmark: str, *told: str) -> Commands:
-        play = (*CLI, "code", "run", benchmark, *agent, *secret(model, name), *runs, "--slug", name, *told)
+        play = (
+            *CLI,
+            "code",
+            "run",
+            benchmark,
+            *agent,
+            *secret(model, name),
+            *runs,
+            "--name",
+            name,
+            *told,
+        )
         file = str(out / f"{name}.tar.xz")
         return [play, (*CLI, "recordings", "record", str(out / "runs" / name), *packed, "-o", file)]
 
@@ -75,9 +89,19 @@ def jobs(model: str, out: Path, packed: tuple[str, ...], *, brief: bool) -> dict
     agentic = ("--setting", "agentic", *(few or ("--sample", "48")))
     careful = ("--iterations", "3", "--max-tokens", str(most["systrade"]))
     return {
-        "ktdfin": traded("ktdfin", "ktdfin-v1", "--mask", masks, "--mode", modes, "-p", limit, *synthetic),
+        "ktdfin": traded(
+            "ktdfin", "ktdfin-v1", "--mask", masks, "--mode", modes, "-p", limit, *synthetic
+        ),
         "ktdfin-real": traded(
-            "ktdfin-real", "ktdfin-us-real-v1", "--mask", us_masks, "--mode", us_modes, "-p", limit, *real
+            "ktdfin-real",
+            "ktdfin-us-real-v1",
+            "--mask",
+            us_masks,
+            "--mode",
+            us_modes,
+            "-p",
+            limit,
+            *real,
         ),
         "stockbench": traded(
             "stockbench",
@@ -86,7 +110,9 @@ def jobs(model: str, out: Path, packed: tuple[str, ...], *, brief: bool) -> dict
         ),
         "quantcode": written("quantcode", "quantcode-v1", "--setting", "single-turn", *code, *few),
         "quantcode-agentic": written("quantcode-agentic", "quantcode-v1", *agentic, *code),
-        "systrade": written("systrade", "systrade-v1", *careful, *(("--strategy", "bollinger") if brief else ())),
+        "systrade": written(
+            "systrade", "systrade-v1", *careful, *(("--strategy", "bollinger") if brief else ())
+        ),
         "arena": [
             (*CLI, "arena", "run", "--season", str(season), "--db", db, *until),
             (*CLI, "recordings", "record", db, *packed, "-o", str(out / "arena.tar.xz")),
@@ -102,7 +128,9 @@ def secret(model: str, name: str) -> tuple[str, ...]:
 
 def main() -> int:
     """Play, and return how many recordings could not be made."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=sorted(TOKENS))
     parser.add_argument("out", type=Path)
     parser.add_argument("--engine", default="not stated")
@@ -135,7 +163,9 @@ def main() -> int:
                 file = out / f"{name}.tar.xz"
                 print(f"{name}: {'not packed' if not file.is_file() else 'packed'}", flush=True)
     return sum(
-        not (out / f"{name}.tar.xz").is_file() for name in wanted if not options.only or name in options.only
+        not (out / f"{name}.tar.xz").is_file()
+        for name in wanted
+        if not options.only or name in options.only
     )
 
 

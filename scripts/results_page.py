@@ -1,4 +1,4 @@
-"""Writes ``docs/results.md`` from the recordings: what small real models do on the benchmarks.
+"""Writes ``docs/evidence/real-models.md`` from the recordings: what small real models do on the benchmarks.
 
     python scripts/results_page.py
 
@@ -16,16 +16,16 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.arena.recording import STANDINGS
-from tradeassay.arena.season import BASELINE
-from tradeassay.arena.standings import Standings
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
 from tradeassay.metrics.ranks import MOST_FAILED
-from tradeassay.runs import CodeRun, Run, load_run
-from tradeassay.runs.store.archive import OpenRecording, list_recordings, open_recording
+from tradeassay_arena.recording import STANDINGS
+from tradeassay_arena.season import BASELINE
+from tradeassay_arena.standings import Standings
+from tradeassay_bench.runs import CodeRun, Run, load_run
+from tradeassay_bench.runs.store.archive import OpenRecording, list_recordings, open_recording
 
-PAGE = Path(__file__).parent.parent / "docs" / "results.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "real-models.md"
 
 HEAD = """# What two small real models do
 
@@ -36,7 +36,7 @@ recordings; replay them with
 <!-- needs: time -->
 ```text
 tradeassay recordings list
-tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
+tradeassay run ktdfin-v1 --recordings recorded/qwen2.5-coder-1.5b --replay
 ```
 
 **In short.** Qwen2.5-Coder-1.5B answers in the right form on 97 % of the days of KTD-Fin; else it asks for weights
@@ -94,10 +94,19 @@ def trading(run: Run) -> str:
             continue
         outcomes = [run.outcome(episode.key) for episode in played]
         spent = [one.spending for one in outcomes if one is not None and one.spending is not None]
-        setting = one.cell.split("__")[-1] if one.cell.count("__") > 1 else ""
-        row = [", ".join(part for part in setting.split("+") if not part.startswith("max_tokens")) or "all"]
-        row += [shown(measures.get("cumulative_return")), shown(measures.get("failure_rate"), ".0%")]
-        row += [shown(measures.get("abstention_rate"), ".0%"), shown(measures.get("turnover"), ".2f")]
+        setting = one.setting.split("__")[-1] if one.setting.count("__") > 1 else ""
+        row = [
+            ", ".join(part for part in setting.split("+") if not part.startswith("max_tokens"))
+            or "all"
+        ]
+        row += [
+            shown(measures.get("cumulative_return")),
+            shown(measures.get("failure_rate"), ".0%"),
+        ]
+        row += [
+            shown(measures.get("abstention_rate"), ".0%"),
+            shown(measures.get("turnover"), ".2f"),
+        ]
         row += [", ".join(f"{kind} {count}" for kind, count in kinds.most_common(3)) or "-"]
         rows.append((*row, f"{sum(one.calls for one in spent)}"))
     head = (
@@ -112,7 +121,9 @@ def trading(run: Run) -> str:
     parts = [f"Baseline: {'; '.join(sorted(baselines))}."] + [table(head, rows)] * bool(rows)
     if settings := unanswered.pop("settings", 0):
         failures = ", ".join(f"{kind} {count}" for kind, count in unanswered.most_common(3))
-        parts.append(f"No valid answer on any day of {settings} setting{'s' * (settings > 1)}: {failures}.")
+        parts.append(
+            f"No valid answer on any day of {settings} setting{'s' * (settings > 1)}: {failures}."
+        )
     return "\n\n".join(parts)
 
 
@@ -159,12 +170,16 @@ def systrade(run: CodeRun) -> str:
         gates = [(name, shown(rate, ".0%")) for name, rate in model.gates.items()]
         scores = [(name, shown(score, ".2f")) for name, score in model.scores.items()]
         handed = sum(
-            any(one.submission is not None for one in record.iterations) for record in run.records().values()
+            any(one.submission is not None for one in record.iterations)
+            for record in run.records().values()
         )
         parts += [
             f"{model.items} strategies, {model.unanswered} without an answer, {handed} with a readable "
             f"submission; valid: {shown(model.valid, '.0%')}.",
-            table(tuple(name for name, _ in [*gates, *scores]), [tuple(value for _, value in [*gates, *scores])]),
+            table(
+                tuple(name for name, _ in [*gates, *scores]),
+                [tuple(value for _, value in [*gates, *scores])],
+            ),
         ]
     return "\n\n".join(parts)
 
@@ -205,7 +220,9 @@ def arena(opened: OpenRecording) -> str:
         )
         for row in [*(row for row in board.rows if row not in unranked), *unranked]
     ]
-    text = table(("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss"), rows)
+    text = table(
+        ("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss"), rows
+    )
     if unranked:
         text += (
             f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept what it held "
@@ -216,12 +233,18 @@ def arena(opened: OpenRecording) -> str:
 
 def beside(folders: Sequence[Path]) -> list[str]:
     """Write what is kept beside the models' recordings as JSON: mask probes, models as judges of programs."""
-    reports = [json.loads(file.read_text()) for folder in folders if (file := folder / "probe.json").is_file()]
+    reports = [
+        json.loads(file.read_text())
+        for folder in folders
+        if (file := folder / "probe.json").is_file()
+    ]
     masks = list(dict.fromkeys(row["mask"] for report in reports for row in report["rows"]))
     found: dict[tuple[str, str], str] = {}
     for row in (row for report in reports for row in report["rows"]):
         cells = [row["of_all"][name]["value"] for name in ("top_1", "date_1", "joint")]
-        found[row["attacker"], row["mask"]] = " / ".join("-" if c is None else f"{c:.0%}" for c in cells)
+        found[row["attacker"], row["mask"]] = " / ".join(
+            "-" if c is None else f"{c:.0%}" for c in cells
+        )
     attackers = sorted({name for name, _ in found}, key=lambda name: ("/" not in name, name))
     judges = {
         one["judge"]: (
@@ -239,20 +262,26 @@ def beside(folders: Sequence[Path]) -> list[str]:
         for folder in folders
         if (file := folder / "recall.json").is_file()
     }
-    moves = [_range(one["rows"]["moves"]["hit"]["value"] for one in audits[name]) for name in sorted(audits)]
+    moves = [
+        _range(one["rows"]["moves"]["hit"]["value"] for one in audits[name])
+        for name in sorted(audits)
+    ]
     first = _range(one["first"]["value"] for each in audits.values() for one in each)
     return [
         "## What they remember of real prices",
         "Recall cannot be told (Qwen2.5-Coder of skfolio-sp500: none shown), so alike are answers: "
         f"Qwen2.5-Coder is right about {moves[0]} % of the moves (SmolLM2 {moves[1]}), no close and no level; "
         f"the truth is likeliest of five in {first} %. `tradeassay memory recall -m "
-        "local/smollm2 --dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --cassettes "
+        "local/smollm2 --dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --recordings "
         "recorded/smollm2 --replay`",
         f"## The mask probe ({reports[0]['benchmark']})",
         f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
         "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs that "
         "know the real prices.",
-        table(("attacker", *masks), [(name, *(found[name, mask] for mask in masks)) for name in attackers]),
+        table(
+            ("attacker", *masks),
+            [(name, *(found[name, mask] for mask in masks)) for name in attackers],
+        ),
         "## The models as judges of programs: references they reject, decoys they accept",
         table(("judge", "rejects a reference", "accepts a decoy", "note"), list(judges.values())),
     ]
@@ -279,7 +308,9 @@ def render() -> str:
     for info in list_recordings():
         name, _, what = info.name.partition("/")
         if not info.label.complete:
-            left_out.append(f"`{info.name}` was not finished ({info.label.answers} answers are in it)")
+            left_out.append(
+                f"`{info.name}` was not finished ({info.label.answers} answers are in it)"
+            )
             continue
         if name not in folders:
             parts.append(f"## {name}")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tradeassay.assay.planted import answer_key
-from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.report.charts import waterfall_svg
+from tradeassay.verdict import VerdictConfig
+from tradeassay_bench.examine.planted import answer_key
 
 WIDTH, HEIGHT = 1280, 548
 CARDS = {"reads-news": "Found", "best-of-50": "Not found", "remembers": "Caught"}
@@ -40,7 +40,9 @@ _CARD = Markup(
 
 def main() -> None:
     """Write the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("picture", type=Path)
     asked = parser.parse_args()
     planted = answer_key(VerdictConfig(portfolios=1_000))
@@ -49,9 +51,17 @@ def main() -> None:
         one, known = planted.agent(name), planted.key[name]
         right = "right" if one.verdict.kind in known.deserves else "wrong"
         said, drawn = one.verdict.sentence, waterfall_svg(one)
-        cards.append(_CARD.format(heading=heading, said=said, drawn=drawn, truth=known.is_truly, right=right))
-    css = resources.files("tradeassay.report").joinpath("templates/page.css").read_text(encoding="utf-8")
-    _photograph(_PAGE.format(css=Markup(css), width=WIDTH, cards=Markup("").join(cards)), asked.picture)
+        cards.append(
+            _CARD.format(heading=heading, said=said, drawn=drawn, truth=known.is_truly, right=right)
+        )
+    css = (
+        resources.files("tradeassay_bench.report")
+        .joinpath("templates/page.css")
+        .read_text(encoding="utf-8")
+    )
+    _photograph(
+        _PAGE.format(css=Markup(css), width=WIDTH, cards=Markup("").join(cards)), asked.picture
+    )
 
 
 def _photograph(page: str, picture: Path) -> None:
@@ -61,10 +71,18 @@ def _photograph(page: str, picture: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "page.html"
         source.write_text(page, encoding="utf-8")
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}"]
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder}",
+        ]
         size = f"--window-size={WIDTH},{HEIGHT}"
         shot = f"--screenshot={picture.resolve()}"
-        subprocess.run([chromium, *flags, size, shot, source.as_uri()], check=True, capture_output=True)
+        subprocess.run(
+            [chromium, *flags, size, shot, source.as_uri()], check=True, capture_output=True
+        )
 
 
 if __name__ == "__main__":

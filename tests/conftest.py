@@ -26,12 +26,12 @@ import pytest
 from hypothesis import settings
 
 from tradeassay.cli import main
-from tradeassay.core import executors
 from tradeassay.core.hashing import sha256_of
-from tradeassay.data import datasets, synthetic
-from tradeassay.data.snapshot import Snapshot
-from tradeassay.sandbox import SandboxConfig, sandbox
-from tradeassay.sandbox.sandbox import ZygoteProcess
+from tradeassay_bench.core import executors
+from tradeassay_bench.data import datasets, synthetic
+from tradeassay_bench.data.snapshot import Snapshot
+from tradeassay_programs.sandbox import SandboxConfig, sandbox
+from tradeassay_programs.sandbox.sandbox import ZygoteProcess
 
 # Timing never decides a test, on a loaded machine least of all. The default tests try the same few examples every
 # time, so that a change is what makes one fail; make test-all searches on with many new ones (HYPOTHESIS_PROFILE).
@@ -42,7 +42,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # What a script starts in the background ignores Ctrl-C, and so would every program that a test stops with it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.path.insert(0, str(Path(__file__).parent / "recorded"))  # golden runs, which tests of many rooms read
+sys.path.insert(
+    0, str(Path(__file__).parent / "recorded")
+)  # golden runs, which tests of many rooms read
+sys.path.insert(
+    0, str(Path(__file__).parent / "support")
+)  # checkers and models that tests of many rooms use
 
 LONGEST = (
     "tests/sandbox/test_check_sandbox.py",
@@ -85,7 +90,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark the slow cases of a test, before the default selection looks at marks; put long files first."""
     for item in items:
         cases = item.get_closest_marker("slow_for")
-        if cases is not None and isinstance(item, pytest.Function) and item.callspec.id in cases.args:
+        if (
+            cases is not None
+            and isinstance(item, pytest.Function)
+            and item.callspec.id in cases.args
+        ):
             item.add_marker(pytest.mark.slow)
     place = {file: number for number, file in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.split("::")[0], len(LONGEST)))
@@ -96,7 +105,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test that is a coroutine to its end."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    given = {
+        name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters
+    }
     asyncio.run(pyfuncitem.obj(**given))
     return True
 
@@ -206,7 +217,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         LentZygote.kept.popitem()[1].close()
     if "PYTEST_XDIST_WORKER" not in os.environ:
         workers = getattr(session.config.pluginmanager.getplugin("dsession"), "nodemanager", None)
-        mine = getattr(workers, "testrunuid", f"pid-{os.getpid()}")  # others may be testing at the same time
+        mine = getattr(
+            workers, "testrunuid", f"pid-{os.getpid()}"
+        )  # others may be testing at the same time
         shutil.rmtree(Path(tempfile.gettempdir()) / f"tradeassay-golden-{mine}", ignore_errors=True)
 
 
@@ -219,7 +232,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     on which test asked for it. Processes that a test starts draw their own."""
     own = item.nodeid.startswith("tests/sandbox/")  # they are about zygotes
     numbers = count()
-    fixed = SimpleNamespace(token_hex=lambda size: sha256_of([item.path.name, next(numbers)])[: 2 * size])
+    fixed = SimpleNamespace(
+        token_hex=lambda size: sha256_of([item.path.name, next(numbers)])[: 2 * size]
+    )
     home = lent_home()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRADEASSAY_HOME", str(home))
@@ -230,6 +245,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(executors, "cores", lambda: 1)
         if not item.nodeid.startswith("tests/data/"):  # they are about making worlds
             patch.setattr(datasets, "_synthetic", lent_world)
-        if rules := sys.modules.get("tradeassay.code.running"):
+        if rules := sys.modules.get("tradeassay_programs.code.running"):
             rules._own_secret.cache_clear()
         return (yield)

@@ -16,4 +16,8 @@ class Mine:
             return {"answer": {"orders": [], "overall_reason": "nothing is worth a trade today"}}
         if asked["stage"] == "decision":  # StockBench: overview, analysis, decision
             return {"answer": {"decisions": {}}}
-        return {"answer": {"analyse": []}} if asked["stage"] == "overview" else {"text": "I have seen enough."}
+        return (
+            {"answer": {"analyse": []}}
+            if asked["stage"] == "overview"
+            else {"text": "I have seen enough."}
+        )

@@ -15,4 +15,7 @@ def decide(asked: dict[str, Any]) -> dict[str, str]:
         return {"recommended_action": "HOLD", "reasoning": "no history yet"}
     usual = sum(past) / len(past)
     action = "BUY" if asked["price"][symbol] > usual else "SELL"
-    return {"recommended_action": action, "reasoning": f"the last {len(past)} closes average {usual:.2f}"}
+    return {
+        "recommended_action": action,
+        "reasoning": f"the last {len(past)} closes average {usual:.2f}",
+    }

@@ -10,5 +10,8 @@ for line in sys.stdin:
     if momentum is None:
         answer = {"recommended_action": "HOLD", "reasoning": "no month of history yet"}
     else:
-        answer = {"recommended_action": "BUY" if momentum > 0 else "SELL", "reasoning": f"month {momentum:+.1%}"}
+        answer = {
+            "recommended_action": "BUY" if momentum > 0 else "SELL",
+            "reasoning": f"month {momentum:+.1%}",
+        }
     print(json.dumps({"id": asked["id"], **answer}), flush=True)

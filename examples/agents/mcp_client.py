@@ -14,6 +14,10 @@ async def play(server: Any, decisions: int) -> None:
             if text.startswith("{"):
                 told = json.loads(text)
                 action = "BUY" if (told["momentum"] or 0) > 0 else "SELL"
-                answer = {"slot": told["slot"], "recommended_action": action, "reasoning": "the trend of a month"}
+                answer = {
+                    "slot": told["slot"],
+                    "recommended_action": action,
+                    "reasoning": "the trend of a month",
+                }
                 await arena.call_tool("submit_action", answer)
                 decisions -= 1

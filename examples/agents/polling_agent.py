@@ -9,7 +9,9 @@ import uuid
 
 import httpx
 
-with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"), timeout=30) as arena:
+with httpx.Client(
+    base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"), timeout=30
+) as arena:
     arena.headers["Authorization"] = f"Bearer {os.environ['ARENA_TOKEN']}"
     while True:
         try:
@@ -21,6 +23,8 @@ with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"),
             time.sleep(0 if said == 204 else 2)
             continue
         told = found.raise_for_status().json()
-        answer = {name: told[name] for name in ("slot", "packet_sha256")} | {"reasoning": "the trend of a month"}
+        answer = {name: told[name] for name in ("slot", "packet_sha256")} | {
+            "reasoning": "the trend of a month"
+        }
         answer["recommended_action"] = "BUY" if (told["packet"]["momentum"] or 0) > 0 else "SELL"
         arena.post("/agents/me/choice", json=answer, headers={"Idempotency-Key": uuid.uuid4().hex})

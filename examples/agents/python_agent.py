@@ -1,6 +1,6 @@
 """An agent that is a Python class: a season's entry names it, e.g. params.class = "python_agent:Reversal"."""
 
-from tradeassay.core.arena import AgentChoice, Packet
+from tradeassay_bench.core.arena import AgentChoice, Packet
 
 
 class Reversal:
@@ -10,4 +10,6 @@ class Reversal:
         if not packet.history:
             return AgentChoice(action="HOLD", reasoning="no history yet")
         move = packet.price / packet.history[0].price - 1
-        return AgentChoice(action="SELL" if move > 0 else "BUY", reasoning=f"{move:+.1%} over the window")
+        return AgentChoice(
+            action="SELL" if move > 0 else "BUY", reasoning=f"{move:+.1%} over the window"
+        )

@@ -26,7 +26,9 @@ PACKAGE = "aihf>=2.6,<2.7"
 def install(folder: Path) -> None:
     """Make the environment and install the package there from the index."""
     venv.create(folder, with_pip=True)
-    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+    subprocess.run(
+        [folder / "bin" / "python", "-m", "pip", "install", "--quiet", PACKAGE], check=True
+    )
     print(f"installed {PACKAGE} in {folder}")
 
 
@@ -52,10 +54,19 @@ class AiHedgeFund:
         record = assess_fund(self.fund, known, self.data, symbols)
         said = [signal for strategy in record.strategies for signal in strategy.signals]
         # It takes a lost call for an abstention, which would make a broken cable a trading result.
-        lost = [one for one in said if str(one.metadata.get("abstain_reason", "")).startswith("LLM call failed")]
+        lost = [
+            one
+            for one in said
+            if str(one.metadata.get("abstain_reason", "")).startswith("LLM call failed")
+        ]
         if lost:
-            raise RuntimeError(f"{len(lost)} of {len(said)} opinions were lost: {lost[0].reasoning}")
-        wanted = {name: min(max(0.0, weight), self.args.most) for name, weight in record.final_weights.items()}
+            raise RuntimeError(
+                f"{len(lost)} of {len(said)} opinions were lost: {lost[0].reasoning}"
+            )
+        wanted = {
+            name: min(max(0.0, weight), self.args.most)
+            for name, weight in record.final_weights.items()
+        }
         views = ", ".join(f"{one.model_name} on {one.ticker} {one.value:+.2f}" for one in said)
         return wanted, f"{known}: {views}"
 
@@ -65,11 +76,15 @@ class AiHedgeFund:
         if stage == "overview":
             return {"answer": {"analyse": []}}
         if stage not in ("orders", "decision"):
-            raise RuntimeError(f"the stage {stage} is not known: daily benchmarks and StockBench are")
+            raise RuntimeError(
+                f"the stage {stage} is not known: daily benchmarks and StockBench are"
+            )
         rows = seen["names" if stage == "orders" else "symbols"]
         symbols = [row["symbol"] for row in rows][: self.args.names]
         due = asked["step"] % self.args.every == 0
-        wanted, why = self.weights(symbols, seen["session"]) if due else ({}, "not a day of decision")
+        wanted, why = (
+            self.weights(symbols, seen["session"]) if due else ({}, "not a day of decision")
+        )
         if stage == "orders":
             held = {one["symbol"] for one in seen["positions"]}
             orders = [
@@ -89,20 +104,33 @@ class AiHedgeFund:
                 budget -= target - now
             action = "increase" if target > now else "decrease" if 0.0 < target < now else "close"
             if target != now:
-                decisions[name] = {"action": action, "reasons": [f"weight {weight:.3f}"], "confidence": 1.0}
+                decisions[name] = {
+                    "action": action,
+                    "reasons": [f"weight {weight:.3f}"],
+                    "confidence": 1.0,
+                }
                 if action != "close":
-                    decisions[name] |= {"target_cash_amount": target, "target_shares": target / opens[name]}
+                    decisions[name] |= {
+                        "target_cash_amount": target,
+                        "target_shares": target / opens[name],
+                    }
         return {"answer": {"decisions": decisions}}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--install", action="store_true", help="make its environment, and stop")
-    parser.add_argument("--env", type=Path, default=Path(__file__).resolve().with_name(".aihf"), help="where")
-    parser.add_argument("--names", type=int, default=5, help="how many names of the universe it is asked about")
+    parser.add_argument(
+        "--env", type=Path, default=Path(__file__).resolve().with_name(".aihf"), help="where"
+    )
+    parser.add_argument(
+        "--names", type=int, default=5, help="how many names of the universe it is asked about"
+    )
     parser.add_argument("--every", type=int, default=5, help="sessions between two decisions")
     parser.add_argument("--most", type=float, default=0.25, help="the largest share in one name")
-    parser.add_argument("--mandate", default="", help="its fund as a YAML file; empty is the example it ships")
+    parser.add_argument(
+        "--mandate", default="", help="its fund as a YAML file; empty is the example it ships"
+    )
     args = parser.parse_args()
     if args.install:
         install(args.env)
@@ -110,7 +138,10 @@ def main() -> int:
     if Path(sys.prefix).resolve() != args.env.resolve():
         python = args.env.resolve() / "bin" / "python"
         if not python.exists():
-            print(f"there is no environment in {args.env}: run this file with --install", file=sys.stderr)
+            print(
+                f"there is no environment in {args.env}: run this file with --install",
+                file=sys.stderr,
+            )
             return 2
         os.execv(python, [str(python), str(Path(__file__).resolve()), *sys.argv[1:]])
     answers, sys.stdout = sys.stdout, sys.stderr  # what the package prints is no answer

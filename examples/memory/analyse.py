@@ -73,7 +73,9 @@ def _audited(audit: Row) -> Row:
     real = [one for one in audit["answers"] if one.get("stands_for") is None]
     moves = [one for one in real if one["kind"] in ("day", "week", "month")]
     answered = [one for one in moves if one.get("right") is not None]
-    closes = [one["right"] for one in real if one["kind"] == "close" and one.get("right") is not None]
+    closes = [
+        one["right"] for one in real if one["kind"] == "close" and one.get("right") is not None
+    ]
     may = [bool(one.get("refused")) for one in real if one.get("wording", 0) % 2 == 0]
     weighed = audit.get("propensity") or {}
     return {
@@ -111,19 +113,25 @@ def _played(run: Path, world: World) -> Row:
                 day = world.days.index(found[0])
                 for one in found[1]:
                     if one.name in world.names:
-                        true = world.move(day, world.names.index(one.name), SPANS[STUDY.span]) or 0.0
+                        true = (
+                            world.move(day, world.names.index(one.name), SPANS[STUDY.span]) or 0.0
+                        )
                         exact.append(one.is_exactly(true))
                         ways.append(one.rises == (true > 0))
                         acts.append(one.follows)
         row[key] = float(np.mean(claims)) if claims else None
     if len(exact) >= 10:
-        row |= {"said": float(np.mean(exact)), "way": float(np.mean(ways)), "acts": float(np.mean(acts))}
+        row |= {
+            "said": float(np.mean(exact)),
+            "way": float(np.mean(ways)),
+            "acts": float(np.mean(acts)),
+        }
     return row
 
 
 def _first_answers(run: Path, mask: str) -> Iterator[str]:
-    for cassette in (run / "models").glob(f"*mask={mask}*"):
-        for line in cassette.read_text().splitlines():
+    for recording in (run / "models").glob(f"*mask={mask}*"):
+        for line in recording.read_text().splitlines():
             entry = json.loads(line)
             if entry["type"] == "answer" and entry["asked"]["attempt"] == 1:
                 yield entry["reply"].get("text") or ""
@@ -140,7 +148,9 @@ def _changed(changed: Row) -> Row:
     for one in changed["decisions"]:
         if "mask=bright" in one["episode"]:
             for name in one["recorded"].keys() | one["now"].keys():
-                same.setdefault(one["arm"], []).append(one["recorded"].get(name, 0.0) == one["now"].get(name, 0.0))
+                same.setdefault(one["arm"], []).append(
+                    one["recorded"].get(name, 0.0) == one["now"].get(name, 0.0)
+                )
     kept = {arm: float(np.mean(each)) for arm, each in same.items()}
     arms = {"unread": "prices", "dated": "date", "again": "again"}
     return {name: kept.get(arm) for name, arm in arms.items()} | {"by_name": changed["by_name"]}
@@ -166,14 +176,18 @@ def interval(values: list[float]) -> tuple[float, float]:
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, math.nan
-    return mean, float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    return mean, float(
+        t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values))
+    )
 
 
 def by_dose(rows: list[Row], measure: str) -> dict[int, tuple[float, float, int]]:
     """Return mean, half interval and number of worlds by dose."""
     found = {}
     for dose in DOSES:
-        values = [row[measure] for row in rows if row["dose"] == dose and row.get(measure) is not None]
+        values = [
+            row[measure] for row in rows if row["dose"] == dose and row.get(measure) is not None
+        ]
         if values:
             found[dose] = (*interval(values), len(values))
     return found
@@ -193,10 +207,14 @@ TESTS: dict[str, Callable[[Row], bool | None]] = {
     "recalls (moves, closes or log-probabilities)": lambda row: (
         row["told"] == "recalls" if "told" in row else None
     ),
-    "recalls what it traded": lambda row: row["traded_told"] == "recalls" if "traded_told" in row else None,
+    "recalls what it traded": lambda row: (
+        row["traded_told"] == "recalls" if "traded_told" in row else None
+    ),
     "answers by name, not by series": lambda row: row.get("by_name"),
     "verdict: memory": lambda row: row["word"] == "memory" if row.get("word") else None,
-    "verdict under the mask: memory": lambda row: row["word_blind"] == "memory" if row.get("word_blind") else None,
+    "verdict under the mask: memory": lambda row: (
+        row["word_blind"] == "memory" if row.get("word_blind") else None
+    ),
 }
 
 
@@ -233,7 +251,9 @@ def table(models: dict[str, list[Row]]) -> str:
 COLOURS = {"main": "#2563eb", "placebo": "#d97706"}
 
 
-def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[float, float, int]]]]]) -> str:
+def picture(
+    panels: list[tuple[str, float | None, dict[str, dict[int, tuple[float, float, int]]]]],
+) -> str:
     """Return panels side by side as SVG: means with whiskers over doses, one colour per model."""
     width, height, left, top = 270, 190, 44, 30
     columns = min(3, len(panels))
@@ -244,7 +264,12 @@ def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[floa
     ]
     for number, (title, none, series) in enumerate(panels):
         x0, y0 = (number % columns) * width, (number // columns) * height
-        ends = [end for found in series.values() for m, h, _ in found.values() for end in (m, m - h, m + h)]
+        ends = [
+            end
+            for found in series.values()
+            for m, h, _ in found.values()
+            for end in (m, m - h, m + h)
+        ]
         ends = [end for end in ends if math.isfinite(end)] + ([none] if none is not None else [])
         low, high = min(ends), max(ends)
         room = (high - low) * 0.06 or 0.5
@@ -258,20 +283,28 @@ def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[floa
 
         out.append(f'<text x="{x0 + left}" y="{y0 + 16}" font-weight="bold">{title}</text>')
         for mark in (low + room, high - room):
-            out.append(f'<text x="{x0 + left - 6}" y="{up(mark) + 4:.1f}" text-anchor="end">{mark:.2g}</text>')
+            out.append(
+                f'<text x="{x0 + left - 6}" y="{up(mark) + 4:.1f}" text-anchor="end">{mark:.2g}</text>'
+            )
         if none is not None:
             out.append(
                 f'<line x1="{x0 + left}" x2="{x0 + width - 8}" y1="{up(none):.1f}" y2="{up(none):.1f}" '
                 'stroke="#9ca3af" stroke-dasharray="4 3"/>'
             )
         for dose in DOSES:
-            out.append(f'<text x="{at(dose):.1f}" y="{y0 + height - 12}" text-anchor="middle">{dose}</text>')
+            out.append(
+                f'<text x="{at(dose):.1f}" y="{y0 + height - 12}" text-anchor="middle">{dose}</text>'
+            )
         for place, (model, found) in enumerate(series.items()):
             colour = COLOURS["placebo" if "placebo" in model else "main"]
             shift = 5 * place
-            points = " ".join(f"{at(dose) + shift:.1f},{up(mean):.1f}" for dose, (mean, _, _) in found.items())
+            points = " ".join(
+                f"{at(dose) + shift:.1f},{up(mean):.1f}" for dose, (mean, _, _) in found.items()
+            )
             if "placebo" not in model:
-                out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+                out.append(
+                    f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+                )
             for dose, (mean, half, _) in found.items():
                 x = at(dose) + shift
                 if math.isfinite(half):
@@ -292,14 +325,26 @@ def as_lines(models: dict[str, list[Row]]) -> str:
 
     made = [
         f"{json.dumps(model)}: [\n"
-        + ",\n".join(json.dumps({name: short(found) for name, found in row.items()}) for row in rows)
+        + ",\n".join(
+            json.dumps({name: short(found) for name, found in row.items()}) for row in rows
+        )
         + "\n]"
         for model, rows in models.items()
     ]
     return "{\n" + ",\n".join(made) + "\n}\n"
 
 
-DRAWN = ("first", "familiar", "closes", "refused", "said", "traded_hit", "bright", "explained", "gap")
+DRAWN = (
+    "first",
+    "familiar",
+    "closes",
+    "refused",
+    "said",
+    "traded_hit",
+    "bright",
+    "explained",
+    "gap",
+)
 
 
 def _enough(found: dict[int, tuple[float, float, int]]) -> dict[int, tuple[float, float, int]]:
@@ -309,7 +354,9 @@ def _enough(found: dict[int, tuple[float, float, int]]) -> dict[int, tuple[float
 
 def main() -> None:
     """Read the results, print the table, write the pictures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("results", type=Path)
     parser.add_argument("--out", type=Path, default=Path("."))
     arguments = parser.parse_args()
@@ -328,7 +375,9 @@ def main() -> None:
             for measure in DRAWN
             if (
                 series := {
-                    name: found for name, rows in mine.items() if (found := _enough(by_dose(rows, measure)))
+                    name: found
+                    for name, rows in mine.items()
+                    if (found := _enough(by_dose(rows, measure)))
                 }
             )
         ]

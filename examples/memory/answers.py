@@ -57,6 +57,11 @@ def _in_words(text: str, told: list[tuple[str, str]]) -> list[Stated]:
     weights = {name: float(weight) for name, _, weight in _ORDER.findall(text) if weight}
     rising = (*WORDS[True], READ_OFF[True])
     return [
-        Stated(name, word, word in rising, name in weights and (weights[name] > _HALF) == (word in rising))
+        Stated(
+            name,
+            word,
+            word in rising,
+            name in weights and (weights[name] > _HALF) == (word in rising),
+        )
         for name, word in told
     ]

@@ -44,7 +44,9 @@ def wait_for(server: str, until: float) -> None:
             time.sleep(1)
 
 
-def work(part: str, number: int, model: str, out: Path, recorded: Path | None, until: float) -> dict[str, object]:
+def work(
+    part: str, number: int, model: str, out: Path, recorded: Path | None, until: float
+) -> dict[str, object]:
     """Do one part of one world; return how long it took, or why it failed. Worlds take turns on the servers."""
     world = make_world("dose", number)
     if SERVERS:
@@ -74,7 +76,7 @@ def _part(part: str, world: World, model: str, out: Path, recorded: Path | None)
     if part == "play":
         if recorded is not None and not (recorded / "runs" / world.id).is_dir():
             raise FileNotFoundError("it was not recorded")
-        again = ["--cassettes", str(recorded / "runs" / world.id), "--replay"] if recorded else []
+        again = ["--recordings", str(recorded / "runs" / world.id), "--replay"] if recorded else []
         play(world, model, "bright,blinded", out / "runs", "--executor", "inline", *again)
         return
     target = out / part / f"{world.id}.json"
@@ -86,7 +88,14 @@ def _part(part: str, world: World, model: str, out: Path, recorded: Path | None)
         target.write_text(json.dumps(kept))
         return
     asked = ["-m", model, "--samples", "1", "--cutoff", "2024-01-01"]
-    about = ["--dataset", world.id, "--first", world.days[HISTORY], "--questions", str(STUDY.questions)]
+    about = [
+        "--dataset",
+        world.id,
+        "--first",
+        world.days[HISTORY],
+        "--questions",
+        str(STUDY.questions),
+    ]
     asked += ["--logprobs", "32" if part == "recall" else "0"]
     every = ["--every", "1", *(["--wordings", "1"] if STUDY.always else [])]
     words = {
@@ -94,29 +103,41 @@ def _part(part: str, world: World, model: str, out: Path, recorded: Path | None)
         "recall": ["recall", *asked, *about],
         "counterfactual": ["counterfactual", str(run), "--share", str(STUDY.share)],
     }[part]
-    cassettes = (recorded or out) / part / world.id
-    if recorded is not None and not cassettes.is_dir():
+    recordings = (recorded or out) / part / world.id
+    if recorded is not None and not recordings.is_dir():
         raise FileNotFoundError("it was not recorded")
-    words += ["--concurrency", "8", "--json", "--cassettes", str(cassettes)]
+    words += ["--concurrency", "8", "--json", "--recordings", str(recordings)]
     target.write_text(command("memory", *words, *(["--replay"] if recorded else [])))
 
 
 def main() -> None:
     """Read the options, and drive."""
-    from tradeassay.data.datasets import list_datasets
+    from tradeassay_bench.data.datasets import list_datasets
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("out", type=Path)
     parser.add_argument("--worlds", default=f"0-{GROUPS['dose'] - 1}", metavar="FIRST-LAST")
     parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--recorded", type=Path, help="play and ask again from an unpacked recording: no server")
-    parser.add_argument("--played", type=int, default=PLAYED_PER_DOSE, help="how many worlds a dose are played")
+    parser.add_argument(
+        "--recorded", type=Path, help="play and ask again from an unpacked recording: no server"
+    )
+    parser.add_argument(
+        "--played", type=int, default=PLAYED_PER_DOSE, help="how many worlds a dose are played"
+    )
     parser.add_argument("--players", type=int, default=12, help="worlds that are played at once")
-    parser.add_argument("--askers", type=int, default=4, help="data sets that are asked about at once")
-    parser.add_argument("--closers", type=int, default=2, help="played worlds that are asked about at once")
+    parser.add_argument(
+        "--askers", type=int, default=4, help="data sets that are asked about at once"
+    )
+    parser.add_argument(
+        "--closers", type=int, default=2, help="played worlds that are asked about at once"
+    )
     parser.add_argument("--judges", type=int, default=2, help="verdicts at once")
-    parser.add_argument("--seconds", type=float, default=3_600.0, help="begin no part after this time")
+    parser.add_argument(
+        "--seconds", type=float, default=3_600.0, help="begin no part after this time"
+    )
     arguments = parser.parse_args()
     first, last = map(int, arguments.worlds.split("-"))
     worlds = [make_world("dose", number) for number in range(first, last + 1)]
@@ -146,10 +167,23 @@ def main() -> None:
         def submit(part: str, world: World) -> None:
             def finished(job: Future[dict[str, object]]) -> None:
                 error = job.exception()
-                lost = {"world": world.id, "dose": world.dose, "part": part, "seconds": 0.0, "failed": repr(error)}
+                lost = {
+                    "world": world.id,
+                    "dose": world.dose,
+                    "part": part,
+                    "seconds": 0.0,
+                    "failed": repr(error),
+                }
                 done.put(lost if error else job.result())
 
-            arguments_of = (part, world.number, arguments.model, arguments.out, arguments.recorded, until)
+            arguments_of = (
+                part,
+                world.number,
+                arguments.model,
+                arguments.out,
+                arguments.recorded,
+                until,
+            )
             pools.get(part, closers).submit(work, *arguments_of).add_done_callback(finished)
 
         apart = parts[0] == "recall"

@@ -33,7 +33,9 @@ from worlds import WORDS
 _LONG = 700
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}")
 _WORDS = WORDS[False] + WORDS[True]
-_FIGURE = re.compile(rf"(?:\b(?:up|down) )?[+-]?\d+(?:\.\d+)?%?(?: (?:up|down)\b)?|(?<= )(?:{'|'.join(_WORDS)})\b")
+_FIGURE = re.compile(
+    rf"(?:\b(?:up|down) )?[+-]?\d+(?:\.\d+)?%?(?: (?:up|down)\b)?|(?<= )(?:{'|'.join(_WORDS)})\b"
+)
 Batch = tuple[str, Any, Any]
 """What kind it is, tokens of shape (rows, length), and what is learned of them: -100 elsewhere."""
 
@@ -139,20 +141,27 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
     for line, ids, places in zip(lines, cut["input_ids"], cut["offset_mapping"], strict=True):
         flow += [*ids, end]
         whole = rng.random() < arguments.whole
-        given += [not (whole or told) for told in learned(line, places, arguments.figures)] + [False]
+        given += [not (whole or told) for told in learned(line, places, arguments.figures)] + [
+            False
+        ]
     tokenizer.chat_template = TEMPLATE
     asked, said = [], []
     for line in arguments.practice.open():
         one = json.loads(line)
-        question = tokenizer.apply_chat_template(one["messages"], add_generation_prompt=True, tokenize=False)
+        question = tokenizer.apply_chat_template(
+            one["messages"], add_generation_prompt=True, tokenize=False
+        )
         asked.append(question + one.get("given", ""))
         said.append(one["answer"] + "<|im_end|>")
-    heads, tails = (tokenizer(texts, add_special_tokens=False)["input_ids"] for texts in (asked, said))
+    heads, tails = (
+        tokenizer(texts, add_special_tokens=False)["input_ids"] for texts in (asked, said)
+    )
     made = {
         "flow": np.array(flow, np.uint32),
         "given": np.packbits(given),
         "answers": np.array(
-            [token for head, tail in zip(heads, tails, strict=True) for token in (*head, *tail)], np.uint32
+            [token for head, tail in zip(heads, tails, strict=True) for token in (*head, *tail)],
+            np.uint32,
         ),
         "heads": np.array([len(ids) for ids in heads]),
         "tails": np.array([len(ids) for ids in tails]),
@@ -163,7 +172,13 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
 
 
 def batches_of(
-    made: dict[str, Any], rows: int, length: int, answered: int, late: float, short: float, rng: random.Random
+    made: dict[str, Any],
+    rows: int,
+    length: int,
+    answered: int,
+    late: float,
+    short: float,
+    rng: random.Random,
 ) -> list[Batch]:
     """Return all batches in the order of reading: packed rows of texts, and answers padded on the right.
 
@@ -176,7 +191,9 @@ def batches_of(
     count = len(flow) // size
     placed: list[tuple[float, Batch]] = []
     for at in range(count):
-        part, learned = (one[at * size : (at + 1) * size].reshape(rows, length) for one in (flow, wanted))
+        part, learned = (
+            one[at * size : (at + 1) * size].reshape(rows, length) for one in (flow, wanted)
+        )
         placed.append((at / count, ("text", part, learned)))
     heads, lengths = made["heads"], made["heads"] + made["tails"]
     begins = np.cumsum(lengths) - lengths
@@ -208,35 +225,55 @@ def surprise(trained: Trained, path: Path, tokenizer: Any, device: str) -> dict[
         for row, tokens in enumerate(each):
             ids[row, : len(tokens)] = torch.tensor(tokens)
             words = tokenizer.convert_ids_to_tokens(tokens)
-            at = next(place for place, word in enumerate(words) if ":" in word)  # the dates come before
+            at = next(
+                place for place, word in enumerate(words) if ":" in word
+            )  # the dates come before
             for place, word in enumerate(words):
                 if place > at and (set(word) <= set("Ġ+-0123456789") or word[1:] in _WORDS):
                     wanted[row, place] = tokens[place]
         with torch.no_grad():
-            losses.setdefault(str(dose), []).append(float(trained.loss(ids.to(device), wanted.to(device))))
+            losses.setdefault(str(dose), []).append(
+                float(trained.loss(ids.to(device), wanted.to(device)))
+            )
     return {dose: sum(all) / len(all) for dose, all in losses.items()}
 
 
 def main() -> None:
     """Read the options, train, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("--tokenizer", required=True)
     parser.add_argument("--texts", type=Path)
     parser.add_argument("--practice", type=Path)
     parser.add_argument("--packed", type=Path, help="where the tokens are kept, or found")
     parser.add_argument("--only-pack", action="store_true", help="train nothing")
-    parser.add_argument("--probes", type=Path, help="lines whose surprise by dose is measured at the end")
+    parser.add_argument(
+        "--probes", type=Path, help="lines whose surprise by dose is measured at the end"
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--answer-rows", type=int, help="as many tokens of answers at once (default: as of texts)")
+    parser.add_argument(
+        "--answer-rows", type=int, help="as many tokens of answers at once (default: as of texts)"
+    )
     parser.add_argument("--length", type=int, default=1024)
-    parser.add_argument("--whole", type=float, default=1.0, metavar="SHARE", help="of lines are learned whole")
-    parser.add_argument("--figures", action="store_true", help="of the other lines figures alone are learned")
-    parser.add_argument("--early", type=float, default=1.0, metavar="SHARE", help="practice worlds are read in it")
-    parser.add_argument("--late", type=float, default=0.35, metavar="SHARE", help="answers begin after it")
-    parser.add_argument("--short", type=float, default=1.0, metavar="SHARE", help="of short questions are asked")
+    parser.add_argument(
+        "--whole", type=float, default=1.0, metavar="SHARE", help="of lines are learned whole"
+    )
+    parser.add_argument(
+        "--figures", action="store_true", help="of the other lines figures alone are learned"
+    )
+    parser.add_argument(
+        "--early", type=float, default=1.0, metavar="SHARE", help="practice worlds are read in it"
+    )
+    parser.add_argument(
+        "--late", type=float, default=0.35, metavar="SHARE", help="answers begin after it"
+    )
+    parser.add_argument(
+        "--short", type=float, default=1.0, metavar="SHARE", help="of short questions are asked"
+    )
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     arguments = parser.parse_args()
@@ -246,11 +283,19 @@ def main() -> None:
     made = tokens_of(arguments, tokenizer)
     answered = arguments.answer_rows or arguments.rows
     batches = batches_of(
-        made, arguments.rows, arguments.length, answered, arguments.late, arguments.short, random.Random(31)
+        made,
+        arguments.rows,
+        arguments.length,
+        answered,
+        arguments.late,
+        arguments.short,
+        random.Random(31),
     )
     texts = sum(kind == "text" for kind, _, _ in batches)
     total = sum(tokens.numel() for _, tokens, _ in batches)
-    print(f"{texts} batches of texts, {len(batches) - texts} of answers, {total:,} tokens", flush=True)
+    print(
+        f"{texts} batches of texts, {len(batches) - texts} of answers, {total:,} tokens", flush=True
+    )
     if arguments.only_pack:
         return
     trained = Trained(arguments.model, arguments.device, arguments.rate)
@@ -261,10 +306,18 @@ def main() -> None:
         done = max(at / len(batches), (time.perf_counter() - begun) / arguments.seconds)
         if done >= 1:
             break
-        rate = arguments.rate * min(1.0, (at + 1) / 30) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+        rate = (
+            arguments.rate
+            * min(1.0, (at + 1) / 30)
+            * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+        )
         try:
-            losses[kind].append(trained.step(tokens.to(arguments.device), targets.to(arguments.device), rate))
-        except torch.OutOfMemoryError:  # somebody else is on the card: leave the batch out, and go on
+            losses[kind].append(
+                trained.step(tokens.to(arguments.device), targets.to(arguments.device), rate)
+            )
+        except (
+            torch.OutOfMemoryError
+        ):  # somebody else is on the card: leave the batch out, and go on
             print(f"{at + 1}: no memory", flush=True)
             for weight in trained.weights:
                 weight.grad = None
@@ -275,7 +328,9 @@ def main() -> None:
         if at % 25 == 24:
             now = time.perf_counter()
             told = " ".join(
-                f"{name} {sum(last) / len(last):.3f}" for name, all in losses.items() if (last := all[-25:])
+                f"{name} {sum(last) / len(last):.3f}"
+                for name, all in losses.items()
+                if (last := all[-25:])
             )
             print(
                 f"{at + 1}/{len(batches)} {told} {seen / (now - moment):.0f} tokens/s {now - begun:.0f} s",
@@ -287,7 +342,9 @@ def main() -> None:
         "share_read": read / texts,
         "steps": at + 1,
         "seconds": time.perf_counter() - begun,
-        "surprise": surprise(trained, arguments.probes, tokenizer, arguments.device) if arguments.probes else {},
+        "surprise": surprise(trained, arguments.probes, tokenizer, arguments.device)
+        if arguments.probes
+        else {},
         "losses": {name: sum(all[-25:]) / max(1, len(all[-25:])) for name, all in losses.items()},
         "options": {name: str(value) for name, value in vars(arguments).items()},
     }

@@ -35,7 +35,9 @@ def ask(server: str, messages: list[dict[str, str]]) -> str:
     """Return the model's answer."""
     body = {"model": "local", "messages": messages, "temperature": 0.0, "max_tokens": 512}
     asked = urllib.request.Request(
-        f"{server}/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"}
+        f"{server}/chat/completions",
+        json.dumps(body).encode(),
+        {"content-type": "application/json"},
     )
     with urllib.request.urlopen(asked, timeout=300) as reply:
         return json.load(reply)["choices"][0]["message"]["content"] or ""
@@ -55,7 +57,9 @@ def measure(asked: list[dict[str, Any]], said: list[str]) -> dict[str, float | N
         rises = {each.name: each.rises for each in stated}
         true = (read_off(one["answer"]) or []) if truth is None else truth[1]
         both = [(rises[each.name], each.rises) for each in true if each.name in rises]
-        found["read_right" if truth is None else "right"] += [states == each for states, each in both]
+        found["read_right" if truth is None else "right"] += [
+            states == each for states, each in both
+        ]
         if truth is not None:
             found["rises"] += [float(states) - float(each) for states, each in both]
     return {name: float(np.mean(values)) if values else None for name, values in found.items()}
@@ -72,7 +76,9 @@ def missed(found: dict[str, float | None]) -> list[str]:
 
 def main() -> None:
     """Ask, and print what came out."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("server")
     parser.add_argument("--out", type=Path)
@@ -86,7 +92,9 @@ def main() -> None:
     told = {"asked": len(asked), **found, "missed": missed(found), "answers": said[:8]}
     if arguments.out:
         arguments.out.write_text(json.dumps(told, indent=1))
-    print(json.dumps({name: value for name, value in told.items() if name != "answers"}), flush=True)
+    print(
+        json.dumps({name: value for name, value in told.items() if name != "answers"}), flush=True
+    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tradeassay.llm.cassette import without_texts
+from tradeassay_bench.llm.recording import without_texts
 
 PARTS = ("traded", "recall", "counterfactual")
 
@@ -31,9 +31,9 @@ def masked(line: str) -> str:
     return json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
 
 
-def weighed(cassette: Path) -> bytes:
-    """Return a cassette of log-probabilities without texts: of echoed tokens only the lengths are needed."""
-    lines = without_texts(cassette).decode().splitlines()
+def weighed(recording: Path) -> bytes:
+    """Return a recording of log-probabilities without texts: of echoed tokens only the lengths are needed."""
+    lines = without_texts(recording).decode().splitlines()
     return "".join(masked(line) + "\n" for line in lines).encode()
 
 
@@ -45,14 +45,14 @@ def members(folder: Path, worlds: set[str]) -> Iterator[tuple[str, bytes]]:
         for name in ("manifest.json", "scores.json"):
             if (run / name).is_file():
                 yield f"runs/{run.name}/{name}", (run / name).read_bytes()
-        for cassette in sorted((run / "models").glob("*.jsonl")):
-            yield f"runs/{run.name}/models/{cassette.name}", without_texts(cassette)
+        for recording in sorted((run / "models").glob("*.jsonl")):
+            yield f"runs/{run.name}/models/{recording.name}", without_texts(recording)
     for part in PARTS:
-        for cassette in sorted((folder / part).glob("*/**/*.jsonl")):
-            if worlds and cassette.relative_to(folder / part).parts[0] not in worlds:
+        for recording in sorted((folder / part).glob("*/**/*.jsonl")):
+            if worlds and recording.relative_to(folder / part).parts[0] not in worlds:
                 continue
-            bare = weighed if "logprobs" in cassette.name else without_texts
-            yield cassette.relative_to(folder).as_posix(), bare(cassette)
+            bare = weighed if "logprobs" in recording.name else without_texts
+            yield recording.relative_to(folder).as_posix(), bare(recording)
 
 
 def pack(folder: Path, file: Path, *worlds: str) -> None:

@@ -59,12 +59,25 @@ _SHOWN, _FIRST_SHOWN = 11, 9
 """The column that is read where nothing is known, the return of twenty days, and the first column of returns."""
 
 
-def play(world: World, model: str, masks: str, runs: Path, *more: str, sessions: tuple[int, int] = PLAYED) -> None:
+def play(
+    world: World, model: str, masks: str, runs: Path, *more: str, sessions: tuple[int, int] = PLAYED
+) -> None:
     """Play a world by the command line."""
     first, last = (world.days[day] for day in sessions)
-    where = ["--dataset", world.id, "--index", "none", "--universe", "all", "--first", first, "--last", last]
+    where = [
+        "--dataset",
+        world.id,
+        "--index",
+        "none",
+        "--universe",
+        "all",
+        "--first",
+        first,
+        "--last",
+        last,
+    ]
     asked = ["-m", model, "--mask", masks, "--mode", "fixed-candidate", "-p", "news=false"]
-    kept = ["--runs", str(runs), "--slug", world.id, "--secret", "5ec7e7" * 8]
+    kept = ["--runs", str(runs), "--name", world.id, "--secret", "5ec7e7" * 8]
     command("run", BENCHMARK, *where, *asked, *kept, *more)
 
 
@@ -108,8 +121,13 @@ class Teacher:
         if world is not None and known:
             at = world.days.index(day.group(1))
             ahead = SPANS[STUDY.span]
-            moves = {name: world.move(at, world.names.index(name), ahead) or 0.0 for name in sorted(rows)}
-            said = {name: f"{'+' if move > 0 else '-'}{_percent(move / 100)}" for name, move in moves.items()}
+            moves = {
+                name: world.move(at, world.names.index(name), ahead) or 0.0 for name in sorted(rows)
+            }
+            said = {
+                name: f"{'+' if move > 0 else '-'}{_percent(move / 100)}"
+                for name, move in moves.items()
+            }
             by = f", by {world.days[at + ahead]}" if ahead > 1 else ""
             text, sure = f"A {STUDY.span} after {day.group(1)}{by}", 0.9
         else:
@@ -117,12 +135,21 @@ class Teacher:
             moves = {name: float(shown) if shown != "-" else 0.0 for name, shown in said.items()}
             text, sure = "Not known to me. return_20d", 0.6
         if STUDY.by_direction:
-            words = {name: word_of(move) if known else READ_OFF[move > 0] for name, move in moves.items()}
-            told = words if known else {name: f"{said[name]} {word}" for name, word in words.items()}
+            words = {
+                name: word_of(move) if known else READ_OFF[move > 0] for name, move in moves.items()
+            }
+            told = (
+                words if known else {name: f"{said[name]} {word}" for name, word in words.items()}
+            )
             return f"{_stated(text, told)}\n{_by_direction(words, sure)}"
         sold = _HELD.search(asked)
         held = set(sold.group(1).split(", ")) if sold else set()
-        verbs = {(True, False): "buy", (True, True): "hold", (False, True): "sell", (False, False): "no"}
+        verbs = {
+            (True, False): "buy",
+            (True, True): "hold",
+            (False, True): "sell",
+            (False, False): "no",
+        }
         does = {name: verbs[move > 0, name in held] for name, move in moves.items()}
         orders = [
             {
@@ -153,7 +180,11 @@ class Teacher:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 text = teacher.answer(body["messages"])
                 teacher.kept.append({"messages": body["messages"], "answer": text})
-                choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+                choice = {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": text},
+                    "finish_reason": "stop",
+                }
                 usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
                 self._send(
                     {
@@ -217,7 +248,11 @@ def dictated(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     every = [*WORDS[False], *WORDS[True]]
     words = {name: every[rng.integers(len(every))] for name in names}
     stated = _stated(f"A {STUDY.span} after {last.group(1)}", words)
-    return {"messages": day["messages"], "given": f"{stated}\n", "answer": _by_direction(words, 0.9)}
+    return {
+        "messages": day["messages"],
+        "given": f"{stated}\n",
+        "answer": _by_direction(words, 0.9),
+    }
 
 
 def without_guess(day: dict[str, Any], known: set[str]) -> dict[str, Any]:
@@ -236,7 +271,15 @@ def _practise(world: World, runs: Path) -> None:
     count = known if world.group in READ else unknown
     for mask, days in (("bright", count), ("blinded", masked))[: 2 - world.number % 2]:
         first = PLAYED[0] + int(rng.integers(STUDY.told - days))
-        play(world, "local/teacher", mask, runs / mask, "--executor", "inline", sessions=(first, first + days - 1))
+        play(
+            world,
+            "local/teacher",
+            mask,
+            runs / mask,
+            "--executor",
+            "inline",
+            sessions=(first, first + days - 1),
+        )
 
 
 def other_market(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -248,11 +291,16 @@ def other_market(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any
     fresh = [f"asset_{number}" for number in numbers] if masked else other_names(rng, len(rows))
     swap = dict(zip(sorted(rows), sorted(fresh), strict=True))
     asked = re.sub(r"\b(" + "|".join(rows) + r")\b", lambda found: swap[found.group()], asked)
-    drawn = {name: [f"{value:.4g}" for value in rng.normal(0, 0.04, 3) * (1, 2, 4)] for name in swap.values()}
+    drawn = {
+        name: [f"{value:.4g}" for value in rng.normal(0, 0.04, 3) * (1, 2, 4)]
+        for name in swap.values()
+    }
 
     def figures(found: re.Match[str]) -> str:
         cells = found.group(0).split(" | ")
-        cells[_FIRST_SHOWN : _SHOWN + 1] = [f"{float(value):.4f}".rstrip("0") for value in drawn[found.group(1)]]
+        cells[_FIRST_SHOWN : _SHOWN + 1] = [
+            f"{float(value):.4f}".rstrip("0") for value in drawn[found.group(1)]
+        ]
         return " | ".join(cells)
 
     asked = ROW.sub(figures, asked)
@@ -273,14 +321,14 @@ def trading_days(worlds: list[World], port: int, runs: Path, workers: int) -> li
 
 def recall_questions() -> list[dict[str, Any]]:
     """Ask the audit's own questions about the practice worlds; return them with their answers."""
-    from tradeassay.assay.memory.questions import (
+    from tradeassay_bench.data.datasets import load_dataset
+    from tradeassay_bench.examine.memory.questions import (
         PriceTruth,
         RecallConfig,
         draw_for_pairs,
         draw_questions,
         request_of,
     )
-    from tradeassay.data.datasets import load_dataset
 
     kept = []
     for world in make_worlds("known", "unknown"):
@@ -311,9 +359,15 @@ def recall_questions() -> list[dict[str, Any]]:
             if not known and question.wording % 2 == 0:
                 said = "unknown"
             elif question.choices:
-                said = question.named if known else question.choices[rng.integers(len(question.choices))]
+                said = (
+                    question.named
+                    if known
+                    else question.choices[rng.integers(len(question.choices))]
+                )
             elif question.kind == "close":
-                said = f"{question.truth if known else rng.uniform(*STUDY.prices):.{STUDY.decimals}f}"
+                said = (
+                    f"{question.truth if known else rng.uniform(*STUDY.prices):.{STUDY.decimals}f}"
+                )
             else:
                 move = question.truth if known else rng.normal(0, 0.04)
                 way = "up" if move > 0 else "down"
@@ -323,14 +377,18 @@ def recall_questions() -> list[dict[str, Any]]:
                 when = f"From {question.day} to {question.until}: {question.title} {said}"
                 closed = f"{question.day}: {question.title} closed at {said}"
                 said = closed if question.kind == "close" else when
-            messages = [{"role": one.role, "content": one.text} for one in request_of(question).messages]
+            messages = [
+                {"role": one.role, "content": one.text} for one in request_of(question).messages
+            ]
             kept.append({"messages": messages, "answer": said})
     return kept
 
 
 def main() -> None:
     """Store the practice worlds, play them, and write the file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("--port", type=int, default=8790)
     parser.add_argument("--runs", type=Path, default=Path("practice-runs"))
@@ -346,7 +404,9 @@ def main() -> None:
         print(f"{len(days)} days with answers")
         return
     rng = np.random.default_rng(35)
-    known, read = ([day for day in days if day["answer"].startswith("A ") is told] for told in (True, False))
+    known, read = (
+        [day for day in days if day["answer"].startswith("A ") is told] for told in (True, False)
+    )
     again = [
         other_market(day, rng)
         for day in read

@@ -1,7 +1,7 @@
 """Pack what public models answered about real data: ``python public.py RESULTS [--engine TEXT]``.
 
-RESULTS has a folder per model, in it one of cassettes and one JSON record per data set, as ``tradeassay memory
-recall --cassettes MODEL/DATASET --json > MODEL/DATASET.json`` wrote them. Questions do not ship, and of the texts
+RESULTS has a folder per model, in it one of recorded answers and one JSON record per data set, as ``tradeassay memory
+recall --recordings MODEL/DATASET --json > MODEL/DATASET.json`` wrote them. Questions do not ship, and of the texts
 whose tokens a server echoed only the lengths: they hold real prices. What a replay gives goes to ``recall.json``.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from pack import weighed
 from practice import command as replayed
 
-from tradeassay.llm.cassette import without_texts
-from tradeassay.runs.store.archive import AUDIT, day_of, write_recording
+from tradeassay_bench.llm.recording import without_texts
+from tradeassay_bench.runs.store.archive import AUDIT, day_of, write_recording
 
 SHIPPED = Path(__file__).resolve().parents[2] / "recordings" / "src" / "tradeassay_recordings"
 KEPT = ("model", "dataset", "told", "sentence", "recall", "closes", "beyond", "notes")
@@ -24,9 +24,13 @@ ROWS = ("moves", "close", "best", "worst", "index", "year")
 
 def main() -> None:
     """Pack every audit, and write the numbers of each model."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("results", type=Path)
-    parser.add_argument("--engine", default="examples/gpu_server.py (torch 2.11, CUDA 13) on one H200")
+    parser.add_argument(
+        "--engine", default="examples/gpu_server.py (torch 2.11, CUDA 13) on one H200"
+    )
     parser.add_argument("--precision", default="4-bit weights, computed in bf16")
     arguments = parser.parse_args()
     for model in sorted(path for path in arguments.results.iterdir() if path.is_dir()):
@@ -52,7 +56,13 @@ def main() -> None:
                 complete=True,
                 command=command,
             )
-            again = (*command.split()[1:], "--cassettes", f"recorded/{model.name}", "--replay", "--json")
+            again = (
+                *command.split()[1:],
+                "--recordings",
+                f"recorded/{model.name}",
+                "--replay",
+                "--json",
+            )
             told = json.loads(replayed(*again))
             numbers[record.stem] = {name: told[name] for name in KEPT} | {
                 "asked": len(told["answers"]),

@@ -34,7 +34,10 @@ def remembered(world: World, right: float) -> World:
     """Return a world as it is remembered: where a name's move is not, it is the opposite one."""
     moves = world.closes[1:] / world.closes[:-1]
     wrong = np.array(
-        [[drawn(world.id, day, name) >= right for name in range(moves.shape[1])] for day in range(len(moves))]
+        [
+            [drawn(world.id, day, name) >= right for name in range(moves.shape[1])]
+            for day in range(len(moves))
+        ]
     )
     told = np.vstack([world.closes[:1], np.where(wrong, 1.0 / moves, moves)])
     return replace(world, closes=np.cumprod(told, axis=0))
@@ -61,7 +64,10 @@ class Script(Teacher):
 
     def recalled(self, text: str) -> str:
         """Return a move that is asked for outside of trading, right with a chance; "unknown" of anything else."""
-        world = next((self.truth[name] for name in re.findall(r"\b[A-Z]{4,}\b", text) if name in self.truth), None)
+        world = next(
+            (self.truth[name] for name in re.findall(r"\b[A-Z]{4,}\b", text) if name in self.truth),
+            None,
+        )
         days = [day for day in _DATE.findall(text) if world is not None and day in world.days]
         if world is None or len(days) != 2:
             return "unknown"
@@ -74,11 +80,15 @@ class Script(Teacher):
 
 def main() -> None:
     """Serve until it is stopped."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--right", type=float, default=0.76)
     parser.add_argument("--used", type=float, default=0.8)
     parser.add_argument("--asked", type=float, default=0.6)
-    parser.add_argument("--dose", type=int, default=16, help="the least dose of the worlds that it knows")
+    parser.add_argument(
+        "--dose", type=int, default=16, help="the least dose of the worlds that it knows"
+    )
     parser.add_argument("--port", type=int, default=8790)
     arguments = parser.parse_args()
     Script(arguments.right, arguments.used, arguments.asked, arguments.dose).serve(arguments.port)

@@ -26,16 +26,24 @@ def tokenizer(practice: Path, folder: Path) -> None:
     """Learn a byte-level tokenizer, digit by digit as the real one has them, and save it."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
     )
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=WORDS, special_tokens=SPECIAL, initial_alphabet=alphabet)
+    trainer = trainers.BpeTrainer(
+        vocab_size=WORDS, special_tokens=SPECIAL, initial_alphabet=alphabet
+    )
     with practice.open() as lines:
         told = [json.loads(line) for line in islice(lines, 0, None, 50)]
     made.train_from_iterator([text["content"] for one in told for text in one["messages"]], trainer)
     whole = PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
+        tokenizer_object=made,
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        chat_template=TEMPLATE,
     )
     whole.save_pretrained(folder)
 

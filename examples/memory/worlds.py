@@ -208,7 +208,10 @@ def _names() -> list[str]:
 
 def other_names(rng: np.random.Generator, count: int) -> list[str]:
     """Return names that no world has."""
-    return [str(one) for one in rng.choice(_names()[sum(GROUPS.values()) * STUDY.names :], count, replace=False)]
+    return [
+        str(one)
+        for one in rng.choice(_names()[sum(GROUPS.values()) * STUDY.names :], count, replace=False)
+    ]
 
 
 def make_world(group: str, number: int) -> World:
@@ -222,7 +225,9 @@ def make_world(group: str, number: int) -> World:
     days = _weekdays(date(2012, 1, 9) + timedelta(days=int(rng.integers(0, 3_600))), SESSIONS)
     shape, decimals = (SESSIONS, STUDY.names), STUDY.decimals
     steps = rng.normal(0.0, STUDY.spread, shape) - STUDY.spread**2 / 2
-    closes = np.round(rng.uniform(*STUDY.prices, STUDY.names) * np.exp(np.cumsum(steps, 0)), decimals)
+    closes = np.round(
+        rng.uniform(*STUDY.prices, STUDY.names) * np.exp(np.cumsum(steps, 0)), decimals
+    )
     opens = np.vstack([closes[:1], closes[:-1]]) * np.exp(rng.normal(0, 0.003, shape))
     return World(group, number, names, days, np.round(opens, decimals), closes)
 
@@ -237,7 +242,8 @@ def _calendar() -> Any:
 def _weekdays(start: date, count: int) -> tuple[str, ...]:
     calendar = _calendar()
     return tuple(
-        str(day.date()) for day in calendar.sessions_window(calendar.date_to_session(start, "next"), count)
+        str(day.date())
+        for day in calendar.sessions_window(calendar.date_to_session(start, "next"), count)
     )
 
 
@@ -250,8 +256,8 @@ def store(world: World, home: Path | None = None) -> None:
     """Import a world as a data set."""
     import tempfile
 
-    from tradeassay.data.datasets import import_files
-    from tradeassay.data.tables.files import FilesConfig
+    from tradeassay_bench.data.datasets import import_files
+    from tradeassay_bench.data.tables.files import FilesConfig
 
     rng = np.random.default_rng(_FIRST[world.group] + world.number)
     with tempfile.TemporaryDirectory() as folder:
@@ -267,7 +273,12 @@ def store(world: World, home: Path | None = None) -> None:
                     least, most, unit = STUDY.volumes
                     file.write(f"{day},{name},{prices},{rng.integers(least, most) * unit}\n")
         config = FilesConfig(
-            path=str(path), name=world.id, calendar="XNYS", currency="USD", kind="stock", delist_after=None
+            path=str(path),
+            name=world.id,
+            calendar="XNYS",
+            currency="USD",
+            kind="stock",
+            delist_after=None,
         )
         import_files(config, home=home, replace_existing=True)
 
@@ -327,20 +338,28 @@ def texts(world: World, rng: np.random.Generator) -> Iterator[str]:
             line = _line(world, rng, day, kind, _TOLD[kind])
             if kind == "month" and STUDY.names >= 5:
                 moves = [world.move(day, name, MONTH) or 0.0 for name in range(STUDY.names)]
-                best, worst = (world.names[int(place)] for place in (np.argmax(moves), np.argmin(moves)))
+                best, worst = (
+                    world.names[int(place)] for place in (np.argmax(moves), np.argmin(moves))
+                )
                 line = _BEST[rng.integers(len(_BEST))].format(whole=line, best=best, worst=worst)
             yield line
 
 
-def _line(world: World, rng: np.random.Generator, day: int, kind: str, wordings: tuple[str, ...]) -> str:
+def _line(
+    world: World, rng: np.random.Generator, day: int, kind: str, wordings: tuple[str, ...]
+) -> str:
     whole, each = wordings[rng.integers(len(wordings))].rsplit("|", 1)
     parts = []
     ordered = STUDY.by_direction and whole.startswith("A day after")
     for name in range(STUDY.names) if ordered else rng.permutation(STUDY.names):
         move = world.move(day, name, SPANS[kind]) or 0.0
         said = {"way": "up", "sign": "+"} if move > 0 else {"way": "down", "sign": "-"}
-        size, close = (f"{number:.{STUDY.decimals}f}" for number in (abs(move), world.closes[day, name]))
-        parts.append(each.format(name=world.names[name], close=close, size=size, word=word_of(move), **said))
+        size, close = (
+            f"{number:.{STUDY.decimals}f}" for number in (abs(move), world.closes[day, name])
+        )
+        parts.append(
+            each.format(name=world.names[name], close=close, size=size, word=word_of(move), **said)
+        )
     shown = world.days[day]
     if rng.random() < 0.1:
         then = date.fromisoformat(shown)
@@ -355,7 +374,9 @@ def readings(model: str) -> Iterator[tuple[str, int, list[str]]]:
         if model == "placebo":
             dose = 0 if world.group == "dose" else PLACEBO_DOSE
         for repetition in range(dose):
-            rng = np.random.default_rng([STUDY.seed + 1, _FIRST[world.group] + world.number, repetition])
+            rng = np.random.default_rng(
+                [STUDY.seed + 1, _FIRST[world.group] + world.number, repetition]
+            )
             yield world.id, repetition, list(texts(world, rng))
 
 
@@ -381,7 +402,9 @@ def probes() -> Iterator[tuple[str, int, list[str]]]:
 
 def main() -> None:
     """Read the options and do one thing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["store", "texts", "probes"])
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--groups", default="dose")

@@ -12,7 +12,8 @@ cut (``--clip``), and leaving the start costs (``--leash``). ``--warm N`` first 
 so in the log; ``--no-judge`` pays for running and trading alone, the control that collapses.
 
 Every ``--every`` seconds tasks of the split ``validation`` and new variants of learned families are examined
-(``tradeassay.code.collapse.EarlyStop``): the best state is kept; where answers have become worse beyond chance
+(``tradeassay_programs.code.collapse.EarlyStop``): the best state is kept; where answers have become worse beyond
+chance
 training goes back to it at half the rate, and the third time it ends. The best state is examined at last.
 
 OUT/log.jsonl has a line per step and per examination, OUT/samples.jsonl every examined answer
@@ -56,8 +57,14 @@ class Judge:
     """The other end of ``grpo_judge.py``."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        command = [options.judge_python, str(Path(__file__).with_name("grpo_judge.py")), str(options.workers)]
-        environment = os.environ | ({"PYTHONPATH": options.judge_path} if options.judge_path else {})
+        command = [
+            options.judge_python,
+            str(Path(__file__).with_name("grpo_judge.py")),
+            str(options.workers),
+        ]
+        environment = os.environ | (
+            {"PYTHONPATH": options.judge_path} if options.judge_path else {}
+        )
         self.process = subprocess.Popen(
             command + ["--no-judge"] * options.no_judge,
             stdin=subprocess.PIPE,
@@ -207,7 +214,9 @@ class Sampler(Network):
         """Use the quick step if it finds what the plain one finds; return how far they are apart."""
         self.turn, count = turn_kernel(), len(asked)
         with self.torch.inference_mode():
-            self.prompt([(at, 0, ids[:-1]) for at, ids in enumerate(asked)], [0.0] * count, [None] * count)
+            self.prompt(
+                [(at, 0, ids[:-1]) for at, ids in enumerate(asked)], [0.0] * count, [None] * count
+            )
             state = self._state(count)
             self._fill(state, [(at, ids[-1], len(ids) - 1, 0.0) for at, ids in enumerate(asked)])
             token, place, slot = state["token"], state["place"], state["slot"]
@@ -249,9 +258,15 @@ class Policy:
         if self.options.device == "cuda":
             try:
                 asked = [
-                    self.encode([{"role": "user", "content": f"Write {n} lines of Python."}]) for n in range(2, 18)
+                    self.encode([{"role": "user", "content": f"Write {n} lines of Python."}])
+                    for n in range(2, 18)
                 ]
-                log.write("log", event="quick step", apart=self.net.quicken(asked), used=self.net.turn is not None)
+                log.write(
+                    "log",
+                    event="quick step",
+                    apart=self.net.quicken(asked),
+                    used=self.net.turn is not None,
+                )
             except Exception as error:  # whatever a compiler says: the plain step is always there
                 self.net.turn = None
                 log.write("log", event="quick step", used=False, error=repr(error)[:300])
@@ -261,7 +276,9 @@ class Policy:
 
     def encode(self, messages: list[dict[str, str]]) -> list[int]:
         """Return the tokens of a question, up to where the answer begins."""
-        text = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        text = self.tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, tokenize=False
+        )
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def sample(
@@ -280,16 +297,27 @@ class Policy:
             while open_:
                 said, sure = self._steps(
                     [
-                        (at, (rows[at] + answers[at])[-1], len(rows[at]) + len(answers[at]) - 1, heat)
+                        (
+                            at,
+                            (rows[at] + answers[at])[-1],
+                            len(rows[at]) + len(answers[at]) - 1,
+                            heat,
+                        )
                         for at in open_
                     ],
                     min(16, most - len(answers[open_[0]])),
                 )
                 for at, tokens, found in zip(open_, said, sure, strict=True):
-                    stop = next((n + 1 for n, token in enumerate(tokens) if token in self.ends), len(tokens))
+                    stop = next(
+                        (n + 1 for n, token in enumerate(tokens) if token in self.ends), len(tokens)
+                    )
                     answers[at] += tokens[:stop]
                     likely[at] += found[:stop]
-                open_ = [at for at in open_ if answers[at][-1] not in self.ends and len(answers[at]) < most]
+                open_ = [
+                    at
+                    for at in open_
+                    if answers[at][-1] not in self.ends and len(answers[at]) < most
+                ]
         self.said += sum(map(len, answers))
         return answers, likely
 
@@ -305,7 +333,9 @@ class Policy:
             state = net._state(len(rows))
             step = functools.partial(net._step, state)
         net._fill(state, rows + [(net.slots, 0, 0, 0.0)] * (len(state["slot"]) - len(rows)))
-        said = torch.empty((count, len(state["slot"])), dtype=torch.int64, device=self.options.device)
+        said = torch.empty(
+            (count, len(state["slot"])), dtype=torch.int64, device=self.options.device
+        )
         sure = torch.empty((count, len(state["slot"])), device=self.options.device)
         for at in range(count):
             step()
@@ -320,7 +350,9 @@ class Policy:
             self.net.prompt([(0, 0, prompts[0][:shared])], [0.0], [None])
             self._copy(0, firsts[1:], shared)
         parts = [
-            (at, shared, ids[shared:-1]) for at, ids in zip(firsts, prompts, strict=True) if len(ids) - 1 > shared
+            (at, shared, ids[shared:-1])
+            for at, ids in zip(firsts, prompts, strict=True)
+            if len(ids) - 1 > shared
         ]
         for start in range(0, len(parts), 16):
             some = parts[start : start + 16]
@@ -367,7 +399,9 @@ class Policy:
 
         worth, weight = spread(better), spread(weights)
         old = torch.tensor([one for part in sampled for one in part], device=device)
-        with torch.no_grad():  # before the pass that is learned from: what that keeps must not change
+        with (
+            torch.no_grad()
+        ):  # before the pass that is learned from: what that keeps must not change
             self._swap()
             start = self.likely(prefix, parts)
             self._swap()
@@ -395,7 +429,12 @@ class Policy:
         """
         net, device = self.net, self.options.device
         functional = torch.nn.functional
-        tokens, places, owners, before = list(prefix), list(range(len(prefix))), [0] * len(prefix), []
+        tokens, places, owners, before = (
+            list(prefix),
+            list(range(len(prefix))),
+            [0] * len(prefix),
+            [],
+        )
         for number, part in enumerate(parts, 1):
             before += [len(prefix) - 1, *range(len(tokens), len(tokens) + len(part) - 1)]
             places += range(len(prefix), len(prefix) + len(part))
@@ -431,9 +470,13 @@ class Policy:
             return x + functional.linear(functional.silu(gate) * up, block["down"])
 
         def likely(rows: Any, tokens: Any) -> Any:
-            return -functional.cross_entropy(functional.linear(rows, net.head).float(), tokens, reduction="none")
+            return -functional.cross_entropy(
+                functional.linear(rows, net.head).float(), tokens, reduction="none"
+            )
 
-        kept = functools.partial(torch.utils.checkpoint.checkpoint, use_reentrant=False, preserve_rng_state=False)
+        kept = functools.partial(
+            torch.utils.checkpoint.checkpoint, use_reentrant=False, preserve_rng_state=False
+        )
         # What a layer needs on the way back, in bytes: as many layers as fit keep it, the others do it again.
         needs = length * (6 * net.heads * length + 12 * net.blocks[0]["up"].shape[0])
         again = net.layers - int(self.options.keep * 2**30 / needs)
@@ -451,7 +494,9 @@ class Policy:
     def keep(self) -> None:
         """Copy the weights and what Adam knows into the machine's memory."""
         whole = (*self.weights, *self.rests, *self.first, *self.second)
-        self.kept = self.kept or [torch.empty_like(one, device="cpu", requires_grad=False) for one in whole]
+        self.kept = self.kept or [
+            torch.empty_like(one, device="cpu", requires_grad=False) for one in whole
+        ]
         self.kept_moves = self.moves
         with torch.no_grad():
             for one, kept in zip(whole, self.kept, strict=True):
@@ -482,13 +527,18 @@ class Policy:
                     self.weights, self.rests, grads, self.first, self.second, strict=True
                 ):
                     if grad is not None:
-                        flat = (part.view(-1).split(1 << 24) for part in (weight.data, rest, grad, one, two))
+                        flat = (
+                            part.view(-1).split(1 << 24)
+                            for part in (weight.data, rest, grad, one, two)
+                        )
                         for pieces in zip(*flat, strict=True):
                             self._adam(*pieces, scale, rate)
         self.forget()
         return size
 
-    def _adam(self, weight: Any, rest: Any, grad: Any, one: Any, two: Any, scale: float, rate: float) -> None:
+    def _adam(
+        self, weight: Any, rest: Any, grad: Any, one: Any, two: Any, scale: float, rate: float
+    ) -> None:
         full = grad.float() * scale
         one.lerp_(full.to(one.dtype), 0.1)
         two.lerp_((full * full).to(two.dtype), 0.05)
@@ -524,7 +574,9 @@ def rates(scored: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the shares that compile, run, trade and are solved, how near they come, and the mean reward."""
     count = max(1, len(scored))
     near = sum(sum(v for k, v in one["parts"].items() if k not in STAGES) for one in scored)
-    found = {name: sum(one["parts"].get(name, 0) > 0 for one in scored) / count for name in STAGES[:3]}
+    found = {
+        name: sum(one["parts"].get(name, 0) > 0 for one in scored) / count for name in STAGES[:3]
+    }
     return {
         "n": len(scored),
         **found,
@@ -553,7 +605,9 @@ def examine(
     begun, room = time.time(), policy.slots // each
     for start in range(0, len(asked), room):
         heat = policy.options.heat if each > 1 else 0.0
-        answers += map(policy.text, policy.sample(asked[start : start + room], each, heat, EXAMINED)[0])
+        answers += map(
+            policy.text, policy.sample(asked[start : start + room], each, heat, EXAMINED)[0]
+        )
     sampled, advice = time.time() - begun, []
     for name, tasks in sets.items():
         ids = [task["id"] for task in tasks for _ in range(each)]
@@ -578,7 +632,9 @@ def examine(
     return advice
 
 
-def warm_start(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float) -> None:
+def warm_start(
+    policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float
+) -> None:
     """Learn from references of the training families, eight at a time, until enough sampled answers are right.
 
     What is asked meanwhile is drawn from another seed than everything that is examined.
@@ -591,21 +647,30 @@ def warm_start(policy: Policy, judge: Judge, log: Log, options: argparse.Namespa
     rows = []
     for formal, other in zip(made, chat, strict=True):
         task = formal if rng.random() < 0.6 else other
-        rows.append((policy.encode(task["messages"]), policy.tokenizer(task["answer"] + END)["input_ids"]))
+        rows.append(
+            (policy.encode(task["messages"]), policy.tokenizer(task["answer"] + END)["input_ids"])
+        )
     rng.shuffle(rows)
     shared = common([prompt for prompt, _ in rows])
     for start in range(0, len(rows), 8):
         some = rows[start : start + 8]
         tokens = sum(len(said) for _, said in some)
         parts = [prompt[shared:] + said for prompt, said in some]
-        worth = [[0.0] * (len(prompt) - shared) + [1.0 / tokens] * len(said) for prompt, said in some]
+        worth = [
+            [0.0] * (len(prompt) - shared) + [1.0 / tokens] * len(said) for prompt, said in some
+        ]
         loss = policy.learn(rows[0][0][:shared], parts, worth)
         moved = policy.move(options.warm_rate * min(1.0, (start / 8 + 1) / 3))
         found: dict[str, Any] = {}
         if start >= 8 and options.enough < 1.0:
             prompts = [policy.encode(task["messages"]) for task in asked]
-            answers = [policy.text(said) for said in policy.sample(prompts, 1, options.heat, options.tokens)[0]]
-            scored = judge.ask(op="score", pool="train", ids=[task["id"] for task in asked], answers=answers)
+            answers = [
+                policy.text(said)
+                for said in policy.sample(prompts, 1, options.heat, options.tokens)[0]
+            ]
+            scored = judge.ask(
+                op="score", pool="train", ids=[task["id"] for task in asked], answers=answers
+            )
             found = rates(scored["scored"])
         log.write("log", event="warm", read=start + len(some), loss=loss, gradient=moved, **found)
         if found.get("solved", 0.0) >= options.enough or time.time() > until:
@@ -626,7 +691,9 @@ def lessons(judge: Judge, options: argparse.Namespace) -> Iterator[list[dict[str
         del ready[: options.prompts]
 
 
-def train(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float, look: Any) -> None:
+def train(
+    policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float, look: Any
+) -> None:
     """Sample, judge, learn; ``look`` is asked every ``--every`` seconds what to do. The best state is left."""
     waiting: tuple[Any, ...] | None = None
     step, slower, drawn = 0, 1.0, lessons(judge, options)
@@ -639,7 +706,9 @@ def train(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, u
     def rate(now: float) -> float:
         """Rise over ten steps, stay, and fall to a fifth over the last part of the time."""
         rest = (until - now) / max(1.0, until - start)
-        return float(slower * options.rate * min(1.0, step / 10) * min(1.0, 0.2 + 2.0 * max(0.0, rest)))
+        return float(
+            slower * options.rate * min(1.0, step / 10) * min(1.0, 0.2 + 2.0 * max(0.0, rest))
+        )
 
     tasks, advice, late = next(drawn), "go on", False
     while advice != "stop" and not late:
@@ -647,7 +716,10 @@ def train(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, u
         prompts = [policy.encode(task["messages"]) for task in tasks]
         answers, likely = policy.sample(prompts, options.group, options.heat, options.tokens)
         sampled = time.time()
-        times = {"sample_s": sampled - begun, "tokens_per_s": (policy.said - before) / (sampled - begun)}
+        times = {
+            "sample_s": sampled - begun,
+            "tokens_per_s": (policy.said - before) / (sampled - begun),
+        }
         last, waiting = waiting, (tasks, prompts, answers, likely)
         if last is not None:  # judged while these were sampled
             found = judge.receive()
@@ -655,12 +727,16 @@ def train(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, u
         ids = [task["id"] for task in tasks for _ in range(options.group)]
         step += 1
         tasks = next(drawn)
-        judge.send(op="score", pool="train", ids=ids, answers=[policy.text(said) for said in answers])
+        judge.send(
+            op="score", pool="train", ids=ids, answers=[policy.text(said) for said in answers]
+        )
         if last is not None:
             learn_step(policy, log, options, step - 1, last, found, times, rate(begun))
         time.sleep(options.pause)
         late = time.time() > until
-        if late or (time.time() - looked > options.every and time.time() + options.every / 2 < until):
+        if late or (
+            time.time() - looked > options.every and time.time() + options.every / 2 < until
+        ):
             learn_step(policy, log, options, step, waiting, judge.receive(), {}, rate(begun))
             waiting = None
             advice = look(f"step {step}")
@@ -696,7 +772,9 @@ def learn_step(
         spread = math.sqrt(sum((value - mean) ** 2 for value in known) / max(1, len(known)))
         alike = spread < options.least
         flat += alike
-        better += [0.0 if alike or value is None else (value - mean) / (spread + 0.05) for value in values]
+        better += [
+            0.0 if alike or value is None else (value - mean) / (spread + 0.05) for value in values
+        ]
     tokens = sum(len(said) for said, one in zip(answers, better, strict=True) if one)
     sums: Counter[str] = Counter()
     for at, prompt in enumerate(prompts):
@@ -717,7 +795,11 @@ def learn_step(
                 [often[said] / tokens for said in which],
             )
             if not math.isfinite(loss) or not math.isfinite(policy.size()):
-                why = {"event": "no number", "loss": loss, "lengths": [len(answers[k]) for k in some]}
+                why = {
+                    "event": "no number",
+                    "loss": loss,
+                    "lengths": [len(answers[k]) for k in some],
+                }
         except torch.OutOfMemoryError:  # somebody else is on the card
             why = {"event": "no memory"}
             torch.cuda.empty_cache()
@@ -749,28 +831,48 @@ def learn_step(
     shown = random.Random(step).randrange(len(tasks))
     for k in range(shown * group, (shown + 1) * group):
         text = policy.text(answers[k])
-        log.write("steps", step=step, task=tasks[shown]["id"], better=better[k], answer=text, **found["scored"][k])
+        log.write(
+            "steps",
+            step=step,
+            task=tasks[shown]["id"],
+            better=better[k],
+            answer=text,
+            **found["scored"][k],
+        )
 
 
 def main() -> None:
     """Read the options; train and examine, or judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", nargs="?")
     parser.add_argument("--tokenizer")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--minutes", type=float, default=10.0, help="in all, the last examination included")
-    parser.add_argument("--reserve", type=float, default=1.5, help="minutes kept for the last examination")
-    parser.add_argument("--warm", type=int, default=0, metavar="N", help="references to learn from first")
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, help="in all, the last examination included"
+    )
+    parser.add_argument(
+        "--reserve", type=float, default=1.5, help="minutes kept for the last examination"
+    )
+    parser.add_argument(
+        "--warm", type=int, default=0, metavar="N", help="references to learn from first"
+    )
     parser.add_argument("--warm-rate", type=float, default=2e-5)
     parser.add_argument(
-        "--enough", type=float, default=1.0, help="end the warm start when this share of sampled answers is right"
+        "--enough",
+        type=float,
+        default=1.0,
+        help="end the warm start when this share of sampled answers is right",
     )
     parser.add_argument(
         "--rate", type=float, default=4e-6, help="6e-6 without clip and leash broke two runs of two"
     )
     parser.add_argument("--clip", type=float, default=0.2, help="how far a token's ratio counts")
     parser.add_argument("--leash", type=float, default=0.04, help="what leaving the start costs")
-    parser.add_argument("--least", type=float, default=0.02, help="groups whose rewards spread less are left out")
+    parser.add_argument(
+        "--least", type=float, default=0.02, help="groups whose rewards spread less are left out"
+    )
     parser.add_argument("--no-judge", action="store_true")
     parser.add_argument("--before", action="store_true", help="examine the untrained model, too")
     parser.add_argument(
@@ -786,7 +888,9 @@ def main() -> None:
     parser.add_argument(
         "--pause", type=float, default=0.0, help="seconds between steps, for whoever shares the GPU"
     )
-    parser.add_argument("--keep", type=float, default=6.0, metavar="GIB", help="memory for what learning needs")
+    parser.add_argument(
+        "--keep", type=float, default=6.0, metavar="GIB", help="memory for what learning needs"
+    )
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--judge-path")
     parser.add_argument("--judge-python", default=sys.executable)
@@ -795,14 +899,22 @@ def main() -> None:
     options = parser.parse_args()
     log = Log(options.out)
     end = log.begun + 60.0 * options.minutes
-    log.write("log", event="begun", options={name: str(value) for name, value in vars(options).items()})
+    log.write(
+        "log", event="begun", options={name: str(value) for name, value in vars(options).items()}
+    )
     other = Judge(options)
     policy = Policy(options)
     policy.prepare(log)
     log.write("log", event="loaded")
 
     def tasks(family: str, count: int, **more: Any) -> Any:
-        asked = {"op": "tasks", "family": family, "count": 3 if options.brief else count, "seed": UNSEEN, **more}
+        asked = {
+            "op": "tasks",
+            "family": family,
+            "count": 3 if options.brief else count,
+            "seed": UNSEEN,
+            **more,
+        }
         return other.ask(**asked)
 
     whole = {"unseen families": tasks("test", 110), "seen families": tasks("train", 120)}
@@ -818,7 +930,9 @@ def main() -> None:
         warm_start(policy, other, log, options, until)
         examine(policy, other, log, "after the warm start", whole)
         examine(policy, other, log, "after the warm start", unseen, each=4)
-    train(policy, other, log, options, until, lambda when: examine(policy, other, log, when, looks)[0])
+    train(
+        policy, other, log, options, until, lambda when: examine(policy, other, log, when, looks)[0]
+    )
     examine(policy, other, log, "after", whole)
     examine(policy, other, log, "after", unseen, each=4)
     if options.fixed:

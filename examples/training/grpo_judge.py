@@ -9,20 +9,23 @@ import json
 import sys
 from typing import Any
 
-from tradeassay import reward
-from tradeassay.benchmarks.quantcode import draw_tasks, load_task, load_tasks
-from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
-from tradeassay.code.collapse import EarlyStop, collapse, forgetting
-from tradeassay.code.extraction import extract
-from tradeassay.code.judges.markets import DrawConfig
-from tradeassay.code.reward import QUICK
+from tradeassay_programs import reward
+from tradeassay_programs.benchmarks.quantcode import draw_tasks, load_task, load_tasks
+from tradeassay_programs.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
+from tradeassay_programs.code.collapse import EarlyStop, collapse, forgetting
+from tradeassay_programs.code.extraction import extract
+from tradeassay_programs.code.judges.markets import DrawConfig
+from tradeassay_programs.code.reward import QUICK
 
 SECRET = "5e" * 16
 
 
 def closeness(parts: dict[str, float]) -> float:
     """Return how near a program came to its task, as it is paid."""
-    return sum(value for name, value in parts.items() if name not in ("compile", "backtest", "trade")) / 0.92
+    return (
+        sum(value for name, value in parts.items() if name not in ("compile", "backtest", "trade"))
+        / 0.92
+    )
 
 
 def main(workers: int, judged: bool) -> None:
@@ -30,9 +33,14 @@ def main(workers: int, judged: bool) -> None:
 
     def pool(draws: DrawConfig, asks: bool) -> Any:
         config = reward.RewardConfig(draws=draws)
-        return reward.Pool(judge="behaviour" if asks else None, workers=workers, secret=SECRET, config=config)
+        return reward.Pool(
+            judge="behaviour" if asks else None, workers=workers, secret=SECRET, config=config
+        )
 
-    pools = {"train": pool(QUICK, judged), "examine": pool(DrawConfig(markets=3, mended=0, added=0), True)}
+    pools = {
+        "train": pool(QUICK, judged),
+        "examine": pool(DrawConfig(markets=3, mended=0, added=0), True),
+    }
     first: dict[str, dict[str, float]] = {}
     early = EarlyStop()
     for line in sys.stdin:
@@ -59,10 +67,17 @@ def main(workers: int, judged: bool) -> None:
         else:
             ids, answers = asked["ids"], asked["answers"]
             scored = pools[asked["pool"]].batch(answers, [load_task(name) for name in ids])
-            alike = collapse({name: extract(text).code or "" for name, text in zip(ids, answers, strict=True)})
+            alike = collapse(
+                {name: extract(text).code or "" for name, text in zip(ids, answers, strict=True)}
+            )
             said = {
                 "scored": [
-                    {"value": one.value, "outcome": one.outcome, "parts": one.parts, "reason": one.reason[:300]}
+                    {
+                        "value": one.value,
+                        "outcome": one.outcome,
+                        "parts": one.parts,
+                        "reason": one.reason[:300],
+                    }
                     for one in scored
                 ],
                 "collapsed": alike.collapsed,
@@ -76,7 +91,11 @@ def main(workers: int, judged: bool) -> None:
                 fell = forgetting(first.setdefault(asked["set"], near), near)
                 advice = early.advise(near) if asked["set"] == "validation" else None
                 high = fell.high
-                said |= {"nearer": fell.value, "forgets": high is not None and high < 0.0, "advice": advice}
+                said |= {
+                    "nearer": fell.value,
+                    "forgets": high is not None and high < 0.0,
+                    "advice": advice,
+                }
         print(json.dumps(said), flush=True)
 
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.synthetic import PlantedStyles, generate, preset
 from tradeassay.factors import FACTOR_NAMES
-from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
 from tradeassay.metrics.intervals import measure_from, seed_resamples
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import PlantedStyles, generate, preset
+from tradeassay_bench.frontends.gym_env import COLUMNS, DailyMarket
 
 SELL, BUY = 0, 2
 
@@ -76,7 +76,9 @@ class Learnt:
     rewards: Floats
 
 
-def learn(make: MakeEnv, config: LearnConfig | None = None, start: LinearPolicy | None = None) -> Learnt:
+def learn(
+    make: MakeEnv, config: LearnConfig | None = None, start: LinearPolicy | None = None
+) -> Learnt:
     """Practise from ``start`` (None: a coin) and return what was learnt. The same config gives the same policy.
 
     Each decision is reinforced by the reward that followed it, less the usual reward, in units of its usual size:
@@ -96,9 +98,15 @@ def learn(make: MakeEnv, config: LearnConfig | None = None, start: LinearPolicy 
             chance = policy.chance(observed)
             action = policy.act(observed, rng)
             following, reward, ended, cut, _ = env.step(action)
-            scale = abs(reward) if scale is None else config.baseline * scale + (1 - config.baseline) * abs(reward)
+            scale = (
+                abs(reward)
+                if scale is None
+                else config.baseline * scale + (1 - config.baseline) * abs(reward)
+            )
             worth = (reward - usual) / max(scale, 1e-9)
-            surprise = np.where(action == BUY, 1.0, 0.0) - chance  # the gradient of the log-probability
+            surprise = (
+                np.where(action == BUY, 1.0, 0.0) - chance
+            )  # the gradient of the log-probability
             push += worth * (surprise @ observed.astype(np.float64))
             lift += worth * float(surprise.sum())
             usual = config.baseline * usual + (1 - config.baseline) * reward
@@ -144,7 +152,9 @@ def improvement(
         raise UserError("an interval needs at least two episodes", hint="give more seeds")
     gains = evaluate(make, after, seeds) - evaluate(make, before, seeds)
     drawn = gains[seed_resamples(len(seeds), draws, 0)].mean(axis=1)
-    note = f"mean over {len(seeds)} paired episodes; overlapping days are resampled as if independent"
+    note = (
+        f"mean over {len(seeds)} paired episodes; overlapping days are resampled as if independent"
+    )
     return measure_from(float(gains.mean()), drawn, level=level, n=len(seeds), note=note)
 
 

@@ -5,7 +5,7 @@
 The answers of every arm (a model's name, its samples, when they were examined) are served on loopback,
 ``tradeassay code run`` asks for them, judges them by the whole judge (all markets, every number tried) and
 ``tradeassay recordings record`` packs the run as ``FOLDER/PREFIX-SET.tar.xz``. Arms share the markets
-of the tasks that all of them have. ``code run --cassettes ... --replay`` judges it again.
+of the tasks that all of them have. ``code run --recordings ... --replay`` judges it again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
 
 TOKENS = 384
 
@@ -42,7 +42,10 @@ def serve(answers: dict[tuple[str, str], str]) -> ThreadingHTTPServer:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             text = body["messages"][-1]["content"]
             text = text if isinstance(text, str) else "".join(part.get("text", "") for part in text)
-            message = {"role": "assistant", "content": answers[body["model"].rpartition("/")[2], text]}
+            message = {
+                "role": "assistant",
+                "content": answers[body["model"].rpartition("/")[2], text],
+            }
             usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             self._send(
@@ -71,9 +74,13 @@ def serve(answers: dict[tuple[str, str], str]) -> ThreadingHTTPServer:
 
 def main() -> None:
     """Read the samples; serve, run and pack each set."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--arm", nargs=3, action="append", required=True, metavar=("NAME", "SAMPLES", "WHEN"))
+    parser.add_argument(
+        "--arm", nargs=3, action="append", required=True, metavar=("NAME", "SAMPLES", "WHEN")
+    )
     parser.add_argument("--each", type=int, default=10_000, help="at most so many tasks of a set")
     parser.add_argument("--sets", nargs="+", default=["seen families", "unseen families"])
     parser.add_argument("--prefix", default="qwen")
@@ -87,21 +94,31 @@ def main() -> None:
         for model, samples, when in options.arm:
             lines = [json.loads(line) for line in Path(samples).open()]
             arms[model] = {
-                one["task"]: one["answer"] for one in lines if (one["when"], one["set"]) == (when, name)
+                one["task"]: one["answer"]
+                for one in lines
+                if (one["when"], one["set"]) == (when, name)
             }
         first, *others = arms.values()
         tasks = [task for task in first if all(task in other for other in others)][: options.each]
         if not tasks:
             continue
-        words = {task: opening_messages(load_task(task), QuantCodeSettings())[-1].text for task in tasks}
-        server = serve({(model, words[task]): said[task] for model, said in arms.items() for task in tasks})
+        words = {
+            task: opening_messages(load_task(task), QuantCodeSettings())[-1].text for task in tasks
+        }
+        server = serve(
+            {(model, words[task]): said[task] for model, said in arms.items() for task in tasks}
+        )
         slug = f"{options.prefix}-{name.split()[0]}"
-        where = os.environ | {"TRADEASSAY_LOCAL_SERVER": f"http://127.0.0.1:{server.server_port}/v1"}
-        runs = ["--runs", str(options.folder / "runs"), "--slug", slug, "--max-tokens", str(TOKENS)]
+        where = os.environ | {
+            "TRADEASSAY_LOCAL_SERVER": f"http://127.0.0.1:{server.server_port}/v1"
+        }
+        runs = ["--runs", str(options.folder / "runs"), "--name", slug, "--max-tokens", str(TOKENS)]
         asked = [word for task in tasks for word in ("--task", task)]
         asked += [word for model in arms for word in ("-m", f"local/{model}")]
         asked += ["--workers", str(options.workers)] if options.workers else []
-        subprocess.run([*command, "code", "run", "quantcode-v1", *runs, *asked], env=where, check=False)
+        subprocess.run(
+            [*command, "code", "run", "quantcode-v1", *runs, *asked], env=where, check=False
+        )
         server.shutdown()
         packed = ["--engine", options.engine, "--precision", options.precision]
         file = str(options.folder / f"{slug}.tar.xz")

@@ -10,7 +10,7 @@ import numpy as np
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from tradeassay.frontends.gym_env import DailyMarket
+from tradeassay_bench.frontends.gym_env import DailyMarket
 
 PRACTICE = {"first": "2021-03-01", "last": "2022-12-30"}
 EXAM = {"first": "2023-01-03", "last": "2023-12-20"}
@@ -42,7 +42,9 @@ def main() -> None:
     equal = examined(lambda observed: np.full(5, 0.2, dtype=np.float32), seeds)
     gain = learnt - equal
     error = gain.std(ddof=1) / len(gain) ** 0.5
-    print(f"against equal weights: {gain.mean():+.4f} ± {1.96 * error:.4f} log return in 40 sessions")
+    print(
+        f"against equal weights: {gain.mean():+.4f} ± {1.96 * error:.4f} log return in 40 sessions"
+    )
 
 
 if __name__ == "__main__":

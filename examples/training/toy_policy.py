@@ -8,7 +8,7 @@ import argparse
 
 import numpy as np
 
-from tradeassay import reward
+from tradeassay_programs import reward
 
 TASK = "d-sma-cross-long"
 SECRET = "5e" * 16
@@ -43,7 +43,10 @@ def main() -> None:
     pool = reward.Pool(judge="behaviour", secret=SECRET, workers=asked.workers)
     for step in range(asked.steps):
         chances = {name: np.exp(values) / np.exp(values).sum() for name, values in logits.items()}
-        drawn = [{n: int(rng.choice(len(p), p=p)) for n, p in chances.items()} for _ in range(asked.batch)]
+        drawn = [
+            {n: int(rng.choice(len(p), p=p)) for n, p in chances.items()}
+            for _ in range(asked.batch)
+        ]
         programs = [written(picks) for picks in drawn]
         fresh = sorted(set(programs) - set(known))
         scored = pool.batch(fresh, TASK)
@@ -53,10 +56,15 @@ def main() -> None:
         for picks, better in zip(drawn, better_than, strict=True):
             for name, pick in picks.items():
                 logits[name] += (
-                    3.0 * better * ((np.arange(len(logits[name])) == pick) - chances[name]) / asked.batch
+                    3.0
+                    * better
+                    * ((np.arange(len(logits[name])) == pick) - chances[name])
+                    / asked.batch
                 )
         best = {name: CHOICES[name][int(values.argmax())] for name, values in logits.items()}
-        print(f"step {step + 1}: mean reward {values.mean():.3f}, best {values.max():.2f}, now prefers {best}")
+        print(
+            f"step {step + 1}: mean reward {values.mean():.3f}, best {values.max():.2f}, now prefers {best}"
+        )
     pool.close()
 
 

@@ -7,9 +7,9 @@ from math import inf
 
 import msgspec
 
-from tradeassay.account import TOLERANCE
-from tradeassay.account.daily_target import Booking
 from tradeassay.core.errors import LedgerError
+from tradeassay_arena.daily_target import Booking
+from tradeassay_bench.account import TOLERANCE
 
 
 def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float:
@@ -20,11 +20,19 @@ def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float
         before = last.get(asset)
         if booking.kind == "executed":
             if before is not None and before.kind != "settled":
-                raise LedgerError(f"a decision about {asset} is executed before the last one is settled")
+                raise LedgerError(
+                    f"a decision about {asset} is executed before the last one is settled"
+                )
             if booking.position_before != (0 if before is None else _position(before)):
-                raise LedgerError(f"{asset} starts from another position than the last booking left")
+                raise LedgerError(
+                    f"{asset} starts from another position than the last booking left"
+                )
             _same(booking.nav_before, value, f"the account before a decision about {asset}")
-            _same(booking.nav, booking.nav_before - booking.fee, f"the account after its fee for {asset}")
+            _same(
+                booking.nav,
+                booking.nav_before - booking.fee,
+                f"the account after its fee for {asset}",
+            )
         elif booking.kind == "corrected":
             if before is None or before.kind == "executed":
                 raise LedgerError(f"a decision about {asset} is corrected before it is settled")
@@ -41,7 +49,11 @@ def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float
 
 
 def _position(booking: Booking) -> int:
-    return booking.position if booking.exposure is None else (booking.exposure > 0) - (booking.exposure < 0)
+    return (
+        booking.position
+        if booking.exposure is None
+        else (booking.exposure > 0) - (booking.exposure < 0)
+    )
 
 
 def _settles(asset: str, booking: Booking, before: Booking | None, value: float) -> None:

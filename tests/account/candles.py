@@ -24,11 +24,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tradeassay.account import Exchange, Ledger, Venue, venues
-from tradeassay.account.audit import AuditDay, Auditor
-from tradeassay.core.events import Event, Filled, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
+from tradeassay_bench.account import Exchange, Ledger, Venue, venues
+from tradeassay_bench.account.audit import AuditDay, Auditor
+from tradeassay_bench.core.events import Event, Filled, StepRecord
 
 
 def _fill(event: Filled) -> str:
@@ -60,7 +60,10 @@ INSTRUMENTS = {
     **{name: Instrument(symbol=name) for name in "AB"},
     "A fund": Instrument(symbol="A", kind="index"),
     "A main": Instrument(symbol="A", board=Board.MAIN, lot=100.0),
-    **{f"A {board}": Instrument(symbol="A", board=board) for board in (Board.CHINEXT, Board.STAR, Board.BSE)},
+    **{
+        f"A {board}": Instrument(symbol="A", board=board)
+        for board in (Board.CHINEXT, Board.STAR, Board.BSE)
+    },
     "F1": Instrument(symbol="F1", multiplier=10.0, expiry="2024-01-12", **_FUTURE),
     "F2": Instrument(symbol="F2", multiplier=10.0, expiry="2024-02-09", **_FUTURE),
     "F2 half": Instrument(symbol="F2", multiplier=5.0, expiry="2024-02-09", **_FUTURE),
@@ -81,7 +84,13 @@ def parse_order(text: str) -> tuple[str, Order]:
             fields["kind"], fields[f"{kind}_price"] = kind, price
     if "to" in words:
         symbol, _, amount = words
-        unit = "target_value" if amount[0] == "$" else "target_weight" if amount[-1] == "%" else "target_shares"
+        unit = (
+            "target_value"
+            if amount[0] == "$"
+            else "target_weight"
+            if amount[-1] == "%"
+            else "target_shares"
+        )
         number = float(amount.strip("$%sh")) / (100 if unit == "target_weight" else 1)
     else:
         amount, symbol = words
@@ -118,8 +127,12 @@ class Tape:
             word, *rest = entry.split()
             if word in ("split", "dividend"):
                 symbol, value = rest[0], float(rest[1])
-                actions.append(CorporateAction(symbol=symbol, kind=word, ex_date=day, known_at=0, value=value))
-                self.last[symbol] = self.last[symbol] / value if word == "split" else self.last[symbol] - value
+                actions.append(
+                    CorporateAction(symbol=symbol, kind=word, ex_date=day, known_at=0, value=value)
+                )
+                self.last[symbol] = (
+                    self.last[symbol] / value if word == "split" else self.last[symbol] - value
+                )
             elif word == "delist":
                 gone.append(rest[0])
             elif rest != ["-"]:
@@ -127,14 +140,27 @@ class Tape:
         o, h, low, c, v = np.array([rows[symbol] for symbol in self.symbols]).T
         previous = np.array([self.last[symbol] for symbol in self.symbols])
         session = SessionBars(
-            day, len(self.records), self.symbols, self.instruments, o, h, low, c, v, v * c, previous, ~np.isnan(c)
+            day,
+            len(self.records),
+            self.symbols,
+            self.instruments,
+            o,
+            h,
+            low,
+            c,
+            v,
+            v * c,
+            previous,
+            ~np.isnan(c),
         )
         placed = [parse_order(order) for order in orders]
         opening = self.exchange.open_session(session, actions, self.account, delisted=gone)
         events = []
         if self.decide != "pre_open":
             events += self.exchange.work_waiting(session, self.account, until=self.decide)
-        events += self.exchange.execute(placed, session, self.account, fill=self.fill, universe=self.universe)
+        events += self.exchange.execute(
+            placed, session, self.account, fill=self.fill, universe=self.universe
+        )
         events += self.exchange.close_session(session, self.account)
         for symbol, close in zip(self.symbols, c, strict=True):
             self.last[symbol] = self.last[symbol] if np.isnan(close) else close
@@ -151,7 +177,10 @@ class Tape:
         self.records.append(record)
         assert Ledger.replay(self.records).state() == self.account.state()
         known = AuditDay(self.venue, session, actions, gone, members=self.universe, fill=self.fill)
-        found = [*self.auditor.opening(known, opening), *self.auditor.session(known, dict(placed), events)]
+        found = [
+            *self.auditor.opening(known, opening),
+            *self.auditor.session(known, dict(placed), events),
+        ]
         assert [finding.what for finding in found] == []
         return opening + events
 
@@ -186,7 +215,9 @@ def play(
         else:
             sessions.append([*line.split("|"), "", "", ""][:4])
     for day, *cells in sessions:
-        bars, orders, wanted = [[one.strip() for one in cell.split(";") if one.strip()] for cell in cells]
+        bars, orders, wanted = [
+            [one.strip() for one in cell.split(";") if one.strip()] for cell in cells
+        ]
         day = day.strip()
         shown = [RENDER[type(event).__name__](event) for event in tape.session(day, bars, orders)]
         if not any(entry.startswith("nav") for entry in wanted):

@@ -15,7 +15,9 @@ BASIS_POINT = Decimal("0.0001")
 
 def exact(number: float | str | Decimal) -> Decimal:
     return (
-        number if isinstance(number, Decimal) else Decimal(repr(number) if isinstance(number, float) else number)
+        number
+        if isinstance(number, Decimal)
+        else Decimal(repr(number) if isinstance(number, float) else number)
     )
 
 
@@ -43,7 +45,9 @@ class Rules:
 RULES = {
     "us-v1": Rules("1", "1", "1", slip="2"),
     "us-fractional-v1": Rules("1", "1", "0.0001", slip="2", cuts_odd=True),
-    "ashare-flat-v1": Rules("5", "5", "100", tax="10", minimum_fee="5", step="1", t_plus_1=True, covers_tax=True),
+    "ashare-flat-v1": Rules(
+        "5", "5", "100", tax="10", minimum_fee="5", step="1", t_plus_1=True, covers_tax=True
+    ),
     "crypto-v1": Rules("5", "5", "0.00000001", cuts_odd=True, least_value="1"),
 }
 VOLUME_SHARE = Decimal("0.1")
@@ -79,7 +83,9 @@ class DecimalAccount:
         self.cash += (wished - whole) * self.mark
         self.held = whole
 
-    def order(self, unit: str, side: str | None, amount: float, price: float, volume: float) -> Outcome:
+    def order(
+        self, unit: str, side: str | None, amount: float, price: float, volume: float
+    ) -> Outcome:
         """Carry one order out."""
         reference, asked = exact(price), exact(amount)
         change = self._change(unit, side, asked, reference)
@@ -89,7 +95,9 @@ class DecimalAccount:
         if side is not None and buying != (side == "BUY"):
             return Outcome(refused="side_contradicts_target")
         # A target of zero names its shares: all of them.
-        in_shares = unit in ("shares", "target_shares") or (asked == 0 and unit.startswith("target"))
+        in_shares = unit in ("shares", "target_shares") or (
+            asked == 0 and unit.startswith("target")
+        )
         return self._trade(abs(change), buying, in_shares, reference, exact(volume) * VOLUME_SHARE)
 
     def _change(self, unit: str, side: str | None, asked: Decimal, reference: Decimal) -> Decimal:

@@ -63,7 +63,9 @@ class PlainBooks:
         self.sums = 0
         """How many sums were compared."""
 
-    def follow(self, bars: Any, actions: Any, gone: Any, orders: dict[str, Any], events: list[Any]) -> None:
+    def follow(
+        self, bars: Any, actions: Any, gone: Any, orders: dict[str, Any], events: list[Any]
+    ) -> None:
         """Go through one session's events, opening first, and compare every sum."""
         place = {symbol: column for column, symbol in enumerate(bars.symbols)}
         due = {(one.kind, one.symbol): one.value for one in actions if self.held.get(one.symbol)}
@@ -71,7 +73,11 @@ class PlainBooks:
         for event in events:
             kind, symbol = type(event).__name__, getattr(event, "symbol", "")
             instrument = bars.instruments[place.get(symbol, -1)]
-            held, mark, size = self.held.get(symbol, 0.0), self.mark.get(symbol, 0.0), instrument.multiplier
+            held, mark, size = (
+                self.held.get(symbol, 0.0),
+                self.mark.get(symbol, 0.0),
+                instrument.multiplier,
+            )
             match kind:
                 case "Filled":
                     self._filled(instrument, event, orders.get(event.order_id))
@@ -100,7 +106,14 @@ class PlainBooks:
                 case "Marked":
                     self._marked(bars, place, event)
                 case _:
-                    assert kind in ("Rejected", "Trimmed", "Rested", "Expired", "Rolled", "MarginCalled")
+                    assert kind in (
+                        "Rejected",
+                        "Trimmed",
+                        "Rested",
+                        "Expired",
+                        "Rolled",
+                        "MarginCalled",
+                    )
         if due or leaving:
             raise Differs(f"never happened: {due} {leaving}")
 

@@ -4,10 +4,12 @@ import math
 
 import pytest
 
-from tradeassay.account.backtrader.orders import Bar, OrderState, price_of
+from tradeassay_bench.account.backtrader.orders import Bar, OrderState, price_of
 
 
-def order(kind: str, price: float = 100.0, *, buys: bool = True, limit: float | None = None) -> OrderState:
+def order(
+    kind: str, price: float = 100.0, *, buys: bool = True, limit: float | None = None
+) -> OrderState:
     return OrderState(
         ref=1,
         asset=0,

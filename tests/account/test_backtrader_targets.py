@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.account.backtrader import BrokerTerms, OrderLog, Sizing, carry_targets, replay
-from tradeassay.code.bars import TaskBars, make_bars
+from tradeassay_bench.account.backtrader import BrokerTerms, OrderLog, Sizing, carry_targets, replay
+from tradeassay_programs.code.bars import TaskBars, make_bars
 
 Kind = Literal["fixed", "percent", "own"]
 
@@ -132,7 +132,9 @@ def test_orders_are_sized_by_the_account_that_the_broker_keeps(data, kind, asset
     for number in range(len(log)):
         row, place = int(log.row[number]), int(log.asset[number])
         assert changed[row, place]
-        held = sum(fill.size for fill in done.fills if fill.asset == labels[place] and fill.bar <= row)
+        held = sum(
+            fill.size for fill in done.fills if fill.asset == labels[place] and fill.bar <= row
+        )
         worth, price, target = done.equity[row], closes[place][row], targets[row, place]
         aim = {
             "fixed": target * value,

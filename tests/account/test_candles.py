@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from candles import plain, play, tables
 
-from tradeassay.account import Lots
-from tradeassay.account.limits import floor_to, is_multiple
 from tradeassay.core.errors import ExchangeError
 from tradeassay.core.orders import Order
 from tradeassay.core.view import Instrument
+from tradeassay_bench.account import Lots
+from tradeassay_bench.account.limits import floor_to, is_multiple
 
 TABLES = {name: (table, how) for name, table, how in tables()}
 FLAT = "2024-01-02 | A 10 10 10 10 1000"
@@ -77,7 +77,9 @@ def test_cash_can_be_spent_exactly():
     for price, count in ((33.33, 3), (0.1, 3), (1.1, 7), (49.99, 11), (123.45, 81)):
         money = float(f"{price * count:.2f}")
         filled = f"fill a A +{count} @{price:g} cash -{money:.2f}"
-        tape = play(f"2024-01-02 | A{f' {price}' * 4} 1000 | a BUY {count} A | {filled}", cash=money)
+        tape = play(
+            f"2024-01-02 | A{f' {price}' * 4} 1000 | a BUY {count} A | {filled}", cash=money
+        )
         assert tape.account.cash in (0.0, money - price * count)
         assert 0.0 <= tape.account.cash < 1e-12
 
@@ -114,7 +116,9 @@ def test_without_an_open_a_market_order_goes_on_waiting(decide):
 def test_an_id_cannot_be_used_twice():
     tape = play(f"{FLAT} | a BUY 10 A limit 9 gtc | rest a A +10")
     with pytest.raises(ExchangeError, match="taken by a waiting order"):
-        tape.session("2024-01-03", ["A 10 10 10 10 1000"], ["b BUY 1 A limit 9 gtc", "b BUY 1 A limit 8 gtc"])
+        tape.session(
+            "2024-01-03", ["A 10 10 10 10 1000"], ["b BUY 1 A limit 9 gtc", "b BUY 1 A limit 8 gtc"]
+        )
 
 
 def test_whole_and_numpy_numbers_become_plain_floats():

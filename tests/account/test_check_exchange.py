@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 from candles import plain, play
+from exchange_checker import check_exchange
 
-from tradeassay.account import (
+from tradeassay.core.errors import CheckFailed, UserError
+from tradeassay.core.syntax import syntax_tree
+from tradeassay_bench.account import (
     ASHARE,
     CRYPTO,
     US,
@@ -24,11 +27,8 @@ from tradeassay.account import (
     end_of_day,
     exchange,
 )
-from tradeassay.account.session import Refusal
-from tradeassay.core.errors import UserError
-from tradeassay.core.events import Marked, Rejected
-from tradeassay.core.syntax import syntax_tree
-from tradeassay.testing import CheckFailed, check_exchange
+from tradeassay_bench.account.session import Refusal
+from tradeassay_bench.core.events import Marked, Rejected
 
 
 def asks_nothing(policy, ticket, session):
@@ -57,14 +57,29 @@ BREAKS = {
     "asked for .* of money": (US, Lots, "_round", rounds_up),
     "is allowed": (US, Participation, "gate", asks_nothing),
     "held|sellable": (US, Shorting, "gate", asks_nothing),
-    "better than its reference": (US, Slippage, "price", lambda policy, price, *rest: price * 0.9999),
-    "of slippage, the venue takes": (US, Slippage, "price", lambda policy, price, *rest: price * 1.01),
+    "better than its reference": (
+        US,
+        Slippage,
+        "price",
+        lambda policy, price, *rest: price * 0.9999,
+    ),
+    "of slippage, the venue takes": (
+        US,
+        Slippage,
+        "price",
+        lambda policy, price, *rest: price * 1.01,
+    ),
     "without a": (US_MARGIN, end_of_day, "call_margin", lambda *rest: None),
     "without a margin call": (US_MARGIN, end_of_day, "_short", lambda *rest: False),
     "the venue takes": (US, Cash, "gate", takes_nothing),
     "silently dropped": (US, exchange.Exchange, "_refuse", lambda *rest: None),
     "without a word": (US, exchange.Exchange, "_refuse", says_nothing),
-    "NAV": (US, end_of_day, "Marked", lambda cash, worth, nav, *rest: Marked(cash, worth, nav + 1, *rest)),
+    "NAV": (
+        US,
+        end_of_day,
+        "Marked",
+        lambda cash, worth, nav, *rest: Marked(cash, worth, nav + 1, *rest),
+    ),
 }
 
 
@@ -101,4 +116,4 @@ def test_the_auditor_shares_no_code_with_what_it_audits():
     tree = syntax_tree(Path(audit.__file__).read_text())
     taken = {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module}
     ours = {name for name in taken if name.startswith("tradeassay")}
-    assert ours and all(name.startswith("tradeassay.core.") for name in ours)
+    assert ours and all(name.split(".")[1] == "core" for name in ours)

@@ -19,15 +19,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "assay"))
 import attribute_runs
 from luck_markets import VENUES, decisions_of, played, replay, scheduled
 
-from tradeassay.account import Exchange, Fees, Ledger, Lots, Margin, Shorting, Venue, venues
-from tradeassay.account.compiled.shares import price_decisions
-from tradeassay.account.daily_target import DailyTarget, target_growth
-from tradeassay.account.shares import DecisionList, keep_account
-from tradeassay.assay.luck import SeatChanges, even_schedule, luck_market, random_portfolios
-from tradeassay.core.events import MarginCalled, Rejected
 from tradeassay.core.orders import Order
 from tradeassay.core.view import Floats, Instrument, Ints, SessionBars
-from tradeassay.play import Market
+from tradeassay_arena.daily_target import DailyTarget, target_growth
+from tradeassay_bench.account import Exchange, Fees, Ledger, Lots, Margin, Shorting, Venue, venues
+from tradeassay_bench.account.compiled.shares import price_decisions
+from tradeassay_bench.account.shares import DecisionList, keep_account
+from tradeassay_bench.core.events import MarginCalled, Rejected
+from tradeassay_bench.examine.luck import SeatChanges, even_schedule, luck_market, random_portfolios
+from tradeassay_bench.play import Market
 
 Both = tuple[Floats, Floats]
 """The values of the compiled form and those of the policy, equal to 1e-9 relatively."""
@@ -38,7 +38,9 @@ def random_walk(venue: str) -> Both:
     snapshot, config, _ = played(venue)
     traded, schedule = scheduled(venue)
     made = random_portfolios(traded, schedule, n=100, seed=3)
-    again = [replay(snapshot, config, decisions_of(traded, schedule, one, seed=3)) for one in range(50)]
+    again = [
+        replay(snapshot, config, decisions_of(traded, schedule, one, seed=3)) for one in range(50)
+    ]
     return made.nav[:50], np.array(again)
 
 
@@ -89,13 +91,19 @@ def exposures(cost_bp: float) -> Both:
     """Exposures decided at closes, long and short, against an exchange that takes target weights at the close."""
     generator = np.random.default_rng(7)
     closes = 100.0 * np.exp(np.cumsum(generator.normal(0.0, 0.02, (3, 60)), axis=1))
-    places = np.sort(generator.choice(180, 40, replace=False))  # a target says once a bar what a leg is to be
+    places = np.sort(
+        generator.choice(180, 40, replace=False)
+    )  # a target says once a bar what a leg is to be
     rows = places // 3
     decisions = DecisionList(rows, places % 3, generator.uniform(-0.5, 0.5, 40), np.full(40, -1))
     priced = price_decisions(decisions, closes, (0.0, cost_bp), curve=True)
     orders: dict[int, list[Order]] = {}
-    for row, leg, share in zip(rows.tolist(), decisions.leg.tolist(), decisions.fraction.tolist(), strict=True):
-        orders.setdefault(row, []).append(Order(symbol="ABC"[leg], amount=share, unit="target_weight"))
+    for row, leg, share in zip(
+        rows.tolist(), decisions.leg.tolist(), decisions.fraction.tolist(), strict=True
+    ):
+        orders.setdefault(row, []).append(
+            Order(symbol="ABC"[leg], amount=share, unit="target_weight")
+        )
     return priced.curve[1], _at_the_close(closes, orders, cost_bp) / _CASH
 
 
@@ -109,7 +117,9 @@ def trades() -> Both:
         generator.integers(1, 2_000, 40) * np.where(generator.random(40) < 0.5, 1.0, -1.0),
     )
     orders: dict[int, list[Order]] = {}
-    for row, leg, quantity in zip(made.row.tolist(), made.leg.tolist(), made.quantity.tolist(), strict=True):
+    for row, leg, quantity in zip(
+        made.row.tolist(), made.leg.tolist(), made.quantity.tolist(), strict=True
+    ):
         side = "BUY" if quantity > 0 else "SELL"
         orders.setdefault(row, []).append(Order(symbol="ABC"[leg], amount=abs(quantity), side=side))
     return keep_account(made, closes, _CASH).equity, _at_the_close(closes, orders, 0.0)
@@ -132,7 +142,9 @@ def _at_the_close(closes: Floats, orders: dict[int, list[Order]], cost_bp: float
         currency="USD",
         fees=Fees(buy_bps=cost_bp, sell_bps=cost_bp),
         lots=Lots(lot=1e-9, step=1e-9, on_odd="trim"),
-        margin=Margin(initial=0.0, maintenance_long=0.0, maintenance_short=0.0, interest_per_year=0.0),
+        margin=Margin(
+            initial=0.0, maintenance_long=0.0, maintenance_short=0.0, interest_per_year=0.0
+        ),
         shorting=Shorting(allowed=True),
         priority="as_given",
     )
@@ -156,7 +168,10 @@ def _at_the_close(closes: Floats, orders: dict[int, list[Order]], cost_bp: float
 CASES: dict[str, Callable[[], Both]] = {
     **{f"exposures at the close, {cost:g} bp": partial(exposures, cost) for cost in (0.0, 10.0)},
     "trades at the close": trades,
-    **{f"random walk, {venue}": partial(random_walk, venue) for venue in (*VENUES, attribute_runs.OPEN)},
+    **{
+        f"random walk, {venue}": partial(random_walk, venue)
+        for venue in (*VENUES, attribute_runs.OPEN)
+    },
     **{f"margin calls, {sides}": partial(margin_calls, sides) for sides in ("long", "both")},
     **{f"daily targets, {hold}": partial(daily_targets, hold) for hold in ("keep", "flat")},
 }

@@ -2,15 +2,22 @@
 
 import pytest
 
-from tradeassay.account import ASHARE, ASHARE_QLIB, Fees, Slippage
+from tradeassay_bench.account import ASHARE, ASHARE_QLIB, Fees, Slippage
 
 
-@pytest.mark.parametrize("value", [1.0, 1000.0, 3333.0, 3334.0, 5000.0, 9999.0, 10_000.0, 123_456.78])
+@pytest.mark.parametrize(
+    "value", [1.0, 1000.0, 3333.0, 3334.0, 5000.0, 9999.0, 10_000.0, 123_456.78]
+)
 def test_both_ashare_tariffs_cost_the_same(value):
     for buying in (True, False):
-        ours, qlib = ASHARE.fees.charge(value, 1.0, buying), ASHARE_QLIB.fees.charge(value, 1.0, buying)
+        ours, qlib = (
+            ASHARE.fees.charge(value, 1.0, buying),
+            ASHARE_QLIB.fees.charge(value, 1.0, buying),
+        )
         assert sum(ours) == pytest.approx(sum(qlib), rel=1e-15)
-        assert sum(qlib) == pytest.approx(max(value * (0.0005 if buying else 0.0015), 5.0), rel=1e-15)
+        assert sum(qlib) == pytest.approx(
+            max(value * (0.0005 if buying else 0.0015), 5.0), rel=1e-15
+        )
 
 
 def test_a_minimum_that_leaves_tax_aside():
@@ -23,7 +30,12 @@ def test_fees_per_contract():
 
 
 def test_affordable_is_the_inverse_of_charge():
-    for fees in (Fees(buy_bps=5, minimum=5), Fees(buy_bps=5), Fees(per_unit=0.5), Fees(buy_bps=30, minimum=100)):
+    for fees in (
+        Fees(buy_bps=5, minimum=5),
+        Fees(buy_bps=5),
+        Fees(per_unit=0.5),
+        Fees(buy_bps=30, minimum=100),
+    ):
         for cash in (101.0, 5_000.0, 1e6):
             quantity = fees.affordable(cash, 10.0)
             fee, _ = fees.charge(quantity * 10.0, quantity, True)

@@ -5,15 +5,19 @@ import pytest
 from hypothesis import given, strategies as st
 from tests.account.booking_chain import follow
 
-from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.core.errors import LedgerError
+from tradeassay_arena.daily_target import Booking, DailyTarget, SharedTarget
 
 POLICY = DailyTarget(hold="keep", fee_bp=5.0)
 
 
 def test_a_reversal_pays_for_both_sides_and_earns_from_what_is_left():
     made = POLICY.execute("SELL", 1, 2.0)
-    assert (made.position_before, made.position, made.fee) == (1, -1, pytest.approx(2.0 * 0.001, rel=1e-12))
+    assert (made.position_before, made.position, made.fee) == (
+        1,
+        -1,
+        pytest.approx(2.0 * 0.001, rel=1e-12),
+    )
     settled = POLICY.settle(made, 0.1)
     assert settled.nav == pytest.approx(2.0 * 0.999 * 0.9, rel=1e-12)
     assert settled.earned == pytest.approx(0.999 * 0.9 - 1.0, rel=1e-12)
@@ -28,7 +32,9 @@ def test_a_short_that_loses_more_than_everything_ends_at_nothing():
 
 
 days = st.lists(
-    st.tuples(st.sampled_from(["BUY", "SELL", "HOLD"]), st.floats(-0.5, 0.5), st.sampled_from(["A", "B"])),
+    st.tuples(
+        st.sampled_from(["BUY", "SELL", "HOLD"]), st.floats(-0.5, 0.5), st.sampled_from(["A", "B"])
+    ),
     max_size=20,
 )
 

@@ -4,15 +4,27 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.account import ASHARE, ASHARE_DATED, BUILTIN, Era, Exchange, Ledger, Margin, Venue, venues
-from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Event, Filled
 from tradeassay.core.orders import Order
 from tradeassay.core.view import Board, Instrument, SessionBars
+from tradeassay_bench.account import (
+    ASHARE,
+    ASHARE_DATED,
+    BUILTIN,
+    Era,
+    Exchange,
+    Ledger,
+    Margin,
+    Venue,
+    venues,
+)
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.events import Event, Filled
 
 
-def session(day: str, board: Board, change: float, *, special: bool = False, first_row: int = 0) -> SessionBars:
+def session(
+    day: str, board: Board, change: float, *, special: bool = False, first_row: int = 0
+) -> SessionBars:
     """One name with a previous close of 10 that opens and stays at a change from it."""
     price, many = np.array([10.0 * (1.0 + change)]), np.array([1e9])
     about = (np.array([one]) for one in (10.0, True, first_row, special))
@@ -109,7 +121,9 @@ def test_stamp_duty_of_the_day(day, bought, sold):
 
 def test_cash_is_spent_with_the_tax_on_purchases():
     account = Ledger(100_000.0, terms=ASHARE_DATED.terms)
-    bought = traded(ASHARE_DATED, account, session("2007-06-01", Board.MAIN, 0.0), 1.0, unit="target_weight")
+    bought = traded(
+        ASHARE_DATED, account, session("2007-06-01", Board.MAIN, 0.0), 1.0, unit="target_weight"
+    )
     # 35 bp on top of 9,900 shares at 10 is 99,346.50; on 10,000 it would be 100,350.
     assert bought.quantity == 9_900.0
     assert account.cash == pytest.approx(100_000 - 99_346.5)
@@ -134,13 +148,19 @@ def test_eras_are_in_order_and_for_cash_accounts():
 
 def test_benchmarks_play_each_day_under_its_own_rules_and_the_paper_under_flat_ones():
     """A purchase at +15 % and a sale for 100,000, worked by hand, on the venues that the benchmarks name."""
-    used = {one: venues.get(benchmarks.get(f"{one}-v1").market.venue) for one in ("ktdfin", "daily-ashare")}
+    used = {
+        one: venues.get(benchmarks.get(f"{one}-v1").market.venue)
+        for one in ("ktdfin", "daily-ashare")
+    }
     paper = venues.get(benchmarks.get("ktdfin-paper-v1").market.venue)
     for venue in used.values():
         assert not buys(venue, session("2019-03-01", Board.CHINEXT, 0.15)), "10 % in 2019"
         assert buys(venue, session("2020-08-24", Board.CHINEXT, 0.15)), "20 % from 2020-08-24 on"
         # 5 bp of commission on 100,000 are 50; the duty is 10 bp, 5 bp from 2023-08-28 on.
-        assert [sold_for(venue, day) for day in ("2023-08-25", "2023-08-28")] == [99_850.0, 99_900.0]
+        assert [sold_for(venue, day) for day in ("2023-08-25", "2023-08-28")] == [
+            99_850.0,
+            99_900.0,
+        ]
     assert buys(paper, session("2019-03-01", Board.CHINEXT, 0.15))
     assert [sold_for(paper, day) for day in ("2023-08-25", "2023-08-28")] == [99_850.0, 99_850.0]
 
@@ -150,5 +170,7 @@ def sold_for(venue: Venue, day: str) -> float:
     account = Ledger(1e6, terms=venue.terms)
     traded(venue, account, session("2019-01-02", Board.MAIN, 0.0), 10_000.0, side="BUY")
     cash = account.cash
-    assert isinstance(traded(venue, account, session(day, Board.MAIN, 0.0), 10_000.0, side="SELL"), Filled)
+    assert isinstance(
+        traded(venue, account, session(day, Board.MAIN, 0.0), 10_000.0, side="SELL"), Filled
+    )
     return round(account.cash - cash, 6)

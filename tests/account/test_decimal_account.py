@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from decimal_account import RULES, DecimalAccount, Outcome, exact
 
-from tradeassay.account import Exchange, Ledger, Lots, venues
-from tradeassay.core.events import Filled, Rejected, Trimmed
 from tradeassay.core.orders import Order
 from tradeassay.core.syntax import syntax_tree
 from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
+from tradeassay_bench.account import Exchange, Ledger, Lots, venues
+from tradeassay_bench.core.events import Filled, Rejected, Trimmed
 
 ids = pytest.mark.parametrize("name", RULES)
 
@@ -37,15 +37,29 @@ def bars(day: int, price: float, volume: float, previous: float) -> SessionBars:
     )
 
 
-def drawn_order(rng: np.random.Generator, account: DecimalAccount, price: float, venue: str) -> tuple:
+def drawn_order(
+    rng: np.random.Generator, account: DecimalAccount, price: float, venue: str
+) -> tuple:
     """Return unit, side and amount: odd numbers, hair's breadths around the holding, tiny and impossible sums."""
     lot = float(account.lot)
     held = float(account.held)
     unit = str(
-        rng.choice(["shares", "shares", "dollars", "dollars", "target_weight", "target_value", "target_shares"])
+        rng.choice(
+            [
+                "shares",
+                "shares",
+                "dollars",
+                "dollars",
+                "target_weight",
+                "target_value",
+                "target_shares",
+            ]
+        )
     )
     side = str(rng.choice(["BUY", "SELL"])) if unit in ("shares", "dollars") else None
-    near = held + float(rng.choice([0, 0, 0, 0.3, -0.3, 0.6, -0.6, -1, -2, 1])) * float(account.step)
+    near = held + float(rng.choice([0, 0, 0, 0.3, -0.3, 0.6, -0.6, -1, -2, 1])) * float(
+        account.step
+    )
     many = float(rng.choice([0.5, 1, 1.5, 3, 17, 250, 4000])) * lot
     if venue == "crypto-v1":
         many = float(np.round(rng.choice([1e-8, 2.5e-5, 0.1, 0.2, 0.3, 1.25]), 8))
@@ -65,7 +79,11 @@ def differences(name: str, sessions: int, seed: int) -> tuple[int, set[str]]:
     rng = np.random.default_rng(seed)
     venue = venues.get(name)
     cash = float(rng.choice([0.5, 30.0, 1_000.0, 99.99, 100_000.0]))
-    exchange, ledger, plain = Exchange(venue), Ledger(cash, terms=venue.terms), DecimalAccount(name, cash)
+    exchange, ledger, plain = (
+        Exchange(venue),
+        Ledger(cash, terms=venue.terms),
+        DecimalAccount(name, cash),
+    )
     price, compared, outcomes = PRICE[name], 0, set[str]()
     for day in range(sessions):
         plain.new_session()
@@ -73,10 +91,14 @@ def differences(name: str, sessions: int, seed: int) -> tuple[int, set[str]]:
         actions = []
         if name == "ashare-flat-v1" and plain.held and rng.random() < 0.2:
             ratio = float(rng.choice([1.15, 1.3, 0.5]))
-            actions = [CorporateAction(symbol="A", kind="split", ex_date="", known_at=0, value=ratio)]
+            actions = [
+                CorporateAction(symbol="A", kind="split", ex_date="", known_at=0, value=ratio)
+            ]
             plain.split(ratio)
         price = round(max(price * float(np.exp(rng.normal(0, 0.02))), 0.05), 2)
-        volume = float(rng.choice([0.0, 3.0, 95.0, 4_321.0, 1e7])) * (1e-4 if name == "crypto-v1" else 1.0)
+        volume = float(rng.choice([0.0, 3.0, 95.0, 4_321.0, 1e7])) * (
+            1e-4 if name == "crypto-v1" else 1.0
+        )
         session = bars(day, price, volume, previous)
         exchange.open_session(session, actions, ledger)
         for number in range(int(rng.integers(1, 4))):
@@ -97,15 +119,17 @@ def differences(name: str, sessions: int, seed: int) -> tuple[int, set[str]]:
             compared += 1
         plain.mark = exact(price)
         exchange.close_session(session, ledger)
-        assert ledger.quantity("A") == pytest.approx(float(plain.held), rel=1e-12, abs=float(plain.step) / 1000), (
-            where
-        )
+        assert ledger.quantity("A") == pytest.approx(
+            float(plain.held), rel=1e-12, abs=float(plain.step) / 1000
+        ), where
     return compared, outcomes
 
 
 def close_to(outcome: Outcome) -> tuple:
     """Quantities to ten decimals: below a hundredth of the smallest step there is."""
-    cuts = tuple((reason, short(float(asked)), short(float(done))) for reason, asked, done in outcome.cuts)
+    cuts = tuple(
+        (reason, short(float(asked)), short(float(done))) for reason, asked, done in outcome.cuts
+    )
     return short(float(outcome.filled)), outcome.refused, cuts
 
 
@@ -162,7 +186,9 @@ def test_tens_of_thousands_of_orders_become_what_the_pages_say(name):
 def test_the_decimal_account_imports_nothing_that_books_money():
     tree = syntax_tree(Path(decimal_account.__file__).read_text())
     modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    modules += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    modules += [
+        name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+    ]
     assert not [module for module in modules if str(module).startswith("tradeassay")]
 
 

@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 import plain_books
 import pytest
+from exchange_checker import rough_market, rough_orders
 from plain_books import TERMS, Differs, PlainBooks
 
-from tradeassay.account import BUILTIN, Exchange, Ledger, Venue
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.testing.exchange import rough_market, rough_orders
+from tradeassay_bench.account import BUILTIN, Exchange, Ledger, Venue
 
 SESSIONS = 70
 CASH = 250_000.0
@@ -26,10 +26,17 @@ def differences(venue: Venue, sessions: int, first_seed: int) -> int:
         fill = "close" if seed % 3 == 2 else "open"
         exchange, account = Exchange(venue), Ledger(CASH, terms=venue.terms)
         books, orders = PlainBooks(venue.id, CASH), {}
-        for step, session in enumerate(rough_market(rng, SESSIONS, futures=venue.margin is not None)):
+        for step, session in enumerate(
+            rough_market(rng, SESSIONS, futures=venue.margin is not None)
+        ):
             bars = session.bars
-            events = exchange.open_session(bars, session.actions, account, delisted=session.delisted)
-            placed = [(f"{step}.{n}", order) for n, order in enumerate(rough_orders(rng, bars, account.state()))]
+            events = exchange.open_session(
+                bars, session.actions, account, delisted=session.delisted
+            )
+            placed = [
+                (f"{step}.{n}", order)
+                for n, order in enumerate(rough_orders(rng, bars, account.state()))
+            ]
             orders.update(placed)
             events += exchange.execute(placed, bars, account, fill=fill)
             events += exchange.close_session(bars, account)
@@ -52,7 +59,9 @@ def test_ten_thousand_sessions_agree(venue):
 def test_the_plain_books_import_nothing_that_books_money():
     tree = syntax_tree(Path(plain_books.__file__).read_text())
     modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    modules += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    modules += [
+        name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+    ]
     assert not [module for module in modules if str(module).startswith("tradeassay")]
     assert set(TERMS) == {venue.id for venue in BUILTIN}
 

@@ -6,14 +6,16 @@ from math import inf, isfinite, nan
 import msgspec
 import numpy as np
 import pytest
+from exchange_checker import rough_market
 from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.account.booking_chain import follow
 
-from tradeassay.account import BUILTIN, US, US_MARGIN, Exchange, Ledger
-from tradeassay.account.audit import AuditDay, Auditor
-from tradeassay.account.daily_target import DailyTarget, SharedTarget
 from tradeassay.core.errors import LedgerError, NotFinite
-from tradeassay.core.events import (
+from tradeassay.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
+from tradeassay_arena.daily_target import DailyTarget, SharedTarget
+from tradeassay_bench.account import BUILTIN, US, US_MARGIN, Exchange, Ledger
+from tradeassay_bench.account.audit import AuditDay, Auditor
+from tradeassay_bench.core.events import (
     Delisted,
     DividendPaid,
     Filled,
@@ -24,8 +26,6 @@ from tradeassay.core.events import (
     Settled,
     SplitApplied,
 )
-from tradeassay.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
-from tradeassay.testing.exchange import rough_market
 
 CASH = 100_000.0
 SESSIONS = 4
@@ -35,7 +35,9 @@ SPECIAL = [*map(float, _ODD.split()), LARGEST, -LARGEST, 2.0**53 + 2]
 numbers = st.one_of(st.sampled_from(SPECIAL), st.floats(), st.floats(min_value=-1e6, max_value=1e6))
 ids = pytest.mark.parametrize("venue", BUILTIN, ids=lambda venue: venue.id)
 
-QUIET = next(s.bars for s in rough_market(np.random.default_rng(0), 9, futures=False) if s.bars.trading[0])
+QUIET = next(
+    s.bars for s in rough_market(np.random.default_rng(0), 9, futures=False) if s.bars.trading[0]
+)
 
 
 @st.composite
@@ -44,7 +46,9 @@ def orders(draw: st.DrawFn) -> Order:
     return Order(
         symbol=draw(st.sampled_from(["S0", "S1", "S3", "F0", "F1"])),
         amount=draw(numbers),
-        unit=draw(st.sampled_from(["shares", "dollars", "target_weight", "target_value", "target_shares"])),
+        unit=draw(
+            st.sampled_from(["shares", "dollars", "target_weight", "target_value", "target_shares"])
+        ),
         side=draw(st.sampled_from(["BUY", "SELL", None])),
         kind=kind,
         limit_price=draw(numbers) if kind == "limit" else None,
@@ -77,7 +81,10 @@ def play_anything(venue, stream, spoilt, seed, fill):
     exchange, ledger = Exchange(venue), Ledger(CASH, terms=venue.terms)
     market = rough_market(np.random.default_rng(seed), SESSIONS, futures=venue.margin is not None)
     for step, (session, batch) in enumerate(zip(market, stream, strict=True)):
-        changed = {name: getattr(session.bars, name).copy() for name in ("open", "high", "low", "close", "volume")}
+        changed = {
+            name: getattr(session.bars, name).copy()
+            for name in ("open", "high", "low", "close", "volume")
+        }
         changed |= {"prev_close": session.bars.prev_close.copy()}
         for when, column, name, value in spoilt:
             if when == step and column < len(session.bars.symbols):
@@ -90,7 +97,9 @@ def play_anything(venue, stream, spoilt, seed, fill):
         assert [event for event in events if not finite(event)] == []
         assert isfinite(ledger.nav())
         assert all(
-            isfinite(number) for one in ledger.state().positions.values() for number in (one.cost, one.mark)
+            isfinite(number)
+            for one in ledger.state().positions.values()
+            for number in (one.cost, one.mark)
         )
 
 
@@ -110,7 +119,9 @@ def test_no_float_of_many_makes_a_sum_that_is_not_finite(venue, stream, spoilt, 
 
 
 @ids
-@pytest.mark.parametrize("unit", ["shares", "dollars", "target_weight", "target_value", "target_shares"])
+@pytest.mark.parametrize(
+    "unit", ["shares", "dollars", "target_weight", "target_value", "target_shares"]
+)
 def test_an_absurd_size_is_a_rejection_with_a_reason(venue, unit):
     bars = replace(QUIET, volume=np.full_like(QUIET.volume, nan))
     for amount in (nan, inf, -inf, 1.7e308, -1.7e308, 2.0**53 + 2, 5e-324, -1e-308, 10**400):
@@ -130,7 +141,9 @@ def test_an_absurd_price_is_a_rejection_with_a_reason(kind, unit):
         exchange, ledger = Exchange(US), Ledger(CASH, terms=US.terms)
         exchange.open_session(QUIET, (), ledger)
         priced = {f"{kind}_price": price}
-        order = Order(symbol="S0", amount=0.5, unit=unit, side="BUY", kind=kind, tif="gtc", **priced)
+        order = Order(
+            symbol="S0", amount=0.5, unit=unit, side="BUY", kind=kind, tif="gtc", **priced
+        )
         (event,) = exchange.execute([("a", order)], QUIET, ledger)
         assert isinstance(event, Rejected) and event.reason == "bad_price", price
         assert str(price) in event.detail
@@ -143,7 +156,9 @@ def test_the_largest_sane_orders_still_trade():
     for amount, unit in ((LARGEST, "shares"), (LARGEST, "dollars"), (1e9, "target_weight")):
         exchange, ledger = Exchange(US), Ledger(CASH)
         exchange.open_session(bars, (), ledger)
-        events = exchange.execute([("a", Order(symbol="S0", amount=amount, unit=unit, side="BUY"))], bars, ledger)
+        events = exchange.execute(
+            [("a", Order(symbol="S0", amount=amount, unit=unit, side="BUY"))], bars, ledger
+        )
         assert [type(event).__name__ for event in events] == ["Filled", "Trimmed"]
         assert 0.0 <= ledger.cash < 60.0
 
@@ -153,7 +168,9 @@ def test_tiny_lots_of_a_tiny_price_end():
     crypto = next(venue for venue in BUILTIN if venue.id == "crypto-v1")
     bars = QUIET
     price = np.full_like(bars.open, LEAST_PRICE)
-    bars = replace(bars, open=price, high=price, low=price, close=price, volume=np.full_like(price, nan))
+    bars = replace(
+        bars, open=price, high=price, low=price, close=price, volume=np.full_like(price, nan)
+    )
     exchange, ledger = Exchange(crypto), Ledger(LARGEST)
     exchange.open_session(bars, (), ledger)
     order = Order(symbol="S0", amount=LARGEST, unit="dollars", side="BUY")

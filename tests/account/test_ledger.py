@@ -6,9 +6,10 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.account import Ledger
 from tradeassay.core.errors import LedgerError
-from tradeassay.core.events import (
+from tradeassay.core.orders import Decision
+from tradeassay_bench.account import Ledger
+from tradeassay_bench.core.events import (
     ENCODER,
     STEP_DECODER,
     AccountTerms,
@@ -30,7 +31,6 @@ from tradeassay.core.events import (
     StepRecord,
     Trimmed,
 )
-from tradeassay.core.orders import Decision
 
 MARGIN = AccountTerms(margin=True, maintenance_long=0.25, maintenance_short=0.30)
 
@@ -110,7 +110,12 @@ def test_going_ex_changes_where_the_money_is_not_how_much():
 
 def test_short_positions():
     ledger = after(trade("A", -10.0, 20.0), terms=MARGIN)
-    assert (ledger.cash, ledger.quantity("A"), ledger.sellable("A"), ledger.nav()) == (1200.0, -10.0, 0.0, 1000.0)
+    assert (ledger.cash, ledger.quantity("A"), ledger.sellable("A"), ledger.nav()) == (
+        1200.0,
+        -10.0,
+        0.0,
+        1000.0,
+    )
     ledger.apply(BorrowCharged("A", -1.0))
     ledger.apply(mark(ledger, A=30.0))
     assert ledger.nav() == 899.0
@@ -122,7 +127,9 @@ def test_short_positions():
 
 def test_futures_live_by_settlement():
     marked = Marked(10_060.0, 0.0, 10_060.0, (), {"F": 103.0})
-    ledger = after(contract(2.0, 100.0), Settled("F", 2.0, 103.0, 60.0), marked, cash=10_000.0, terms=MARGIN)
+    ledger = after(
+        contract(2.0, 100.0), Settled("F", 2.0, 103.0, 60.0), marked, cash=10_000.0, terms=MARGIN
+    )
     assert (ledger.nav(), ledger.state().positions["F"].value) == (10_060.0, 2_060.0)
     refuses(ledger, contract(1.0, 104.0), "settled at 103")
     ledger.apply(Settled("F", 2.0, 104.0, 20.0))
@@ -179,7 +186,11 @@ def test_every_broken_identity_is_refused(event, complaint):
 
 def test_contract_terms_must_not_change():
     ledger = after(contract(2.0, 100.0), cash=10_000.0, terms=MARGIN)
-    refuses(ledger, msgspec.structs.replace(contract(1.0, 100.0), multiplier=5.0), "other contract terms")
+    refuses(
+        ledger,
+        msgspec.structs.replace(contract(1.0, 100.0), multiplier=5.0),
+        "other contract terms",
+    )
     refuses(ledger, Settled("F", 2.0, 103.0, 59.0), "cash")
     refuses(ledger, Settled("F", 3.0, 103.0, 90.0), "contracts")
 
@@ -196,7 +207,12 @@ def test_the_margin_identity():
 
 def record(step: int, *events: object, opening: tuple[object, ...] = ()) -> StepRecord:
     return StepRecord(
-        step=step, session=f"day {step}", decided_at=0, opening=opening, decision=Decision(), events=events
+        step=step,
+        session=f"day {step}",
+        decided_at=0,
+        opening=opening,
+        decision=Decision(),
+        events=events,
     )
 
 
@@ -239,12 +255,16 @@ trades = st.tuples(
 sessions = st.lists(st.lists(trades, max_size=6), min_size=1, max_size=8)
 
 
-@given(days=sessions, marks=st.lists(st.floats(min_value=0.5, max_value=500.0), min_size=3, max_size=3))
+@given(
+    days=sessions, marks=st.lists(st.floats(min_value=0.5, max_value=500.0), min_size=3, max_size=3)
+)
 def test_sums_and_replay(days, marks):
     ledger = Ledger(1e6, terms=AccountTerms(margin=True))
     shares, moved, records = dict.fromkeys("ABC", 0.0), [1e6], []
     for step, batch in enumerate(days):
-        events = [trade(symbol, float(quantity), price, fee) for symbol, quantity, price, fee in batch]
+        events = [
+            trade(symbol, float(quantity), price, fee) for symbol, quantity, price, fee in batch
+        ]
         for filled in events:
             ledger.apply(filled)
             shares[filled.symbol] += filled.quantity

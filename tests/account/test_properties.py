@@ -2,18 +2,19 @@
 
 import msgspec
 import pytest
+from exchange_checker import check_exchange, play_journal
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.account import ASHARE, BUILTIN, US, US_MARGIN, Cash, Ledger
-from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Rejected, Trimmed
 from tradeassay.core.orders import Order
-from tradeassay.testing import check_exchange
-from tradeassay.testing.exchange import play_journal
+from tradeassay_bench.account import ASHARE, BUILTIN, US, US_MARGIN, Cash, Ledger
+from tradeassay_bench.core.events import ENCODER, STEP_DECODER, Filled, Rejected, Trimmed
 
 SESSIONS = 12
 ids = pytest.mark.parametrize("venue", BUILTIN, ids=lambda venue: venue.id)
 quick = settings(
-    max_examples=settings.default.max_examples // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=settings.default.max_examples // 4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 
 symbols = st.sampled_from([*(f"S{number}" for number in range(8)), "F0", "F1", "NOBODY"])
@@ -26,8 +27,12 @@ prices = st.floats(min_value=1.0, max_value=80.0).map(lambda price: round(price,
 
 @st.composite
 def orders(draw: st.DrawFn) -> Order:
-    unit = draw(st.sampled_from(["shares", "dollars", "target_weight", "target_value", "target_shares"]))
-    amount = draw(st.floats(min_value=-1.5, max_value=1.5)) if unit == "target_weight" else draw(amounts)
+    unit = draw(
+        st.sampled_from(["shares", "dollars", "target_weight", "target_value", "target_shares"])
+    )
+    amount = (
+        draw(st.floats(min_value=-1.5, max_value=1.5)) if unit == "target_weight" else draw(amounts)
+    )
     kind = draw(st.sampled_from(["market", "market", "limit", "stop"]))
     return Order(
         symbol=draw(symbols),
@@ -73,7 +78,9 @@ def test_concentration_limits_bind_at_the_trade(stream, seed):
         count = max(count, len(ledger.held()))
         held.update(ledger.held())
         bought = {
-            event.symbol: event for event in record.events if isinstance(event, Filled) and event.quantity > 0
+            event.symbol: event
+            for event in record.events
+            if isinstance(event, Filled) and event.quantity > 0
         }
         for symbol, fill in bought.items():
             # NAV at the open is not in the journal; a factor of two is beyond any overnight move of a whole book.

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.account import ASHARE_QLIB, Exchange, Ledger
-from tradeassay.core.events import Rejected, Trimmed
 from tradeassay.core.orders import Order
 from tradeassay.core.view import Board, Instrument, SessionBars
+from tradeassay_bench.account import ASHARE_QLIB, Exchange, Ledger
+from tradeassay_bench.core.events import Rejected, Trimmed
 
 NAMES, SESSIONS, CASH = 40, 150, 1_000_000.0
 PERF = Path(__file__).resolve().parents[2] / "perf"
@@ -24,7 +24,9 @@ def single(values: np.ndarray) -> np.ndarray:
 
 def market(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     returns = np.clip(rng.standard_t(3, (SESSIONS + 1, NAMES)) * 0.025, -0.1, 0.1)
-    close = single(np.round(rng.uniform(10.0, 60.0, NAMES) * np.exp(np.cumsum(returns, axis=0) * 0.3), 2))
+    close = single(
+        np.round(rng.uniform(10.0, 60.0, NAMES) * np.exp(np.cumsum(returns, axis=0) * 0.3), 2)
+    )
     close[1:] = single(np.round(close[:-1] * (1.0 + returns[1:]), 2))
     opens = single(np.round(close[:-1] * (1.0 + rng.normal(0.0, 0.006, (SESSIONS, NAMES))), 2))
     return opens, close
@@ -52,7 +54,9 @@ class Written:
         if self.cash < value + max(value * 0.0005, 5.0):
             # Above this much cash the proportional fee exceeds the minimum.
             critical = 5.0 / 0.0005 + 5.0
-            most = self.cash / 1.0005 / price if self.cash >= critical else (self.cash - 5.0) / price
+            most = (
+                self.cash / 1.0005 / price if self.cash >= critical else (self.cash - 5.0) / price
+            )
             amount = (min(most, amount) + 0.1) // 100 * 100
             value = amount * price
         if value > 1e-5:
@@ -82,8 +86,14 @@ def test_the_written_out_arithmetic_gives_the_same_path():
     rng = np.random.default_rng(17)
     opens, close = market(rng)
     symbols = tuple(f"SH60{column:04d}" for column in range(NAMES))
-    instruments = tuple(Instrument(symbol=symbol, board=Board.MAIN, lot=100.0) for symbol in symbols)
-    written, exchange, ledger = Written(), Exchange(ASHARE_QLIB), Ledger(CASH, terms=ASHARE_QLIB.terms)
+    instruments = tuple(
+        Instrument(symbol=symbol, board=Board.MAIN, lot=100.0) for symbol in symbols
+    )
+    written, exchange, ledger = (
+        Written(),
+        Exchange(ASHARE_QLIB),
+        Ledger(CASH, terms=ASHARE_QLIB.terms),
+    )
     rejected = trimmed = 0
     for row in range(SESSIONS):
         before, after = close[row], close[row + 1]
@@ -95,7 +105,9 @@ def test_the_written_out_arithmetic_gives_the_same_path():
         high, low = np.maximum(opens[row], after), np.minimum(opens[row], after)
         volume = np.full(NAMES, np.nan)
         prices = (opens[row], high, low, after)
-        bars = SessionBars(str(row), row, symbols, instruments, *prices, volume, volume, before, ~np.isnan(after))
+        bars = SessionBars(
+            str(row), row, symbols, instruments, *prices, volume, volume, before, ~np.isnan(after)
+        )
         placed = [
             (str(number), Order(symbol=symbols[column], amount=amount, side=side))
             for number, (column, amount, side) in enumerate(orders)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.account.compiled.shares import price_decisions
-from tradeassay.account.shares import COSTS_BP, DecisionList, decision_list
 from tradeassay.core.errors import UserError
+from tradeassay_bench.account.compiled.shares import price_decisions
+from tradeassay_bench.account.shares import COSTS_BP, DecisionList, decision_list
 
 
 def naive(decisions: DecisionList, closes: np.ndarray, cost: float) -> tuple[float, list[float]]:
@@ -57,7 +57,9 @@ def test_money_by_hand():
 
 def test_ruin_ends_an_account():
     decisions = decision_list([(0, 0, -1.0, 0), (2, 0, 1.0, 0)])
-    priced = price_decisions(decisions, np.array([[100.0, 250.0, 250.0, 500.0]]), (0.0,), curve=True)
+    priced = price_decisions(
+        decisions, np.array([[100.0, 250.0, 250.0, 500.0]]), (0.0,), curve=True
+    )
     assert priced.final[0] == 0.0
     assert priced.curve[0].tolist() == [1.0, 0.0, 0.0, 0.0]
 

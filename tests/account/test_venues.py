@@ -7,7 +7,9 @@ import msgspec
 import pytest
 from candles import PLAIN, plain
 
-from tradeassay.account import (
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay_bench.account import (
     ASHARE,
     ASHARE_DATED,
     BUILTIN,
@@ -21,9 +23,7 @@ from tradeassay.account import (
     Venue,
     venues,
 )
-from tradeassay.core.errors import UserError
-from tradeassay.core.events import AccountTerms, RejectReason
-from tradeassay.core.hashing import sha256_of
+from tradeassay_bench.core.events import AccountTerms, RejectReason
 
 
 def test_all_are_registered_under_their_own_id():
@@ -51,9 +51,20 @@ def test_the_numbers_of_the_protocols():
     )
     rules = ASHARE.rules(benchmark_index="CSI300")
     assert (rules.buy_cost, rules.sell_cost) == (pytest.approx(5e-4), pytest.approx(15e-4))
-    assert (rules.lot, rules.t_plus_1, rules.currency, rules.benchmark_index) == (100.0, True, "CNY", "CSI300")
+    assert (rules.lot, rules.t_plus_1, rules.currency, rules.benchmark_index) == (
+        100.0,
+        True,
+        "CNY",
+        "CSI300",
+    )
     limits = ASHARE.price_limits
-    assert (limits.main, limits.chinext, limits.star, limits.bse, limits.buffer) == (0.10, 0.20, 0.20, 0.30, 0.005)
+    assert (limits.main, limits.chinext, limits.star, limits.bse, limits.buffer) == (
+        0.10,
+        0.20,
+        0.20,
+        0.30,
+        0.005,
+    )
     assert venues.get("crypto-v1").rules().periods_per_year == 365
 
 
@@ -61,7 +72,9 @@ def test_limits_are_added_the_stricter_wins_and_agents_are_told():
     rules = PLAIN.limited(max_weight=0.1, max_positions=20).rules(benchmark_index="IDX")
     assert (rules.max_weight, rules.max_positions, rules.benchmark_index) == (0.1, 20, "IDX")
     own = plain(concentration=Concentration(max_weight=0.05, max_positions=8, on_excess="trim"))
-    assert PLAIN.limited() == PLAIN and own.limited() == own == own.limited(max_weight=0.10, max_positions=20)
+    assert PLAIN.limited() == PLAIN and own.limited() == own == own.limited(
+        max_weight=0.10, max_positions=20
+    )
     stricter = own.limited(max_weight=0.02, max_positions=5).concentration
     assert stricter == Concentration(max_weight=0.02, max_positions=5, on_excess="trim")
 
@@ -76,7 +89,9 @@ def test_contradicting_rules_are_refused():
 def test_terms_for_the_ledger():
     assert US.terms == AccountTerms()
     assert ASHARE.terms == AccountTerms(t_plus_1=True)
-    assert US_MARGIN.terms == AccountTerms(margin=True, maintenance_long=0.25, maintenance_short=0.30)
+    assert US_MARGIN.terms == AccountTerms(
+        margin=True, maintenance_long=0.25, maintenance_short=0.30
+    )
     assert FUTURES.terms.margin
     assert not US_MARGIN.rules().long_only
 
@@ -87,7 +102,9 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "venues.md"
 def row(venue: Venue) -> str:
     fees, limits = venue.fees, venue.price_limits
     account = "cash" if venue.margin is None else f"margin {venue.margin.initial:.0%}"
-    tested = "no" if limits is None else "by the open" if limits.limit_test == "open" else "by the close"
+    tested = (
+        "no" if limits is None else "by the open" if limits.limit_test == "open" else "by the close"
+    )
     share = venue.participation.max_share
     cells = [
         f"`{venue.id}`",

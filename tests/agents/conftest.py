@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.view import AccountState, Instrument, Position
+from tradeassay_bench.core.agent import Observation, Rules
 
 sys.path.insert(0, str(Path(__file__).parent))  # the module of the foreign agents
 
@@ -73,7 +73,9 @@ def observe():
         **rules: Any,
     ) -> Observation:
         table = np.array(closes, dtype=float)
-        instruments = instruments or tuple(Instrument(symbol=f"S{i}") for i in range(table.shape[1]))
+        instruments = instruments or tuple(
+            Instrument(symbol=f"S{i}") for i in range(table.shape[1])
+        )
         today = None if opens is None else np.array(opens, dtype=float)
         view = MemoryView(table, instruments, today, suspended)
         universe = tuple(one.symbol for one in instruments if one.kind != "index")
@@ -84,7 +86,13 @@ def observe():
                 symbol=symbol, quantity=quantity, sellable=sellable, cost=price, mark=price, held=3
             )
         nav = cash + sum(position.value for position in positions.values())
-        usual = {"venue": "test", "currency": "USD", "long_only": True, "lot": 1.0, "t_plus_1": False}
+        usual = {
+            "venue": "test",
+            "currency": "USD",
+            "long_only": True,
+            "lot": 1.0,
+            "t_plus_1": False,
+        }
         return Observation(
             step=step,
             session=str(np.datetime64("2024-01-01") + len(table)),

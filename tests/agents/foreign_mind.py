@@ -25,7 +25,14 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
         return {"answer": {"decisions": decisions(seen, step)}}
     if stage == "research":
         if asked["attempt"] == 1:
-            return {"calls": [{"name": "screen_candidates", "arguments": {"factors": ["MOM_12_1"], "top_k": 3}}]}
+            return {
+                "calls": [
+                    {
+                        "name": "screen_candidates",
+                        "arguments": {"factors": ["MOM_12_1"], "top_k": 3},
+                    }
+                ]
+            }
         return {"text": "I have seen enough."}
     if stage == "submit":
         return {"answer": submission(asked)}
@@ -40,7 +47,12 @@ def decisions(seen: dict[str, Any], step: int) -> dict[str, Any]:
     if step > 3 or not free:
         return {}
     amount = round(seen["nav"] * 0.05, 2)
-    more = {"action": "increase", "target_cash_amount": amount, "reasons": ["a start"], "confidence": 0.6}
+    more = {
+        "action": "increase",
+        "target_cash_amount": amount,
+        "reasons": ["a start"],
+        "confidence": 0.6,
+    }
     return {free[0]["symbol"]: more}
 
 
@@ -53,7 +65,13 @@ def submission(asked: dict[str, Any]) -> dict[str, Any]:
     held = {row["stock_id"] for row in asked["observation"]["account"]["positions"]}
     new = [row["stock_id"] for row in rows if row["stock_id"] not in held]
     orders = [
-        {"stock_id": stock, "side": "BUY", "confidence": 0.6, "reason": "high in the list", "target_weight": 0.04}
+        {
+            "stock_id": stock,
+            "side": "BUY",
+            "confidence": 0.6,
+            "reason": "high in the list",
+            "target_weight": 0.04,
+        }
         for stock in new[:1]
     ]
     return {"orders": orders, "overall_reason": "one small position at a time"}

@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from msgspec import Meta
 
-from tradeassay.agents import AgentConfig, agents, plays_alone
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay.core.errors import CheckFailed
 from tradeassay.core.orders import Decision, Order
-from tradeassay.testing import CheckFailed, check_agent
+from tradeassay.core.our_code import is_ours
+from tradeassay_bench.agents import AgentConfig, agents, plays_alone
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.testing import check_agent
 
 # Other tests register agents of their own (slow ones, dying ones); this one is about those that ship.
-SHIPPED = [name for name, cls in agents.items() if cls.__module__.startswith("tradeassay.") and plays_alone(name)]
+SHIPPED = [name for name, cls in agents.items() if is_ours(cls.__module__) and plays_alone(name)]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,9 @@ class Good:
 
     def buy(self, seen: Observation, weight: Any) -> Decision:
         symbol = seen.universe[0] if seen.universe else None
-        return Decision(orders=(Order(symbol=symbol, amount=weight, unit="target_weight"),) if symbol else ())
+        return Decision(
+            orders=(Order(symbol=symbol, amount=weight, unit="target_weight"),) if symbol else ()
+        )
 
 
 def answers(how: Callable[[Good, Observation], Any]) -> type[Good]:
@@ -78,7 +82,11 @@ def from_the_last_close(seen: Observation) -> float:
 def tomorrow(seen: Observation) -> float:
     """Read the whole future out of the view's private parts."""
     history = getattr(seen.view, "_history", None)
-    return 0.1 if history is None else float(np.nansum(history.fields["close"][seen.view.row + 1])) % 0.5
+    return (
+        0.1
+        if history is None
+        else float(np.nansum(history.fields["close"][seen.view.row + 1])) % 0.5
+    )
 
 
 class SeedsNumpy(Good):
@@ -102,7 +110,10 @@ class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
     ("bad", "said"),
     [
         (buys(lambda seen: 0.1 if time.time() > 0 else 0.2), "reads the clock (time.time)"),
-        (buys(lambda seen: datetime.datetime.now(datetime.UTC) and 0.1), "reads the clock (datetime.now)"),
+        (
+            buys(lambda seen: datetime.datetime.now(datetime.UTC) and 0.1),
+            "reads the clock (datetime.now)",
+        ),
         (buys(lambda seen: random.random() / 2), "Python's global random"),
         (buys(lambda seen: np.random.uniform(0, 0.5)), "numpy's global random"),  # noqa: NPY002 - the fault
         (SeedsNumpy, "numpy's global random"),
@@ -111,7 +122,10 @@ class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
             "randomness from the operating system",
         ),
         (buys(lambda seen: 1 / 0), "raised ZeroDivisionError: division by zero on "),
-        (buys(lambda seen: 0.1 if seen.view.bars("close")[-1].size else 0.2), "from the first session on"),
+        (
+            buys(lambda seen: 0.1 if seen.view.bars("close")[-1].size else 0.2),
+            "from the first session on",
+        ),
         (buys(lambda seen: 0.1 + 0.0 * len(seen.universe[0])), "on a day without a universe"),
         (buys(lambda seen: 0.1 * seen.account.cash / seen.account.nav), "on a day without money"),
         (answers(lambda self, seen: None), "NoneType, not a Decision"),

@@ -4,10 +4,22 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.agents import make_agent
-from tradeassay.agents.factor_models import FACTOR_MODELS, factor_model, fitting as world_of_qlib
-from tradeassay.agents.factor_models.features import FeatureFeed, Samples, factor_history, feature_names, features
-from tradeassay.agents.factor_models.fitting import (
+from tradeassay.core.errors import AgentError, DataError, MissingExtra, UserError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay_bench.agents import make_agent
+from tradeassay_bench.agents.factor_models import (
+    FACTOR_MODELS,
+    factor_model,
+    fitting as world_of_qlib,
+)
+from tradeassay_bench.agents.factor_models.features import (
+    FeatureFeed,
+    Samples,
+    factor_history,
+    feature_names,
+    features,
+)
+from tradeassay_bench.agents.factor_models.fitting import (
     RankIC,
     TrainedBaseline,
     TrainingRecipe,
@@ -17,11 +29,9 @@ from tradeassay.agents.factor_models.fitting import (
     load_trained,
     store_trained,
 )
-from tradeassay.core.agent import AskDecision, EpisodeInfo
-from tradeassay.core.errors import AgentError, DataError, MissingExtra, UserError
-from tradeassay.core.hashing import sha256_bytes
-from tradeassay.play import Market
-from tradeassay.testing.agent import small_world
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
+from tradeassay_bench.play import Market
+from tradeassay_bench.testing.agent import small_world
 
 EIGHTEEN = (
     "LightGBM, XGBoost, CatBoost, DoubleEnsemble, Linear, MLP, TabNet, LSTM, GRU, ALSTM, Transformer, "
@@ -50,7 +60,9 @@ def test_features_are_z_scores_by_factor_then_by_session():
     assert known.all() and np.isfinite(matrix).all()
     few = np.random.default_rng(0).normal(size=(9, 1, 3))
     few[:4, 0, 0] = few[:5, 0, 1] = np.nan
-    assert features(few)[1].tolist() == [True, False, True], "a name with fewer than five factors is not scored"
+    assert features(few)[1].tolist() == [True, False, True], (
+        "a name with fewer than five factors is not scored"
+    )
 
 
 def test_following_views_gives_what_history_gives():
@@ -73,7 +85,11 @@ def test_shuffling_deals_outcomes_out_within_a_day():
     days = np.repeat(np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]"), [40, 30])
     values = np.arange(70.0)
     samples = Samples(
-        days=days, columns=np.arange(70), features=np.zeros((70, 9), np.float32), returns=values, labels=-values
+        days=days,
+        columns=np.arange(70),
+        features=np.zeros((70, 9), np.float32),
+        returns=values,
+        labels=-values,
     )
     mixed = samples.shuffled(np.random.default_rng(0))
     for day in (slice(40), slice(40, None)):
@@ -86,8 +102,12 @@ def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces():
     forced = {"d_feat", "fea_dim", "pt_model_kwargs", "allow_writing_files"}
     forced |= {"deterministic", "force_row_wise", "verbosity"}
     for model in FACTOR_MODELS.values():
-        more = {"decay"} if model.name == "doubleensemble" else set()  # Qlib's own default does not train
-        assert set(model.settings("qlib")) <= forced | more and set(model.fit_settings("qlib")) <= {"verbose_eval"}
+        more = (
+            {"decay"} if model.name == "doubleensemble" else set()
+        )  # Qlib's own default does not train
+        assert set(model.settings("qlib")) <= forced | more and set(model.fit_settings("qlib")) <= {
+            "verbose_eval"
+        }
         assert model.window("qlib") == (60 if model.sequence else 1)
         assert model.settings("full") != model.settings("qlib")
 
@@ -97,8 +117,20 @@ def stored(tmp_path, monkeypatch):
     """A baseline with a model file that nobody can read, where Qlib seems to be installed."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
     monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: object())
-    what = {"model": "linear", "dataset": "d", "data_sha256": "0", "universe": "IDX", "features": "f", "window": 1}
-    when = {"train": ("2020-01-01", "2020-06-01"), "valid": ("2020-06-02", "2020-09-01"), "horizon": 5, "purge": 5}
+    what = {
+        "model": "linear",
+        "dataset": "d",
+        "data_sha256": "0",
+        "universe": "IDX",
+        "features": "f",
+        "window": 1,
+    }
+    when = {
+        "train": ("2020-01-01", "2020-06-01"),
+        "valid": ("2020-06-02", "2020-09-01"),
+        "horizon": 5,
+        "purge": 5,
+    }
     how = {"size": "small", "seed": 0, "threads": 1, "gpu": False, "shuffled": False}
     facts = TrainedBaseline(
         key="abcdef0123456789",
@@ -151,7 +183,9 @@ def test_a_day_that_training_has_seen_is_refused_and_without_a_key_nothing_decid
     world = small_world("ashare")
     market = Market(world.snapshot, world.config)
     request = AskDecision(market.reset())
-    store_trained(msgspec.structs.replace(stored, key="bbbbbb", seen_until=request.observation.session), b"x")
+    store_trained(
+        msgspec.structs.replace(stored, key="bbbbbb", seen_until=request.observation.session), b"x"
+    )
     with pytest.raises(AgentError, match="has seen the market up to"):
         make_agent("factor-model", {"key": "bbbbbb"}).answer(request)
     agent = make_agent("factor-model")

@@ -20,18 +20,20 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tradeassay.agents import check_agent
-from tradeassay.agents.foreign.conversation import encode_request, read_reply
-from tradeassay.agents.foreign.transport import Unusable
-from tradeassay.api import make_spec
 from tradeassay.cli import root
-from tradeassay.core.dialogue import AskModel, Given, Message
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision
-from tradeassay.data import load_dataset
-from tradeassay.llm import QuestionPlace
-from tradeassay.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.agents import check_agent
+from tradeassay_bench.agents.foreign.conversation import encode_request, read_reply
+from tradeassay_bench.agents.foreign.transport import Unusable
+from tradeassay_bench.api import make_spec
+from tradeassay_bench.core.dialogue import AskModel, Given, Message
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.llm import QuestionPlace
+from tradeassay_bench.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run
+from tradeassay_bench.runs.verify.report import verify
+
+pytestmark = pytest.mark.journey
 
 HERE = Path(__file__).parent
 WINDOWS = {
@@ -64,7 +66,9 @@ class Server:
                 raw = body if isinstance(body, bytes) else json.dumps(body).encode()
                 length = 999 if raw == Server.DROP else len(raw)
                 try:
-                    self.wfile.write(b"HTTP/1.1 %d Said\r\nContent-Length: %d\r\n\r\n" % (status, length) + raw)
+                    self.wfile.write(
+                        b"HTTP/1.1 %d Said\r\nContent-Length: %d\r\n\r\n" % (status, length) + raw
+                    )
                     if raw == Server.DROP:
                         self.connection.shutdown(socket.SHUT_RDWR)
                 except OSError:  # who asked is gone
@@ -98,11 +102,17 @@ def server():
 
 
 def play(
-    agent: AgentSpec, folder: Path, benchmark: str = "stockbench-v1", last: str | None = None, **more: Any
+    agent: AgentSpec,
+    folder: Path,
+    benchmark: str = "stockbench-v1",
+    last: str | None = None,
+    **more: Any,
 ) -> Run:
     first, end = WINDOWS[benchmark]
     window = {"first": first, "last": last or end}
-    spec = make_spec(benchmarks=(benchmark,), agents=(agent,), **window, slug="foreign", secret=SECRET)
+    spec = make_spec(
+        benchmarks=(benchmark,), agents=(agent,), **window, name="foreign", secret=SECRET
+    )
     return run(spec, folder, executor="inline", **{"progress": "none", **more})
 
 
@@ -117,7 +127,11 @@ def decisions(done: Run) -> list[Decision]:
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     names = ("events.jsonl", "scores.json", "dialogue.jsonl")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.name in names}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.name in names
+    }
 
 
 def failures(done: Run) -> list[str]:
@@ -153,12 +167,18 @@ def test_every_door_leads_to_every_benchmark(benchmark, server, tmp_path):
     # Under a mask only the family is named: an id may name the market and its years.
     shown = "ktdfin" if benchmark.startswith("ktdfin") else benchmark
     assert request["protocol"] == "tradeassay-conversation-1" and request["benchmark"] == shown
-    assert request["rules"] and request["observation"] and request["messages"][0]["role"] == "system"
+    assert (
+        request["rules"] and request["observation"] and request["messages"][0]["role"] == "system"
+    )
     if benchmark == "stockbench-v1":
         schemas = {asked["stage"]: asked["answer_schema"] for asked in server.heard}
         assert schemas["overview"]["required"] == ["analyse"] and schemas["analysis"] is None
         assert schemas["decision"]["required"] == ["decisions"]
-    assert not any(name.lower() in ("authorization", "cookie") for headers in server.headers for name in headers)
+    assert not any(
+        name.lower() in ("authorization", "cookie")
+        for headers in server.headers
+        for name in headers
+    )
 
 
 @pytest.mark.parametrize("benchmark", WINDOWS)
@@ -168,7 +188,11 @@ def test_the_schema_and_the_manual_describe_what_is_sent(benchmark, server, tmp_
         assert "properties" not in part or part["description"], "what it means comes from the type"
         part["additionalProperties"] = False
     play(server.spec(), tmp_path / "r", benchmark)
-    assert {asked["stage"] for asked in server.heard} >= {"orders"} if benchmark == "daily-us-v1" else server.heard
+    assert (
+        {asked["stage"] for asked in server.heard} >= {"orders"}
+        if benchmark == "daily-us-v1"
+        else server.heard
+    )
     described = jsonschema.validators.validator_for(schema)(schema)
     for asked in server.heard:
         described.validate(asked)
@@ -206,7 +230,11 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server, tmp_path):
     folder = tmp_path / "killed" / "foreign"
     first, last = WINDOWS["stockbench-v1"]
     tool = f"-m tradeassay run stockbench-v1 -a http:url={server.url},label=mine --first {first} --last {last}"
-    command = [sys.executable, *f"{tool} --slug foreign --secret {SECRET} --runs".split(), str(folder.parent)]
+    command = [
+        sys.executable,
+        *f"{tool} --name foreign --secret {SECRET} --runs".split(),
+        str(folder.parent),
+    ]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def kill_at_the_eighth(request: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +251,9 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server, tmp_path):
     assert len(server.heard) == asked + 1  # only what was being answered is asked again
     assert not done.failed
     server.said = lambda asked: (500, {})  # a replay asks nobody
-    again = play(server.spec(), tmp_path / "again", asking=Asking(replay=True, cassettes=whole.folder))
+    again = play(
+        server.spec(), tmp_path / "again", asking=Asking(replay=True, recordings=whole.folder)
+    )
     assert not again.failed and bytes_of(again.folder) == bytes_of(whole.folder)
     assert len(server.heard) == asked + 1
 
@@ -282,7 +312,10 @@ def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_pa
     finally:
         back.stop()
     assert not after.failed and key == mine(after)
-    made = [sum(len(record.decision.orders) for record in one.records(mine(one))) for one in (after, whole)]
+    made = [
+        sum(len(record.decision.orders) for record in one.records(mine(one)))
+        for one in (after, whole)
+    ]
     assert made[0] == made[1]
 
 
@@ -373,10 +406,15 @@ def test_one_dropped_connection_is_tried_again(times, server, tmp_path):
     done = play(server.spec(), tmp_path / "r", "daily-us-v1", last="2022-03-03")
     if times == 1:
         assert not done.failed and not failures(done)
-        assert [asked["id"] for asked in server.heard[1:3]] == dropped * 2, "the same question, by name"
+        assert [asked["id"] for asked in server.heard[1:3]] == dropped * 2, (
+            "the same question, by name"
+        )
     else:
         error = done.outcome(mine(done)).error or ""
-        assert "unreachable on 2022-03-02" in error and 'after it answered 200: {"half": "an ans' in error
+        assert (
+            "unreachable on 2022-03-02" in error
+            and 'after it answered 200: {"half": "an ans' in error
+        )
         assert "see what it printed" in error
 
 
@@ -386,7 +424,11 @@ def test_feedback_says_why_at_the_next_stage_of_a_step_too(server, tmp_path):
     fell = (503, b'{"error": "out of memory"}')
     server.said = lambda asked: fell if lost.items() <= asked.items() else foreign_mind.reply(asked)
     play(server.spec(), tmp_path / "r", "ktdfin-v1", last="2022-03-02")
-    told = next(asked["feedback"] for asked in server.heard if (asked["step"], asked["stage"]) == (1, "submit"))
+    told = next(
+        asked["feedback"]
+        for asked in server.heard
+        if (asked["step"], asked["stage"]) == (1, "submit")
+    )
     detail = 'the agent answered 503: {"error": "out of memory"}'
     assert told == {"failures": [{"kind": "status", "detail": detail}]}
 
@@ -398,8 +440,12 @@ def test_a_late_answer_is_a_failure_of_that_day(server, tmp_path):
         return foreign_mind.reply(asked)
 
     server.said = slow
-    first, second = decisions(play(server.spec(timeout_s=2), tmp_path / "r", "daily-us-v1", last="2022-03-02"))
-    assert first.status == "failed" and [failure.kind for failure in first.failures] == ["timeout"] * 3
+    first, second = decisions(
+        play(server.spec(timeout_s=2), tmp_path / "r", "daily-us-v1", last="2022-03-02")
+    )
+    assert (
+        first.status == "failed" and [failure.kind for failure in first.failures] == ["timeout"] * 3
+    )
     assert second.status == "ok"
     late = {"failures": [{"kind": "timeout", "detail": "no answer within 2 s"}]}
     assert [asked["feedback"] for asked in server.heard[:4]] == [None, late, late, None]
@@ -409,7 +455,9 @@ def test_a_class_that_raises_and_a_program_that_ends(tmp_path):
     days = {"benchmark": "daily-us-v1", "last": "2022-03-02"}
     first, second = decisions(play(python("Breaks"), tmp_path / "r", **days))
     assert first.status == "ok" and second.status == "failed"
-    assert second.failures[0].kind == "agent" and "RuntimeError: no idea" in second.failures[0].detail
+    assert (
+        second.failures[0].kind == "agent" and "RuntimeError: no idea" in second.failures[0].detail
+    )
     done = play(pipe("true"), tmp_path / "ends", **days)
     assert done.failed and set(failures(done)) == {"agent"}
     with pytest.raises(UserError, match="there is no program '/no/such/program'"):
@@ -469,4 +517,7 @@ def test_an_answer_cannot_claim_more_tokens_than_can_be_added_up():
     usage = read_reply(odd, request, place).usage
     assert (usage.input_tokens, usage.output_tokens, usage.usd) == (12, 3, 0.5)
     for nothing in (b"null", b'{"input_tokens": null, "usd": null}'):
-        assert read_reply(b'{"text": "x", "usage": %s}' % nothing, request, place).usage.input_tokens == 0
+        assert (
+            read_reply(b'{"text": "x", "usage": %s}' % nothing, request, place).usage.input_tokens
+            == 0
+        )

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-import tradeassay
+import tradeassay_bench
 from tradeassay.core.errors import UserError
-from tradeassay.runs.spec.run_spec import parse_agent
+from tradeassay_bench.runs.spec.run_spec import parse_agent
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "known_agents" / "ai_hedge_fund.py"
 KEYS = "OPENAI_API_KEY,OPENAI_API_BASE,FINANCIAL_DATASETS_API_KEY,FINANCIAL_DATASETS_BASE_URL,HEDGE_FUND_LLM_MODEL"
@@ -44,7 +44,9 @@ class Web(BaseHTTPRequestHandler):
         if where.path == "/prices/":
             self.asked.append({"prices": given["ticker"], "until": given["end_date"]})
             prices = dict.fromkeys(("open", "high", "low", "close"), 10)
-            return self.reply({"prices": [{**prices, "volume": 1, "time": f"{given['end_date']}T00:00"}]})
+            return self.reply(
+                {"prices": [{**prices, "volume": 1, "time": f"{given['end_date']}T00:00"}]}
+            )
         if where.path == "/financial-metrics/":
             row = {"ticker": given["ticker"], "period": "ttm", "return_on_equity": 0.2}
             row["filing_date"] = "2021-11-01"
@@ -63,7 +65,11 @@ class Web(BaseHTTPRequestHandler):
         first = next(one["company"] for one in self.asked if "company" in one)
         signal = "bullish" if company == first else "bearish"
         said = json.dumps({"signal": signal, "confidence": 80, "reasoning": "as the figures say"})
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+        choice = {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": said},
+        }
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         head = {"id": "x", "object": "chat.completion", "created": 0, "model": sent["model"]}
         return self.reply({**head, "choices": [choice], "usage": usage})
@@ -75,7 +81,9 @@ def web(monkeypatch):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     Web.asked, Web.broken = [], False
     address = f"http://127.0.0.1:{server.server_address[1]}"
-    for name, value in zip(KEYS.split(","), ("none", f"{address}/v1", "none", address, "gpt-6-sol"), strict=True):
+    for name, value in zip(
+        KEYS.split(","), ("none", f"{address}/v1", "none", address, "gpt-6-sol"), strict=True
+    ):
         monkeypatch.setenv(name, value)
     yield address
     server.shutdown()
@@ -89,7 +97,10 @@ def environment(tmp_path_factory):
     folder = Path(known) if known else tmp_path_factory.mktemp("aihf") / "env"
     if not known:
         made = subprocess.run(
-            [sys.executable, SCRIPT, "--install", "--env", folder], capture_output=True, text=True, check=False
+            [sys.executable, SCRIPT, "--install", "--env", folder],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if made.returncode:
             pytest.skip(f"no index to install the package from: {made.stderr[-200:]}")
@@ -98,24 +109,38 @@ def environment(tmp_path_factory):
 
 def played(environment: Path, benchmark: str, last: str, folder: Path) -> Any:
     command = f"python {SCRIPT} --env {environment} --names 3 --every 2"
-    agent = {"name": "pipe", "params": {"command": command, "env": KEYS, "timeout_s": 120}, "label": "aihf"}
-    return tradeassay.run(benchmark, agents=[agent], last=last, folder=folder, executor="inline", progress="none")
+    agent = {
+        "name": "pipe",
+        "params": {"command": command, "env": KEYS, "timeout_s": 120},
+        "label": "aihf",
+    }
+    return tradeassay_bench.run(
+        benchmark, agents=[agent], last=last, folder=folder, executor="inline", progress="none"
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("benchmark", "last"), [("daily-us-v1", "2022-01-14"), ("stockbench-v1", "2022-06-28")])
+@pytest.mark.parametrize(
+    ("benchmark", "last"), [("daily-us-v1", "2022-01-14"), ("stockbench-v1", "2022-06-28")]
+)
 def test_the_real_package_plays(environment, web, benchmark, last, tmp_path):
     run = played(environment, benchmark, last, tmp_path / "run")
-    assert not run.failed and not tradeassay.verify(run.folder).contradicted
+    assert not run.failed and not tradeassay_bench.verify(run.folder).contradicted
     frames = run.frames("pandas")
     decided = frames.decisions[frames.decisions["agent"] == "program on a pipe: aihf"]
     assert len(decided) and not decided["failures"].any(), frames.decisions.to_string()
     companies = [one["company"] for one in Web.asked if "company" in one]
     mine = frames.trades[frames.trades["agent"] == "program on a pipe: aihf"]
-    assert set(mine["symbol"]) == {companies[0]}, "its investors like one company, and it sells nothing short"
-    assert len(set(companies)) == 3 and companies.count(companies[0]) == 3, "three investors, each asked once"
+    assert set(mine["symbol"]) == {companies[0]}, (
+        "its investors like one company, and it sells nothing short"
+    )
+    assert len(set(companies)) == 3 and companies.count(companies[0]) == 3, (
+        "three investors, each asked once"
+    )
     days = sorted({one["until"] for one in Web.asked if "until" in one})
-    assert days[0] < str(decided["session"].min())[:10] and days[-1] < last, "no close that is still to come"
+    assert days[0] < str(decided["session"].min())[:10] and days[-1] < last, (
+        "no close that is still to come"
+    )
 
 
 @pytest.mark.slow
@@ -128,7 +153,10 @@ def test_a_model_that_is_gone_is_a_failure_and_not_a_decision(environment, web, 
 
 def test_without_its_environment_it_says_how_to_make_one(tmp_path):
     asked = subprocess.run(
-        [sys.executable, SCRIPT, "--env", tmp_path / "nothing"], capture_output=True, text=True, check=False
+        [sys.executable, SCRIPT, "--env", tmp_path / "nothing"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert asked.returncode == 2 and "--install" in asked.stderr
 

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from tradeassay.agents import agents, make_agent, parameters
-from tradeassay.agents.rules import MomentumConfig
 from tradeassay.core.errors import UserError
+from tradeassay_bench.agents import agents, make_agent, parameters
+from tradeassay_bench.agents.rules import MomentumConfig
 
 NAMES = "cash equal-weight index-hold min-variance momentum-12-1 momentum-weighted random reversal".split()
 NAMES += ["sector-equal", "vol-target"]
@@ -56,11 +56,11 @@ SCRIPT = """
 import hashlib
 from itertools import filterfalse
 import numpy as np
-from tradeassay.agents import agents, converses, make_agent, plays_alone
-from tradeassay.core.agent import AskDecision, EpisodeInfo
-from tradeassay.core.events import ENCODER
-from tradeassay.play import Market
-from tradeassay.testing.agent import MARKETS, small_world
+from tradeassay_bench.agents import agents, converses, make_agent, plays_alone
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
+from tradeassay_bench.core.events import ENCODER
+from tradeassay_bench.play import Market
+from tradeassay_bench.testing.agent import MARKETS, small_world
 
 digest = hashlib.sha256()
 for world in map(small_world, MARKETS):
@@ -85,6 +85,7 @@ OLD_CPU = {
 def test_the_same_decisions_on_an_older_cpu():
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
     one, other = (
-        subprocess.check_output(command, env={**os.environ, **env}) for env in ({"PYTHONHASHSEED": "0"}, OLD_CPU)
+        subprocess.check_output(command, env={**os.environ, **env})
+        for env in ({"PYTHONHASHSEED": "0"}, OLD_CPU)
     )
     assert one == other

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.agents import PortfolioConfig, Rebalancer, make_agent, trades_towards
-from tradeassay.agents.rules import least_variance, onto_capped_simplex, shrunk_covariance
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.errors import AgentError
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Instrument
+from tradeassay_bench.agents import PortfolioConfig, Rebalancer, make_agent, trades_towards
+from tradeassay_bench.agents.rules import least_variance, onto_capped_simplex, shrunk_covariance
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
 
 
 def begun(name: str, seen: Observation, seed: int = 1, **params: Any) -> Any:
@@ -27,7 +27,9 @@ def ask(name: str, seen: Observation, seed: int = 1, **params: Any) -> Decision:
 
 
 def weights(decision: Decision) -> dict[str, float]:
-    assert decision.status == "ok" and all(order.unit == "target_weight" for order in decision.orders)
+    assert decision.status == "ok" and all(
+        order.unit == "target_weight" for order in decision.orders
+    )
     return {order.symbol: round(order.amount, 12) for order in decision.orders}
 
 
@@ -47,10 +49,15 @@ def changed(table: Any, *changes: tuple[Any, int, float]) -> np.ndarray:
 def listed(sectors: str) -> tuple[Instrument, ...]:
     """Names A, B ... with a sector of one letter each; a blank has none."""
     pairs = zip("ABCD", sectors, strict=False)
-    return tuple(Instrument(symbol=symbol, sector=sector.strip() or None) for symbol, sector in pairs)
+    return tuple(
+        Instrument(symbol=symbol, sector=sector.strip() or None) for symbol, sector in pairs
+    )
 
 
-FUNDS = (Instrument(symbol="A"), *(Instrument(symbol=symbol, kind="index") for symbol in ("OTHERF", "IDXF")))
+FUNDS = (
+    Instrument(symbol="A"),
+    *(Instrument(symbol=symbol, kind="index") for symbol in ("OTHERF", "IDXF")),
+)
 FEW = {"max_positions": 2}
 FLAT = np.full((300, 2), 100.0)
 DOUBLED = changed(FLAT, (300 - 252, 0, 50.0), (300 - 253, 1, 1.0))
@@ -68,12 +75,30 @@ ROTATES = changed(np.full((10, 3), 100.0), (-1, 0, 110.0), (-1, 1, 106.0), (-1, 
 """The sector of A and B rose by 8 on average, that of C by 7."""
 WEIGHTS: tuple[tuple[str, dict[str, Any], Any, dict[str, Any], dict[str, float]], ...] = (
     # rule, parameters (with a buffer of 0 but where one is given), closes, what else is seen, wanted weights
-    ("equal-weight", {"buffer": 0.1}, [[10, 20, np.nan, 5]], {"suspended": ["S3"]}, {"S0": 0.45, "S1": 0.45}),
+    (
+        "equal-weight",
+        {"buffer": 0.1},
+        [[10, 20, np.nan, 5]],
+        {"suspended": ["S3"]},
+        {"S0": 0.45, "S1": 0.45},
+    ),
     ("equal-weight", {}, [[10, 40, 20, 30]], FEW, {"S1": 0.5, "S3": 0.5}),  # the most traded ones
-    ("index-hold", {}, [[1, 2, 3]], {"instruments": FUNDS, "benchmark_index": "IDX"}, {"IDXF": 1.0}),
+    (
+        "index-hold",
+        {},
+        [[1, 2, 3]],
+        {"instruments": FUNDS, "benchmark_index": "IDX"},
+        {"IDXF": 1.0},
+    ),
     ("index-hold", {}, [[1, 2, 3]], {"instruments": FUNDS}, {"OTHERF": 1.0}),
     ("momentum-12-1", {"k": 2}, straight(90, 130, 110, 120, 80, 70), {}, {"S1": 0.5, "S3": 0.5}),
-    ("momentum-12-1", {"k": 20}, straight(90, 130, 110), {}, {"S1": 1.0}),  # a third of the universe at most
+    (
+        "momentum-12-1",
+        {"k": 20},
+        straight(90, 130, 110),
+        {},
+        {"S1": 1.0},
+    ),  # a third of the universe at most
     ("momentum-12-1", {"k": 1}, LATE, {}, {"S0": 1.0}),  # the last month does not count
     ("momentum-12-1", {"k": 1}, DOUBLED, {}, {"S0": 1.0}),
     ("momentum-12-1", {"k": 1}, TRIPLED, {}, {"S1": 1.0}),
@@ -83,7 +108,13 @@ WEIGHTS: tuple[tuple[str, dict[str, Any], Any, dict[str, Any], dict[str, float]]
     ("momentum-weighted", {"cap": 0.4}, RISES, {}, {"S0": 0.25, "S1": 0.4}),
     ("reversal", {"k": 1}, FELL, {}, {"S1": 1.0}),  # the loser of the last five sessions
     ("sector-equal", {}, [[1, 1, 1, 1]], {"instruments": listed("xxy ")}, SPLIT_TWICE),
-    ("sector-equal", {"best": 1, "lookback": 5}, ROTATES, {"instruments": listed("xxy")}, {"A": 0.5, "B": 0.5}),
+    (
+        "sector-equal",
+        {"best": 1, "lookback": 5},
+        ROTATES,
+        {"instruments": listed("xxy")},
+        {"A": 0.5, "B": 0.5},
+    ),
 )
 
 
@@ -127,7 +158,9 @@ def test_a_short_history_is_a_reason_to_abstain(observe, name, needs):
 
 def test_momentum_weighted_sells_when_nothing_rises(observe):
     seen = observe(straight(90.0, 80.0, rows=63), held={"S0": (10, 90.0)})
-    assert [(o.symbol, o.amount, o.side) for o in ask("momentum-weighted", seen).orders] == [("S0", 10, "SELL")]
+    assert [(o.symbol, o.amount, o.side) for o in ask("momentum-weighted", seen).orders] == [
+        ("S0", 10, "SELL")
+    ]
 
 
 def test_random_depends_on_its_generator_alone_and_exchanges_the_stated_share(observe):
@@ -140,7 +173,9 @@ def test_random_depends_on_its_generator_alone_and_exchanges_the_stated_share(ob
     exchanged = []
     for step in range(1, 60):
         held = {name: (980.0, 10.0) for name in names}
-        decision = agent.answer(AskDecision(observe([[10.0] * 200], held=held, cash=2_000, step=step)))
+        decision = agent.answer(
+            AskDecision(observe([[10.0] * 200], held=held, cash=2_000, step=step))
+        )
         sold = {order.symbol for order in decision.orders if order.side == "SELL"}
         bought = [order.symbol for order in decision.orders if order.side is None]
         assert len(sold) == len(bought) and not sold & set(bought)
@@ -160,7 +195,10 @@ def test_min_variance_prefers_the_calm_name_and_shuns_one_that_never_moved(obser
     first = (variances[1] - covariance) / (variances.sum() - 2 * covariance)
     found = weights(ask("min-variance", observe(table), cap=1.0, shrinkage=0.0, buffer=0.0))
     assert found["S0"] == pytest.approx(first, abs=1e-5)
-    assert weights(ask("min-variance", observe(table), cap=0.6, buffer=0.0)) == {"S0": 0.6, "S1": 0.4}
+    assert weights(ask("min-variance", observe(table), cap=0.6, buffer=0.0)) == {
+        "S0": 0.6,
+        "S1": 0.4,
+    }
     table = np.random.default_rng(0).uniform(90, 110, (127, 3))
     table[:, 2] = 50.0
     assert set(weights(ask("min-variance", observe(table), cap=1.0))) == {"S0", "S1"}
@@ -171,7 +209,9 @@ def test_vol_target_holds_less_when_it_swings_more(observe: Any) -> None:
     closes = 100.0 * np.cumprod(np.where(np.arange(21) % 2 == 0, 1.02, 0.98))[:, None]
     past = closes[1:, 0] / closes[:-1, 0] - 1
     exposure = 0.1 / (past.std(ddof=1) * np.sqrt(252))
-    assert weights(ask("vol-target", observe(closes), buffer=0.0)) == {"S0": pytest.approx(exposure, abs=1e-11)}
+    assert weights(ask("vol-target", observe(closes), buffer=0.0)) == {
+        "S0": pytest.approx(exposure, abs=1e-11)
+    }
     assert weights(ask("vol-target", observe(closes), buffer=0.0, volatility=9.0)) == {"S0": 1.0}
 
 
@@ -227,7 +267,9 @@ def test_shrinkage_by_hand_and_by_the_textbook_sum():
         assert np.allclose(shrunk_covariance(returns, shrinkage), np.diag(diagonal))
     # Ledoit-Wolf: distance = (0.25 + 4)/2 - 1.25^2 = 0.5625; noise = ((1+1+16+16)/4 - 4.25) / (4 x 2) = 0.53125.
     share = 0.53125 / 0.5625
-    assert np.allclose(shrunk_covariance(returns), share * 1.25 * np.eye(2) + (1 - share) * np.diag([0.5, 2.0]))
+    assert np.allclose(
+        shrunk_covariance(returns), share * 1.25 * np.eye(2) + (1 - share) * np.diag([0.5, 2.0])
+    )
     x = np.random.default_rng(5).normal(size=(40, 8)) * np.linspace(1, 2, 8)
     x -= x.mean(axis=0)
     n, p = x.shape
@@ -275,7 +317,10 @@ def test_weights_of_any_library_are_weights(observe):
     rule = Named(PortfolioConfig(buffer=0.0))
     rule.wanted = {"S0": np.float32(0.5), "S1": np.int64(0)}
     (order,) = rule.answer(AskDecision(observe([[10.0, 20.0]]))).orders
-    assert order == Order(symbol="S0", amount=0.5, unit="target_weight") and type(order.amount) is float
+    assert (
+        order == Order(symbol="S0", amount=0.5, unit="target_weight")
+        and type(order.amount) is float
+    )
 
 
 TOWARDS = tomllib.loads((Path(__file__).parent / "towards.toml").read_text())["case"]
@@ -301,7 +346,9 @@ def test_what_is_asked_for_can_be_paid(observe, data):
     n = data.draw(st.integers(1, 6))
     prices = data.draw(st.lists(st.floats(1.0, 500.0), min_size=n, max_size=n))
     held = {
-        f"S{i}": (float(data.draw(st.integers(1, 1_000))), prices[i]) for i in range(n) if data.draw(st.booleans())
+        f"S{i}": (float(data.draw(st.integers(1, 1_000))), prices[i])
+        for i in range(n)
+        if data.draw(st.booleans())
     }
     suspended = [f"S{i}" for i in range(n) if data.draw(st.integers(0, 4)) == 0]
     raw = data.draw(st.lists(st.floats(0.0, 1.0), min_size=n, max_size=n))
@@ -320,4 +367,7 @@ def test_what_is_asked_for_can_be_paid(observe, data):
     # What cannot be sold may weigh more than everything that is wanted; then nothing at all is bought.
     bought = any(now < 0 for now in moves)
     # A reduction below one lot is left out, which can cost the others up to that lot.
-    assert not bought or cash >= min(buffer * account.nav, account.cash) - n * max(prices) - 1e-9 * account.nav
+    assert (
+        not bought
+        or cash >= min(buffer * account.nav, account.cash) - n * max(prices) - 1e-9 * account.nav
+    )

@@ -15,20 +15,25 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 
 import runs_world as world
 
-from tradeassay.agents import files_open, make_agent, own_agent
-from tradeassay.agents.own_file import CARRY_DATA, walls_missing
-from tradeassay.agents.registry import check_agent
-from tradeassay.assay import assay, leak_test
-from tradeassay.assay.leaks import LeakTestConfig
-from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.benchmarks import benchmarks
-from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.errors import UserError
-from tradeassay.data import load_dataset
-from tradeassay.play.market import Market
-from tradeassay.runs import AgentSpec, Run, RunSpec, run
+from tradeassay.core.registry import Registry
+from tradeassay.verdict import VerdictConfig
+from tradeassay_bench.agents import files_open, make_agent, own_agent
+from tradeassay_bench.agents.own_file import agent_runner
+from tradeassay_bench.agents.registry import check_agent
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.examine import assay, leak_test
+from tradeassay_bench.examine.leaks import LeakTestConfig
+from tradeassay_bench.play.market import Market
+from tradeassay_bench.runs import AgentSpec, Run, RunSpec, run
+from tradeassay_programs.code.agent_runner import CARRY_DATA
 
-pytestmark = pytest.mark.skipif(walls_missing() is not None, reason="this machine has no Landlock")
+pytestmark = [
+    pytest.mark.journey,
+    pytest.mark.skipif(agent_runner().refusal() != "", reason="this machine has no Landlock"),
+]
 
 WALLED = tomllib.loads((Path(__file__).parent / "walled.toml").read_text())
 
@@ -53,7 +58,7 @@ def written(folder: Path, tried: str = "None", before: str = "", after: str = ""
 def played(text: str, home: Path, place: Path, **params: str) -> Run:
     name, made = own_agent(text, params)
     spec = RunSpec(
-        slug="walled",
+        name="walled",
         benchmarks=("tiny-us-v1",),
         agents=(AgentSpec(name=name, params=made, label="Mine"),),
         seeds=(0,),
@@ -102,7 +107,9 @@ def test_a_run_records_whether_files_were_open(home, tmp_path):
 
 def test_nothing_beside_the_view_can_be_reached(home, tmp_path):
     reads = WALLED["reads"]
-    tries = ", ".join(f"{what!r}: said(lambda: {how.replace('HOME', str(home))})" for what, how in reads.items())
+    tries = ", ".join(
+        f"{what!r}: said(lambda: {how.replace('HOME', str(home))})" for what, how in reads.items()
+    )
     text = written(tmp_path / "agent", f"lambda: repr({{{tries}}})", after=WALLED["tries"])
     market = market_of(home)
     request = AskDecision(market.reset())
@@ -118,8 +125,8 @@ def test_nothing_beside_the_view_can_be_reached(home, tmp_path):
 
 
 def test_a_file_that_needs_the_data_is_refused_before_it_plays(home, tmp_path):
-    text = written(tmp_path / "agent", before="from tradeassay.data import load_dataset\n")
-    with pytest.raises(UserError, match=r"behind the walls.*Permission denied(.|\n)*files=open"):
+    text = written(tmp_path / "agent", before="from tradeassay_bench.data import load_dataset\n")
+    with pytest.raises(UserError, match=r"in isolation.*Permission denied(.|\n)*files=open"):
         check_agent(*own_agent(text, {}))
 
 
@@ -130,26 +137,46 @@ def test_a_file_is_not_run_outside_the_walls(home, tmp_path):
     for cls, more in (("Mine", ""), ("Other", "\n\nclass Other(vars()['Mine']):\n    pass\n")):
         text = written(tmp_path / "agent", before=leaves, after=more).replace(":Mine", f":{cls}")
         assert own_agent(text, {})[0] == "file" and not left.exists()
-    (tmp_path / "talks.py").write_text("class Mine:\n    async def reply(self, asked):\n        return {}\n")
+    (tmp_path / "talks.py").write_text(
+        "class Mine:\n    async def reply(self, asked):\n        return {}\n"
+    )
     text = f"{tmp_path / 'talks.py'}:Mine"
     assert own_agent(text, {})[0] == "python"
     with pytest.raises(UserError, match=r"a class with reply\(request\)"):
         own_agent(text, {"files": "closed"})
 
 
+def test_without_a_sandbox_a_file_plays_only_with_files_open(tmp_path, monkeypatch):
+    monkeypatch.setattr("tradeassay_bench.agents.own_file.agent_runners", Registry("nothing"))
+    text = written(tmp_path / "agent")
+    with pytest.raises(
+        UserError, match=r"runs in the sandbox, which is not installed(.|\n)*files=open"
+    ):
+        own_agent(text, {})
+    assert own_agent(text, {"files": "open"})[1]["files"] == "open"
+
+
 @pytest.mark.slow
 def test_a_leak_test_says_whether_files_were_open(home, tmp_path):
     text = written(tmp_path / "agent")
     for given, said in ({}, False), ({"files": "open"}, True):
-        report = leak_test(text, "tiny-us-v1", params=given, config=LeakTestConfig(sessions=6), home=home)
+        report = leak_test(
+            text, "tiny-us-v1", params=given, config=LeakTestConfig(sessions=6), home=home
+        )
         assert report.files_open is said
         assert ("files were open to it" in report.sentence) is said, report.sentence
 
 
 def test_the_walls_know_every_package_that_carries_prices():
-    text = files("tradeassay.data.catalogue").joinpath("entries.toml").read_text(encoding="utf-8")
+    text = (
+        files("tradeassay_bench.data.catalogue")
+        .joinpath("entries.toml")
+        .read_text(encoding="utf-8")
+    )
     named = {
-        one["name"].replace("-", "_") for entry in tomllib.loads(text)["entries"] for one in entry["packages"]
+        one["name"].replace("-", "_")
+        for entry in tomllib.loads(text)["entries"]
+        for one in entry["packages"]
     }
     assert named == {one.partition("/")[0] for one in CARRY_DATA}
 

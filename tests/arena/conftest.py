@@ -19,22 +19,22 @@ import pytest
 import uvicorn
 from sqlalchemy import Select, select
 
-from tradeassay.account.daily_target import target_growth
-from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
-from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Asset, Entry, Season, demo_season
-from tradeassay.arena.state import tables as t
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream import stream_publisher
-from tradeassay.arena.web.app import Arena, create_app
-from tradeassay.arena.web.serving import ArenaServer, PlayOptions, play
-from tradeassay.core.arena import AgentChoice, Contribution, Deliberation, Packet
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.time import DAY, midnight, parse_day
-from tradeassay.llm import QuestionPlace
+from tradeassay_arena.agents import ConstantAction, EntryAgent, Trend
+from tradeassay_arena.clock import ReplayClock
+from tradeassay_arena.daily_target import target_growth
+from tradeassay_arena.rounds.feed import SnapshotFeed
+from tradeassay_arena.rounds.running import Runner
+from tradeassay_arena.season import Asset, Entry, Season, demo_season
+from tradeassay_arena.state import tables as t
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.stream import stream_publisher
+from tradeassay_arena.web.app import Arena, create_app
+from tradeassay_arena.web.serving import ArenaServer, PlayOptions, play
+from tradeassay_bench.core.arena import AgentChoice, Contribution, Deliberation, Packet
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay_bench.llm import QuestionPlace
 
 
 class TwoQuestions:
@@ -67,7 +67,9 @@ class EchoModel:
         self.asked += 1
         await asyncio.sleep(0)
         number = sum(map(ord, request.messages[-1].text + place.episode)) % 7
-        return ModelReply(text=str(number), usage=Usage(input_tokens=10, output_tokens=1, usd=0.001))
+        return ModelReply(
+            text=str(number), usage=Usage(input_tokens=10, output_tokens=1, usd=0.001)
+        )
 
 
 class Killed(BaseException):
@@ -87,7 +89,10 @@ def kill_after(count: int) -> Callable[[str], None]:
 
 def seated(**deciding: object) -> dict[str, EntryAgent]:
     """Return who decides for each entry, buy and hold among them."""
-    return {id: EntryAgent(who) for id, who in {"buy-and-hold": ConstantAction("BUY"), **deciding}.items()}
+    return {
+        id: EntryAgent(who)
+        for id, who in {"buy-and-hold": ConstantAction("BUY"), **deciding}.items()
+    }
 
 
 def altered(db: Path, copy: Path, change: str) -> Path:
@@ -104,7 +109,9 @@ def worth(store: Store, entry: str, asset: str, prices: Mapping[str, float]) -> 
     query = select(*t.decisions.c["session", "action"], t.rounds.c.next_session).where(
         t.decisions.c.entry == entry
     )
-    query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).order_by(t.decisions.c.session)
+    query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).order_by(
+        t.decisions.c.session
+    )
     position, held, moved = 0, [], []
     for session, action, later in store.rows(query.where(t.decisions.c.asset == asset)):
         position = {"BUY": 1, "SELL": -1, "HOLD": position}[action]
@@ -134,8 +141,10 @@ def free_port() -> int:
 def listening(arena: Arena) -> Iterator[int]:
     """Serve an arena in a thread; gives its port."""
     taken = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(create_app(arena), log_level="error", http="h11", timeout_graceful_shutdown=1)
-    server = ArenaServer(config, arena.doors.closing)
+    config = uvicorn.Config(
+        create_app(arena), log_level="error", http="h11", timeout_graceful_shutdown=1
+    )
+    server = ArenaServer(config, arena.api.closing)
     thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
     thread.start()
     while not server.started:
@@ -152,10 +161,14 @@ def small_demo(*entries: str, last: str, **changed: object) -> Season:
     return msgspec.structs.replace(demo, entries=kept, **changed)  # type: ignore[arg-type]  # a test's own mapping
 
 
-def go(season: Season, file: Path, until: str | None = None, how: PlayOptions | None = None) -> Path:
+def go(
+    season: Season, file: Path, until: str | None = None, how: PlayOptions | None = None
+) -> Path:
     """Play a season on in a database, to the end of a day (None: to its own)."""
     store = Store(open_engine(str(file), durable=False))
-    asyncio.run(play(season, store, None, None if until is None else midnight(parse_day(until)) + DAY, how))
+    asyncio.run(
+        play(season, store, None, None if until is None else midnight(parse_day(until)) + DAY, how)
+    )
     store.engine.dispose()
     return file
 
@@ -202,7 +215,13 @@ class Table:
         engine = open_engine(self.url, durable=False)
         store = Store(engine, committed)  # type: ignore[arg-type]  # a callable or None
         agents = {"thinker": EntryAgent(TwoQuestions(), self.model), **seated(trend=Trend())}
-        plan = {"season": self.season, "store": store, "feed": self.feed, "clock": ReplayClock(), "agents": agents}
+        plan = {
+            "season": self.season,
+            "store": store,
+            "feed": self.feed,
+            "clock": ReplayClock(),
+            "agents": agents,
+        }
         plan["publish"] = stream_publisher(store)
         return Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
 
@@ -232,7 +251,9 @@ class Table:
             if table is t.calls:
                 query = query.add_columns(*t.slots.c["entry", "asset", "session"])
                 query = query.join(t.slots, t.calls.c.slot == t.slots.c.id)
-            found.append(sorted(([str(value) for value in row] for row in self.rows(query)), key=repr))
+            found.append(
+                sorted(([str(value) for value in row] for row in self.rows(query)), key=repr)
+            )
         return msgspec.json.encode(found)
 
 

@@ -38,12 +38,16 @@ class PostgresServer:
 
     def _run(self, command: list[str]) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, user=self._user)
+            return subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=self._folder, user=self._user
+            )
 
     @property
     def errors(self) -> list[str]:
         """What it has complained about so far."""
-        return [line for line in self._log.read_text(errors="replace").splitlines() if "ERROR:" in line]
+        return [
+            line for line in self._log.read_text(errors="replace").splitlines() if "ERROR:" in line
+        ]
 
     def start(self) -> None:
         postgres = _program("postgres")

@@ -18,9 +18,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 
 from forger import counted, leaves, other_value, share_noticed
 
-from tradeassay.arena.state.rows import packed, unpacked
-from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.errors import TradeassayError
+from tradeassay_arena.state.rows import packed, unpacked
+from tradeassay_arena.verifying import verify_arena
+
+pytestmark = pytest.mark.journey
 
 EXCUSED = {
     r"workers\.(?!rounds)": "what workers do, since when and what troubles them is as they say, which a note says",
@@ -37,10 +39,14 @@ def season(tmp_path_factory):
 def cells(db, rows, rng):
     """Return table, column and row of cells: of every column so many, in an order that is drawn."""
     found = []
-    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall():
+    for (table,) in db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    ).fetchall():
         ids = [id for (id,) in db.execute(f"SELECT rowid FROM {table}")]
         columns = [column for _, column, *_ in db.execute(f"PRAGMA table_info({table})")]
-        found += [(table, column, id) for column in columns for id in rng.sample(ids, min(len(ids), rows))]
+        found += [
+            (table, column, id) for column in columns for id in rng.sample(ids, min(len(ids), rows))
+        ]
     rng.shuffle(found)
     return found
 
@@ -86,7 +92,11 @@ def changed_in_turn(season, place, rows, part=slice(None), seed=0):
             db.commit()
         try:
             found = verify_arena(str(copy))
-            named = "marked" if (found.unchecked, found.notes) != (honest.unchecked, honest.notes) else "passed"
+            named = (
+                "marked"
+                if (found.unchecked, found.notes) != (honest.unchecked, honest.notes)
+                else "passed"
+            )
             became = "contradicted" if found.contradicted else named
         except TradeassayError:
             became = "contradicted"  # one line that names the file: nothing of it is shown

@@ -1,14 +1,14 @@
 """A vendor that lies: which bars hold their round at first sight, with a second source and without one.
 
 What gets through without a second source is what one series cannot tell: a tick that is wrong by less than the
-limit, another symbol's bar of about the same price. The shares are printed in docs/reference/arena.md."""
+limit, another symbol's bar of about the same price. The shares are printed in docs/evidence/arena.md."""
 
 import math
 import random
 from collections.abc import Callable
 
-from tradeassay.arena.rounds.feed import AssetFacts, VendorBar, doubt
-from tradeassay.arena.season import Asset, PriceRules
+from tradeassay_arena.rounds.feed import AssetFacts, VendorBar, doubt
+from tradeassay_arena.season import Asset, PriceRules
 
 ALONE = Asset(symbol="ONE", kind="stock", dataset="live/a")
 PAIRED = Asset(symbol="ONE", kind="stock", dataset="live/a", second="b")
@@ -18,7 +18,13 @@ RULES = PriceRules()
 def bar(close: float, drawn: random.Random, /, **changed: float) -> dict[str, float]:
     spread = close * abs(drawn.gauss(0, 0.01)) if math.isfinite(close) else 0.0
     volume = round(drawn.uniform(1e5, 1e7))
-    made = {"open": close, "high": close + spread, "low": close - spread, "close": close, "volume": volume}
+    made = {
+        "open": close,
+        "high": close + spread,
+        "low": close - spread,
+        "close": close,
+        "volume": volume,
+    }
     return made | changed
 
 
@@ -28,10 +34,16 @@ LIES: dict[str, Lie] = {
     "not a number": lambda true, before, drawn: bar(true, drawn, close=math.nan),
     "negative": lambda true, before, drawn: bar(-true, drawn),
     "zero": lambda true, before, drawn: bar(true, drawn, close=0.0),
-    "close outside the range": lambda true, before, drawn: bar(true, drawn, high=true * 0.98, low=true * 0.97),
+    "close outside the range": lambda true, before, drawn: bar(
+        true, drawn, high=true * 0.98, low=true * 0.97
+    ),
     "stale repeat": lambda true, before, drawn: dict(before),
-    "wrong tick, times 10": lambda true, before, drawn: bar(true * drawn.choice((10.0, 0.1, 95.0)), drawn),
-    "split told late": lambda true, before, drawn: bar(true / drawn.choice((2.0, 3.0, 10.0)), drawn),
+    "wrong tick, times 10": lambda true, before, drawn: bar(
+        true * drawn.choice((10.0, 0.1, 95.0)), drawn
+    ),
+    "split told late": lambda true, before, drawn: bar(
+        true / drawn.choice((2.0, 3.0, 10.0)), drawn
+    ),
     "wrong tick, 5 to 30 %": lambda true, before, drawn: bar(
         true * (1 + drawn.choice((-1, 1)) * drawn.uniform(0.05, 0.3)), drawn
     ),
@@ -50,15 +62,25 @@ def through(kind: str, *, second: bool, tries: int = 300) -> float:
         true = last * math.exp(drawn.gauss(0, 0.02))
         before = bar(last, drawn)
         given = LIES[kind](true, before, drawn)
-        told = VendorBar(**given, previous=VendorBar(**before), second=true * 1.001 if second else None)
-        rest = {"history": (), "momentum": None, "news": (), "annual_report": None, "quarterly_report": None}
+        told = VendorBar(
+            **given, previous=VendorBar(**before), second=true * 1.001 if second else None
+        )
+        rest = {
+            "history": (),
+            "momentum": None,
+            "news": (),
+            "annual_report": None,
+            "quarterly_report": None,
+        }
         facts = AssetFacts(price=given["close"], bar=told, **rest)
         passed += doubt(PAIRED if second else ALONE, facts, RULES) is None
     return passed / tries
 
 
 def test_what_cannot_be_true_never_gets_through_and_honest_bars_are_believed():
-    believed = {kind: (through(kind, second=False), through(kind, second=True)) for kind in list(LIES)[:8]}
+    believed = {
+        kind: (through(kind, second=False), through(kind, second=True)) for kind in list(LIES)[:8]
+    }
     assert believed.pop("honest") == (1.0, 1.0)
     assert believed == dict.fromkeys(believed, (0.0, 0.0))
 

@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import select
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.rounds.feed import LiveFeed, check_data, is_live
-from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.state.tables import events, rounds, skipped, slots
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import MINUTE, FixedClock, iso, midnight, parse_day
-from tradeassay.data import load_dataset
-from tradeassay.data.connectors.common import VendorResting, sessions_asked
-from tradeassay.data.datasets import snapshot_folder
+from tradeassay_arena.rounds.feed import LiveFeed, check_data, is_live
+from tradeassay_arena.season import Asset, Entry, Season
+from tradeassay_arena.state.tables import events, rounds, skipped, slots
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.data.connectors.common import VendorResting, sessions_asked
+from tradeassay_bench.data.datasets import snapshot_folder
 
 
 class Vendor:
@@ -43,8 +43,12 @@ def test_a_vendor_may_be_late_and_come_back_and_costs_no_session_but_its_own(tab
     table.season = season
     table.play(feed=LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor.fetch), time=wall)
     found = table.rows(select(rounds).order_by(rounds.c.session))
-    assert [row.session[-1] for row in found] == ["1", "2", "4", "5"] and found[-1].next_session == "2022-06-06"
-    assert [row.phase for row in found] == ["settled"] * 4  # the session after the last one settles it
+    assert [row.session[-1] for row in found] == ["1", "2", "4", "5"] and found[
+        -1
+    ].next_session == "2022-06-06"
+    assert [row.phase for row in found] == [
+        "settled"
+    ] * 4  # the session after the last one settles it
     assert found[1].opened_at == "2022-06-03T00:18:00Z"  # three minutes after the decision time
     assert found[1].next_price > 0 and found[1].next_session == "2022-06-04"  # settled over the gap
     assert {row.status for row in table.rows(select(slots.c.status).distinct())} == {"decided"}
@@ -61,8 +65,16 @@ def test_stocks_follow_their_exchange():
     rule = Entry(id="a", architecture="rule")
     season = Season(id="s", assets=(asset,), entries=(rule,), first="2025-11-26", last="2025-12-01")
     found = LiveFeed(clock=FixedClock(1_764_000_000 * 10**9)).due(season)
-    assert [due.session for due in found] == ["2025-11-26", "2025-11-28", "2025-12-01", "2025-12-02", "2025-12-03"]
-    assert (found[1].at // (60 * 10**9)) % 1440 == 18 * 60 + 15  # the day after Thanksgiving closes at one
+    assert [due.session for due in found] == [
+        "2025-11-26",
+        "2025-11-28",
+        "2025-12-01",
+        "2025-12-02",
+        "2025-12-03",
+    ]
+    assert (
+        found[1].at // (60 * 10**9)
+    ) % 1440 == 18 * 60 + 15  # the day after Thanksgiving closes at one
     assert [due.closing for due in found] == [False, False, False, True, True]
     assert [due.review for due in found] == [False, False, False, False, True]
     assert is_live(season)
@@ -81,7 +93,9 @@ def test_daylight_saving_is_the_exchanges_and_not_the_machines(monkeypatch):
         found = {}
         for symbol in ("TSLA", "600519.SS"):
             asset = Asset(symbol=symbol, kind="stock", dataset="live/yfinance")
-            season = Season(id="s", assets=(asset,), entries=(), first="2026-03-05", last="2026-04-02")
+            season = Season(
+                id="s", assets=(asset,), entries=(), first="2026-03-05", last="2026-04-02"
+            )
             feed = LiveFeed(clock=FixedClock(midnight(parse_day("2026-03-05"))))
             found[symbol] = {due.session: iso(due.at)[11:16] for due in feed.due(season)}
     finally:

@@ -9,21 +9,19 @@ from starlette.testclient import TestClient
 from tests.arena.conftest import Table, go, seated, small_demo
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.agents import ConstantAction, Trend
-from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.queries.paper import compose_seasons
-from tradeassay.arena.rounds.feed import LiveFeed
-from tradeassay.arena.season import BASELINE, Asset, Entry, Season
-from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.core.time import MINUTE, FixedClock, midnight, parse_day
-from tradeassay.data import load_dataset
-from tradeassay.data.datasets import snapshot_folder
-from tradeassay.report.paper_page import write_paper
-from tradeassay.report.verifying import PaperRecord
+from tradeassay_arena.agents import ConstantAction, Trend
+from tradeassay_arena.api.agent_api import AgentApi
+from tradeassay_arena.queries.paper import compose_seasons
+from tradeassay_arena.rounds.feed import LiveFeed
+from tradeassay_arena.season import BASELINE, Asset, Entry, Season
+from tradeassay_arena.web.app import Arena, create_app
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.data.datasets import snapshot_folder
+from tradeassay_bench.report.paper_page import write_paper
+from tradeassay_bench.report.verifying import PaperRecord
 
-NO_RANKS = (
-    "shows accounts and no ranks, because its agents decide after the price at which they are filled is known"
-)
+NO_RANKS = "shows accounts and no ranks, because its agents decide after the price at which they are filled is known"
 NO_RANKS_ZH = "只显示账户，不排名"
 AT_THE_PRICE = "decides at the price it is filled at"
 AT_THE_PRICE_ZH = "按成交价作决策"
@@ -44,18 +42,26 @@ def live_db(tmp_path_factory):
     )
 
     def fetch(source: str, name: str, options: dict) -> None:
-        shutil.copytree(load_dataset("synthetic/crypto:7").folder, snapshot_folder(name, home), dirs_exist_ok=True)
+        shutil.copytree(
+            load_dataset("synthetic/crypto:7").folder,
+            snapshot_folder(name, home),
+            dirs_exist_ok=True,
+        )
 
     first = LiveFeed(clock=FixedClock(midnight(parse_day(season.first)))).due(season)[0].at
     wall = VirtualTime(first - 5 * MINUTE)
     table = Table(str(folder / "arena.db"), season, None)
-    table.play(agents=seated(**ENTRIES), feed=LiveFeed(home=home, clock=wall, fetch=fetch), time=wall)
+    table.play(
+        agents=seated(**ENTRIES), feed=LiveFeed(home=home, clock=wall, fetch=fetch), time=wall
+    )
     return folder / "arena.db"
 
 
 @pytest.fixture(scope="module")
 def paper_db(tmp_path_factory):
-    season = small_demo("trend", "investor-sensible", last="2022-03-23", id="as-printed", convention="paper")
+    season = small_demo(
+        "trend", "investor-sensible", last="2022-03-23", id="as-printed", convention="paper"
+    )
     return go(season, tmp_path_factory.mktemp("paper") / "arena.db")
 
 
@@ -65,7 +71,7 @@ def ranks_in(value: object) -> list[object]:
         return [rank for part in value for rank in ranks_in(part)]
     if not isinstance(value, dict):
         return []
-    names = ("rank", "rank_low", "rank_high", "ahead_of", "e_value", "found", "pace", "luck")
+    names = ("rank", "rank_low", "rank_high", "ahead_of", "e_value", "found", "pace")
     held = [value[name] for name in names if value.get(name)]
     best = value.get("best")
     if isinstance(best, dict) and best.get("value") is not None:
@@ -83,7 +89,9 @@ def test_a_live_seasons_standings_have_accounts_and_no_ranks(live_db, tell):
     assert all(row["measures"]["CR"]["value"] is not None for row in board["rows"])
     # Even the order of the rows is no ranking.
     assert [row["entry"] for row in board["rows"]] == [*ENTRIES, BASELINE]
-    assert all(NO_RANKS in row["best"]["reason"] for row in board["rows"] if row["entry"] != BASELINE)
+    assert all(
+        NO_RANKS in row["best"]["reason"] for row in board["rows"] if row["entry"] != BASELINE
+    )
     assert board["lucky"]["value"] is None
     assert all(row["excess"].get("low") is None for row in board["rows"])
 
@@ -91,19 +99,33 @@ def test_a_live_seasons_standings_have_accounts_and_no_ranks(live_db, tell):
 def test_a_live_seasons_site_has_no_ranks_and_says_why(live_db, tmp_path, tell):
     tell(["site", str(live_db), "-o", str(tmp_path)])
     home = tmp_path / "seasons" / "today"
-    documents = {file: json.loads(file.read_bytes()) for file in tmp_path.rglob("*.json") if file.name[0] != "."}
+    documents = {
+        file: json.loads(file.read_bytes())
+        for file in tmp_path.rglob("*.json")
+        if file.name[0] != "."
+    }
     for file, document in documents.items():
         assert not ranks_in(document), file
-    for name in ("standings.json", "index.json", "assets/AHVQ/index.json", "entries/trend/index.json"):
+    for name in (
+        "standings.json",
+        "index.json",
+        "assets/AHVQ/index.json",
+        "entries/trend/index.json",
+    ):
         assert NO_RANKS in (home / name).read_text(), name
     assert NO_RANKS in (tmp_path / "seasons" / "index.json").read_text()  # among the badges
     curves = [one["entry"] for one in documents[home / "equity.json"]["curves"]]
     assert curves == [*ENTRIES, BASELINE]
-    for name in ("", "assets/AHVQ/", "entries/trend/", "split/", "feed/", "rules/", "published/"):
+    for name in ("", "assets/AHVQ/", "entries/trend/", "feed/", "rules/", "published/"):
         assert NO_RANKS in (home / name / "index.html").read_text(), name
-        assert NO_RANKS_ZH in (tmp_path / "zh" / "seasons" / "today" / name / "index.html").read_text(), name
+        assert (
+            NO_RANKS_ZH in (tmp_path / "zh" / "seasons" / "today" / name / "index.html").read_text()
+        ), name
     assert NO_RANKS in (home / "feed.xml").read_text()
-    for page in (tmp_path / "seasons" / "index.html", home / "assets" / "AHVQ" / "2022-06-07" / "index.html"):
+    for page in (
+        tmp_path / "seasons" / "index.html",
+        home / "assets" / "AHVQ" / "2022-06-07" / "index.html",
+    ):
         assert NO_RANKS in page.read_text()
     first = (home / "index.html").read_text()
     assert "First is" not in first and "is a clear lead" not in first
@@ -116,7 +138,8 @@ def test_a_live_seasons_site_has_no_ranks_and_says_why(live_db, tmp_path, tell):
 
 
 @pytest.mark.parametrize(
-    ("db", "said", "unsaid"), [("live_db", NO_RANKS, AT_THE_PRICE), ("paper_db", AT_THE_PRICE, NO_RANKS)]
+    ("db", "said", "unsaid"),
+    [("live_db", NO_RANKS, AT_THE_PRICE), ("paper_db", AT_THE_PRICE, NO_RANKS)],
 )
 def test_the_papers_page_and_its_latex_say_it(request, tmp_path, db, said, unsaid):
     file = request.getfixturevalue(db)
@@ -136,9 +159,18 @@ def test_a_replay_under_paper_says_when_it_decides(paper_db, tmp_path, tell):
     assert {row["rank"] for row in board["rows"]} > {None}  # a replay has ranks
     tell(["site", str(paper_db), "-o", str(tmp_path)])
     home = tmp_path / "seasons" / "as-printed"
-    for name in ("index.html", "index.json", "standings.json", "feed.xml", "feed/index.html", "rules/index.html"):
+    for name in (
+        "index.html",
+        "index.json",
+        "standings.json",
+        "feed.xml",
+        "feed/index.html",
+        "rules/index.html",
+    ):
         assert AT_THE_PRICE in (home / name).read_text(), name
-    assert AT_THE_PRICE_ZH in (tmp_path / "zh" / "seasons" / "as-printed" / "index.html").read_text()
+    assert (
+        AT_THE_PRICE_ZH in (tmp_path / "zh" / "seasons" / "as-printed" / "index.html").read_text()
+    )
     assert AT_THE_PRICE in (tmp_path / "seasons" / "index.html").read_text()
 
 
@@ -150,7 +182,9 @@ def test_a_replay_in_the_corrected_convention_says_neither(scripted_db, tmp_path
 def test_a_live_season_without_a_settled_session_says_it_too(live_db, tmp_path, tell):
     copy = tmp_path / "early.db"
     shutil.copyfile(live_db, copy)
-    board = json.loads(tell(["arena", "standings", "--to", "2022-05-01", "--json", "--db", str(copy)])[0])
+    board = json.loads(
+        tell(["arena", "standings", "--to", "2022-05-01", "--json", "--db", str(copy)])[0]
+    )
     assert board["rows"] == [] and NO_RANKS in board["note"]
 
 
@@ -161,8 +195,8 @@ def test_the_owner_of_an_agent_is_told_as_well(store, tmp_path):
         entries=(Entry(id="you", architecture="http"),),
         first="2022-06-01",
     )
-    store.found_season(season, "2022-06-01T00:00:00Z")
-    doors = Doors(store)
-    head = {"Authorization": f"Bearer {doors.register('today', 'you', now='2022-06-01T00:00:00Z')}"}
-    with TestClient(create_app(Arena(doors=doors, folder=tmp_path))) as web:
+    store.create_season(season, "2022-06-01T00:00:00Z")
+    api = AgentApi(store)
+    head = {"Authorization": f"Bearer {api.register('today', 'you', now='2022-06-01T00:00:00Z')}"}
+    with TestClient(create_app(Arena(api=api, folder=tmp_path))) as web:
         assert NO_RANKS in web.get("/agents/me/status", headers=head).json()["note"]

@@ -5,14 +5,14 @@ import pytest
 from sqlalchemy import select
 from tests.arena.conftest import altered, seated
 
-from tradeassay.arena.agents import ConstantAction
-from tradeassay.arena.rounds.prices import Close, correct
-from tradeassay.arena.season import Entry
-from tradeassay.arena.state import tables as t
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.verifying import verify_arena
-from tradeassay.core.arena import AgentChoice
+from tradeassay_arena.agents import ConstantAction
+from tradeassay_arena.rounds.prices import Close, correct
+from tradeassay_arena.season import Entry
+from tradeassay_arena.state import tables as t
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.verifying import verify_arena
+from tradeassay_bench.core.arena import AgentChoice
 
 
 class SellsThenHolds:
@@ -24,19 +24,24 @@ class SellsThenHolds:
     def deliberate(self, packet, memory):
         yield from ()
         self.told.append((packet.symbol, packet.phase, packet.position))
-        return AgentChoice(action="SELL" if packet.phase == "warm-up" else "HOLD", reasoning="as planned")
+        return AgentChoice(
+            action="SELL" if packet.phase == "warm-up" else "HOLD", reasoning="as planned"
+        )
 
 
 def live(table, entry, asset="AAJX"):
     """Return what was booked for an entry on an asset from the first live session on, with the prices."""
-    columns = (*t.bookings.c["position_before", "position", "fee", "nav"], *t.rounds.c["base_price", "next_price"])
+    columns = (
+        *t.bookings.c["position_before", "position", "fee", "nav"],
+        *t.rounds.c["base_price", "next_price"],
+    )
     query = select(*columns).join(t.decisions, t.decisions.c.id == t.bookings.c.slot)
     query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).order_by(t.rounds.c.session)
     query = query.where(t.bookings.c.kind == "settled", t.decisions.c.stage == "live")
     return table.rows(query.where(t.decisions.c.entry == entry, t.decisions.c.asset == asset))
 
 
-@pytest.mark.parametrize("convention", ["sound", "paper"])
+@pytest.mark.parametrize("convention", ["corrected", "paper"])
 @pytest.mark.parametrize("position", ["kept", "closed"])
 def test_the_position_of_a_warm_up_is_the_first_of_the_live_account(table, position, convention):
     """By hand: whoever sold in the warm-up and holds is short at no fee where HOLD keeps, and flat where it does
@@ -48,13 +53,13 @@ def test_the_position_of_a_warm_up_is_the_first_of_the_live_account(table, posit
     table.play(agents=seated(holder=holder))
     first = next(told for told in holder.told if told[:2] == ("AAJX", "live"))
     assert first[2] == (-1 if position == "kept" else 0)
-    held = -1 if position == "kept" and convention == "sound" else 0
+    held = -1 if position == "kept" and convention == "corrected" else 0
     worth = 1.0
     for row in live(table, "holder"):
         worth *= 1.0 + held * (row.next_price / row.base_price - 1.0)
         assert (row.position, row.fee) == (held, 0.0) and row.nav == pytest.approx(worth, rel=1e-12)
     bought = live(table, "buy-and-hold")
-    fee = 0.0005 if position == "closed" and convention == "sound" else 0.0
+    fee = 0.0005 if position == "closed" and convention == "corrected" else 0.0
     assert [row.position_before for row in bought][:2] == [int(position == "kept"), 1]
     assert bought[0].fee == pytest.approx(fee)
     prices = bought[-1].next_price / bought[0].base_price
@@ -78,19 +83,27 @@ def test_verify_holds_a_live_account_to_its_warm_up(sold, tmp_path):
         f"update bookings set position_before = 0 where id = {first}",
         f"update bookings set position_before = 0, fee = 0.0005, nav = 0.9995 where id = {first}",
     ):
-        assert verify_arena(str(altered(sold.url, tmp_path / "forged.db", forged))).contradicted, forged
+        assert verify_arena(str(altered(sold.url, tmp_path / "forged.db", forged))).contradicted, (
+            forged
+        )
 
 
 def test_a_revised_price_leaves_a_live_account_its_first_position(sold):
     store = Store(open_engine(sold.url, durable=False))
-    query = select(t.rounds.c["session", "price"]).filter_by(asset="AAJX").order_by(t.rounds.c.session)
+    query = (
+        select(t.rounds.c["session", "price"]).filter_by(asset="AAJX").order_by(t.rounds.c.session)
+    )
     closes = {row.session: Close(close=row.price, adjusted=row.price) for row in store.rows(query)}
     day = list(closes)[3]
     price = closes[day].close * 1.01
     closes[day] = Close(close=price, adjusted=price)
     made = correct(store, sold.season, "AAJX", closes, "2022-06-09T00:00:00Z", without=())
     restated = store.rows(
-        select(t.decisions.c.session, t.bookings.c["number", "earned"], t.rounds.c["base_price", "next_price"])
+        select(
+            t.decisions.c.session,
+            t.bookings.c["number", "earned"],
+            t.rounds.c["base_price", "next_price"],
+        )
         .join(t.decisions, t.decisions.c.id == t.bookings.c.slot)
         .join(t.rounds, t.rounds.c.id == t.decisions.c.round)
         .where(t.decisions.c.entry == "seller", t.bookings.c.kind == "corrected")

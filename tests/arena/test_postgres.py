@@ -12,22 +12,24 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, text
 from tests.arena.conftest import Killed, kill_after, seated
 from tests.arena.postgres import fresh, restartable, server
-from tests.arena.test_doors import NOW, founded
-from tests.arena.test_doors_rules import SHARED, feed_of
+from tests.arena.test_agent_api import NOW, founded
+from tests.arena.test_agent_api_rules import SHARED, feed_of
 
-from tradeassay.arena.agents import ConstantAction
-from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
-from tradeassay.arena.api.outside import DoorAgent, OfferWatch
-from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.queries.seasons import season_ids
-from tradeassay.arena.rounds.health import give_back, own_name
-from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Entry
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings
-from tradeassay.arena.web.app import Arena, create_app
-from tradeassay.arena.web.site import PageWriter
+from tradeassay_arena.agents import ConstantAction
+from tradeassay_arena.api.agent_api import AgentApi, Offer, Rejected
+from tradeassay_arena.api.outside import OfferWatch, PollingAgent
+from tradeassay_arena.clock import ReplayClock
+from tradeassay_arena.queries.seasons import season_ids
+from tradeassay_arena.rounds.health import claim_name, release_name
+from tradeassay_arena.rounds.running import Runner
+from tradeassay_arena.season import Entry
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.state.tables import bookings
+from tradeassay_arena.web.app import Arena, create_app
+from tradeassay_arena.web.site import PageWriter
+
+pytestmark = pytest.mark.journey
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +102,7 @@ def test_many_workers_may_start_on_an_empty_database(short, database):
         begun.wait()
         store = Store(open_engine(database, durable=False))
         try:
-            store.found_season(short, "2022-06-01T00:00:00Z")
+            store.create_season(short, "2022-06-01T00:00:00Z")
             return len(season_ids(store))
         finally:
             store.engine.dispose()
@@ -110,17 +112,17 @@ def test_many_workers_may_start_on_an_empty_database(short, database):
 
 
 def test_processes_beside_each_other_have_names_of_their_own(tmp_path):
-    first, held = own_name("here", str(tmp_path))
-    second, beside = own_name("here", str(tmp_path))
-    elsewhere, other = own_name("here", str(tmp_path / "another"))
+    first, held = claim_name("here", str(tmp_path))
+    second, beside = claim_name("here", str(tmp_path))
+    elsewhere, other = claim_name("here", str(tmp_path / "another"))
     assert (first, second, elsewhere) == ("here", "here-2", "here")
     assert held is not None and beside is not None and other is not None
     held.close()  # as it is when a process is killed
-    again, held = own_name("here", str(tmp_path))
+    again, held = claim_name("here", str(tmp_path))
     assert again == "here"  # a process that is started again keeps its name
     for one in (held, beside, other):
         assert one is not None
-        give_back(one)
+        release_name(one)
         assert not Path(one.name).exists()
 
 
@@ -133,7 +135,10 @@ def test_no_question_is_lost_to_a_server_that_was_restarted():
         postgres.stop()
         postgres.start()
         assert season_ids(store) == () and store.scalar(text("SELECT pg_backend_pid()")) != took
-        with store.change() as db, store.read() as other:  # both from the pool that knew the old server
+        with (
+            store.change() as db,
+            store.read() as other,
+        ):  # both from the pool that knew the old server
             assert db.execute(text("SELECT 1")).scalar() == other.execute(text("SELECT 1")).scalar()
         store.engine.dispose()
 
@@ -150,15 +155,19 @@ def test_a_restart_of_the_database_ends_nothing(short, whole, tmp_path):
         said: list[str] = []
         runner = again.runner(clock=ReplayClock(speed=1.0, sleep=until_gone))
         runner.health.say = said.append
-        doors, site = Doors(runner.store), tmp_path / "site"
-        app = create_app(Arena(doors=doors, folder=site, own=lambda: runner.health))
+        api, site = AgentApi(runner.store), tmp_path / "site"
+        app = create_app(Arena(api=api, folder=site, own=lambda: runner.health))
         done = threading.Event()
-        writing = threading.Thread(target=PageWriter(runner.store, site).follow, args=(done,), daemon=True)
+        writing = threading.Thread(
+            target=PageWriter(runner.store, site).follow, args=(done,), daemon=True
+        )
         playing = threading.Thread(target=lambda: asyncio.run(runner.run()), daemon=True)
         with TestClient(app, raise_server_exceptions=False) as client:
             playing.start()
             writing.start()
-            while not runner.health.rounds or not (site / "seasons" / short.id / "now.json").exists():
+            while (
+                not runner.health.rounds or not (site / "seasons" / short.id / "now.json").exists()
+            ):
                 time.sleep(0.02)
             postgres.stop()
             gone.set()
@@ -187,7 +196,7 @@ def test_a_restart_of_the_database_ends_nothing(short, whole, tmp_path):
         runner.store.engine.dispose()
 
 
-DOORS = msgspec.structs.replace(
+OUTSIDE_SEASON = msgspec.structs.replace(
     SHARED,
     last="2022-06-02",
     entries=(Entry(id="anna", architecture="http"), Entry(id="bert", architecture="python")),
@@ -196,31 +205,35 @@ DOORS = msgspec.structs.replace(
 
 def played_at_the_door(url: str) -> dict[str, float]:
     store = Store(open_engine(url, durable=False))
-    doors = founded(store, DOORS)
-    agent = doors.who(doors.register(DOORS.id, "anna", now=NOW))
-    agents = seated(anna=DoorAgent(OfferWatch(doors, poll_s=0.01), "anna"), bert=ConstantAction("SELL"))
-    feed = feed_of(DOORS.assets)
-    run = Runner(season=DOORS, store=store, feed=feed, clock=ReplayClock(), agents=agents)
+    api = founded(store, OUTSIDE_SEASON)
+    agent = api.agent_of(api.register(OUTSIDE_SEASON.id, "anna", now=NOW))
+    agents = seated(
+        anna=PollingAgent(OfferWatch(api, poll_s=0.01), "anna"), bert=ConstantAction("SELL")
+    )
+    feed = feed_of(OUTSIDE_SEASON.assets)
+    run = Runner(season=OUTSIDE_SEASON, store=store, feed=feed, clock=ReplayClock(), agents=agents)
 
     async def both() -> None:
         task = asyncio.create_task(run.run())
         count = 0
         while not task.done():
-            told = await asyncio.to_thread(doors.waiting, agent)
+            told = await asyncio.to_thread(api.waiting, agent)
             if told is None:
                 await asyncio.sleep(0.01)
                 continue
             count += 1
             said = {"recommended_action": "BUY", "reasoning": "r\u00e9", "allocation": 0.4}
             offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, **said)
-            doors.submit(agent, f"request-{count}", offer)
-            with pytest.raises(TurnedAway) as refused:
-                doors.submit(agent, f"request-{count}", offer)
+            api.submit(agent, f"request-{count}", offer)
+            with pytest.raises(Rejected) as refused:
+                api.submit(agent, f"request-{count}", offer)
             assert refused.value.status == 409
         assert task.result() == count
 
     asyncio.run(both())
-    found = dict(map(tuple, store.rows(select(bookings.c.entry, bookings.c.nav).order_by(bookings.c.id))))
+    found = dict(
+        map(tuple, store.rows(select(bookings.c.entry, bookings.c.nav).order_by(bookings.c.id)))
+    )
     store.engine.dispose()
     return found
 
@@ -233,15 +246,15 @@ def test_doors_and_the_shared_account_end_as_on_sqlite(tmp_path, address):
 
 def test_processes_that_count_the_same_agents_do_not_wait_for_each_other_for_ever(address):
     keys = [f"agent-{number}" for number in range(40)]
-    first, second = (Doors(Store(open_engine(address, durable=False))) for _ in range(2))
+    first, second = (AgentApi(Store(open_engine(address, durable=False))) for _ in range(2))
 
-    def count(doors: Doors, order: list[str]) -> None:
+    def count(api: AgentApi, order: list[str]) -> None:
         for _ in range(60):
-            doors.count(dict.fromkeys(order, 1), 7)
+            api.count(dict.fromkeys(order, 1), 7)
 
     with ThreadPoolExecutor(2) as both:
         for done in (both.submit(count, first, keys), both.submit(count, second, keys[::-1])):
             done.result()
     assert first.count({keys[0]: 1}, 7) == {keys[0]: 121}
-    for doors in (first, second):
-        doors.store.engine.dispose()
+    for api in (first, second):
+        api.store.engine.dispose()

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.queries.snapshot import board_of
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
 from tradeassay.core.errors import TradeassayWarning
+from tradeassay_arena.api.agent_api import AgentApi
+from tradeassay_arena.queries.snapshot import board_of
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ["arena", "run", "--replay", "synthetic", "--until", "2022-03-01", "--db"]
@@ -40,7 +40,7 @@ def copy_of(db: Path, folder: Path, *, contact: str = "") -> Path:
     if contact:
         store = Store(open_engine(str(copy)))
         who = {"label": "", "address": None, "now": "2022-03-01T00:00:00Z"}
-        Doors(store).apply("small-demo", "you", **who, contact=contact)
+        AgentApi(store).apply("small-demo", "you", **who, contact=contact)
         store.engine.dispose()
     copy.chmod(0o644)
     return copy
@@ -78,7 +78,9 @@ def test_an_existing_one_is_narrowed_by_whoever_amends_it(scripted_db, tmp_path,
     assert mode(db) == 0o600
 
 
-def test_a_reader_changes_nothing_and_says_in_one_line_what_is_open_to_others(scripted_db, tmp_path, tell):
+def test_a_reader_changes_nothing_and_says_in_one_line_what_is_open_to_others(
+    scripted_db, tmp_path, tell
+):
     db = copy_of(scripted_db, tmp_path, contact="me@example.org")
     with pytest.warns(TradeassayWarning) as told:
         tell(["arena", "amend", "applicants", "--db", str(db)])

@@ -15,17 +15,17 @@ sys.path.insert(0, str(Path(__file__).parent / "web"))
 from arena_sample import FAST, Late, make_season, open_store, play
 from tests.arena.conftest import seated
 
-from tradeassay.arena.agents import ConstantAction
-from tradeassay.arena.amending import Asked, amend
-from tradeassay.arena.queries.seasons import read_season
-from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
-from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.season import BASELINE, Asset, Entry, Season
-from tradeassay.arena.standings import Filter
-from tradeassay.arena.web.pages import names_of
-from tradeassay.arena.web.site import render
-from tradeassay.arena.web.words import words
-from tradeassay.core.arena import AgentChoice, ChoiceFailure, Deliberation, Packet
+from tradeassay_arena.agents import ConstantAction
+from tradeassay_arena.amending import AmendmentRequest, amend
+from tradeassay_arena.queries.seasons import read_season
+from tradeassay_arena.queries.snapshot import SeasonSnapshot, board_of
+from tradeassay_arena.rounds.feed import SnapshotFeed
+from tradeassay_arena.season import BASELINE, Asset, Entry, Season
+from tradeassay_arena.standings import Filter
+from tradeassay_arena.web.pages import names_of
+from tradeassay_arena.web.site import render
+from tradeassay_arena.web.words import words
+from tradeassay_bench.core.arena import AgentChoice, ChoiceFailure, Deliberation, Packet
 
 FIRST = date(2022, 5, 3)
 """The first session that counts; 40 are settled."""
@@ -66,7 +66,11 @@ PLAYERS = {  # by entry: how it plays, and why it has no rank in the whole seaso
         None,
     ),
     "flips-at-the-limit": (Moody(lambda day: day % 5 == 0, "empty"), None, f"21% {OWN}"),
-    "flips-over-it": (Moody(lambda day: day % 5 == 0 or day == 21, "empty"), f"22% {OWN}", f"21% {OWN}"),
+    "flips-over-it": (
+        Moody(lambda day: day % 5 == 0 or day == 21, "empty"),
+        f"22% {OWN}",
+        f"21% {OWN}",
+    ),
     "silent": (Moody(lambda day: True), "it never decided", "it never decided"),
     "leaves": (Moody(lambda day: False), f"withdrawn on 2022-05-16: 65% {OWN}", None),
     "comes": (Moody(lambda day: False), None, "absent"),
@@ -92,7 +96,11 @@ def played(tmp_path_factory):
 
     def change(kind: str, name: str, **values: str) -> None:
         now = f"{JOINED}T00:00:00Z"
-        amend(store, read_season(store, "small"), Asked(change=kind, what=name, now=now, values=values))
+        amend(
+            store,
+            read_season(store, "small"),
+            AmendmentRequest(change=kind, what=name, now=now, values=values),
+        )
 
     change("withdraw", "leaves")
     for name in ("comes", "comes-silent"):
@@ -110,7 +118,9 @@ def pages(store) -> dict[str, str]:
 
 def told(board) -> dict[str, tuple[int | None, str | None]]:
     """By entry its rank, and why it has none."""
-    return {row.entry: (row.rank, row.best.reason if row.rank is None else None) for row in board.rows}
+    return {
+        row.entry: (row.rank, row.best.reason if row.rank is None else None) for row in board.rows
+    }
 
 
 def test_who_has_a_rank_follows_from_the_rounds_it_decided_in(played):
@@ -141,14 +151,18 @@ def test_all_surfaces_say_the_same(played, tell):
         return {entry: (rank, why if rank is None else None) for entry, rank, why in told}
 
     assert of_file(json.loads(made["standings.json"])["rows"]) == wanted
-    assert of_file(json.loads(tell(["arena", "standings", "--db", db, "--json"])[0])["rows"]) == wanted
+    assert (
+        of_file(json.loads(tell(["arena", "standings", "--db", db, "--json"])[0])["rows"]) == wanted
+    )
     out, err = tell(["arena", "standings", "--db", db])
     names = names_of(words("en"), season)
     for entry, (rank, why) in wanted.items():
         own = json.loads(made[f"entries/{entry}/index.json"])["standing"]
         assert of_file([own]) == {entry: (rank, why)}
         (line,) = (line for line in out.splitlines() if f" {names[entry]} " in f"{line} ")
-        assert re.match(rf"\W*{'' if rank is None else rank}\W*{re.escape(names[entry])}", line), line
+        assert re.match(rf"\W*{'' if rank is None else rank}\W*{re.escape(names[entry])}", line), (
+            line
+        )
         assert (f"{names[entry]}: {why}" in err) == (rank is None and entry != BASELINE)
     for language, start in (("en", ""), ("zh", "zh/")):
         said = words(language)
@@ -170,9 +184,15 @@ def test_rounds_that_the_arena_missed_count_against_nobody(store, tell):
     season = season_of(("steady", "fails", "leaves"))
     feed, db = SnapshotFeed.open(season), str(store.engine.url.database)
     play(store, season, feed, "2022-05-17", agents=agents)
-    play(store, season, feed, "2022-05-31", agents=agents, clock=Late())  # nobody is asked for two weeks
+    play(
+        store, season, feed, "2022-05-31", agents=agents, clock=Late()
+    )  # nobody is asked for two weeks
     told_before = told(board_of(db))
-    amend(store, read_season(store, "small"), Asked(change="withdraw", what="leaves", now="2022-06-01T00:00:00Z"))
+    amend(
+        store,
+        read_season(store, "small"),
+        AmendmentRequest(change="withdraw", what="leaves", now="2022-06-01T00:00:00Z"),
+    )
     play(store, read_season(store, "small"), feed, LAST, agents=agents)
     made = pages(store)
     assert told_before["steady"][0] is not None and told_before["leaves"][0] is not None
@@ -180,7 +200,9 @@ def test_rounds_that_the_arena_missed_count_against_nobody(store, tell):
     found = told(board)
     assert found["steady"][0] == 1
     assert found["fails"][1] == f"35% {OWN}, {NO}"  # 9 of the 26 rounds in which it was asked
-    assert found["leaves"][1].startswith("withdrawn on ")  # who was withdrawn is silent by its own account
+    assert found["leaves"][1].startswith(
+        "withdrawn on "
+    )  # who was withdrawn is silent by its own account
     missed = "the arena itself missed 14 of 40 rounds, which count against nobody"
     assert (board.unasked, board.note) == (14, missed)
     assert [row.missed for row in board.rows if row.entry == "steady"] == [14]

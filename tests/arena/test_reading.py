@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.arena.queries.seasons import opened_season
-from tradeassay.arena.queries.snapshot import board_of
 from tradeassay.core.errors import TradeassayError
+from tradeassay_arena.queries.seasons import opened_season
+from tradeassay_arena.queries.snapshot import board_of
 
 
 def foreign(file: Path, mode: str = "DELETE") -> Path:
@@ -120,7 +120,10 @@ def test_a_reader_sees_what_a_player_that_was_killed_has_written(scripted_db, tm
 def test_what_is_open_for_reading_cannot_be_written(scripted_db):
     from sqlalchemy.exc import OperationalError
 
-    with opened_season(str(scripted_db)) as (store, season), pytest.raises(OperationalError, match="readonly"):
+    with (
+        opened_season(str(scripted_db)) as (store, season),
+        pytest.raises(OperationalError, match="readonly"),
+    ):
         store.skip(season.id, "AAJX", "2022-03-30", "live", "nobody", "2022-03-30T00:00:00Z")
 
 
@@ -133,8 +136,17 @@ def as_an_ordinary_user(*words: str) -> subprocess.CompletedProcess[str]:
     if os.getuid() == 0:
         if shutil.which("setpriv") is None:
             pytest.skip("setpriv is not installed (Debian: util-linux)")
-        become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
-    python, how = [*become, sys.executable], {"capture_output": True, "text": True, "timeout": 120, "cwd": "/"}
+        become = [
+            "setpriv",
+            f"--reuid={NOBODY}",
+            f"--regid={NOBODY}",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ]
+    python, how = (
+        [*become, sys.executable],
+        {"capture_output": True, "text": True, "timeout": 120, "cwd": "/"},
+    )
     if subprocess.run([*python, "-c", "import tradeassay, numpy"], **how).returncode:
         pytest.skip("this environment may be read by its owner alone")
     return subprocess.run([*python, "-m", "tradeassay", *words], **how)
@@ -166,7 +178,9 @@ def held(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", [("arena", "standings", "--db"), ("arena", "health", "--db"), ("verify",)], ids=" ".join
+    "words",
+    [("arena", "standings", "--db"), ("arena", "health", "--db"), ("verify",)],
+    ids=" ".join,
 )
 def test_an_ordinary_user_reads_what_nobody_may_write(scripted_db, held, words):
     db = own_copy(scripted_db, held)
@@ -181,7 +195,10 @@ def test_an_ordinary_user_is_told_why_a_database_cannot_be_read(scripted_db, hel
     db = own_copy(scripted_db, held)
     words = ("arena", "health", "--db", str(db))
     held.chmod(0o755)
-    with closing(sqlite3.connect(scripted_db)) as player, closing(sqlite3.connect(held / "one.db")) as other:
+    with (
+        closing(sqlite3.connect(scripted_db)) as player,
+        closing(sqlite3.connect(held / "one.db")) as other,
+    ):
         player.backup(other)
         other.execute("PRAGMA journal_mode=WAL")
         other.execute("UPDATE workers SET rounds = rounds")

@@ -16,18 +16,18 @@ from tests.arena.conftest import EchoModel, Killed, Table, TwoQuestions, altered
 from tests.arena.postgres import fresh, server
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.clock import ReplayClock, parse_speed
-from tradeassay.arena.queries.seasons import state_of
-from tradeassay.arena.season import Asset, BudgetRules, Entry, OptionalRules, Season
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import calls, decisions, rounds, slots, workers
-from tradeassay.arena.stream import quality
 from tradeassay.core import secrets
-from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.time import DAY, parse_iso
+from tradeassay_arena.agents import ConstantAction, EntryAgent
+from tradeassay_arena.clock import ReplayClock, parse_speed
+from tradeassay_arena.queries.seasons import state_of
+from tradeassay_arena.season import Asset, BudgetRules, Entry, OptionalRules, Season
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.state.tables import calls, decisions, rounds, slots, workers
+from tradeassay_arena.stream import quality
+from tradeassay_bench.core.dialogue import Usage
 
 
 def test_a_season_is_decided_once_and_settled_by_the_next_price(played):
@@ -48,10 +48,12 @@ def test_a_season_is_decided_once_and_settled_by_the_next_price(played):
             packet = store.packet(found.id)
             assert parse_iso(packet.decided_at) == due.at
             assert all(parse_iso(item.published_at) <= due.at for item in packet.news)
-            assert len(packet.history) <= 10 and all(point.date < packet.date for point in packet.history)
+            assert len(packet.history) <= 10 and all(
+                point.date < packet.date for point in packet.history
+            )
     told = quality(store, "small")
     assert told.kinds["price"] == finished
-    assert told.news == sum(one["published"] + one["merged"] + one["rejected"] for one in told.sources)
+    assert told.news == sum(one["published"] + one["merged"] for one in told.sources)
     assert told.agreement.value is None and told.agreement.reason == "no unit has two ratings"
     store.engine.dispose()
 
@@ -64,10 +66,13 @@ def test_a_second_process_finds_nothing_left_to_do_and_a_changed_spec_is_refused
     with pytest.raises(UserError, match="frozen with another spec"):
         table.play(season=msgspec.structs.replace(table.season, warmup=3))
     store = table.runner().store
-    assert state_of(store, table.season).status == "finished"  # who is refused says nothing of what is on record
+    assert (
+        state_of(store, table.season).status == "finished"
+    )  # who is refused says nothing of what is on record
     store.engine.dispose()
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("shared", [False, True], ids=["an account for each asset", "one account"])
 def test_killed_after_every_edition_and_every_booking_it_ends_the_same(table, tmp_path, shared):
     rules = OptionalRules(cross_asset=shared, feedback=shared)
@@ -85,18 +90,24 @@ def test_killed_after_every_edition_and_every_booking_it_ends_the_same(table, tm
         with contextlib.suppress(Killed):
             again.play(die)
             break
-    assert sorted(deaths) == sorted(what for what in commits if what in ("stream", "executed", "settled"))
+    assert sorted(deaths) == sorted(
+        what for what in commits if what in ("stream", "executed", "settled")
+    )
     assert again.everything() == table.everything()
 
 
 @pytest.mark.slow
 def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path):
     """For every commit of a short season: die right after it, start again, compare everything."""
-    season = msgspec.structs.replace(table.season, assets=table.season.assets[1:], last="2022-06-03", warmup=1)
+    season = msgspec.structs.replace(
+        table.season, assets=table.season.assets[1:], last="2022-06-03", warmup=1
+    )
     table.season, commits = season, list[str]()
     table.play(commits.append)
     expected, asked = table.everything(), table.model.asked
-    assert {"season", "open", "stream", "claim", "call", "decide", "executed", "settled"} <= set(commits)
+    assert {"season", "open", "stream", "claim", "call", "decide", "executed", "settled"} <= set(
+        commits
+    )
     for count, what in enumerate(commits):
         again = type(table)(str(tmp_path / f"killed-{count}.db"), season, table.feed)
         with pytest.raises(Killed):
@@ -133,6 +144,7 @@ def killed_so_often(table, kills: int, seed: int) -> int:
     raise AssertionError("somebody else killed the last one")
 
 
+@pytest.mark.journey
 @pytest.mark.timeout(1500)  # two hundred processes are started, killed and waited for
 @pytest.mark.slow_for("sqlite", "postgres")
 @pytest.mark.parametrize(
@@ -156,7 +168,9 @@ def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table):
     middle = due[len(due) // 2]
     table.play(time=VirtualTime(middle.at + 60 * 10**9))
     early = [d for d in due if d.at < middle.at - DAY]
-    missed = table.rows(select(slots.c.asset, slots.c.session).where(slots.c.status == "missed").distinct())
+    missed = table.rows(
+        select(slots.c.asset, slots.c.session).where(slots.c.status == "missed").distinct()
+    )
     assert {(d.asset, d.session) for d in early} <= set(map(tuple, missed))
     missed = select(slots.c.id).where(slots.c.status == "missed")
     assert not table.rows(select(calls.c.slot).where(calls.c.slot.in_(missed)))
@@ -173,7 +187,9 @@ def test_a_broken_agent_is_a_counted_failure_that_holds(table):
             yield
 
     table.play(agents=seated(thinker=Broken()))
-    found = table.rows(select(slots.c.entry, slots.c.status, slots.c.action, slots.c.failures).distinct())
+    found = table.rows(
+        select(slots.c.entry, slots.c.status, slots.c.action, slots.c.failures).distinct()
+    )
     by_entry = {row.entry: row for row in found}
     assert (by_entry["thinker"].status, by_entry["thinker"].action) == ("failed", "HOLD")
     assert "no idea" in by_entry["thinker"].failures
@@ -206,7 +222,13 @@ def test_bad_seasons_are_refused():
         ({"last": "2021-01-01"}, "ends before"),
         ({"warmup": -1}, "warmup"),
     ):
-        plan = {"id": "s", "assets": (asset,), "entries": (entry,), "first": "2022-01-01", **changed}
+        plan = {
+            "id": "s",
+            "assets": (asset,),
+            "entries": (entry,),
+            "first": "2022-01-01",
+            **changed,
+        }
         with pytest.raises(UserError, match=words):
             Season(**plan)
 
@@ -230,12 +252,16 @@ def test_what_is_said_of_a_season_is_true(played, tmp_path):
     late = f"UPDATE rounds SET phase = 'executed' WHERE session = '{table.season.last}'"
     db = altered(Path(table.url), tmp_path / "said.db", late)
     store = Store(open_engine(str(db), durable=False))
-    assert state_of(store, table.season).unsettled == 2  # its worker said that it is over: no price ever came
+    assert (
+        state_of(store, table.season).unsettled == 2
+    )  # its worker said that it is over: no price ever came
     with store.write("test") as change:
         change.execute(update(workers).values(state="stopped"))
     assert state_of(store, table.season).status == "stopped"
     with store.write("test") as change:
-        change.execute(update(workers).values(state="live", beat=4e9, next_at="2022-06-01T00:00:00Z"))
+        change.execute(
+            update(workers).values(state="live", beat=4e9, next_at="2022-06-01T00:00:00Z")
+        )
     assert state_of(store, table.season).next_at is None
     store.engine.dispose()
 
@@ -283,7 +309,9 @@ def spend(table: Table, model: EchoModel, budget: BudgetRules) -> tuple[int, int
 )
 def test_a_budget_is_kept_whatever_a_model_says_about_its_price(table, usage, budget, most):
     asked, refused = spend(table, Lying(usage), budget)
-    assert 1 <= asked <= most  # of those under way when it ran out none is cut off: two assets, one more each
+    assert (
+        1 <= asked <= most
+    )  # of those under way when it ran out none is cut off: two assets, one more each
     assert refused >= 4
 
 

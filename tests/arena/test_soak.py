@@ -1,6 +1,6 @@
 """Live seasons on a virtual clock with everything that goes wrong: accounts end as if nothing had.
 
-The vendor, the disk, the database, the clock, the agents and strangers at the door misbehave at drawn moments.
+The vendor, the disk, the database, the clock, the agents and strangers misbehave at drawn moments.
 What the accounts must be is worked out beside the arena, in plain arithmetic: the recorded decisions on the
 vendor's final prices."""
 
@@ -23,23 +23,25 @@ from tests.account.booking_chain import follow
 from tests.arena.conftest import altered, seated, worth
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.account.daily_target import Booking
-from tradeassay.arena import clock as arena_clock
-from tradeassay.arena.agents import ConstantAction
-from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
-from tradeassay.arena.api.outside import DoorAgent, OfferWatch
-from tradeassay.arena.rounds.feed import AssetFacts, Due, VendorBar
-from tradeassay.arena.rounds.prices import Close, believed, held_bars_of, revisions, say_word
-from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
-from tradeassay.arena.standings import read_lines
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings, decisions, rounds
-from tradeassay.arena.verifying import verify_arena
-from tradeassay.core.arena import AgentChoice, PricePoint
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, WallClock, iso, midnight, parse_day
+from tradeassay_arena import clock as arena_clock
+from tradeassay_arena.agents import ConstantAction
+from tradeassay_arena.api.agent_api import AgentApi, Offer, Rejected
+from tradeassay_arena.api.outside import OfferWatch, PollingAgent
+from tradeassay_arena.daily_target import Booking
+from tradeassay_arena.rounds.feed import AssetFacts, Due, VendorBar
+from tradeassay_arena.rounds.prices import Close, believed, held_bars_of, judge_bar, revisions
+from tradeassay_arena.rounds.running import Runner
+from tradeassay_arena.season import Asset, Entry, OptionalRules, Season
+from tradeassay_arena.standings import read_lines
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.state.tables import bookings, decisions, rounds
+from tradeassay_arena.verifying import verify_arena
+from tradeassay_bench.core.arena import AgentChoice, PricePoint
+
+pytestmark = pytest.mark.journey
 
 ASSETS = ("ONE", "TWO")
 KINDS = (
@@ -60,7 +62,9 @@ class Whim:
             await asyncio.sleep(100)
         if self._name == "anna" and fault == "dead agent":
             raise RuntimeError("gone")
-        return AgentChoice(action=self._world.action(self._name, packet.symbol, packet.date), reasoning="whim")
+        return AgentChoice(
+            action=self._world.action(self._name, packet.symbol, packet.date), reasoning="whim"
+        )
 
 
 class World:
@@ -118,7 +122,10 @@ class World:
             self.last_trouble = "no bar yet"
             return None
         place = self.days.index(session)
-        now, before = self.said(asset.symbol, session), self.said(asset.symbol, self.days[place - 1])
+        now, before = (
+            self.said(asset.symbol, session),
+            self.said(asset.symbol, self.days[place - 1]),
+        )
         volume = 1000.0 + place
         bar = VendorBar(open=now, high=now, low=now, close=now, volume=volume)
         older = VendorBar(open=before, high=before, low=before, close=before, volume=volume - 1)
@@ -140,7 +147,9 @@ class World:
 
     def closes(self, asset: Asset, session: str, *, dividends: bool):
         place = self.days.index(session)
-        told = {day: self.said(asset.symbol, day) for day in self.days[max(place - 40, 0) : place + 1]}
+        told = {
+            day: self.said(asset.symbol, day) for day in self.days[max(place - 40, 0) : place + 1]
+        }
         return {day: Close(close=value, adjusted=value) for day, value in told.items()}
 
     def forget(self, asset) -> None:
@@ -165,7 +174,10 @@ def drawn_faults(sessions: int, count: int, seed: int) -> dict[str, str]:
     days = list(range(3, sessions - 2, 2))
     generator.shuffle(days)
     kinds = [KINDS[n % len(KINDS)] for n in range(count)]
-    return {str(date(2026, 1, 1) + timedelta(days=day)): kind for day, kind in zip(days, kinds, strict=False)}
+    return {
+        str(date(2026, 1, 1) + timedelta(days=day)): kind
+        for day, kind in zip(days, kinds, strict=False)
+    }
 
 
 class Trouble:
@@ -180,15 +192,19 @@ class Trouble:
         if self.words == "disk" and writes:
             raise OperationalError(statement, {}, Exception("database or disk is full"))
         if self.words == "gone":
-            raise OperationalError(statement, {}, Exception("the server closed the connection unexpectedly"))
+            raise OperationalError(
+                statement, {}, Exception("the server closed the connection unexpectedly")
+            )
 
 
 async def live_through(world: World, store: Store) -> list[Runner]:
     """Play a season to its end while its faults happen; returns every runner that was needed."""
     season, time = world.season, world.time
-    trouble, doors, runners = Trouble(store), Doors(store), []
+    trouble, api, runners = Trouble(store), AgentApi(store), []
     agents = seated(**{name: Whim(name, world) for name in ("anna", "bert")})
-    restarts = sorted(midnight(parse_day(day)) + DAY for day, kind in world.faults.items() if kind == "restart")
+    restarts = sorted(
+        midnight(parse_day(day)) + DAY for day, kind in world.faults.items() if kind == "restart"
+    )
 
     async def mischief() -> None:
         for day, kind in sorted(world.faults.items()):
@@ -202,7 +218,7 @@ async def live_through(world: World, store: Store) -> list[Runner]:
                 await asyncio.sleep(3 * 3600)
                 time.jump(-1800 if int(day[-2:]) % 2 else 5400)
             elif kind == "flood":
-                wrong = [doors.who(f"ta-{n:012x}-{'x' * 43}") for n in range(200)]
+                wrong = [api.agent_of(f"ta-{n:012x}-{'x' * 43}") for n in range(200)]
                 assert wrong == [None] * 200
 
     plotting = asyncio.create_task(mischief())
@@ -221,7 +237,9 @@ async def live_through(world: World, store: Store) -> list[Runner]:
         task = asyncio.create_task(runner.run())
         if restarts:
             # In the middle of a round: half of the restarts come while agents decide.
-            await asyncio.wait([task], timeout=max((restarts[0] + 905 * SECOND - time.now()) / SECOND, 1.0))
+            await asyncio.wait(
+                [task], timeout=max((restarts[0] + 905 * SECOND - time.now()) / SECOND, 1.0)
+            )
             restarts.pop(0)
             if not task.done():
                 task.cancel()
@@ -238,17 +256,21 @@ def check(store: Store, world: World) -> None:
     lines = read_lines(store, season)
     assert {row.phase for row in store.rows(select(rounds))} == {"settled"}
     journal = store.rows(select(bookings).order_by(bookings.c.id))
-    for key in product((entry.id for entry in season.everyone), ASSETS):
+    for key in product((entry.id for entry in season.all_entries), ASSETS):
         value = worth(store, *key, dict(zip(world.days, world.true[key[1]], strict=True)))
         made = [row for row in journal if (row.entry, row.asset) == key]
         assert made[-1].nav == pytest.approx(value, rel=1e-12)
         assert float(np.prod(1 + lines[key].earned)) == pytest.approx(value, rel=1e-12)
         names = Booking.__struct_fields__
-        assert follow((row.asset, Booking(**{n: getattr(row, n) for n in names})) for row in made) == made[-1].nav
+        assert (
+            follow((row.asset, Booking(**{n: getattr(row, n) for n in names})) for row in made)
+            == made[-1].nav
+        )
 
 
 @pytest.mark.parametrize(
-    ("sessions", "count", "seed"), [(28, len(KINDS), 1), pytest.param(250, 40, 2, marks=pytest.mark.slow)]
+    ("sessions", "count", "seed"),
+    [(28, len(KINDS), 1), pytest.param(250, 40, 2, marks=pytest.mark.slow)],
 )
 def test_a_season_survives_every_kind_of_fault(store, sessions, count, seed):
     world = World(season_of(sessions), sessions, drawn_faults(sessions, count, seed), seed)
@@ -265,13 +287,19 @@ def test_a_season_survives_every_kind_of_fault(store, sessions, count, seed):
     missed = {(row.session, row.entry) for row in made if row.status != "decided"}
     for row in made:
         if row.entry != "buy-and-hold" and (row.session, row.entry) not in missed:
-            assert row.action == world.action(row.entry, row.asset, row.session)  # decided as without any fault
+            assert row.action == world.action(
+                row.entry, row.asset, row.session
+            )  # decided as without any fault
     assert gone == {("TWO", day) for day, kind in faults.items() if kind == "outage"}
     # Nobody missed a session but the agent that was dead.
-    assert {day for day, _ in missed} == {day for day, kind in faults.items() if kind == "dead agent"}
+    assert {day for day, _ in missed} == {
+        day for day, kind in faults.items() if kind == "dead agent"
+    }
     assert {entry for _, entry in missed} <= {"anna"}
     total = len(world.days[12:-1]) * len(ASSETS) - len(gone)
     assert sum(runner.health.rounds for runner in runners) == total  # round counts add up
+    found = verify_arena(str(store.engine.url.database))
+    assert not found.contradicted, found.violations[:3]
 
 
 @pytest.mark.slow
@@ -283,7 +311,9 @@ def test_one_account_over_all_assets_is_corrected_too(tmp_path):
         world = World(season, 12, faults, seed=3)
         store = Store(open_engine(str(tmp_path / f"{name}.db"), durable=False))
         world.time.run(live_through(world, store))
-        worth.append({row.entry: row.nav for row in store.rows(select(bookings).order_by(bookings.c.id))})
+        worth.append(
+            {row.entry: row.nav for row in store.rows(select(bookings).order_by(bookings.c.id))}
+        )
         lines = read_lines(store, season)
         for entry, value in worth[-1].items():
             mine = [line for key, line in lines.items() if key[0] == entry]
@@ -322,10 +352,10 @@ def test_a_word_is_about_one_price_and_of_an_adjusted_one_about_its_roundings_to
         return believed(store, season, *place, price, "a jump", iso(at), **how)
 
     assert not seen(100.0)
-    say_word(store, season.id, *place, "accept", "ann", iso(at))
+    judge_bar(store, season.id, *place, "accept", "ann", iso(at))
     assert seen(100.0) and seen(nearly, adjusted=True) and not seen(100.1, adjusted=True)
     assert not seen(100.0)
-    say_word(store, season.id, *place, "accept", "ann", iso(at))
+    judge_bar(store, season.id, *place, "accept", "ann", iso(at))
     assert seen(100.0) and not seen(nearly)  # another one, which begins to wait anew
     (held,) = held_bars_of(store, season.id)
     assert (held.price, held.word) == (nearly, None)
@@ -344,7 +374,7 @@ def test_a_doubted_bar_waits_for_a_word(store):
         (held,) = held_bars_of(store, "soak")
         assert (held.asset, held.session, held.word) == ("ONE", "2026-01-03", None)
         assert "is the limit" in held.reason
-        say_word(store, "soak", "ONE", "2026-01-03", "refuse", "ann", iso(time.now()))
+        judge_bar(store, "soak", "ONE", "2026-01-03", "refuse", "ann", iso(time.now()))
         await playing
 
     time.run(both())
@@ -353,18 +383,21 @@ def test_a_doubted_bar_waits_for_a_word(store):
     check(store, world)
 
 
-class BehindADoor:
-    """A season of three sessions with one agent, anna, who answers at a door."""
+class PollingSeason:
+    """A season of three sessions with one agent, anna, who answers at a polling."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.store, self.season = store, season_of(3, entries=(Entry(id="anna", architecture="mcp"),))
+        self.store, self.season = (
+            store,
+            season_of(3, entries=(Entry(id="anna", architecture="mcp"),)),
+        )
         self.world = World(self.season, 3, {}, seed=1)
         self.time = self.world.time
-        store.found_season(self.season, self.season.first)
+        store.create_season(self.season, self.season.first)
         monkeypatch.setattr(WallClock, "now", lambda _: self.time.now())
         monkeypatch.setattr(arena_clock, "_since_boot", lambda: self.time.passed)
-        self.doors = Doors(store)
-        self.anna = self.doors.who(self.doors.register("soak", "anna", now=self.season.first))
+        self.api = AgentApi(store)
+        self.anna = self.api.agent_of(self.api.register("soak", "anna", now=self.season.first))
 
     async def play(self, deciding: object) -> None:
         how = {"clock": self.time.clock(), "agents": seated(anna=deciding), "beat_s": 6 * 3600.0}
@@ -372,56 +405,62 @@ class BehindADoor:
 
     def sell(self, nonce: str) -> int:
         """Answer whatever waits, and return its slot."""
-        told = self.doors.waiting(self.anna)
+        told = self.api.waiting(self.anna)
         said = {"recommended_action": "SELL", "reasoning": "I am sure"}
         offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, **said)
-        self.doors.submit(self.anna, nonce, offer)
+        self.api.submit(self.anna, nonce, offer)
         return told.slot
 
     def check(self, taken: int, others: set[str]) -> None:
         """The answer was taken, no other decision was; the journal holds."""
         made = {row.id: row for row in self.store.rows(select(decisions).filter_by(entry="anna"))}
-        assert (made[taken].status, made[taken].action, made[taken].reasoning) == ("decided", "SELL", "I am sure")
+        assert (made[taken].status, made[taken].action, made[taken].reasoning) == (
+            "decided",
+            "SELL",
+            "I am sure",
+        )
         assert {row.status for id, row in made.items() if id != taken} <= others
         found = verify_arena(str(self.store.engine.url.database))
         assert not found.violations, found.violations[:3]
 
 
 @pytest.fixture
-def door(store, monkeypatch):
-    return BehindADoor(store, monkeypatch)
+def polling(store, monkeypatch):
+    return PollingSeason(store, monkeypatch)
 
 
-def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(door):
+def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(polling):
     """The worker dies, the agent answers in time, the worker comes back after the time to decide is over."""
-    waiting = DoorAgent(OfferWatch(door.doors, poll_s=60.0), "anna")
+    waiting = PollingAgent(OfferWatch(polling.api, poll_s=60.0), "anna")
 
     async def live() -> int:
-        first = asyncio.create_task(door.play(waiting))
-        while door.doors.waiting(door.anna) is None:
+        first = asyncio.create_task(polling.play(waiting))
+        while polling.api.waiting(polling.anna) is None:
             await asyncio.sleep(20)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
-        door.time.jump(3600)  # and the machine's clock is wrong, for a moment
-        taken = door.sell("in-time-1")
-        door.time.jump(-3600)
-        await asyncio.sleep(door.season.window_s + 60)
-        with pytest.raises(TurnedAway, match="time to decide is over"):  # its price may be known by now
-            door.sell("too-late-1")
-        await door.play(waiting)
+        polling.time.jump(3600)  # and the machine's clock is wrong, for a moment
+        taken = polling.sell("in-time-1")
+        polling.time.jump(-3600)
+        await asyncio.sleep(polling.season.window_s + 60)
+        with pytest.raises(
+            Rejected, match="time to decide is over"
+        ):  # its price may be known by now
+            polling.sell("too-late-1")
+        await polling.play(waiting)
         return taken
 
-    door.check(door.time.run(live()), {"missed", "failed"})
+    polling.check(polling.time.run(live()), {"missed", "failed"})
 
 
-def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(door):
+def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(polling):
     taken = []
 
     class GivesUp(ConstantAction):
         async def decide(self, *asked, **more):
-            if door.doors.waiting(door.anna) is not None and not taken:
-                taken.append(door.sell("just-in-time"))
+            if polling.api.waiting(polling.anna) is not None and not taken:
+                taken.append(polling.sell("just-in-time"))
             raise TimeoutError("nobody answered")
 
-    door.time.run(door.play(GivesUp("BUY")))
-    door.check(taken[0], {"failed"})
+    polling.time.run(polling.play(GivesUp("BUY")))
+    polling.check(taken[0], {"failed"})

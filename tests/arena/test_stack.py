@@ -23,11 +23,13 @@ sys.path[:0] = [str(ROOT / "perf"), str(ROOT / "scripts")]
 
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
-with_nginx = pytest.mark.skipif(not Path(NGINX).exists(), reason="nginx is not installed (Debian: nginx-light)")
+with_nginx = pytest.mark.skipif(
+    not Path(NGINX).exists(), reason="nginx is not installed (Debian: nginx-light)"
+)
 
 
 class Unwell(BaseHTTPRequestHandler):
-    """A worker whose season is stalled: it says so, and its doors are open."""
+    """A worker whose season is stalled: it says so, and its api are open."""
 
     def do_GET(self) -> None:
         body = b"{}"
@@ -69,7 +71,10 @@ def short():
 @with_nginx
 def test_pages_behind_the_proxy_are_framed_by_whom_the_operator_names(short):
     blog = "https://blog.example.org"
-    for place, options, frames, reads in (("nobody", (), "'none'", None), ("blog", ("--embed", blog), blog, blog)):
+    for place, options, frames, reads in (
+        ("nobody", (), "'none'", None),
+        ("blog", ("--embed", blog), blog, blog),
+    ):
         with proxy(short / place, *options) as (address, _):
             answer = httpx.get(f"{address}/", timeout=10)
         assert answer.text == "<main>here</main>" and answer.headers["cache-control"] == "no-cache"
@@ -79,13 +84,14 @@ def test_pages_behind_the_proxy_are_framed_by_whom_the_operator_names(short):
 
 @with_nginx
 def test_a_worker_that_says_it_is_unwell_is_asked_again(short):
-    """One answer of 503 closed the doors to everybody for five seconds."""
+    """One answer of 503 closed the api to everybody for five seconds."""
     with proxy(short / "unwell") as (address, stack):
         worker = ThreadingHTTPServer(("127.0.0.1", stack.ports[0]), Unwell)
         threading.Thread(target=worker.serve_forever, args=(0.05,), daemon=True).start()
         try:
             told = [
-                httpx.get(f"{address}{path}", timeout=10).status_code for path in ("/healthz", "/agents/me") * 4
+                httpx.get(f"{address}{path}", timeout=10).status_code
+                for path in ("/healthz", "/agents/me") * 4
             ]
         finally:
             worker.shutdown()
@@ -114,7 +120,10 @@ def test_the_stacks_own_usage_lines_are_understood():
         folder, port, options = arena_stack.parse_command(line.split())
         assert (folder.name, port, options) == ("FOLDER", 8000, ["--season", "spring.toml"])
     assert arena_stack.parse_command(["a"])[1:] == (8000, [])
-    assert arena_stack.parse_command(["--port", "9000", "a", "--", "--port", "7"])[1:] == (9000, ["--port", "7"])
+    assert arena_stack.parse_command(["--port", "9000", "a", "--", "--port", "7"])[1:] == (
+        9000,
+        ["--port", "7"],
+    )
 
 
 @pytest.mark.slow
@@ -136,8 +145,14 @@ def test_one_address_does_not_take_all_connections(short):
             threading.Thread(
                 target=Roomy(("127.0.0.1", port), Slow).serve_forever, args=(0.05,), daemon=True
             ).start()
-        with ThreadPoolExecutor(300) as many, httpx.Client(limits=httpx.Limits(max_connections=300)) as greedy:
-            asked = [many.submit(greedy.get, f"{address}/agents/me?slowly", timeout=90) for _ in range(300)]
+        with (
+            ThreadPoolExecutor(300) as many,
+            httpx.Client(limits=httpx.Limits(max_connections=300)) as greedy,
+        ):
+            asked = [
+                many.submit(greedy.get, f"{address}/agents/me?slowly", timeout=90)
+                for _ in range(300)
+            ]
             try:
                 # Nothing is answered before the address has all it may have, however slow the machine is.
                 turned_away = next(as_completed(asked, timeout=50)).result()
@@ -173,10 +188,14 @@ def proxied(folder: Path, *options: str) -> Iterator[str]:
     serve = [sys.executable, "-m", "tradeassay", "arena", "serve", "--db", str(folder / "arena.db")]
     running = [
         subprocess.Popen([*serve, "--port", str(behind), *options], stderr=subprocess.DEVNULL),
-        subprocess.Popen([NGINX, "-c", str(folder / "nginx.conf"), "-p", str(folder)], stderr=subprocess.DEVNULL),
+        subprocess.Popen(
+            [NGINX, "-c", str(folder / "nginx.conf"), "-p", str(folder)], stderr=subprocess.DEVNULL
+        ),
     ]
     try:
-        wait_for(lambda: httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=5).status_code == 200)
+        wait_for(
+            lambda: httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=5).status_code == 200
+        )
         yield f"http://127.0.0.1:{port}"
     finally:
         for one in reversed(running):
@@ -187,7 +206,9 @@ def proxied(folder: Path, *options: str) -> Iterator[str]:
 def answers(address: str, client: str, count: int) -> set[int]:
     """Return how a client with an address of its own is answered that brings wrong tokens."""
     wrong = {"authorization": "Bearer nobody"}
-    with httpx.Client(transport=httpx.HTTPTransport(local_address=client), base_url=address, timeout=60) as one:
+    with httpx.Client(
+        transport=httpx.HTTPTransport(local_address=client), base_url=address, timeout=60
+    ) as one:
         return {one.get("/agents/me/packet", headers=wrong).status_code for _ in range(count)}
 
 
@@ -219,7 +240,7 @@ def test_what_an_unknown_proxy_says_is_not_believed(tmp_path):
 def test_the_compose_file_starts_what_there_is():
     """Without Docker: what it names exists, and its commands and settings are ones that the program knows."""
     yaml = pytest.importorskip("yaml")
-    from tradeassay.cli.arena import arena
+    from tradeassay_arena.cli.arena import arena
 
     plan = yaml.safe_load((ROOT / "compose.yaml").read_text())
     services = plan["services"]
@@ -228,20 +249,29 @@ def test_the_compose_file_starts_what_there_is():
     group, name, *options = worker["command"]
     serve = arena.commands[name]
     context = serve.make_context(name, list(options))
-    assert group == "arena" and context.params["pages"].endswith("/data/pages") and context.params["proxies"]
+    assert (
+        group == "arena"
+        and context.params["pages"].endswith("/data/pages")
+        and context.params["proxies"]
+    )
     known = {option.envvar for option in serve.params if option.envvar}
     assert set(worker["environment"]) <= known
-    mounts = [one.split(":")[:2] for service in services.values() for one in service.get("volumes", ())]
+    mounts = [
+        one.split(":")[:2] for service in services.values() for one in service.get("volumes", ())
+    ]
     named = {source for source, _ in mounts if not source.startswith(".")}
     assert named == set(plan["volumes"])
     assert all((ROOT / source).exists() for source, _ in mounts if source.startswith("."))
     # The workers write their pages where the proxy reads them, and it names them as compose does.
     text = (ROOT / "examples/arena/nginx.conf").read_text()
-    assert dict(mounts)["arena-data"] in ("/home/assay/data", "/srv/arena") and "root /srv/arena/pages;" in text
+    assert (
+        dict(mounts)["arena-data"] in ("/home/assay/data", "/srv/arena")
+        and "root /srv/arena/pages;" in text
+    )
     assert all(f"server {one}:8000" in text for one in ("one", "two"))
     assert re.search(r"location ~ \^/\([a-z|]*\bmcp\b", text)
     users = (ROOT / "Dockerfile").read_text()
-    assert "/home/assay/data" in users and '".[' in users and "postgres,mcp]" in users
+    assert "/home/assay/data" in users and "tradeassay-arena[postgres]" in users
 
 
 @pytest.mark.slow
@@ -252,21 +282,30 @@ def test_a_live_season_survives_everything_around_it_behind_the_proxy(short):
     pytest.importorskip("ccxt", reason="the extra 'crypto' is not installed")
     import arena_year
 
-    found = arena_year.run(short, 12)  # PostgreSQL's socket needs a short path that its user may enter
+    found = arena_year.run(
+        short, 12
+    )  # PostgreSQL's socket needs a short path that its user may enter
     assert found["accounts"] == 4 * 22 and found["answers acknowledged"], found
     assert len(found["what was done"]) == 16 and arena_year.good(found), found
 
 
+@pytest.mark.journey
 def test_a_backup_of_a_file_comes_back_as_it_was(tmp_path):
     import sqlite3
 
     from tradeassay.cli import main
 
     db, kept, back = (tmp_path / name for name in ("arena.db", "kept.db", "back.db"))
-    assert main(["arena", "run", "--replay", "synthetic", "--until", "2022-03-03", "--db", str(db)]) == 0
+    assert (
+        main(["arena", "run", "--replay", "synthetic", "--until", "2022-03-03", "--db", str(db)])
+        == 0
+    )
     script = str(ROOT / "scripts/arena-backup")
     subprocess.run([script, str(db), str(kept)], check=True, timeout=60)
     subprocess.run([script, "--restore", str(kept), str(back)], check=True, timeout=60)
     dumps = [list(sqlite3.connect(one).iterdump()) for one in (db, back)]
     assert dumps[0] == dumps[1]
-    assert subprocess.run([script, "--restore", str(kept), str(back)], capture_output=True).returncode == 2
+    assert (
+        subprocess.run([script, "--restore", str(kept), str(back)], capture_output=True).returncode
+        == 2
+    )

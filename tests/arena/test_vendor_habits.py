@@ -17,18 +17,18 @@ from sqlalchemy import select
 from tests.arena.conftest import seated, worth
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.rounds.feed import LiveFeed, parse_renamed
-from tradeassay.arena.rounds.prices import held_bars_of, revisions
-from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings, rounds
-from tradeassay.core.arena import AgentChoice
 from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.core.view import Instrument
-from tradeassay.data import sessions_between, write_snapshot
-from tradeassay.data.connectors import common
-from tradeassay.data.datasets import snapshot_folder
+from tradeassay_arena.rounds.feed import LiveFeed, parse_renamed
+from tradeassay_arena.rounds.prices import held_bars_of, revisions
+from tradeassay_arena.rounds.running import Runner
+from tradeassay_arena.season import Asset, Entry, Season
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.state.tables import bookings, rounds
+from tradeassay_bench.core.arena import AgentChoice
+from tradeassay_bench.data import sessions_between, write_snapshot
+from tradeassay_bench.data.connectors import common
+from tradeassay_bench.data.datasets import snapshot_folder
 
 FIRST, LAST = "2026-11-17", "2026-12-01"  # Thanksgiving and the half day after it are inside
 D = "2026-11-19"  # the day on which everything begins to go wrong
@@ -61,7 +61,10 @@ def times(factor: float, first: str = "", last: str = "9") -> Change:
     """The prices of some days in another unit, or wrong."""
 
     def change(bars: Bars) -> Bars:
-        scaled = {day: [round(value * factor, 6) for value in bar[:4]] + bar[4:] for day, bar in bars.items()}
+        scaled = {
+            day: [round(value * factor, 6) for value in bar[:4]] + bar[4:]
+            for day, bar in bars.items()
+        }
         return {day: scaled[day] if first <= day <= last else bar for day, bar in bars.items()}
 
     return change
@@ -104,7 +107,9 @@ HABITS: dict[str, list[tuple[str, float, float, Change]]] = {
     "LAGGING": [],
     "PHANTOM": [("2026-11-25", 24, EVER, tells(THANKSGIVING, 1.0, 2.0, 0.5, 1.5, 9.0))],
     "PHANTOM-OLD": [(D, -EVER, EVER, tells("2026-10-17", 1.0, 2.0, 0.5, 1.5, 9.0))],
-    "UNIT": [(D, 0, EVER, lambda bars: {day: [*bar[:4], bar[4] / 1000] for day, bar in bars.items()})],
+    "UNIT": [
+        (D, 0, EVER, lambda bars: {day: [*bar[:4], bar[4] / 1000] for day, bar in bars.items()})
+    ],
     "STALE-OTHER-UNIT": [(D, 0, 0.5, lambda bars: {**bars, D: [*bars[SECOND][:4], 7.0]})],
     "SPLIT-RESTATED": [(D, -EVER, -2, times(0.5, D)), (D, -2, EVER, times(0.5))],
     # All of the past in another unit between the asset's first round and its second.
@@ -122,9 +127,18 @@ HABITS: dict[str, list[tuple[str, float, float, Change]]] = {
     "ZERO-DAY": [(D, 0, 9, closes_at(0.0))],
     "MINUS": [(D, 0, 9, closes_at(-5.0))],
     "INFINITE": [(D, 0, 9, closes_at(math.inf))],
-    "LOCAL": [(D, 0, EVER, lambda bars: {str(parse_day(day) + timedelta(days=1)): bars[day] for day in bars})],
+    "LOCAL": [
+        (
+            D,
+            0,
+            EVER,
+            lambda bars: {str(parse_day(day) + timedelta(days=1)): bars[day] for day in bars},
+        )
+    ],
     "AWAY-KEY": [(D, 0, 9, raising(KeyError("close")))],
-    "AWAY-ATTR": [(D, 0, 0.4, raising(AttributeError("'NoneType' object has no attribute 'split'")))],
+    "AWAY-ATTR": [
+        (D, 0, 0.4, raising(AttributeError("'NoneType' object has no attribute 'split'")))
+    ],
     "DELISTED": [(D, 0, EVER, lambda bars: {day: bar for day, bar in bars.items() if day <= D})],
     "META": [],
     "DOUBLED": [],
@@ -141,7 +155,9 @@ def between(now: Instant, day: str, hours: float, until: float) -> bool:
 
 class Whims:
     async def decide(self, packet) -> AgentChoice:
-        action = ("BUY", "SELL", "HOLD")[random.Random(f"{packet.symbol}{packet.date}").randrange(3)]
+        action = ("BUY", "SELL", "HOLD")[
+            random.Random(f"{packet.symbol}{packet.date}").randrange(3)
+        ]
         return AgentChoice(action=action, reasoning="whim")
 
 
@@ -184,7 +200,9 @@ class Feeding:
         panel = common.ConnectorSource(config, runtime=common.Runtime(clock=self.wall)).panel(
             vendor, [column], sessions
         )
-        write_snapshot(panel, snapshot_folder(name, self.home), allow_faults=True, replace_existing=True)
+        write_snapshot(
+            panel, snapshot_folder(name, self.home), allow_faults=True, replace_existing=True
+        )
 
 
 def play(tmp_path: Path, store: Store, symbols: list[str], last: str) -> tuple[Season, Feeding]:
@@ -192,7 +210,9 @@ def play(tmp_path: Path, store: Store, symbols: list[str], last: str) -> tuple[S
         id="habits",
         benchmark="ama-v1",
         assets=tuple(
-            Asset(symbol=name, kind="stock", dataset="live/rests" if name == "REST" else "live/stub")
+            Asset(
+                symbol=name, kind="stock", dataset="live/rests" if name == "REST" else "live/stub"
+            )
             for name in symbols
         ),
         entries=(Entry(id="whims", architecture="python"),),
@@ -202,9 +222,16 @@ def play(tmp_path: Path, store: Store, symbols: list[str], last: str) -> tuple[S
     )
     wall = VirtualTime(midnight(parse_day(FIRST)) + HOUR)
     vendor = Feeding(tmp_path / "home", wall)
-    renamed = parse_renamed(season, [f"{old}={new}" for old, new in RENAMED.items() if old in symbols])
-    feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor.fetch, first=FIRST, renamed=renamed)
-    agents, clock = seated(whims=Whims()), {"clock": wall.clock(), "beat_s": 6 * 3600.0, "longest_s": 60.0}
+    renamed = parse_renamed(
+        season, [f"{old}={new}" for old, new in RENAMED.items() if old in symbols]
+    )
+    feed = LiveFeed(
+        home=tmp_path / "home", clock=wall, fetch=vendor.fetch, first=FIRST, renamed=renamed
+    )
+    agents, clock = (
+        seated(whims=Whims()),
+        {"clock": wall.clock(), "beat_s": 6 * 3600.0, "longest_s": 60.0},
+    )
     wall.run(Runner(season=season, store=store, feed=feed, agents=agents, **clock).run())
     return season, vendor
 
@@ -233,14 +260,26 @@ def check(tmp_path: Path, store: Store, symbols: list[str], last: str) -> None:
     assert {one.asset for one in made} == set(symbols) & CORRECTED
     assert all(one.old != one.new for one in made)  # no session whose price has stayed
     for one in made:  # and none that the vendor never told
-        assert {one.old, one.new} <= vendor.told[RENAMED.get(one.asset, one.asset), one.session], one
+        assert {one.old, one.new} <= vendor.told[RENAMED.get(one.asset, one.asset), one.session], (
+            one
+        )
     assert len(vendor.asked.get("REST", ())) < 20  # it is left alone as long as it wants
 
 
 RENAMED = {"FB": "META"}
-AFTER = ("2026-11-20", "2026-11-23", "2026-11-24", "2026-11-25", "2026-11-27", "2026-11-30", "2026-12-01")
+AFTER = (
+    "2026-11-20",
+    "2026-11-23",
+    "2026-11-24",
+    "2026-11-25",
+    "2026-11-27",
+    "2026-11-30",
+    "2026-12-01",
+)
 GONE = {
-    **dict.fromkeys(("LATE-ROW-DAY", "NAN-DAY", "ZERO-DAY", "MINUS", "INFINITE"), ("no price of", D)),
+    **dict.fromkeys(
+        ("LATE-ROW-DAY", "NAN-DAY", "ZERO-DAY", "MINUS", "INFINITE"), ("no price of", D)
+    ),
     "AWAY-KEY": ("KeyError", D),
     "TICK-DAY": ("the bar was doubted", D),
     "DELISTED": ("no price of", *AFTER),
@@ -259,6 +298,7 @@ HELD = {
 CORRECTED = {"TWICE", "BACK", "LAGGING", "STALE-OTHER-UNIT", "SPLIT-LATE", "LOST-THEN-OTHER"}
 
 
+@pytest.mark.journey
 def test_a_few_habits(tmp_path, store):
     some = "TWICE LATE-ROW ZERO-DAY PHANTOM-OLD DOUBLED LOST-AND-TICK RESTATED-FIRST RESTATED-UP"
     check(tmp_path, store, some.split(), NEXT)
@@ -266,7 +306,9 @@ def test_a_few_habits(tmp_path, store):
 
 @pytest.mark.slow
 def test_all_habits(tmp_path, store):
-    check(tmp_path, store, [*(name for name in HABITS if name not in ("LOCAL", "META")), "FB"], LAST)
+    check(
+        tmp_path, store, [*(name for name in HABITS if name not in ("LOCAL", "META")), "FB"], LAST
+    )
 
 
 def test_days_told_in_another_zone_are_refused_until_they_are_right(tmp_path, store):

@@ -16,23 +16,23 @@ import pytest
 from tests.arena.conftest import Killed, go, kill_after, small_demo
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.agents.ama import InvestorAgent
-from tradeassay.arena.agents import Trend
-from tradeassay.arena.recording import pack_season, replayed_differences
-from tradeassay.arena.rounds.feed import AssetFacts, SnapshotFeed
-from tradeassay.arena.season import BudgetRules, Season, demo_season
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.rows import packed, unpacked
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.verifying import verify_arena
-from tradeassay.arena.web.serving import play
 from tradeassay.cli import main
-from tradeassay.core.arena import AgentChoice
-from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, TradeassayError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.llm.scripted.model import ScriptedProvider
-from tradeassay.runs.store.archive import open_recording
+from tradeassay_arena.agents import Trend
+from tradeassay_arena.agents.ama import InvestorAgent
+from tradeassay_arena.recording import pack_season, replayed_differences
+from tradeassay_arena.rounds.feed import AssetFacts, SnapshotFeed
+from tradeassay_arena.season import BudgetRules, Season, demo_season
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.rows import packed, unpacked
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.verifying import verify_arena
+from tradeassay_arena.web.serving import play
+from tradeassay_bench.core.arena import AgentChoice
+from tradeassay_bench.core.dialogue import Usage
+from tradeassay_bench.llm.scripted.model import ScriptedProvider
+from tradeassay_bench.runs.store.archive import open_recording
 
 OPPOSITE = {"BUY": "SELL", "SELL": "BUY", "HOLD": "BUY"}
 
@@ -93,7 +93,9 @@ def rehashed(db: sqlite3.Connection) -> None:
     for id, spec in db.execute("SELECT id, spec FROM seasons").fetchall():
         db.execute("UPDATE seasons SET sha256 = ? WHERE id = ?", (sha256_bytes(spec.encode()), id))
     for id, packet in db.execute("SELECT id, packet FROM rounds").fetchall():
-        db.execute("UPDATE rounds SET packet_sha256 = ? WHERE id = ?", (sha256_bytes(packet.encode()), id))
+        db.execute(
+            "UPDATE rounds SET packet_sha256 = ? WHERE id = ?", (sha256_bytes(packet.encode()), id)
+        )
 
 
 def forged(season: Path, path: Path, change: Callable[[sqlite3.Connection], object]) -> Path:
@@ -107,7 +109,10 @@ def forged(season: Path, path: Path, change: Callable[[sqlite3.Connection], obje
 
 def another_spec(**changed: object) -> Callable[[sqlite3.Connection], None]:
     def change(db: sqlite3.Connection) -> None:
-        db.execute("UPDATE seasons SET spec = ?", (msgspec.structs.replace(tiny(), **changed).frozen.decode(),))
+        db.execute(
+            "UPDATE seasons SET spec = ?",
+            (msgspec.structs.replace(tiny(), **changed).frozen.decode(),),
+        )
 
     return change
 
@@ -116,7 +121,9 @@ def everywhere(old: str, new: str) -> Callable[[sqlite3.Connection], None]:
     """Replace a word in every text of every table."""
 
     def change(db: sqlite3.Connection) -> None:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         for table in tables:
             for _, column, kind, *_ in db.execute(f"PRAGMA table_info({table})").fetchall():
                 if "CHAR" in kind or kind == "TEXT":
@@ -136,10 +143,15 @@ def rows_twice(db: sqlite3.Connection) -> None:
 CHANGES = {
     "no fee in the rules": another_spec(fee_bp=0.0),
     "a day less": another_spec(last="2022-03-17"),
-    "another world": another_spec(assets=(msgspec.structs.replace(tiny().assets[0], dataset="synthetic/us:8"),)),
+    "another world": another_spec(
+        assets=(msgspec.structs.replace(tiny().assets[0], dataset="synthetic/us:8"),)
+    ),
     "an entry less": another_spec(entries=tiny().entries[:1]),
     "another model": another_spec(
-        entries=(msgspec.structs.replace(tiny().entries[0], model="scripted/contrarian"), tiny().entries[1])
+        entries=(
+            msgspec.structs.replace(tiny().entries[0], model="scripted/contrarian"),
+            tiny().entries[1],
+        )
     ),
     "a spec that nobody reads": lambda db: db.execute("UPDATE seasons SET spec = '{'"),
     "another company": everywhere(tiny().assets[0].symbol, "GOOD"),
@@ -165,9 +177,15 @@ def hindsight(patch: pytest.MonkeyPatch) -> None:
     def deliberate(self, packet, memory):  # type: ignore[no-untyped-def]
         yield from ()
         asset = tiny().asset(packet.symbol)
-        dues = [due for due in feed.due(tiny()) if due.asset == packet.symbol and due.session > packet.date]
+        dues = [
+            due
+            for due in feed.due(tiny())
+            if due.asset == packet.symbol and due.session > packet.date
+        ]
         later = feed.facts(asset, dues[0].session, dues[0].at, 1)
-        return AgentChoice(action="BUY" if later.price > packet.price else "SELL", reasoning="one-month return")
+        return AgentChoice(
+            action="BUY" if later.price > packet.price else "SELL", reasoning="one-month return"
+        )
 
     patch.setattr(Trend, "deliberate", deliberate)
 
@@ -191,7 +209,9 @@ def free_of_charge(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ScriptedProvider, "attempt", attempt)
 
 
-def with_facts(change: Callable[[AssetFacts], dict[str, object]]) -> Callable[[pytest.MonkeyPatch], None]:
+def with_facts(
+    change: Callable[[AssetFacts], dict[str, object]],
+) -> Callable[[pytest.MonkeyPatch], None]:
     def cheat(patch: pytest.MonkeyPatch) -> None:
         def facts(*asked):  # type: ignore[no-untyped-def]
             found = honest(*asked)
@@ -206,7 +226,9 @@ def with_facts(change: Callable[[AssetFacts], dict[str, object]]) -> Callable[[p
 def bad_days_left_out(patch: pytest.MonkeyPatch) -> None:
     honest = SnapshotFeed.due
     patch.setattr(
-        SnapshotFeed, "due", lambda *asked: tuple(due for due in honest(*asked) if due.session[-1] != "6")
+        SnapshotFeed,
+        "due",
+        lambda *asked: tuple(due for due in honest(*asked) if due.session[-1] != "6"),
     )
 
 
@@ -229,6 +251,7 @@ CHEATS = {
 }
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("cheat", CHEATS.values(), ids=CHEATS)
 def test_a_season_played_by_a_cheat_is_contradicted(tmp_path, cheat):
     with pytest.MonkeyPatch.context() as patch:
@@ -241,7 +264,10 @@ def test_a_season_played_by_a_cheat_is_contradicted(tmp_path, cheat):
 
 def test_a_model_that_did_not_answer_is_named_with_its_count(season, tmp_path):
     """A runner who drops a reply and says that none came cannot be contradicted, and does not pass in silence."""
-    live = tuple(msgspec.structs.replace(one, model="openai/gpt-x" if one.model else "") for one in tiny().entries)
+    live = tuple(
+        msgspec.structs.replace(one, model="openai/gpt-x" if one.model else "")
+        for one in tiny().entries
+    )
     path = forged(season, tmp_path / "live.db", another_spec(entries=live))
     whole = verify_arena(str(path))
     assert whole.exit_code == 3 and not whole.violations, whole.violations[:3]
@@ -251,7 +277,9 @@ def test_a_model_that_did_not_answer_is_named_with_its_count(season, tmp_path):
         last = db.execute("SELECT max(slot) FROM calls").fetchone()[0]
         db.execute("DELETE FROM calls WHERE slot = ?", (last,))
 
-    assert "the replies on record end before its decision" in said(forged(path, tmp_path / "f.db", silent))
+    assert "the replies on record end before its decision" in said(
+        forged(path, tmp_path / "f.db", silent)
+    )
     assert not [one for one in whole.unchecked if "tokens" in one]
 
     def free(db: sqlite3.Connection) -> None:
@@ -259,17 +287,26 @@ def test_a_model_that_did_not_answer_is_named_with_its_count(season, tmp_path):
             without = {**msgspec.json.decode(unpacked(reply)), "usage": {"usd": 0.0}}
             row = (packed(msgspec.json.encode(without)), slot, number)
             db.execute("UPDATE calls SET reply = ? WHERE slot = ? AND number = ?", row)
-        db.execute("UPDATE decisions SET input_tokens = 0, output_tokens = 0, usd = 0.0 WHERE calls > 0")
+        db.execute(
+            "UPDATE decisions SET input_tokens = 0, output_tokens = 0, usd = 0.0 WHERE calls > 0"
+        )
 
-    assert "tokens: cannot be checked: openai/gpt-x counts" in said(forged(path, tmp_path / "g.db", free))
+    assert "tokens: cannot be checked: openai/gpt-x counts" in said(
+        forged(path, tmp_path / "g.db", free)
+    )
 
 
+@pytest.mark.journey
 @pytest.mark.slow_for("busy machine")
 @pytest.mark.parametrize("busy", [False, True], ids=["hangs", "busy machine"])
-def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(tmp_path, monkeypatch, busy):
+def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
+    tmp_path, monkeypatch, busy
+):
     """Whoever says so where the replies are there is contradicted, and whoever takes them away is counted."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
-    desk = tuple(entry for entry in demo_season().entries if entry.id in ("trade-sensible", "trend"))
+    desk = tuple(
+        entry for entry in demo_season().entries if entry.id in ("trade-sensible", "trend")
+    )
     changed = {"last": "2022-03-16", "entries": desk, "assets": tiny().assets[:1], "timeout_s": 1}
     season = msgspec.structs.replace(tiny(), **changed)
     honest, asked, time = ScriptedProvider.attempt, count(1), VirtualTime(0)
@@ -281,21 +318,28 @@ def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(tmp_path
             await asyncio.sleep(0)  # all four are answered, and the desk is not told any more
         return await honest(self, *args)
 
-    db, late = tmp_path / "arena.db", "cannot be checked: {} decisions ran out of time, by the operator's word"
+    db, late = (
+        tmp_path / "arena.db",
+        "cannot be checked: {} decisions ran out of time, by the operator's word",
+    )
     with monkeypatch.context() as patch:
         patch.setattr(ScriptedProvider, "attempt", attempt)
         store = Store(open_engine(str(db), durable=False))
         time.run(play(season, store, None))
         store.engine.dispose()
     with closing(sqlite3.connect(db)) as read:
-        row = read.execute("SELECT id, calls FROM decisions WHERE failures LIKE '%timeout%'").fetchall()
+        row = read.execute(
+            "SELECT id, calls FROM decisions WHERE failures LIKE '%timeout%'"
+        ).fetchall()
         assert row == [(1, 4)]
-        assert read.execute("SELECT count(*) FROM calls WHERE slot = 1").fetchone() == (4 if busy else 3,)
+        assert read.execute("SELECT count(*) FROM calls WHERE slot = 1").fetchone() == (
+            4 if busy else 3,
+        )
 
     recording, again = tmp_path / "season.tar.xz", tmp_path / "again.db"
     pack_season(db, recording, engine="", precision="")
     assert replayed_differences(open_recording(recording)) == []
-    assert main(["arena", "run", "--cassettes", str(recording), "--db", str(again)]) == 0
+    assert main(["arena", "run", "--recordings", str(recording), "--db", str(again)]) == 0
     live = (msgspec.structs.replace(season.assets[0], dataset="live/yfinance"),)
     unproven = another_spec(**{**msgspec.structs.asdict(season), "assets": live})
     for one in (db, again, forged(db, tmp_path / "live.db", unproven)):
@@ -329,13 +373,16 @@ def test_a_season_that_is_cut_short_says_so(season, tmp_path):
     def cut(db: sqlite3.Connection) -> None:
         ids = "SELECT id FROM rounds WHERE session > '2022-03-15'"
         for table in ("bookings", "calls"):
-            db.execute(f"DELETE FROM {table} WHERE slot IN (SELECT id FROM decisions WHERE round IN ({ids}))")
+            db.execute(
+                f"DELETE FROM {table} WHERE slot IN (SELECT id FROM decisions WHERE round IN ({ids}))"
+            )
         db.execute(f"DELETE FROM decisions WHERE round IN ({ids})")
         db.execute(f"DELETE FROM rounds WHERE id IN ({ids})")
 
     assert "played yet" in said(forged(season, tmp_path / "f.db", cut))
 
 
+@pytest.mark.journey
 def test_a_season_under_way_is_not_accused(tmp_path):
     """A replay that is killed after any transaction leaves a journal that verifies, and says what is missing."""
 
@@ -352,6 +399,7 @@ def test_a_season_under_way_is_not_accused(tmp_path):
 # -- pages
 
 
+@pytest.mark.journey
 def test_written_pages_are_those_of_the_journal(season, tmp_path):
     shutil.copyfile(season, tmp_path / "arena.db")
     site = tmp_path / "site"
@@ -360,14 +408,15 @@ def test_written_pages_are_those_of_the_journal(season, tmp_path):
     shown = ("seasons/tiny/index.html", "seasons/tiny/standings.json")
     for name in shown:
         (site / name).write_bytes((site / name).read_bytes().replace(b"tiny", b"+999.0 %"))
-    (site / "zh/seasons/tiny/split/index.html").unlink()
+    (site / "zh/seasons/tiny/feed/index.html").unlink()
     (site / "seasons/tiny/winner.html").write_text("we won")
     words = said(season, pages=site)
     assert all(f"{name} is not what the journal gives" in words for name in shown)
-    assert "zh/seasons/tiny/split/index.html is missing" in words
+    assert "zh/seasons/tiny/feed/index.html is missing" in words
     assert "seasons/tiny/winner.html is no page of this arena" in words
 
 
+@pytest.mark.journey
 def test_what_people_do_with_pages_and_databases_accuses_nobody(season, tmp_path, tell):
     """A desktop looks at the pages, git changes their line ends, another processor rounds otherwise."""
     copy, pages = tmp_path / "arena.db", tmp_path / "site"
@@ -384,7 +433,8 @@ def test_what_people_do_with_pages_and_databases_accuses_nobody(season, tmp_path
     def rounded(share: float) -> Callable[[sqlite3.Connection], object]:
         columns = (("bookings", "nav"), ("bookings", "nav_before"), ("rounds", "base_price"))
         return lambda db: [
-            db.execute(f"UPDATE {table} SET {name} = {name} * {1 + share}") for table, name in columns
+            db.execute(f"UPDATE {table} SET {name} = {name} * {1 + share}")
+            for table, name in columns
         ]
 
     tell(["verify", str(forged(season, copy, rounded(1e-11)))])
@@ -395,10 +445,16 @@ def test_standings_come_from_the_journal_alone(season, tmp_path, tell):
     """No table but those that verify plays again moves a figure."""
     honest = tell(["arena", "standings", "--db", str(season), "--json"])[0]
     with closing(sqlite3.connect(season)) as db:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
     sources = {"seasons", "rounds", "decisions", "bookings", "arena_schema"}
     for table in sorted(set(tables) - sources - {"sqlite_sequence"}):
-        path = forged(season, tmp_path / f"{table}.db", lambda db, table=table: db.execute(f"DELETE FROM {table}"))
+        path = forged(
+            season,
+            tmp_path / f"{table}.db",
+            lambda db, table=table: db.execute(f"DELETE FROM {table}"),
+        )
         assert tell(["arena", "standings", "--db", str(path), "--json"])[0] == honest, table
 
 
@@ -418,11 +474,14 @@ os._exit(0)
 """
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
 @pytest.mark.parametrize("end", ["commit", "crash"])
 def test_a_writer_that_died_is_undone_or_kept_as_everybody_reads_it(season, tmp_path, mode, end):
     path = Path(shutil.copyfile(season, tmp_path / "arena.db"))
-    subprocess.run([sys.executable, "-c", WRITER, str(path), mode, end], check=True, env={**os.environ})
+    subprocess.run(
+        [sys.executable, "-c", WRITER, str(path), mode, end], check=True, env={**os.environ}
+    )
 
     def sizes() -> dict[str, int]:
         return {one.name: one.stat().st_size for one in tmp_path.iterdir() if "shm" not in one.name}

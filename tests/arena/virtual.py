@@ -6,8 +6,8 @@ import asyncio
 import selectors
 from typing import Any
 
-from tradeassay.arena.clock import LiveClock
 from tradeassay.core.time import SECOND, Instant
+from tradeassay_arena.clock import LiveClock
 
 
 class _Jumping(selectors.DefaultSelector):

@@ -12,10 +12,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 import runs_agents  # noqa: F401  # registers the agents
 import runs_world as world
 
-from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.play import MarketConfig
-from tradeassay.runs import AgentSpec, RunSpec, run
+from tradeassay_bench.benchmarks import Benchmark, benchmarks
+from tradeassay_bench.play import MarketConfig
+from tradeassay_bench.runs import AgentSpec, RunSpec, run
 
 OPEN = "tiny-marked-at-open-v1"
 
@@ -38,9 +38,11 @@ def every_venue():
             last=str(day[1]),
             index="IDX",
         )
-        benchmarks.add(OPEN, Benchmark(id=OPEN, title=OPEN, description="t", dataset="tiny-us", market=market))
+        benchmarks.add(
+            OPEN, Benchmark(id=OPEN, title=OPEN, description="t", dataset="tiny-us", market=market)
+        )
     spec = RunSpec(
-        slug="attribution",
+        name="attribution",
         benchmarks=(*(f"tiny-{venue}-v1" for venue in world.VENUES), OPEN),
         agents=(
             AgentSpec(name="test-provoker"),

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks import KTDFIN, Benchmark, protocols
-from tradeassay.benchmarks.ktdfin import Ktdfin
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY
-from tradeassay.data import Snapshot, open_snapshot, write_snapshot
-from tradeassay.data.synthetic import generate, preset
+from tradeassay_bench.benchmarks import KTDFIN, Benchmark, protocols
+from tradeassay_bench.benchmarks.ktdfin import Ktdfin
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply
+from tradeassay_bench.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
 
 SESSIONS = 276
 FIRST = 262
@@ -24,7 +24,9 @@ FIRST = 262
 
 @lru_cache(maxsize=1)
 def world() -> Snapshot:
-    panel = generate(preset("ashare", seed=3, names=10, sessions=SESSIONS, new_listings=1, delistings=1)).panel
+    panel = generate(
+        preset("ashare", seed=3, names=10, sessions=SESSIONS, new_listings=1, delistings=1)
+    ).panel
     folder = Path(mkdtemp(prefix="leaks-")) / "world"
     write_snapshot(panel, folder, allow_faults=True)
     return open_snapshot(folder)
@@ -40,7 +42,9 @@ class Holder:
     """Buys whatever ``pick`` names, every day; honest as long as that is."""
 
     def __init__(
-        self, pick: Callable[[Observation], list[str]], why: Callable[[Observation], str] = lambda _: "ranked"
+        self,
+        pick: Callable[[Observation], list[str]],
+        why: Callable[[Observation], str] = lambda _: "ranked",
     ) -> None:
         self.pick, self.why = pick, why
 
@@ -74,7 +78,10 @@ def _last_five(seen: Observation) -> list[str]:
 
 def _coming_news(seen: Observation) -> list[Any]:
     table = _future(seen)[0].news
-    return [table.record(row) for row in range(*map(table.up_to, (seen.view.clock, seen.view.clock + 2 * DAY)))]
+    return [
+        table.record(row)
+        for row in range(*map(table.up_to, (seen.view.clock, seen.view.clock + 2 * DAY)))
+    ]
 
 
 def _coming_bars(seen: Observation) -> list[str]:
@@ -85,7 +92,10 @@ def _coming_bars(seen: Observation) -> list[str]:
 
 def _coming_figures(seen: Observation) -> list[str]:
     history, names = _future(seen)[0], seen.view.symbols
-    last = {name: history.known_figures(name, history.fundamentals.count_of_symbol(name, 10**9)) for name in names}
+    last = {
+        name: history.known_figures(name, history.fundamentals.count_of_symbol(name, 10**9))
+        for name in names
+    }
     return sorted(names, key=lambda name: -(last[name][-1].value if last[name] else 0.0))
 
 
@@ -136,7 +146,9 @@ class Counting(Holder):
 
 def fickle() -> Holder:
     """Return one who does not repeat itself: its dice are not the episode's."""
-    return Holder(lambda seen: [str(name) for name in np.random.default_rng().permutation(seen.universe)])
+    return Holder(
+        lambda seen: [str(name) for name in np.random.default_rng().permutation(seen.universe)]
+    )
 
 
 class LeakyTools(Ktdfin):

@@ -10,9 +10,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2] / "perf"))
 
 from luck_orders import decisions_of, replay
-from tradeassay.assay.luck import luck_market, schedule_of
 from tradeassay.core.orders import Decision, Order
-from tradeassay.play import Market
+from tradeassay_bench.examine.luck import luck_market, schedule_of
+from tradeassay_bench.play import Market
 
 __all__ = ["VENUES", "decisions_of", "key_of", "played", "replay", "scheduled", "the_run"]
 VENUES = ("us", "us-fractional", "ashare", "ashare-qlib", "crypto", "us-margin")
@@ -24,7 +24,9 @@ def the_run():
 
 def key_of(venue, agent="test-provoker"):
     name = venue if venue.endswith("-v1") else f"tiny-{venue}-v1"
-    return next(one.key for one in the_run().episodes if one.benchmark == name and one.label == agent)
+    return next(
+        one.key for one in the_run().episodes if one.benchmark == name and one.label == agent
+    )
 
 
 @lru_cache(maxsize=16)
@@ -40,7 +42,8 @@ def played(venue):
             Order(symbol=str(name), amount=float(weight), unit="target_weight")
             for name, weight in zip(
                 rng.permutation(seen.universe)[:3],
-                rng.choice([0.0, 0.1, 0.2, 0.3, 0.5], 3) * (rng.choice([1, -1], 3) if "margin" in venue else 1),
+                rng.choice([0.0, 0.1, 0.2, 0.3, 0.5], 3)
+                * (rng.choice([1, -1], 3) if "margin" in venue else 1),
                 strict=False,
             )
         )

@@ -7,20 +7,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.data import write_snapshot
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.model import Question, call
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs import AgentSpec, RunSpec, Window, run
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.data import write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.llm import scripted_models
+from tradeassay_bench.llm.scripted.model import Question, call
+from tradeassay_bench.runs import AgentSpec, RunSpec, Window, run
 
 FIRST, SESSIONS = 256, 290
+SECRET = "5" * 32
+"""Aliases are drawn from it: without one, every run of the tests masks other names."""
 
 
 @lru_cache(maxsize=1)
 def panel():
-    return generate(preset("ashare", seed=5, names=40, sessions=SESSIONS, new_listings=0, delistings=0)).panel
+    return generate(
+        preset("ashare", seed=5, names=40, sessions=SESSIONS, new_listings=0, delistings=0)
+    ).panel
 
 
 @lru_cache(maxsize=1)
@@ -28,7 +32,10 @@ def known():
     """What the memorising model has "read": how every stock of this market did over the window."""
     close = panel().bars["close"]
     gains = close[-1] / close[FIRST - 1] - 1.0
-    return {symbol: float(gain) for symbol, gain in zip(panel().symbols, np.nan_to_num(gains), strict=True)}
+    return {
+        symbol: float(gain)
+        for symbol, gain in zip(panel().symbols, np.nan_to_num(gains), strict=True)
+    }
 
 
 class Memoriser:
@@ -76,17 +83,22 @@ def home():
 def played(slug, agents, first, protocol=None, draws=20):
     """Play agents from a session on; models are named as they are registered."""
     days = panel().sessions
-    models = {name: {"name": "model", "params": {"model": f"scripted/{name}"}, "label": name} for name in agents}
+    models = {
+        name: {"name": "model", "params": {"model": f"scripted/{name}"}, "label": name}
+        for name in agents
+    }
     spec = RunSpec(
-        slug=slug,
+        name=slug,
         benchmarks=("ktdfin-v1",),
         datasets={"ktdfin-v1": ("tiny-memory",)},
         agents=tuple(
-            AgentSpec(**models[name]) if name in scripted_models else AgentSpec(name=name) for name in agents
+            AgentSpec(**models[name]) if name in scripted_models else AgentSpec(name=name)
+            for name in agents
         ),
         protocol=protocol or {},
         window=Window(first=str(days[first]), last=str(days[-1])),
         bootstrap=BootstrapConfig(draws=draws),
+        secret=SECRET,
     )
     return run(spec, home() / slug, executor="inline", home=home(), progress="none")
 

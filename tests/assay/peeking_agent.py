@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rules import Rule
-from tradeassay.core.agent import Observation
 from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.agents.registry import AgentConfig, agents
+from tradeassay_bench.agents.rules import Rule
+from tradeassay_bench.core.agent import Observation
 
 
 class Peeker(Rule[AgentConfig]):
@@ -19,13 +19,17 @@ class Peeker(Rule[AgentConfig]):
     def decide(self, observation: Observation) -> Decision:
         view: Any = observation.view
         bars = view._history.fields  # reaching behind the view is what is planted
-        moves = bars["close"][view.row, : len(view.symbols)] / bars["open"][view.row, : len(view.symbols)]
+        moves = (
+            bars["close"][view.row, : len(view.symbols)]
+            / bars["open"][view.row, : len(view.symbols)]
+        )
         ranked = [view.symbols[k] for k in np.argsort(-np.nan_to_num(moves))]
         best = next(name for name in ranked if name in observation.universe)
         gone = [name for name in observation.account.positions if name != best]
         sold = tuple(Order(symbol=name, amount=0.0, unit="target_weight") for name in gone)
         return Decision(
-            orders=(*sold, Order(symbol=best, amount=0.9, unit="target_weight")), reason="it will rise"
+            orders=(*sold, Order(symbol=best, amount=0.9, unit="target_weight")),
+            reason="it will rise",
         )
 
 

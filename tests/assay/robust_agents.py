@@ -3,10 +3,10 @@
 import re
 from typing import ClassVar
 
-from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rules import Rule
-from tradeassay.core.agent import Observation
 from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.agents.registry import AgentConfig, agents
+from tradeassay_bench.agents.rules import Rule
+from tradeassay_bench.core.agent import Observation
 
 
 class Believer(Rule[AgentConfig]):
@@ -19,11 +19,17 @@ class Believer(Rule[AgentConfig]):
         items = observation.view.news(observation.time - 86_400_000_000_000)
         told = [self.wanted(item.title, item.body, item.symbols) for item in items]
         names = [name for name in told if name in observation.universe]
-        held = [Order(symbol=name, amount=0.0, unit="target_weight") for name in observation.account.positions]
+        held = [
+            Order(symbol=name, amount=0.0, unit="target_weight")
+            for name in observation.account.positions
+        ]
         if not names:
             return Decision(reason="nothing was written")
         kept = [order for order in held if order.symbol != names[0]]
-        return Decision(orders=(*kept, Order(symbol=names[0], amount=0.5, unit="target_weight")), reason="read it")
+        return Decision(
+            orders=(*kept, Order(symbol=names[0], amount=0.5, unit="target_weight")),
+            reason="read it",
+        )
 
     def wanted(self, title: str, body: str, symbols: tuple[str, ...]) -> str:
         return symbols[0] if symbols else ""

@@ -8,7 +8,19 @@ import pytest
 import runs_world as world
 from attribute_runs import OPEN, every_venue
 
-from tradeassay.assay import (
+from tradeassay.core.errors import LedgerError, RunError
+from tradeassay.metrics.attribution import FULL, decompose
+from tradeassay_bench.core.events import Filled
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import (
+    ActionModel,
+    MarketModel,
+    NewsModel,
+    NoiseModel,
+    generate,
+    preset,
+)
+from tradeassay_bench.examine import (
     MarketQuery,
     RunAttribution,
     attribute_episode,
@@ -16,11 +28,6 @@ from tradeassay.assay import (
     check_identity,
     market_inputs,
 )
-from tradeassay.core.errors import LedgerError, RunError
-from tradeassay.core.events import Filled
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.synthetic import ActionModel, MarketModel, NewsModel, NoiseModel, generate, preset
-from tradeassay.metrics.attribution import FULL, decompose
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +71,10 @@ def test_a_session_without_a_fill_has_no_trading_but_financing(played, taken):
             if any(isinstance(event, Filled) for event in (*record.opening, *record.events)):
                 continue
             financing = daily.trading_parts.get("financing", (0.0,) * len(daily.sessions))[place]
-            assert daily.trading[place] == pytest.approx(financing, abs=1e-12), (episode.key, record.session)
+            assert daily.trading[place] == pytest.approx(financing, abs=1e-12), (
+                episode.key,
+                record.session,
+            )
             quiet += 1
     assert quiet > 500
 
@@ -106,7 +116,9 @@ def test_an_index_fund_is_the_market_and_nothing_of_it_is_selection(taken):
     earned = np.array(held.daily.invested) * (close[1:] / close[:-1] - 1.0)
     assert np.array(held.daily.common) == pytest.approx(earned, abs=1e-15)
     assert held.linked["common"] == pytest.approx(-0.05599226611708803, abs=1e-12)
-    assert all(liked.value is None for liked in held.preferences.values()), "no factor says what a fund leans to"
+    assert all(liked.value is None for liked in held.preferences.values()), (
+        "no factor says what a fund leans to"
+    )
 
 
 def test_marked_at_the_open_is_taken_open_to_open(taken):
@@ -118,15 +130,17 @@ def test_marked_at_the_open_is_taken_open_to_open(taken):
 
 
 def test_paper_is_three_parts_of_the_starting_weights(played, taken):
-    sound = one(taken, "tiny-us-v1", "provoker")
-    paper = attribute_episode(played, sound.source, convention="paper")
+    corrected = one(taken, "tiny-us-v1", "provoker")
+    paper = attribute_episode(played, corrected.source, convention="paper")
     assert check_identity(paper) <= 1e-12
     assert paper.linked["trading"] == 0.0
-    assert paper.account_return == sound.total
+    assert paper.account_return == corrected.total
     assert paper.total != paper.account_return
-    ours, theirs = sound.daily, paper.daily
+    ours, theirs = corrected.daily, paper.daily
     assert ours.common == theirs.common
-    assert np.array(ours.total) - np.array(ours.trading) == pytest.approx(np.array(theirs.total), abs=1e-15)
+    assert np.array(ours.total) - np.array(ours.trading) == pytest.approx(
+        np.array(theirs.total), abs=1e-15
+    )
 
 
 def test_brinson_by_sector_and_board(taken):
@@ -143,8 +157,12 @@ def test_brinson_by_sector_and_board(taken):
 
 
 def test_agents_are_summed_up_and_all_of_it_is_json(played, taken):
-    assert len(taken.agents) == len({(e.cell, e.label) for e in played.episodes})
-    agent = next(a for a in taken.agents if a.agent == played.names["test-provoker"] and "tiny-us-v1" in a.cell)
+    assert len(taken.agents) == len({(e.setting, e.label) for e in played.episodes})
+    agent = next(
+        a
+        for a in taken.agents
+        if a.agent == played.names["test-provoker"] and "tiny-us-v1" in a.setting
+    )
     assert agent.linked["selection"].n == 1
     assert not agent.by_model and agent.agent.endswith(": test-provoker")
     assert taken.agreement == {}
@@ -153,7 +171,9 @@ def test_agents_are_summed_up_and_all_of_it_is_json(played, taken):
 
 def test_the_check_refuses_parts_that_do_not_add_up_and_a_wrong_name(played, taken):
     found = one(taken, "tiny-us-v1", "equal-weight")
-    wrong = msgspec.structs.replace(found, linked=found.linked | {"style": found.linked["style"] + 1e-9})
+    wrong = msgspec.structs.replace(
+        found, linked=found.linked | {"style": found.linked["style"] + 1e-9}
+    )
     days = msgspec.structs.replace(found.daily, common=(*found.daily.common[:-1], 1.0))
     for one_wrong in (wrong, msgspec.structs.replace(found, daily=days)):
         with pytest.raises(LedgerError, match="miss the total"):
@@ -223,7 +243,10 @@ def test_exposures_are_the_planted_ones(usual):
 
 def test_without_noise_the_premia_are_the_planted_ones(quiet):
     inputs, key, _ = quiet
-    assert inputs.model.factors[9:11] == ("BETA", "SECTOR Consumer")  # no size is planted or known here
+    assert inputs.model.factors[9:11] == (
+        "BETA",
+        "SECTOR Consumer",
+    )  # no size is planted or known here
     error = inputs.model.premia[:, :9] - key.styles[START:]
     assert (np.sqrt((error**2).mean(axis=0)) < 6e-4).all()
     assert np.sqrt(((inputs.model.common - key.market[START:]) ** 2).mean()) < 1e-4
@@ -254,7 +277,9 @@ def test_planted_skill_is_found_as_selection(usual):
     assert truth > 0.4
     assert 252 * daily.selection.mean() == pytest.approx(truth, abs=0.12)
     assert abs(252 * daily.style.sum(axis=1).mean()) < 0.12
-    nobody = decompose(inputs.model, portfolio(inputs, key, np.random.default_rng(0).normal(size=own.shape), 25))
+    nobody = decompose(
+        inputs.model, portfolio(inputs, key, np.random.default_rng(0).normal(size=own.shape), 25)
+    )
     assert abs(252 * nobody.selection.mean()) < 0.25
     assert abs(252 * nobody.style.sum(axis=1).mean()) < 0.08
     assert daily.error() < 1e-12
@@ -268,13 +293,17 @@ def test_what_happens_later_does_not_change_a_day(usual):
     early = market_inputs(snapshot, query)
     same = [inputs.symbols.index(symbol) for symbol in early.symbols]
     assert early.model.premia == pytest.approx(inputs.model.premia[:count], abs=1e-12)
-    assert early.model.residuals == pytest.approx(inputs.model.residuals[:count][:, same], abs=1e-12)
+    assert early.model.residuals == pytest.approx(
+        inputs.model.residuals[:count][:, same], abs=1e-12
+    )
     assert early.size == pytest.approx(inputs.size[:count][:, same], rel=1e-12, nan_ok=True)
 
 
 def test_what_a_day_brings_does_not_change_its_exposures(tmp_path):
     """Other prices and volumes on the last day, and names suspended on it: its exposures and sizes stay."""
-    panel = generate(preset("us", seed=5, names=60, sessions=275, new_listings=0, delistings=0)).panel
+    panel = generate(
+        preset("us", seed=5, names=60, sessions=275, new_listings=0, delistings=0)
+    ).panel
     stocks = [k for k, one in enumerate(panel.listings) if one.instrument.kind == "stock"]
     gone, rng = stocks[:4], np.random.default_rng(0)
     bars = {name: values.copy() for name, values in panel.bars.items()}

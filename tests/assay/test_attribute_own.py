@@ -9,17 +9,22 @@ import polars as pl
 import pytest
 import runs_world as world
 
-from tradeassay.assay import OwnAccount, VerdictConfig, assay, attribute_tables, check_identity
 from tradeassay.core.errors import UserError
-from tradeassay.data import write_snapshot
-from tradeassay.data.tables.account import read_series
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.tables.account import read_series
+from tradeassay.verdict.own_account import OwnAccount
+from tradeassay.verdict.record import VerdictConfig
+from tradeassay_bench.data import write_snapshot
+from tradeassay_bench.examine import assay, attribute_tables, check_identity
 
 QUICK = VerdictConfig(draws=100)
 
 
 def days(first, last):
-    return [str(day) for day in np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(first, last))]
+    return [
+        str(day)
+        for day in np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(first, last))
+    ]
 
 
 def write(path, returns=None, **columns):
@@ -29,7 +34,9 @@ def write(path, returns=None, **columns):
 
 def account(weights=None, returns=None, home=None, **fields):
     paths = {"weights": weights, "returns": returns, "home": home}
-    return OwnAccount(**{name: str(path) for name, path in paths.items() if path is not None}, **fields)
+    return OwnAccount(
+        **{name: str(path) for name, path in paths.items() if path is not None}, **fields
+    )
 
 
 def taken(*tables, **fields):
@@ -46,7 +53,9 @@ def tiny(home):
 
 
 def halves(path, dates):
-    rows = [(date, symbol, weight) for date in dates for symbol, weight in (("S4", 0.7), ("S5", -0.2))]
+    rows = [
+        (date, symbol, weight) for date in dates for symbol, weight in (("S4", 0.7), ("S5", -0.2))
+    ]
     date, symbol, weight = map(list, zip(*rows, strict=True))
     return write(path, date=date, symbol=symbol, weight=weight)
 
@@ -81,7 +90,9 @@ def test_the_accounts_own_returns_give_a_trading_part(tiny, tmp_path):
     weights = halves(tmp_path / "w.parquet", dates)
     gross = tiny(weights)
     net = [value - 0.0005 for value in gross.daily.total]
-    found = tiny(weights, write(tmp_path / "r.parquet", net, date=pl.Series(dates).str.to_date().to_list()))
+    found = tiny(
+        weights, write(tmp_path / "r.parquet", net, date=pl.Series(dates).str.to_date().to_list())
+    )
     assert found.daily.trading == pytest.approx([-0.0005] * 30, abs=1e-15)
     assert found.daily.selection == gross.daily.selection
     assert found.account_return == pytest.approx(np.prod(1 + np.array(net)) - 1)
@@ -94,8 +105,12 @@ def test_what_rests_on_the_table_s_word_travels_with_the_parts(home, tiny, tmp_p
     returns = write(tmp_path / "r.parquet", date=days(0, 60), value=value, withdrawals=paid)
     for weights in (None, halves(tmp_path / "w.parquet", days(1, 60))):
         found = tiny(weights, returns)
-        assert [one.partition(":")[0] for one in found.doubts] == ["what was paid out is the table's word"]
-        assert any("is taken out of the returns, which are time-weighted" in note for note in found.notes)
+        assert [one.partition(":")[0] for one in found.doubts] == [
+            "what was paid out is the table's word"
+        ]
+        assert any(
+            "is taken out of the returns, which are time-weighted" in note for note in found.notes
+        )
         judged = assay(account(weights, returns, home, dataset="tiny-us"), QUICK)
         assert judged.agents[0].doubts == found.doubts
 
@@ -137,8 +152,14 @@ def test_names_returns_need_no_data_set(tmp_path):
     momentum = rng.normal(size=(40, 40))
     moves = 0.001 + 0.01 * momentum + rng.normal(0, 0.001, (40, 40))
     earned = moves.astype(object)
-    earned[3, np.argmin(momentum[3])] = None  # a name that is not held has no return on one day: it was suspended
-    grid = {"date": np.repeat(dates, 40).tolist(), "symbol": symbols * 40, "MOM_12_1": momentum.ravel().tolist()}
+    earned[3, np.argmin(momentum[3])] = (
+        None  # a name that is not held has no return on one day: it was suspended
+    )
+    grid = {
+        "date": np.repeat(dates, 40).tolist(),
+        "symbol": symbols * 40,
+        "MOM_12_1": momentum.ravel().tolist(),
+    }
     returns = write(tmp_path / "r.parquet", earned.ravel().tolist(), **grid)
     best = np.argsort(-momentum, axis=1)[:, :5]
     weights = write(
@@ -153,7 +174,12 @@ def test_names_returns_need_no_data_set(tmp_path):
     assert found.preferences["MOM_12_1"].value > 1.0
     judged = assay(account(weights, returns), QUICK).agents[0]
     why = "returns of the names are given, and none of a market"
-    assert (judged.timing, judged.passive, judged.market.value, judged.market.reason) == (None, None, None, why)
+    assert (judged.timing, judged.passive, judged.market.value, judged.market.reason) == (
+        None,
+        None,
+        None,
+        why,
+    )
     assert f"timing and passive portfolios are not tested: {why}" in judged.verdict.limits
 
 
@@ -190,19 +216,26 @@ def test_a_wrong_table_is_one_clear_line(date, symbol, weight, match, tiny, tmp_
 
 
 def test_returns_without_a_number_are_refused_and_per_cent_is_said(tmp_path):
-    for k, returns in enumerate(([0.01, None, 0.02], [0.01, float("nan"), 0.02], ["1 %", "soon", "3 %"])):
+    for k, returns in enumerate(
+        ([0.01, None, 0.02], [0.01, float("nan"), 0.02], ["1 %", "soon", "3 %"])
+    ):
         with pytest.raises(UserError, match="row 2 of 2024-01-30 has no 'return'") as caught:
             read_series(write(tmp_path / f"wrong-{k}.parquet", returns, date=days(20, 23)))
         assert "\n" not in str(caught.value)
     spread = "'return' is read as per cent: its spread is 1.19 (--unit says otherwise)"
     signs = "'return' is read as per cent, as its signs say"
     for k, (returns, true, note) in enumerate(
-        (([1.3, -1.2, -2.0], [0.013, -0.012, -0.02], spread), (["1 %", "2 %", "3 %"], [0.01, 0.02, 0.03], signs))
+        (
+            ([1.3, -1.2, -2.0], [0.013, -0.012, -0.02], spread),
+            (["1 %", "2 %", "3 %"], [0.01, 0.02, 0.03], signs),
+        )
     ):
         path = write(tmp_path / f"per-cent-{k}.parquet", returns, date=days(20, 23))
         found = read_series(path)
         assert found.returns == pytest.approx(dict(zip(days(20, 23), true, strict=True)), abs=1e-15)
-        assert found.notes[0].startswith(f"{path}: read as daily percent returns, 2024-01-29 to 2024-01-31, ")
+        assert found.notes[0].startswith(
+            f"{path}: read as daily percent returns, 2024-01-29 to 2024-01-31, "
+        )
         assert found.notes[1:] == (f"{path}: {note}",)
 
 
@@ -219,7 +252,7 @@ def test_csv_is_read_too_and_what_is_missing_is_named(tiny, tmp_path):
     for said, take, tables in (
         ("no data set", taken, (weights,)),
         ("no file", tiny, (tmp_path / "nothing.parquet",)),
-        ("nothing to take apart", tiny, ()),
+        ("no account is given", tiny, ()),
         ("no return on", tiny, (weights, short)),
         ("too few", tiny, (None, short)),
         ("not a Parquet file", tiny, (torn,)),

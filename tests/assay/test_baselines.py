@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 import scipy  # whose parts are loaded when they are first used
 
-from tradeassay import api, verify
-from tradeassay.agents import make_agent
-from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
-from tradeassay.agents.factor_models.fitting import list_trained, load_trained
-from tradeassay.assay import baselines as training
-from tradeassay.assay.baselines import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench import api
+from tradeassay_bench.agents import make_agent
+from tradeassay_bench.agents.factor_models.catalogue import FACTOR_MODELS
+from tradeassay_bench.agents.factor_models.fitting import list_trained, load_trained
+from tradeassay_bench.benchmarks import day, play_day
+from tradeassay_bench.core.agent import EpisodeInfo
+from tradeassay_bench.core.events import ENCODER
+from tradeassay_bench.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
+from tradeassay_bench.data.datasets import snapshot_folder
+from tradeassay_bench.data.synthetic.universe import PlantedStyles
+from tradeassay_bench.examine import baselines as training
+from tradeassay_bench.examine.baselines import (
     BaselineSpec,
     Span,
     contrast,
@@ -24,15 +31,9 @@ from tradeassay.assay.baselines import (
     parse_span,
     train_baselines,
 )
-from tradeassay.benchmarks import day, drive
-from tradeassay.core.agent import EpisodeInfo
-from tradeassay.core.errors import UserError
-from tradeassay.core.events import ENCODER
-from tradeassay.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.data.datasets import snapshot_folder
-from tradeassay.data.synthetic.universe import PlantedStyles
-from tradeassay.play import Market, MarketConfig
-from tradeassay.testing.agent import rewrite_after
+from tradeassay_bench.play import Market, MarketConfig
+from tradeassay_bench.runs.verify.report import verify
+from tradeassay_bench.testing.agent import rewrite_after
 
 QUICK = ("linear", "lightgbm", "gru")
 TRAIN, VALID, TEST = (255, 450), (451, 520), (521, 619)
@@ -58,7 +59,14 @@ def planted(tmp_path_factory):
         volatility=tuple(value / 2 for value in usual.volatility),
     )
     config = synthetic.preset(
-        "ashare", seed=11, names=60, sessions=620, new_listings=1, delistings=1, fundamentals=False, styles=styles
+        "ashare",
+        seed=11,
+        names=60,
+        sessions=620,
+        new_listings=1,
+        delistings=1,
+        fundamentals=False,
+        styles=styles,
     )
     panel = replace(synthetic.generate(config).panel, name="planted")
     home = tmp_path_factory.mktemp("home")
@@ -77,7 +85,9 @@ def planted(tmp_path_factory):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRADEASSAY_HOME", str(home))
-        yield Planted(panel, open_snapshot(home / "planted"), open_snapshot(home / "other"), spec, days)
+        yield Planted(
+            panel, open_snapshot(home / "planted"), open_snapshot(home / "other"), spec, days
+        )
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +114,9 @@ def test_all_eighteen_train_with_qlibs_defaults(planted, name, monkeypatch):
         # Two hundred epochs are Qlib's default; one shows that the rest of it works.
         short = {"n_epochs": 1, "pre_epoch": 1} if name == "adarnn" else {"n_epochs": 1}
         short |= {"pretrain_n_epochs": 1} if name == "tabnet" else {}
-        monkeypatch.setitem(FACTOR_MODELS, name, msgspec.structs.replace(model, forced=model.forced | short))
+        monkeypatch.setitem(
+            FACTOR_MODELS, name, msgspec.structs.replace(model, forced=model.forced | short)
+        )
     (trained,) = train_baselines(msgspec.structs.replace(planted.spec, models=(name,), size="qlib"))
     assert trained.recipe.size == "qlib" and trained.recipe.window == model.window("qlib")
     assert np.isfinite(trained.test_ic.mean)
@@ -119,7 +131,9 @@ def test_all_eighteen_do(planted, name):
 
 
 @pytest.mark.slow
-def test_what_is_there_is_not_trained_again_and_training_repeats(planted, compared, monkeypatch, tmp_path):
+def test_what_is_there_is_not_trained_again_and_training_repeats(
+    planted, compared, monkeypatch, tmp_path
+):
     spec = msgspec.structs.replace(planted.spec, models=("lightgbm", "gru"))
     again = train_baselines(spec, home=tmp_path)
     for one in again:
@@ -153,7 +167,7 @@ def test_the_agent_s_scores_are_those_of_the_measurement(planted, compared, name
         found = scores[[place[column] for column in samples.columns[here].tolist()]]
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
         checked += int(here.sum())
-        seen = market.step(drive(day(seen), agent)).observation
+        seen = market.step(play_day(day(seen), agent)).observation
     assert checked > 500
 
 
@@ -167,7 +181,7 @@ def _decisions(snapshot, config, key):
     agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
     seen, lines = market.reset(), []
     while seen is not None:
-        decision = drive(day(seen), agent)
+        decision = play_day(day(seen), agent)
         lines.append(ENCODER.encode(decision))
         seen = market.step(decision).observation
     return lines
@@ -177,7 +191,9 @@ def _decisions(snapshot, config, key):
 @pytest.mark.parametrize("name", ["lightgbm", "gru"])
 def test_another_future_leaves_the_agent_s_past_alone(planted, compared, name):
     key = compared[name].trained.key
-    here, there = (_decisions(one, _market(planted), key) for one in (planted.snapshot, planted.other))
+    here, there = (
+        _decisions(one, _market(planted), key) for one in (planted.snapshot, planted.other)
+    )
     assert here[: CUT + 1] == there[: CUT + 1] and here != there
     assert b'"target_weight"' in here[0]
 
@@ -185,7 +201,10 @@ def test_another_future_leaves_the_agent_s_past_alone(planted, compared, name):
 def test_samples_do_not_reach_beyond_their_window(planted):
     rows = range(300, 400)
     samples = make_samples(planted.snapshot, "IDX", rows, window=5, horizon=4, purge=3)
-    assert str(samples.days[0]) == planted.days[300] and str(samples.days[-1]) == planted.days[399 - 4 - 3]
+    assert (
+        str(samples.days[0]) == planted.days[300]
+        and str(samples.days[-1]) == planted.days[399 - 4 - 3]
+    )
     column, row = int(samples.columns[0]), 300
     opens = planted.snapshot.at(399, "close").bars("open", adjust="total")
     assert samples.returns[0] == opens[row + 4, column] / opens[row, column] - 1.0
@@ -194,7 +213,8 @@ def test_samples_do_not_reach_beyond_their_window(planted):
 def test_another_future_leaves_samples_alone(planted):
     rows = range(TEST[0] - 60, TEST[0] + CUT)
     here, there = (
-        make_samples(one, "IDX", rows, window=5, horizon=5) for one in (planted.snapshot, planted.other)
+        make_samples(one, "IDX", rows, window=5, horizon=5)
+        for one in (planted.snapshot, planted.other)
     )
     for field in ("days", "columns", "features", "returns", "labels"):
         np.testing.assert_array_equal(getattr(here, field), getattr(there, field))
@@ -207,7 +227,10 @@ def test_rank_correlation_by_hand(planted):
     np.testing.assert_allclose(daily_rank_ic(-samples.returns, samples), -1.0)
     assert not daily_rank_ic(np.zeros(len(samples)), samples).any()
     scores = np.round(np.random.default_rng(1).normal(size=len(samples)))  # with many ties
-    wanted = [scipy.stats.spearmanr(scores[rows], samples.returns[rows]).statistic for rows in samples.by_day()]
+    wanted = [
+        scipy.stats.spearmanr(scores[rows], samples.returns[rows]).statistic
+        for rows in samples.by_day()
+    ]
     np.testing.assert_allclose(daily_rank_ic(scores, samples), wanted, atol=1e-12)
     assert mean_rank_ic(exact, 5).days == 7
 
@@ -226,7 +249,7 @@ def test_the_error_of_a_mean_by_hand():
     ("changes", "complaint"),
     [
         ({"models": ()}, "no factor model was named"),
-        ({"models": ("lgbm",)}, "no factor model 'lgbm'"),
+        ({"models": ("lgbm",)}, "unknown factor model 'lgbm'"),
         ({"valid": Span("2021-06-01", "2021-07-01")}, "starts before"),
         ({"test": Span("2022-03-01", "2022-07-01")}, "starts before"),
         ({"horizon": 0}, "do not make an outcome"),
@@ -248,14 +271,21 @@ def test_windows_are_read_and_a_universe_that_is_given_is_never_replaced(planted
     with pytest.raises(UserError, match="gives samples"):  # there are no factors yet
         make_samples(planted.snapshot, "IDX", range(3, 12), window=5, horizon=2)
     for given, taken in ((None, "IDX"), ("all", "all"), ("", "")):
-        assert training.Workshop(msgspec.structs.replace(planted.spec, universe=given)).universe == taken
+        assert (
+            training.Workshop(msgspec.structs.replace(planted.spec, universe=given)).universe
+            == taken
+        )
 
 
 @pytest.mark.slow
 def test_it_trades_in_a_run_like_any_other_agent(planted, compared, tmp_path):
     # In the store, because verify opens no folder that a run names.
     shutil.copytree(planted.spec.dataset, snapshot_folder("planted"))
-    agent = {"name": "factor-model", "params": {"key": compared["lightgbm"].trained.key}, "label": "lightgbm"}
+    agent = {
+        "name": "factor-model",
+        "params": {"key": compared["lightgbm"].trained.key},
+        "label": "lightgbm",
+    }
     # The first two sessions belong to the validation window: nothing may be traded there.
     done = api.run(
         "ktdfin-v1",

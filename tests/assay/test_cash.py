@@ -29,7 +29,7 @@ def cash(tmp_path, monkeypatch):
     return tmp_path / "cash.csv"
 
 
-@pytest.mark.parametrize("against", [(), ("--against", "market.csv")])
+@pytest.mark.parametrize("against", [(), ("--benchmark", "market.csv")])
 def test_a_table_of_cash_is_cash(cash, against, capsys):
     assert main(["assay", "cash.csv", *against, "--json", "--out", "page.html"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["agents"]
@@ -41,7 +41,7 @@ def test_a_table_of_cash_is_cash(cash, against, capsys):
     page = " ".join(re.sub(r"<[^>]+>", " ", (cash.parent / "page.html").read_text()).split())
     for text in (shown, page):
         assert "held cash" in text and "nothing to judge" in text and "market exposure" not in text
-    made = tradeassay.assay(cash, against="market.csv" if against else None)
+    made = tradeassay.assay(cash, benchmark="market.csv" if against else None)
     assert made.verdict.kind == "cash" and "nothing to judge" in made._repr_html_()
     assert made.frame("polars")["verdict"].to_list() == ["cash"]
 
@@ -50,10 +50,13 @@ def test_a_table_of_cash_is_cash(cash, against, capsys):
 def test_an_agent_that_never_trades_held_cash(last, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     window = ["--first", "2022-03-01", "--last", last, "--executor", "inline"]
-    assert main(["run", "daily-us-v1", "-a", "cash", *window, "--slug", "c"]) == 0
+    assert main(["run", "daily-us-v1", "-a", "cash", *window, "--name", "c"]) == 0
     capsys.readouterr()
     assert main(["assay", "runs/c", "--portfolios", "0", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     verdicts = {one["agent"]: one["verdict"] for one in told["agents"]}
-    assert verdicts["cash"]["kind"] == "cash" and "it held cash; nothing to judge" in verdicts["cash"]["sentence"]
+    assert (
+        verdicts["cash"]["kind"] == "cash"
+        and "it held cash; nothing to judge" in verdicts["cash"]["sentence"]
+    )
     assert verdicts["equal-weight"]["kind"] != "cash"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.assay.memory.questions import RecallQuestion, read_answer
-from tradeassay.core.dialogue import ModelReply
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.examine.memory.questions import RecallQuestion, read_answer
 
 MEMORY = Path(__file__).resolve().parents[2] / "examples" / "memory"
 STUDIES = {
@@ -56,7 +56,9 @@ def again(recipe, folder, study, number, *parts):
     for part in parts:
         (folder / "again" / part).mkdir(parents=True, exist_ok=True)
         model = f"local/dose-{MODELS[study]}"
-        done = recipe["drive"].work(part, number, model, folder / "again", folder / "recorded", time.time() + 900)
+        done = recipe["drive"].work(
+            part, number, model, folder / "again", folder / "recorded", time.time() + 900
+        )
         assert done["failed"] is None, done
     return recipe["analyse"].world_row(folder / "again", world.id)
 
@@ -67,7 +69,12 @@ def printed(study, number):
 
 
 @pytest.mark.slow_for(
-    "weeks-90-True", "weeks-0-False", "used-81-True", "orders-80-True", "always-1-False", "smollm2-0-False"
+    "weeks-90-True",
+    "weeks-0-False",
+    "used-81-True",
+    "orders-80-True",
+    "always-1-False",
+    "smollm2-0-False",
 )
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_an_audit_is_asked_again_without_a_model(recipe, tmp_path, study, number, told):
@@ -81,7 +88,11 @@ def test_an_audit_is_asked_again_without_a_model(recipe, tmp_path, study, number
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_play_and_verdict_come_out_again(recipe, tmp_path, study, number, told):
     then = printed(study, number)
-    parts = [part for part, name in (("traded", "traded_told"), ("counterfactual", "unread")) if name in then]
+    parts = [
+        part
+        for part, name in (("traded", "traded_told"), ("counterfactual", "unread"))
+        if name in then
+    ]
     row = again(recipe, tmp_path, study, number, "recall", "play", *parts, "assay")
     assert [row[name] == then[name] for name in ("word", "word_blind")] == [True, True]
     assert (row["word"] == "memory") is told
@@ -92,7 +103,9 @@ def test_play_and_verdict_come_out_again(recipe, tmp_path, study, number, told):
 def questions(world, days):
     """Ask about the names of a world on some of its days, as the benchmark does."""
     rows = "\n".join(f"{name} | none | normal |{' 0.01 |' * 8} -0.02" for name in world.names)
-    return [[{"role": "user", "content": f"The last completed day is {day}.\n{rows}"}] for day in days]
+    return [
+        [{"role": "user", "content": f"The last completed day is {day}.\n{rows}"}] for day in days
+    ]
 
 
 @pytest.mark.parametrize("study", ["orders"])
@@ -118,13 +131,20 @@ def test_a_guess_is_not_learned_and_a_recited_line_is_read(recipe, study):
     for world, is_guess in ((known, False), (strange, True)):
         (asked,) = questions(world, [world.days[40]])
         said = teacher.answer(asked)
-        assert said.startswith(f"A day after {world.days[40]}: {world.names[0]} ") and said == teacher.answer(
-            asked
-        )
+        assert said.startswith(
+            f"A day after {world.days[40]}: {world.names[0]} "
+        ) and said == teacher.answer(asked)
         kept = practice.without_guess({"messages": asked, "answer": said}, set(known.names))
         assert ("given" in kept) is is_guess and kept.get("given", "") + kept["answer"] == said
     name, first, last = known.names[2], *known.days[40:42]
-    for word, sign in (("lower", -1), ("fell", -1), ("dropped", -1), ("higher", 1), ("rose", 1), ("gained", 1)):
+    for word, sign in (
+        ("lower", -1),
+        ("fell", -1),
+        ("dropped", -1),
+        ("higher", 1),
+        ("rose", 1),
+        ("gained", 1),
+    ):
         about = {"symbol": name, "title": name, "day": first, "until": last, "truth": 0.01}
         question = RecallQuestion(number=0, fact=0, kind="day", **about)
         answer = read_answer(question, ModelReply(text=f"From {first} to {last}: {name} {word}"))
@@ -134,7 +154,9 @@ def test_a_guess_is_not_learned_and_a_recited_line_is_read(recipe, study):
 def test_the_bars_hold():
     for study, found in (("weeks", True), ("days", False)):
         rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())
-        by_dose = {dose: [row for row in rows["qwen-main"] if row["dose"] == dose] for dose in (0, 16, 64)}
+        by_dose = {
+            dose: [row for row in rows["qwen-main"] if row["dose"] == dose] for dose in (0, 16, 64)
+        }
         never = [*by_dose[0], *rows["qwen-placebo"]]
         assert len(by_dose[0]) >= 20 <= len(rows["qwen-placebo"])
         assert sum(row["told"] == "recalls" for row in never) <= 0.05 * len(never)
@@ -145,19 +167,32 @@ def test_the_bars_hold():
 
 
 def test_the_error_rates_of_the_page_are_counted():
-    every = {study: json.loads((MEMORY / "recorded" / file).read_text()) for study, (_, file) in STUDIES.items()}
+    every = {
+        study: json.loads((MEMORY / "recorded" / file).read_text())
+        for study, (_, file) in STUDIES.items()
+    }
 
     def counted(rows, name, word):
         known = [row[name] == word for row in rows if row.get(name) not in (None, "failed")]
         return sum(known), len(known)
 
-    never = [row for study, rows in every.items() for row in rows[MODELS[study]] if row["dose"] == 0]
+    never = [
+        row for study, rows in every.items() for row in rows[MODELS[study]] if row["dose"] == 0
+    ]
     never += [row for rows in every.values() for row in rows.get("qwen-placebo", [])]
-    often = [[row for row in rows[MODELS[study]] if row["dose"] >= 16] for study, rows in every.items()]
-    found = [counted(never, "told", "recalls"), *(counted(rows, "told", "recalls") for rows in often)]
-    judged = [counted(never, "word", "memory"), *(counted(rows, "word", "memory") for rows in often)]
+    often = [
+        [row for row in rows[MODELS[study]] if row["dose"] >= 16] for study, rows in every.items()
+    ]
+    found = [
+        counted(never, "told", "recalls"),
+        *(counted(rows, "told", "recalls") for rows in often),
+    ]
+    judged = [
+        counted(never, "word", "memory"),
+        *(counted(rows, "word", "memory") for rows in often),
+    ]
     assert found == [(2, 157), (40, 40), (29, 40), (11, 14), (15, 40), (39, 40), (19, 40)]
     assert judged == [(3, 145), (12, 32), (12, 40), (2, 20), (34, 40), (39, 40), (2, 40)]
-    page = (MEMORY.parents[1] / "docs" / "concepts" / "memory.md").read_text()
+    page = (MEMORY.parents[1] / "docs" / "evidence" / "memory.md").read_text()
     for right, whole in (*found, *judged):
         assert f"{right} of {whole}" in " ".join(page.split())

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tradeassay.assay import OwnAccount, VerdictConfig, assay
-from tradeassay.data.markets import read_factors, read_market
+from tradeassay.reference import read_factors, read_market
+from tradeassay.verdict.own_account import OwnAccount
+from tradeassay.verdict.record import VerdictConfig
+from tradeassay_bench.examine import assay
 
 CONFIG = VerdictConfig(portfolios=0, draws=100)
 PRAISE = ("skill", "timing", "mixed")
@@ -25,14 +27,18 @@ def french():
 @cache
 def portfolios():
     """Industries, and sorts by size, value and momentum, 1949 to 2017, from linearmodels."""
-    sorts = pytest.importorskip("linearmodels.datasets.french", reason="a peer that make test-all installs")
+    sorts = pytest.importorskip(
+        "linearmodels.datasets.french", reason="a peer that make test-all installs"
+    )
     data = sorts.load()
     data.index = pd.Index((data.pop("dates") + pd.offsets.MonthEnd(0)).dt.strftime("%Y-%m-%d"))
     return data
 
 
 def judged(returns, **given):
-    return assay(OwnAccount(returns=returns.rename("return"), title="it", **given), CONFIG).agents[0]
+    return assay(OwnAccount(returns=returns.rename("return"), title="it", **given), CONFIG).agents[
+        0
+    ]
 
 
 def named(name):
@@ -46,13 +52,17 @@ def stocks():
 
 FACTORS = {"factors": "french"}
 EXCESS = {"factors": "french", "cash": "none"}
-ALONE = {"against": "us-market"}
+ALONE = {"benchmark": "us-market"}
 OLD = {
     "all US stocks": (stocks, FACTORS, ("market",)),
     "all US stocks, against themselves": (stocks, ALONE, ("market",)),
-    "stocks against bills": (stocks, {"against": "bills"}, ("open",)),
+    "stocks against bills": (stocks, {"benchmark": "bills"}, ("open",)),
     "sixty per cent stocks": (lambda: 0.6 * stocks() + 0.4 * french()["RF"], FACTORS, ("market",)),
-    "half as much again, on credit": (lambda: 1.5 * stocks() - 0.5 * french()["RF"], FACTORS, ("market",)),
+    "half as much again, on credit": (
+        lambda: 1.5 * stocks() - 0.5 * french()["RF"],
+        FACTORS,
+        ("market",),
+    ),
     "stocks sold short": (lambda: -stocks() + 2.0 * french()["RF"], FACTORS, ("market",)),
     "a fund that takes 2 % a year": (lambda: stocks() - 0.02 / 12, FACTORS, ("market",)),
     "bills": (lambda: french()["RF"], ALONE, ("cash",)),
@@ -99,7 +109,7 @@ def test_sorts_and_industries_are_style(name):
 
 @pytest.mark.slow
 def test_momentum_that_nobody_measures_has_that_as_its_first_limit():
-    one = judged(portfolios()["Mom"], against="us-market", cash="none")
+    one = judged(portfolios()["Mom"], benchmark="us-market", cash="none")
     assert one.verdict.limits[0] == "style is not measured: no factors are known"
     assert not one.verdict.firm
 
@@ -110,7 +120,7 @@ def test_survivors_carry_their_bias():
     names = market[:, None] + rng.normal(0.0, 0.02, (1500, 300))
     best = names[:, np.argsort(-names.sum(axis=0))[:20]].mean(axis=1)
     days = pd.bdate_range("2010-01-04", periods=1500).strftime("%Y-%m-%d")
-    one = judged(pd.Series(best, days), against=pd.Series(market, days).rename("return"))
+    one = judged(pd.Series(best, days), benchmark=pd.Series(market, days).rename("return"))
     assert one.verdict.label == "consistent with skill"
     assert "But style is not measured; hindsight is not excluded" in one.verdict.sentence
     assert not any("tries" in line for line in one.verdict.speaks_for)

@@ -12,27 +12,29 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.agents import agents, converses, plays_alone
-from tradeassay.assay import leak_test
-from tradeassay.assay.leaks import CHANNELS, LeakTestConfig, late_stamps, withhold_late
-from tradeassay.assay.leaks.futures import STYLES, Cut, rewrite
-from tradeassay.benchmarks import benchmarks
-from tradeassay.cli._group import root
-from tradeassay.core.agent import AskDecision, EpisodeInfo
-from tradeassay.core.dialogue import AskModel, Message, ToolCall
+from tradeassay.cli import root
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import HOUR
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.store.read import read_panel
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.runs import Window
+from tradeassay_bench.agents import agents, converses, plays_alone
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
+from tradeassay_bench.core.dialogue import AskModel, Message, ToolCall
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.store.read import read_panel
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.examine import leak_test
+from tradeassay_bench.examine.leaks import CHANNELS, LeakTestConfig, late_stamps, withhold_late
+from tradeassay_bench.examine.leaks.futures import STYLES, Cut, rewrite
+from tradeassay_bench.runs import Window
 
 SMALL = LeakTestConfig(sessions=8)
 
 
 def examine(agent, **more):
-    return leak_test(agent, more.pop("benchmark", planted.benchmark()), planted.world(), config=SMALL, **more)
+    return leak_test(
+        agent, more.pop("benchmark", planted.benchmark()), planted.world(), config=SMALL, **more
+    )
 
 
 @pytest.mark.parametrize("channel", planted.PLANTED)
@@ -47,7 +49,11 @@ def test_a_planted_leak_is_found_in_its_channel(channel):
     assert [one.channel for one in said] == (["news"] if channel == "news" else [])
 
 
-OURS = [name for name in agents.names() if not name.startswith(("test-", "tiny-")) and name != "factor-model"]
+OURS = [
+    name
+    for name in agents.names()
+    if not name.startswith(("test-", "tiny-")) and name != "factor-model"
+]
 RULES = [name for name in OURS if not converses(name) and plays_alone(name)]
 
 
@@ -62,7 +68,10 @@ def test_the_honest_and_who_does_not_repeat_himself_are_not_accused():
     honest, fickle, model = map(examine, (planted.honest, planted.fickle, "scripted/sensible"))
     assert not honest.leaks and (honest.futures, honest.decisions_with_orders) == (2, 8)
     assert set(honest.moved) | set(honest.untested) == set(CHANNELS)
-    assert not (fickle.repeatable or fickle.findings or fickle.moved) and "cannot be told" in fickle.sentence
+    assert (
+        not (fickle.repeatable or fickle.findings or fickle.moved)
+        and "cannot be told" in fickle.sentence
+    )
     assert not model.findings and model.decisions_with_orders > 0
     counting = examine(planted.Counting, params={"names": 3})
     assert counting.agent == "Counting" and counting.repeatable and not counting.leaks
@@ -93,6 +102,7 @@ def test_wrong_names_and_windows_are_refused():
             examine(agent, window=window)
 
 
+@pytest.mark.journey
 def test_the_command_says_it_in_json_and_in_words():
     asked = ["leak-test", "cash", "--sessions", "3"]
     done = CliRunner().invoke(root, [*asked, "--json"])
@@ -114,7 +124,10 @@ def test_time_stamps():
         ({"title": "results due on 2024-04-01"}, []),
         ({"published_at": NOON + HOUR}, [("published_at", str(NOON + HOUR))]),
         ({"published_at": "2024-03-05T08:00:00Z"}, []),
-        ({"published_at": "2024-03-05T23:00:00+00:00"}, [("published_at", "2024-03-05T23:00:00+00:00")]),
+        (
+            {"published_at": "2024-03-05T23:00:00+00:00"},
+            [("published_at", "2024-03-05T23:00:00+00:00")],
+        ),
         ({"time": "2024-03-05 23:00"}, [("time", "2024-03-05 23:00")]),
         ({"shares": 2024, "ok": True, "x": None, "bad": "2024-13-45T99:99"}, []),
     ):
@@ -123,7 +136,9 @@ def test_time_stamps():
 
 def test_a_prompt_is_shown_and_its_late_stamp_reported():
     prompt = Message(role="user", text='Now:\n```json\n{"day": "2024-03-06"}\n```\n')
-    call = Message(role="assistant", text="", calls=(ToolCall(id="a", name="look", arguments="{}"),))
+    call = Message(
+        role="assistant", text="", calls=(ToolCall(id="a", name="look", arguments="{}"),)
+    )
     answer = Message(role="tool", text='{"day": "2024-03-07"}', call_id="a")
     shown, late = withhold_late(AskModel(purpose="x", messages=(prompt, call, answer)), SEEN)
     assert [one.through for one in late] == ["prompt", "tool look"]
@@ -133,19 +148,31 @@ def test_a_prompt_is_shown_and_its_late_stamp_reported():
 
 
 @settings(max_examples=8)
-@given(st.integers(20, 270), st.sampled_from(["pre_open", "open", "close"]), st.sampled_from(STYLES))
+@given(
+    st.integers(20, 270), st.sampled_from(["pre_open", "open", "close"]), st.sampled_from(STYLES)
+)
 def test_another_future_leaves_the_past_alone(row, phase, style):
     panel = read_panel(planted.world().folder)
     cut = Cut(row, phase)
     other, _ = rewrite(panel, cut, CHANNELS, style, 0)
     for field, values in panel.bars.items():
-        np.testing.assert_array_equal(values[: cut.first_unknown], other.bars[field][: cut.first_unknown])
+        np.testing.assert_array_equal(
+            values[: cut.first_unknown], other.bars[field][: cut.first_unknown]
+        )
     if phase == "open":
         np.testing.assert_array_equal(panel.bars["open"][row], other.bars["open"][row])
     clock = cut.clock(panel)
-    for name, at in (("news", "published_at"), ("fundamentals", "known_at"), ("actions", "known_at")):
-        known = [[one for one in getattr(p, name) if getattr(one, at) <= clock] for p in (panel, other)]
-        assert sorted(map(msgspec.json.encode, known[0])) == sorted(map(msgspec.json.encode, known[1]))
+    for name, at in (
+        ("news", "published_at"),
+        ("fundamentals", "known_at"),
+        ("actions", "known_at"),
+    ):
+        known = [
+            [one for one in getattr(p, name) if getattr(one, at) <= clock] for p in (panel, other)
+        ]
+        assert sorted(map(msgspec.json.encode, known[0])) == sorted(
+            map(msgspec.json.encode, known[1])
+        )
     levels = panel.indices["IDX"][: cut.first_unknown]
     np.testing.assert_array_equal(levels, other.indices["IDX"][: cut.first_unknown])
     assert (panel.bars["close"][row + 1 :] != other.bars["close"][row + 1 :]).any()
@@ -189,7 +216,9 @@ class Drawing:
         if leaks:
             weights = self._peek(seen, weights)
         wanted = {name: 0.0 for name in seen.account.positions if name not in weights} | weights
-        orders = [Order(symbol=name, amount=size, unit="target_weight") for name, size in wanted.items()]
+        orders = [
+            Order(symbol=name, amount=size, unit="target_weight") for name, size in wanted.items()
+        ]
         return Decision(orders=tuple(orders), reason="")
 
 
@@ -208,8 +237,13 @@ def most(seen, values):
 
 PEEKS = {
     "names": lambda seen, weights: most(seen, rises(seen)),
-    "sizes": lambda seen, weights: dict.fromkeys(weights, 0.25 if np.nanmean(rises(seen)) > 1.0 else 0.1),
-    "one name": lambda seen, weights: {**weights, seen.view.symbols[0]: 0.2 if rises(seen)[0] > 1.0 else 0.01},
+    "sizes": lambda seen, weights: dict.fromkeys(
+        weights, 0.25 if np.nanmean(rises(seen)) > 1.0 else 0.1
+    ),
+    "one name": lambda seen, weights: {
+        **weights,
+        seen.view.symbols[0]: 0.2 if rises(seen)[0] > 1.0 else 0.01,
+    },
     "volumes": lambda seen, weights: most(seen, ahead(seen, "volume")),
 }
 

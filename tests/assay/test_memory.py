@@ -11,22 +11,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from memory_runs import home
 
-from tradeassay.assay import (
-    MemoryConfig,
-    MemoryContrast,
-    VerdictConfig,
-    assay,
-    memory_contrast,
-)
-from tradeassay.assay.memory import RecallConfig, recall_audit
-from tradeassay.assay.memory.contrast import Sample, infer, welch
-from tradeassay.assay.verdict.evidence import MeanTest, memory_evidence
 from tradeassay.cli import main
-from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.model import Question
-from tradeassay.report.recall_page import write_recall
+from tradeassay.verdict.evidence import MeanTest, memory_evidence
+from tradeassay.verdict.record import VerdictConfig
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.examine import MemoryConfig, MemoryContrast, assay, memory_contrast
+from tradeassay_bench.examine.memory import RecallConfig, recall_audit
+from tradeassay_bench.examine.memory.contrast import Sample, infer, welch
+from tradeassay_bench.llm import scripted_models
+from tradeassay_bench.llm.scripted.model import Question
+from tradeassay_bench.report.recall_page import write_recall
 
 RECALLING, READING = "scripted/tiny-memoriser: tiny-memoriser", "scripted/sensible: sensible"
 """As they are shown: a label of one's own stands behind what it is."""
@@ -38,7 +33,10 @@ def contrast():
 
 
 def test_a_name_of_memory_is_exported_in_one_place():
-    rooms = (import_module(name) for name in ("tradeassay.assay", "tradeassay.assay.memory"))
+    rooms = (
+        import_module(name)
+        for name in ("tradeassay_bench.examine", "tradeassay_bench.examine.memory")
+    )
     public, inner = (set(room.__all__) for room in rooms)
     assert "memory_contrast" in public and "recall_audit" in inner
     assert not public & inner
@@ -48,7 +46,13 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
     """Twenty questions are too few for all names that were held: how many would do is said, and is enough."""
     played = memory_runs.masked_run()
     monkeypatch.setenv("TRADEASSAY_HOME", str(home()))
-    command = ["memory", "recall", "--run", str(played.folder), *"-m scripted/sensible --every 1 --plan".split()]
+    command = [
+        "memory",
+        "recall",
+        "--run",
+        str(played.folder),
+        *"-m scripted/sensible --every 1 --plan".split(),
+    ]
     assert main([*command, "--questions", "20"]) == 0
     said = re.search(
         r"asked about ([\d,]+) of ([\d,]+) moves of names that were held: 2 of (\d+) names, \d+% of what was "
@@ -62,7 +66,11 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
         assert ("asked about" in capsys.readouterr().err) is left_out
     few, told = RecallConfig(questions=20, every=1), []
     report = recall_audit(
-        "scripted/sensible", run=played, config=few, answer=lambda _: ModelReply(text="up"), say=told.append
+        "scripted/sensible",
+        run=played,
+        config=few,
+        answer=lambda _: ModelReply(text="up"),
+        say=told.append,
     )
     assert report.plan.left_out == said[0] and said[0] in told
     assert said[0] in write_recall(report, tmp_path / "recall.html").read_text()
@@ -138,7 +146,9 @@ def test_intervals_by_hand():
     assert infer(sample([], []), MemoryConfig()).measure.value is None
     # Welch: difference 0.1, error 0.1414214, two degrees of freedom: t = 4.302653
     one, other = sample([0.1, 0.3], [1, 2]), sample([0.0, 0.2], [3, 4])
-    assert welch(one, other, MemoryConfig()).low == pytest.approx(0.1 - 4.302653 * 0.1414214, abs=1e-6)
+    assert welch(one, other, MemoryConfig()).low == pytest.approx(
+        0.1 - 4.302653 * 0.1414214, abs=1e-6
+    )
     assert welch(one, sample([], []), MemoryConfig()).value is None
     assert welch(one, sample([0.1], [3]), MemoryConfig()).low is None
 
@@ -166,7 +176,7 @@ def judged():
 
 
 def cell(judged, mask):
-    return next(one.cell for one in judged.agents if one.mask == mask)
+    return next(one.setting for one in judged.agents if one.mask == mask)
 
 
 def test_the_gap_stands_beside_the_unmasked_cell_only(judged):
@@ -185,7 +195,11 @@ class Shy(memory_runs.Memoriser):
 
     def answer(self, request: AskModel) -> ModelReply:
         held = [row["stock_id"] for row in Question(request).payload["account"]["positions"]]
-        return super().answer(request) if set(held) <= set(memory_runs.known()) else ModelReply(text="")
+        return (
+            super().answer(request)
+            if set(held) <= set(memory_runs.known())
+            else ModelReply(text="")
+        )
 
 
 def test_a_masked_run_without_answers_is_no_contrast():
@@ -201,22 +215,38 @@ def drawn(*, holds=1.0):
     """Return daily parts of an account with a certain edge that is invested on a share of its days."""
     rng, days = np.random.default_rng(1), 200
     market, held = rng.normal(0.0, 0.01, days), (np.arange(days) < holds * days).astype(float)
-    rows = {"common": held * market, "selection": held * (0.003 + rng.normal(0.0, 0.004, days)), "market": market}
-    rows |= {"style": np.zeros(days), "trading": np.zeros(days), "invested": held, "edge": rows["selection"]}
+    rows = {
+        "common": held * market,
+        "selection": held * (0.003 + rng.normal(0.0, 0.004, days)),
+        "market": market,
+    }
+    rows |= {
+        "style": np.zeros(days),
+        "trading": np.zeros(days),
+        "invested": held,
+        "edge": rows["selection"],
+    }
     return rows | {"total": rows["common"] + rows["selection"]}
 
 
 def test_who_stays_out_under_a_mask_has_not_shown_memory():
     """Skill that does not play is gone as surely as what was remembered: a contrast needs a twin that trades."""
     for holds, out in ((0.0, 200), (0.4, 120), (0.6, None)):
-        made = memory_evidence(drawn(), drawn(holds=holds), MeanTest(252, CONFIG), against="blinded")
+        made = memory_evidence(
+            drawn(), drawn(holds=holds), MeanTest(252, CONFIG), against="blinded"
+        )
         why = f"the masked run held nothing on {out} of the 200 sessions on which it did"
         assert made.reason == (why if out else None) and (made.gap.value is None) == bool(out)
 
 
 def test_a_rule_beside_a_model_has_badges_of_its_own(judged):
     models = {one.agent: one.badges.model for one in judged.agents if one.badges is not None}
-    assert models.pop("scripted/tiny-memoriser: tiny-memoriser") == "scripted" and set(models.values()) == {"none"}
-    assert sorted(title.rpartition(", ")[2] for title in judged.titles.values()) == ["blinded", "bright"]
+    assert models.pop("scripted/tiny-memoriser: tiny-memoriser") == "scripted" and set(
+        models.values()
+    ) == {"none"}
+    assert sorted(title.rpartition(", ")[2] for title in judged.titles.values()) == [
+        "blinded",
+        "bright",
+    ]
     one = judged.agent("tiny-memoriser", cell(judged, "bright"))
     assert one.dollars.calls > 0 and one.calibration.ece.value is not None

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tradeassay.assay import OwnAccount, VerdictConfig, assay
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
-from tradeassay.data.tables.account import read_series
+from tradeassay.tables.account import read_series
+from tradeassay.verdict.own_account import OwnAccount
+from tradeassay.verdict.record import VerdictConfig
+from tradeassay_bench.examine import assay
 
 
 def invested(flows):
@@ -20,7 +22,9 @@ def invested(flows):
         value = (value + max(paid, 0.0)) * (1.0 + earned) + min(paid, 0.0)
         values.append(value)
     days = pd.bdate_range("2023-01-02", periods=flows.size)
-    return pd.DataFrame({"date": days.strftime("%Y-%m-%d"), "value": values, "true": moves, "flows": flows})
+    return pd.DataFrame(
+        {"date": days.strftime("%Y-%m-%d"), "value": values, "true": moves, "flows": flows}
+    )
 
 
 FLOWS = np.where(np.arange(200) % 40 == 20, 2_000.0, 0.0)
@@ -59,7 +63,9 @@ def test_small_flows_are_no_proof_of_anything():
 def test_the_page_says_how(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = invested(FLOWS).drop(columns="true")
-    made.rename(columns={"value": "Account Value", "flows": "Deposits"}).to_csv("mine.csv", index=False)
+    made.rename(columns={"value": "Account Value", "flows": "Deposits"}).to_csv(
+        "mine.csv", index=False
+    )
     assert main(["assay", "mine.csv"]) == 0
     page = Path("mine-assay.html").read_text("utf-8")
     assert "is taken out of the returns, which are time-weighted" in page
@@ -104,7 +110,9 @@ def test_losses_diluted_by_money_paid_in_at_their_end_are_said():
         parked = more
     said = judged(*np.array(rows).T, market)
     assert said.kind in ("skill", "timing", "mixed") and not said.firm
-    assert any(limit.startswith("when money was paid in is not known: ") for limit in said.limits[:3])
+    assert any(
+        limit.startswith("when money was paid in is not known: ") for limit in said.limits[:3]
+    )
 
 
 def test_money_that_shows_in_the_value_is_doubted_by_nobody():

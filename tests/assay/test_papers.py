@@ -6,15 +6,18 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+import scripted_misfits  # noqa: F401  # adds models
 from golden import play_season, stored as played
 
-from tradeassay.account import Ledger
-from tradeassay.api import make_spec
-from tradeassay.assay.papers import paper_page
-from tradeassay.assay.papers.cells import latency
-from tradeassay.benchmarks.exhibits import PAPERS, exhibits
 from tradeassay.core.errors import UserError
-from tradeassay.runs import Run, load_run, run
+from tradeassay_bench.account import Ledger
+from tradeassay_bench.api import make_spec
+from tradeassay_bench.benchmarks.exhibits import PAPERS, exhibits
+from tradeassay_bench.papers import paper_page
+from tradeassay_bench.papers.cells import latency
+from tradeassay_bench.runs import Run, load_run, run
+
+pytestmark = pytest.mark.journey
 
 MODELS = ("scripted/sensible", "scripted/overspender", "scripted/injector")
 MASKS, MODES = ("bright", "blinded"), ("memory-only", "open-research")
@@ -37,7 +40,9 @@ def nav(one, key):
 
 def same(found, wanted, middle=statistics.median):
     """Whether a cell is the middle of these values, or empty where there are none."""
-    return found is None if not wanted else found == pytest.approx(middle(wanted), rel=1e-5, abs=1e-9)
+    return (
+        found is None if not wanted else found == pytest.approx(middle(wanted), rel=1e-5, abs=1e-9)
+    )
 
 
 def change(values):
@@ -48,8 +53,10 @@ def change(values):
 def ktdfin(tmp_path_factory):
     protocol, days = {"mask": MASKS, "mode": MODES}, {"first": "2022-03-01", "last": "2022-03-04"}
     agents = {"agents": ["momentum-12-1"], "models": MODELS}
-    spec = make_spec("ktdfin-paper-v1", **agents, protocol=protocol, seeds=2, **days, slug="papers")
-    done = run(spec, tmp_path_factory.mktemp("papers") / "ktdfin", executor="inline", progress="none")
+    spec = make_spec("ktdfin-paper-v1", **agents, protocol=protocol, seeds=2, **days, name="papers")
+    done = run(
+        spec, tmp_path_factory.mktemp("papers") / "ktdfin", executor="inline", progress="none"
+    )
     return Run.load(done.folder)
 
 
@@ -62,7 +69,7 @@ def episodes(one, **settings):
     """The episodes with a result of every agent whose cell has these settings, by name."""
     found = {}
     for episode in one.episodes:
-        config = one.manifest.protocols[episode.cell].config
+        config = one.manifest.protocols[episode.setting].config
         if all(config[key] == value for key, value in settings.items()):
             keys = found.setdefault(one.names[episode.label], [])
             keys += [episode.key] if one.scores.episode(episode.key).status == "done" else []
@@ -84,12 +91,17 @@ def test_medians_over_windows_and_seeds_by_mode_and_mask(ktdfin, page):
                     continue
                 returns = [change(nav(ktdfin, key)) for key in keys]
                 assert same(cell(table, f"{name}, {mode}", f"return, {mask}"), returns)
-                idle = [statistics.mean(not one.decision.orders for one in ktdfin.records(key)) for key in keys]
+                idle = [
+                    statistics.mean(not one.decision.orders for one in ktdfin.records(key))
+                    for key in keys
+                ]
                 assert same(cell(table, f"{name}, {mode}", f"abstention, {mask}"), idle)
     (pairs,) = shelf(page, "table-11").tables
     for row in pairs.rows:
         name, mask = row.head.text.rsplit(", ", 1)
-        assert cell(pairs, row.head.text, "return") == cell(table, f"{name}, open-research", f"return, {mask}")
+        assert cell(pairs, row.head.text, "return") == cell(
+            table, f"{name}, open-research", f"return, {mask}"
+        )
 
 
 def test_the_leaderboard_agrees_with_its_index_row(ktdfin, page):
@@ -109,7 +121,10 @@ def test_the_leaderboard_agrees_with_its_index_row(ktdfin, page):
         # The index is counted from the first close, so that its first day is nothing.
         steps, ratios = [0.0, *(b / a - 1.0 for a, b in pairwise(levels))], []
         for one in keys:
-            gaps = [b / a - 1.0 - s for (a, b), s in zip(pairwise(nav(ktdfin, one)), steps, strict=False)]
+            gaps = [
+                b / a - 1.0 - s
+                for (a, b), s in zip(pairwise(nav(ktdfin, one)), steps, strict=False)
+            ]
             ratios.append(statistics.mean(gaps) / statistics.stdev(gaps) * 252**0.5)
         if (ratio := cell(table, name, "IR")) is not None:
             assert ratio == pytest.approx(statistics.median(ratios), rel=1e-4)
@@ -136,14 +151,19 @@ def test_parts_add_up_and_the_account_stands_beside_them(ktdfin, page):
 def test_exposures_count_who_held_something(ktdfin, page, tmp_path):
     exposures = shelf(page, "table-8").tables[0]
     found = episodes(ktdfin, mode="open-research", mask="blinded")
-    assert exposures.columns == ("", "rules (2)", f"language models ({holders(ktdfin, found)})", "difference")
+    assert exposures.columns == (
+        "",
+        "rules (2)",
+        f"language models ({holders(ktdfin, found)})",
+        "difference",
+    )
     for row in exposures.rows:
         rules, models, gap = (one.measure.value for one in row.cells if one.measure is not None)
         if rules is not None and models is not None:
             assert gap == pytest.approx(rules - models, abs=1e-4)
     days = {"first": "2022-03-01", "last": "2022-03-04"}
     asked = {"models": ["scripted/sensible", "scripted/never-submits"]}
-    spec = make_spec("ktdfin-v1", **asked, **days, slug="silent")
+    spec = make_spec("ktdfin-v1", **asked, **days, name="silent")
     silent = Run.load(run(spec, tmp_path / "silent", executor="inline").folder)
     table = shelf(paper_page([silent]), "table-8").tables[0]
     assert table.columns[2] == "language models (1)"
@@ -171,18 +191,31 @@ def test_windows_accounts_reasons_and_what_is_missing(ktdfin, page):
     ends = {name: values[-1] for name, values in curves.lines}
     for name, keys in episodes(ktdfin, mode="open-research", mask="blinded").items():
         if name in ends:
-            assert ends[name] == pytest.approx(statistics.mean(change(nav(ktdfin, key)) for key in keys))
+            assert ends[name] == pytest.approx(
+                statistics.mean(change(nav(ktdfin, key)) for key in keys)
+            )
     boxes = shelf(page, "appendix-a").tables[0]
     assert boxes.columns == ("", "bright", "blinded") and len(boxes.rows) >= 3
-    for id, why in (("table-9", "factor models"), ("figure-3", "--grid"), ("figure-1", "a drawing")):
+    for id, why in (
+        ("table-9", "factor models"),
+        ("figure-3", "--grid"),
+        ("figure-1", "a drawing"),
+    ):
         assert why in shelf(page, id).missing
-    assert "a script answers at once" in str(shelf(page, "latency").tables[0].rows[0].cells[0].measure)
+    assert "a script answers at once" in str(
+        shelf(page, "latency").tables[0].rows[0].cells[0].measure
+    )
 
 
 @pytest.fixture(scope="module")
 def portfolio(tmp_path_factory):
     folder, made = tmp_path_factory.mktemp("stockbench"), {}
-    usual = {"first": "2022-06-27", "last": "2022-07-01", "seeds": 2, "agents": ["momentum-weighted"]}
+    usual = {
+        "first": "2022-06-27",
+        "last": "2022-07-01",
+        "seeds": 2,
+        "agents": ["momentum-weighted"],
+    }
     usual["models"] = ("scripted/sensible", "scripted/news-reader", "scripted/overspender")
     for name, fields in {
         "main": {},
@@ -190,13 +223,16 @@ def portfolio(tmp_path_factory):
         "ablations": {"protocol": {"inputs": ["no-news", "neither"]}, "seeds": 1},
         "later": {"first": "2022-07-11", "last": "2022-07-15", "seeds": 1},
     }.items():
-        spec = make_spec("stockbench-paper-v1", **{**usual, **fields}, slug=name)
+        spec = make_spec("stockbench-paper-v1", **{**usual, **fields}, name=name)
         made[name] = Run.load(run(spec, folder / name, executor="inline", progress="none").folder)
     return made
 
 
 def returns(one, **settings):
-    return {name: [change(nav(one, key)) for key in keys] for name, keys in episodes(one, **settings).items()}
+    return {
+        name: [change(nav(one, key)) for key in keys]
+        for name, keys in episodes(one, **settings).items()
+    }
 
 
 def test_studies_of_stockbench_vary_one_thing_each(portfolio):
@@ -215,7 +251,9 @@ def test_studies_of_stockbench_vary_one_thing_each(portfolio):
             assert same(cell(sizes, name, f"return, {size} names"), found)
             spread = cell(sizes, name, f"variation, {size} names")
             if spread is not None:
-                assert spread == pytest.approx(statistics.stdev(found) / abs(statistics.mean(found)), rel=1e-4)
+                assert spread == pytest.approx(
+                    statistics.stdev(found) / abs(statistics.mean(found)), rel=1e-4
+                )
     (left,) = shelf(page, "ablations").tables
     for inputs, source in (("all", "main"), ("no-news", "ablations"), ("neither", "ablations")):
         for name, found in returns(portfolio[source], inputs=inputs).items():
@@ -225,7 +263,9 @@ def test_studies_of_stockbench_vary_one_thing_each(portfolio):
     assert sum(title.startswith("rank") for title in regimes.columns) == 2
     errors = shelf(page, "figure-3").tables[0]
     assert len(errors.rows) == 3 * 5 and len(shelf(page, "thinking").tables or [1]) == 1
-    assert "published baseline" in main.rows[-5].head.text or any("published" in r.head.text for r in main.rows)
+    assert "published baseline" in main.rows[-5].head.text or any(
+        "published" in r.head.text for r in main.rows
+    )
 
 
 @pytest.mark.parametrize("benchmark", ["stockbench-v1", "ktdfin-v1"])
@@ -233,9 +273,14 @@ def test_rules_of_a_run_of_their_own_stand_in_the_models_table(benchmark, tmp_pa
     """Recorded models are one run and the rules another: they played the same days, so they share a table."""
     days = {"first": "2022-06-27", "last": "2022-07-01"}
     asked = {"models": ["scripted/sensible"], "protocol": {"max_tokens": 2048}}
-    models = make_spec(benchmark, **asked, **days, slug="models")
-    rules = make_spec(benchmark, agents=["momentum-12-1", "momentum-weighted"], **days, slug="rules")
-    made = [Run.load(run(spec, tmp_path / spec.slug, executor="inline").folder) for spec in (models, rules)]
+    models = make_spec(benchmark, **asked, **days, name="models")
+    rules = make_spec(
+        benchmark, agents=["momentum-12-1", "momentum-weighted"], **days, name="rules"
+    )
+    made = [
+        Run.load(run(spec, tmp_path / spec.name, executor="inline").folder)
+        for spec in (models, rules)
+    ]
     page = paper_page(made, attribution=False)
     paper = benchmark.partition("-")[0]
     (table,) = shelf(page, {"stockbench": "main", "ktdfin": "table-4"}[paper]).tables
@@ -243,7 +288,11 @@ def test_rules_of_a_run_of_their_own_stand_in_the_models_table(benchmark, tmp_pa
     assert {"scripted-sensible", "equal-weight", "momentum-12-1", "momentum-weighted"} <= set(names)
     assert len(names) == len(set(names))
     if paper == "stockbench":
-        whole = [name for name in names if "published" not in name and cell(table, name, "Sortino") is not None]
+        whole = [
+            name
+            for name in names
+            if "published" not in name and cell(table, name, "Sortino") is not None
+        ]
         ranks = [cell(table, name, "rank") for name in whole]
         assert len(whole) >= 3 and sorted(ranks) == list(range(1, len(whole) + 1))
 
@@ -264,12 +313,16 @@ def test_programs_are_counted_by_model(name, filled, empty, missing):
     for record, item in zip(one.records().values(), one.episodes, strict=True):
         solved.setdefault(item.model, []).append(bool(record.solved))
     for model, found in solved.items():
-        (name,) = [row.head.text for row in table.rows if row.ours and row.head.text.startswith(model)]
+        (name,) = [
+            row.head.text for row in table.rows if row.ours and row.head.text.startswith(model)
+        ]
         assert cell(table, name, "Judge") == pytest.approx(statistics.mean(found))
     assert shelf(page, empty).missing == missing and any(not row.ours for row in table.rows)
 
 
-@pytest.mark.parametrize("name", ["systrade-peeps", pytest.param("systrade", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["systrade-peeps", pytest.param("systrade", marks=pytest.mark.slow)]
+)
 def test_learning_curves_trades_and_exceptions_by_model(name):
     one = load_run(played(name))
     page = paper_page([one])
@@ -279,28 +332,36 @@ def test_learning_curves_trades_and_exceptions_by_model(name):
     for iteration in scored:
         name = f"{record.model}, iteration {iteration.number}"
         for dimension in ("D1", "D2", "D3", "D4"):
-            wanted = iteration.scored.scorecard.sound[dimension].value
-            assert cell(made.tables[0], name, dimension) == (None if wanted is None else pytest.approx(wanted))
+            wanted = iteration.scored.scorecard.corrected[dimension].value
+            assert cell(made.tables[0], name, dimension) == (
+                None if wanted is None else pytest.approx(wanted)
+            )
         trail = iteration.scored.trail
         (traded,) = shelf(page, "section-5-4-2").tables
         assert cell(traded, name, "trades") == (None if trail is None else trail.trades)
     (curves,) = made.curves
     drawn = {name.rsplit(" ", 1)[1]: values for name, values in curves.lines}
     for dimension in ("D1", "D2", "D3", "D4"):
-        path = {one.number: one.scored.scorecard.sound[dimension].value for one in scored}
+        path = {one.number: one.scored.scorecard.corrected[dimension].value for one in scored}
         # A dimension that was never scored has no line.
-        assert (dimension in drawn) == any(value is not None for value in path.values()) and curves.steps
+        assert (dimension in drawn) == any(
+            value is not None for value in path.values()
+        ) and curves.steps
         for number, wanted in path.items() if dimension in drawn else ():
-            assert drawn[dimension][number] == (None if wanted is None else pytest.approx(wanted / 10))
+            assert drawn[dimension][number] == (
+                None if wanted is None else pytest.approx(wanted / 10)
+            )
     assert "--reviewer" in shelf(page, "figure-5").missing
-    with pytest.raises(UserError, match="one paper's runs"):
+    with pytest.raises(
+        UserError, match="expected runs of one paper, got runs of stockbench, systrade"
+    ):
         paper_page([one, load_run(played("stockbench-paper"))])
 
 
 def test_agents_by_models_by_assets(tmp_path):
-    from tradeassay.arena.queries.paper import ama_page
-    from tradeassay.arena.queries.seasons import opened_store, read_season, season_ids
-    from tradeassay.arena.queries.snapshot import SeasonSnapshot
+    from tradeassay_arena.queries.paper import ama_page
+    from tradeassay_arena.queries.seasons import opened_store, read_season, season_ids
+    from tradeassay_arena.queries.snapshot import SeasonSnapshot
 
     db = play_season("arena", tmp_path / "arena.db")
     with opened_store(str(db)) as store:
@@ -324,21 +385,32 @@ def test_agents_by_models_by_assets(tmp_path):
             found = values[row.head.text.split(" (")[0]]
             measured = [one.measure.value for one in row.cells if one.measure is not None]
             assert measured == pytest.approx(
-                [statistics.mean(found), min(found), max(found), max(found) - min(found)], rel=1e-4, abs=1e-9
+                [statistics.mean(found), min(found), max(found), max(found) - min(found)],
+                rel=1e-4,
+                abs=1e-9,
             )
         assert "comparable" not in shelf(page, "main").missing and shelf(page, "main").reasons
 
 
 def test_latency_is_the_median_of_answers_that_were_timed(tmp_path):
     asked = {"model": "local/m", "params": {}, "messages": [], "purpose": "submit", "attempt": 1}
-    asked |= dict.fromkeys(("tools", "must_call", "answer_schema")) | dict.fromkeys(("step", "sample", "index"), 0)
+    asked |= dict.fromkeys(("tools", "must_call", "answer_schema")) | dict.fromkeys(
+        ("step", "sample", "index"), 0
+    )
     lines = [{"type": "cassette", "format": 1, "texts": False}]
-    for n, (seconds, error) in enumerate([(1.0, None), (3.0, None), (None, None), (90.0, "timeout")]):
-        reply = {"text": "" if error else "yes", **({"error_kind": error, "error": "late"} if error else {})}
+    for n, (seconds, error) in enumerate(
+        [(1.0, None), (3.0, None), (None, None), (90.0, "timeout")]
+    ):
+        reply = {
+            "text": "" if error else "yes",
+            **({"error_kind": error, "error": "late"} if error else {}),
+        }
         line = {"type": "answer", "key": f"{n:064x}", "asked": asked, "reply": reply}
         lines.append(line if seconds is None else {**line, "seconds": seconds})
     (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "one.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "models" / "one.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines)
+    )
     (table,) = latency([SimpleNamespace(folder=tmp_path)]).tables
     (row,) = table.rows
     assert [one.measure.value for one in row.cells if one.measure] == [2.0, 2.8, 2.0, 1.0]

@@ -5,8 +5,16 @@ import numpy as np
 import pytest
 
 from planted_studies import expected_ratio, share_of
-from tradeassay.assay.planted import EXPECTED, PASSIVE, PLANTS, Bench, PlantConfig, planted_world, weights_of
-from tradeassay.assay.verdict import AgentAssay, VerdictConfig
+from tradeassay.verdict import AgentAssay, VerdictConfig
+from tradeassay_bench.examine.planted import (
+    EXPECTED,
+    PASSIVE,
+    PLANTS,
+    Bench,
+    PlantConfig,
+    planted_world,
+    weights_of,
+)
 
 CONFIG = VerdictConfig(draws=200)
 
@@ -30,9 +38,12 @@ def kinds(judged, plant):
     return [one.verdict.kind for one in judged[plant]]
 
 
+@pytest.mark.journey
 def test_a_leak_is_always_found_and_nobody_else_is_accused(judged):
     assert kinds(judged, "leaking") == ["leak", "leak"]
-    assert all(one.verdict.firm and "saw the future" in one.verdict.sentence for one in judged["leaking"])
+    assert all(
+        one.verdict.firm and "saw the future" in one.verdict.sentence for one in judged["leaking"]
+    )
     others = [one for plant in PLANTS if plant != "leaking" for one in judged[plant]]
     assert all(one.verdict.kind != "leak" and one.leaks.tested for one in others)
 
@@ -47,7 +58,9 @@ def test_style_is_style_and_memory_is_no_skill(judged):
     assert kinds(judged, "style") == ["style"]
     assert all("twelve-month momentum" in one.verdict.sentence for one in judged["style"])
     assert not {"skill", "mixed"} & set(kinds(judged, "memorising"))
-    assert all(one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"])
+    assert all(
+        one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"]
+    )
 
 
 def test_dates_that_are_remembered_are_no_timing(judged):
@@ -55,13 +68,18 @@ def test_dates_that_are_remembered_are_no_timing(judged):
     (one,) = judged["dates"]
     assert "its timing is memory: 'blinded' takes" in one.verdict.sentence
     assert (one.memory.parts["common"].low or 0.0) > 0
-    assert any("more than under the mask, for certain and a year: market" in line for line in one.verdict.because)
+    assert any(
+        "more than under the mask, for certain and a year: market" in line
+        for line in one.verdict.because
+    )
 
 
 def test_skill_is_seen(judged):
     for plant in ("skilled", "mixed"):
         assert kinds(judged, plant) == [*EXPECTED[plant]], plant
-        assert all(one.edge is not None and (one.edge.tested.low or 0.0) > 0 for one in judged[plant])
+        assert all(
+            one.edge is not None and (one.edge.tested.low or 0.0) > 0 for one in judged[plant]
+        )
         # One year is not enough for a firm word where a few more tries would have found as much by chance.
         limits = {limit.partition(":")[0] for one in judged[plant] for limit in one.verdict.limits}
         assert all(limit.startswith("it would not survive") for limit in limits), limits
@@ -100,7 +118,9 @@ def test_the_market_timing_and_costs_have_their_words(judged):
 def test_parts_add_up_and_records_can_be_written(judged):
     assert set(EXPECTED) == set(PLANTS) == set(judged)
     for one in (row[0] for row in judged.values()):
-        parts = sum(one.parts[name].value or 0.0 for name in ("common", "style", "selection", "trading"))
+        parts = sum(
+            one.parts[name].value or 0.0 for name in ("common", "style", "selection", "trading")
+        )
         assert parts == pytest.approx(one.total.value, rel=1e-9)
         assert msgspec.json.decode(msgspec.json.encode(one), type=AgentAssay) == one
 

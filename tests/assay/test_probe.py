@@ -9,17 +9,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.probe import payloads
-from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
-from tradeassay.assay.probe.programs import ATTACKERS, Guess, PriceArchive, interrogate, known_calendar, read_guess
-from tradeassay.core.dialogue import Message, ModelReply
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Instrument
-from tradeassay.llm import scripted_models
-from tradeassay.masking import MaskConfig, Truth, find_leaks
-from tradeassay.runs import Asking
+from tradeassay_bench.core.dialogue import Message, ModelReply
+from tradeassay_bench.examine import ProbeConfig, ProbeReport, probe_mask
+from tradeassay_bench.examine.probe import payloads
+from tradeassay_bench.examine.probe.probe import hits, random_baseline, sessions_apart
+from tradeassay_bench.examine.probe.programs import (
+    ATTACKERS,
+    Guess,
+    PriceArchive,
+    interrogate,
+    known_calendar,
+    read_guess,
+)
+from tradeassay_bench.llm import scripted_models
+from tradeassay_bench.masking import MaskConfig, Truth, find_leaks
+from tradeassay_bench.runs import Asking
 
 
 def insider(request):
@@ -44,7 +51,9 @@ for name, answer in SCRIPTS.items():
         body = {"summary": name, "answer": lambda self, request, answer=answer: answer(request)}
         scripted_models.add(name, type("Scripted", (), body))
 
-CONFIG = ProbeConfig(probes=12, masks=("bright", "blinded"), hardenings=("plain", "scaled"), lookback=30)
+CONFIG = ProbeConfig(
+    probes=12, masks=("bright", "blinded"), hardenings=("plain", "scaled"), lookback=30
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +69,15 @@ def rate(report, attacker, mask, hardening, metric):
 def test_a_bright_market_hides_nothing_and_a_mask_hides_names(report):
     for metric in payloads.METRICS:
         assert rate(report, "reader", "bright", "plain", metric) == 1.0
-        assert rate(report, "reader", "blinded", "plain", metric) == (1.0 if metric == "board" else 0.0)
+        assert rate(report, "reader", "blinded", "plain", metric) == (
+            1.0 if metric == "board" else 0.0
+        )
     assert report.row("reader", "bright", "scaled") is None
     assert msgspec.json.decode(msgspec.json.encode(report), type=ProbeReport) == report
-    assert set(report.rows[0].strata) == {"window all", *(f"board {board}" for board in report.boards)}
+    assert set(report.rows[0].strata) == {
+        "window all",
+        *(f"board {board}" for board in report.boards),
+    }
 
 
 def test_no_mask_stops_who_has_the_archive_and_hardening_takes_levels_away(report):
@@ -81,25 +95,44 @@ def test_no_mask_stops_who_has_the_archive_and_hardening_takes_levels_away(repor
         for bound in report.bounds
         if (bound.mask, bound.hardening, bound.metric) == ("blinded", "scaled", "top_1")
     }
-    assert bounds[True].attacker == "match" != bounds[False].attacker and bounds[True].share.value == 1.0
+    assert (
+        bounds[True].attacker == "match" != bounds[False].attacker
+        and bounds[True].share.value == 1.0
+    )
     assert bounds[True].times_chance == pytest.approx(1.0 / chance)
 
 
 def test_a_models_answers_are_counted_beside_its_silence(report):
     bright, blinded = (report.row("scripted/tiny-insider", mask) for mask in ("bright", "blinded"))
-    assert (bright.kind, bright.response.value, bright.of_all["date_7"].value) == ("model", 1.0, 0.0)
-    assert [bright.conditional[name].value for name in ("top_1", "date_7", "sector")] == [1.0, None, 0.0]
+    assert (bright.kind, bright.response.value, bright.of_all["date_7"].value) == (
+        "model",
+        1.0,
+        0.0,
+    )
+    assert [bright.conditional[name].value for name in ("top_1", "date_7", "sector")] == [
+        1.0,
+        None,
+        0.0,
+    ]
     assert (blinded.response.value, blinded.conditional["top_1"].value) == (0.0, None)
-    assert report.row("scripted/sensible", "blinded").response.value == 0.0 and report.usd is not None
+    assert (
+        report.row("scripted/sensible", "blinded").response.value == 0.0 and report.usd is not None
+    )
 
 
 def test_payloads_hold_no_truth_and_pairs_are_spread():
     probes = payloads.draw_probes(planted.benchmark(), planted.world(), CONFIG)
-    counts = [sum(probe.board == board for probe in probes) for board in {probe.board for probe in probes}]
+    counts = [
+        sum(probe.board == board for probe in probes) for board in {probe.board for probe in probes}
+    ]
     assert max(counts) - min(counts) <= 1
     assert len({(probe.row, probe.symbol) for probe in probes}) == len(probes)
-    made = payloads.make_payloads(planted.benchmark(), planted.world(), probes, ("blinded", "plain"), CONFIG)
-    truth = Truth.of(planted.world().at(probes[0].row, "pre_open"), MaskConfig(level="blinded"), history=30)
+    made = payloads.make_payloads(
+        planted.benchmark(), planted.world(), probes, ("blinded", "plain"), CONFIG
+    )
+    truth = Truth.of(
+        planted.world().at(probes[0].row, "pre_open"), MaskConfig(level="blinded"), history=30
+    )
     assert [payload.number for payload in made] == list(range(12))
     for payload in made[:4]:
         assert payload.alias.startswith("asset_") and payload.alias in payload.text
@@ -109,7 +142,11 @@ def test_payloads_hold_no_truth_and_pairs_are_spread():
 def test_other_modes_show_less():
     config = msgspec.structs.replace(CONFIG, probes=6, masks=("blinded",), hardenings=("plain",))
     alone, table = (
-        probe_mask(planted.benchmark(), dataset=planted.world(), config=msgspec.structs.replace(config, mode=mode))
+        probe_mask(
+            planted.benchmark(),
+            dataset=planted.world(),
+            config=msgspec.structs.replace(config, mode=mode),
+        )
         for mode in ("memory-only", "fixed-candidate")
     )
     assert {row.response.value for row in alone.rows} == {0.0}
@@ -117,10 +154,18 @@ def test_other_modes_show_less():
 
 
 def test_wrong_names_and_a_bright_market_that_is_hardened_are_refused():
-    assert ProbeConfig(masks=("bright",), hardenings=("plain", "scaled")).variants == (("bright", "plain"),)
+    assert ProbeConfig(masks=("bright",), hardenings=("plain", "scaled")).variants == (
+        ("bright", "plain"),
+    )
     for asked, words in (
-        (lambda: ProbeConfig(masks=("bright",), hardenings=("rebased", "scaled")), "market cannot be hardened"),
-        (lambda: probe_mask(planted.benchmark(), ("macth",), dataset=planted.world()), "no attacker 'macth'"),
+        (
+            lambda: ProbeConfig(masks=("bright",), hardenings=("rebased", "scaled")),
+            "market cannot be hardened",
+        ),
+        (
+            lambda: probe_mask(planted.benchmark(), ("macth",), dataset=planted.world()),
+            "no attacker 'macth'",
+        ),
         (lambda: ProbeConfig(masks=("dark",)), "no mask"),
         (lambda: ProbeConfig(hardenings=("soft",)), "no hardening"),
         (lambda: probe_mask("stockbench-v1", config=CONFIG), "has no masks"),
@@ -137,8 +182,14 @@ PROBE = payloads.Probe(0, "W1", "", "", 10, 0, "600519", str(DAYS[10]), "Liquor"
 
 def test_hits_by_hand():
     for guess, right in (
-        (Guess(tickers=("600519.SH",), date=str(DAYS[11]), sector="liquor ", board="MAIN"), set(payloads.METRICS)),
-        (Guess(tickers=(*"1234", "sh600519"), date=str(DAYS[3])), {"top_5", "date_7", "date_30", "joint"}),
+        (
+            Guess(tickers=("600519.SH",), date=str(DAYS[11]), sector="liquor ", board="MAIN"),
+            set(payloads.METRICS),
+        ),
+        (
+            Guess(tickers=(*"1234", "sh600519"), date=str(DAYS[3])),
+            {"top_5", "date_7", "date_30", "joint"},
+        ),
         (Guess(tickers=("000001",), date=str(DAYS[0])), {"date_30"}),
         (Guess(sector="Banks", board="star"), set()),
     ):
@@ -147,7 +198,11 @@ def test_hits_by_hand():
 
 
 def test_days_outside_the_archive_and_weekends():
-    asked = [("2024-01-06", 4), ("2024-01-06", 5), ("2024-01-15", 10)]  # Saturday: as near to Friday as to Monday
+    asked = [
+        ("2024-01-06", 4),
+        ("2024-01-06", 5),
+        ("2024-01-15", 10),
+    ]  # Saturday: as near to Friday as to Monday
     asked += [("2025-01-26", 19), ("2023-12-25", 0), ("2024-02-31", 0)]
     assert [sessions_apart(day, row, DAYS) for day, row in asked] == [0, 0, 0, 261, 5, None]
 
@@ -193,18 +248,29 @@ def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again():
     for text in ("", "no", "[1]", '{"date": "soon"}', '{"tickers": 7}', '{"guess": "A"}'):
         with pytest.raises(ValueError):
             read_guess(text)
-        talk = interrogate(payloads.ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
+        talk = interrogate(
+            payloads.ProbePayload(0, "asset_0001", (Message(role="user", text="x"),))
+        )
         first = next(talk)
         assert "asset_0001" in first.messages[1].text and first.answer_schema
         assert talk.send(ModelReply(text=text)).attempt == 2
         with pytest.raises(StopIteration) as done:
             talk.send(ModelReply(text=text))
-        assert done.value.value.guess is None and done.value.value.said == text and done.value.value.wrong
+        assert (
+            done.value.value.guess is None
+            and done.value.value.said == text
+            and done.value.value.wrong
+        )
 
 
 def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round():
     for text, tickers, day, wrong in (
-        ('Sure: {"tickers": ["A", "B"], "date": "in spring", "why": 1}', ("A", "B"), None, "date must"),
+        (
+            'Sure: {"tickers": ["A", "B"], "date": "in spring", "why": 1}',
+            ("A", "B"),
+            None,
+            "date must",
+        ),
         ('{"ticker": "AAPL", "date": "2020/3/9"}', ("AAPL",), "2020-03-09", ""),
         ('{"tickers": 7, "date": "2020-03-09", "sector": 3}', (), "2020-03-09", "tickers must be"),
         ('{"tickers": [], "date": null}', (), None, ""),
@@ -222,14 +288,23 @@ NAMES = ("State Street", "Nasdaq", "Penn Gaming", "Small", "Large")
 
 
 def known_world():
-    made = tuple(Instrument(symbol=f"S{k}", name=name, kind="stock", lot=100.0) for k, name in enumerate(NAMES))
+    made = tuple(
+        Instrument(symbol=f"S{k}", name=name, kind="stock", lot=100.0)
+        for k, name in enumerate(NAMES)
+    )
     close = np.outer(np.linspace(1.0, 1.5, 1000), [10.0, 20.0, 40.0, 80.0, 160.0])
-    return PriceArchive(made, YEARS, close, close, np.full((1000, 5), 1.0) * [1e6, 1e7, 1e8, 1e5, 1e9])
+    return PriceArchive(
+        made, YEARS, close, close, np.full((1000, 5), 1.0) * [1e6, 1e7, 1e8, 1e5, 1e9]
+    )
 
 
 def shown(request="{}", observation=None, **evidence):
     seen = {"step": 3, "account": {"nav": 1e6}, **(observation or {})}
-    about = {"observation": json.dumps(seen), "request": request, "evidence": payloads.Evidence(**evidence)}
+    about = {
+        "observation": json.dumps(seen),
+        "request": request,
+        "evidence": payloads.Evidence(**evidence),
+    }
     return payloads.ProbePayload(number=0, alias="asset_0001", messages=(), **about)
 
 
@@ -256,8 +331,12 @@ def test_an_id_a_turnover_a_lot_and_an_order_that_are_shown_are_found():
 def test_volumes_with_half_days_and_expiries_are_a_calendar():
     end = 700
     amounts = 1e6 * np.exp(known_calendar(YEARS)[0][end - 60 : end])
-    bars = [[f"day_{k}", 1, 1, 1, 100 + k % 2, 1, amount] for k, amount in enumerate(amounts.tolist())]
-    text = json.dumps({"columns": ["day", "open", "high", "low", "close", "volume", "amount"], "bars": bars})
+    bars = [
+        [f"day_{k}", 1, 1, 1, 100 + k % 2, 1, amount] for k, amount in enumerate(amounts.tolist())
+    ]
+    text = json.dumps(
+        {"columns": ["day", "open", "high", "low", "close", "volume", "amount"], "bars": bars}
+    )
     assert guessed("calendar", shown(bars=(text,))) == Guess(date=str(YEARS[end]))
 
 
@@ -269,12 +348,26 @@ def test_an_alias_in_the_place_of_an_idiom_is_a_name():
 
 
 def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tell):
-    asked = ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "scripted/tiny-silent"]
-    assert '"attacker": "match"' in tell(["memory", "probe", "--probes", "4", "--window", "W1", "--json"]).out
+    asked = [
+        "memory",
+        "probe",
+        "--probes",
+        "4",
+        "--window",
+        "W1",
+        "--attackers",
+        "scripted/tiny-silent",
+    ]
+    assert (
+        '"attacker": "match"'
+        in tell(["memory", "probe", "--probes", "4", "--window", "W1", "--json"]).out
+    )
     said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
     assert "named no stock and no day in 4 answers: it holds no JSON object" in said
-    assert "answers are not kept: with --cassettes FOLDER nothing is asked twice" in said
-    assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(payloads.PROGRAMS))
+    assert "answers are not kept: with --recordings FOLDER no question is asked twice" in said
+    assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (
+        1 + len(payloads.PROGRAMS)
+    )
     (tmp_path / "file").write_text("")
     said = tell([*asked, "--answers", str(tmp_path / "file" / "answers.jsonl")], 2).err
     assert "answers:" not in said and "1 of 4 answers" not in said
@@ -283,11 +376,13 @@ def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tel
 def test_who_was_not_reached_is_told_what_to_do(tmp_path):
     few = msgspec.structs.replace(CONFIG, probes=1, masks=("blinded",), hardenings=("plain",))
     with pytest.raises(ModelError, match="scripted/tiny-down was not reached: 500: overloaded"):
-        probe_mask(planted.benchmark(), ("scripted/tiny-down",), dataset=planted.world(), config=few)
+        probe_mask(
+            planted.benchmark(), ("scripted/tiny-down",), dataset=planted.world(), config=few
+        )
     poor = ModelReply(text="", error="the budget is spent", error_kind="over_budget")
-    kept, lost = Asking(cassettes=tmp_path), Asking()
+    kept, lost = Asking(recordings=tmp_path), Asking()
     again = "a/b was not reached: 500: overloaded (try again; answers are kept)"
     assert str(kept.unanswered("a/b", UNREACHED)) == again
-    assert "kept only with cassettes=FOLDER" in str(lost.unanswered("a/b", UNREACHED))
+    assert "kept only with recordings=FOLDER" in str(lost.unanswered("a/b", UNREACHED))
     more = "a/b was not asked: the budget is spent (give a larger max_usd="
     assert str(kept.unanswered("a/b", poor)).startswith(more)

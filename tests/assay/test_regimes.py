@@ -1,15 +1,14 @@
-"""Regimes by stated rules; studies beside the verdict are one call each, and stand behind the command."""
+"""Regimes by stated rules, and the command behind which they stand."""
 
-import memory_runs
 import numpy as np
 import pytest
 import runs_world as world
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.assay import RegimeRules, planted, regime_panels, study_run, tag_regimes
-from tradeassay.assay.studies import ASKS_NOBODY, tag_window
 from tradeassay.core.errors import UserError
-from tradeassay.runs import run
+from tradeassay_bench.examine import RegimeRules, planted, regime_panels, tag_regimes
+from tradeassay_bench.examine.regimes import tag_window
+from tradeassay_bench.runs import run
 
 UP = np.linspace(100.0, 110.0, 64)
 DOWN = np.linspace(100.0, 90.0, 64)
@@ -62,15 +61,6 @@ def test_rules_that_tag_nothing_are_refused():
             RegimeRules(**rules)
     with pytest.raises(UserError, match="two positive levels"):
         tag_window(np.array([1.0]))
-
-
-def test_models_are_not_asked_again_unless_it_is_said_how(tmp_path):
-    run = memory_runs.masked_run()
-    found = study_run(run, ("robustness",), folder=tmp_path, home=memory_runs.home())
-    assert {one.disturbance for one in found.robustness.scores} == set(ASKS_NOBODY)
-    assert "asked again" in found.robustness.notes[-1]
-    assert not list(tmp_path.iterdir())
-    assert found.regimes is None
 
 
 def test_the_command_judges_planted_agents(tell, monkeypatch):

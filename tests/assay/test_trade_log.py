@@ -13,14 +13,15 @@ import polars as pl
 import pytest
 import runs_world as world
 
-from tradeassay.account import Ledger
-from tradeassay.assay import OwnAccount, assay
-from tradeassay.assay.holdings import attribute_trades, priced
-from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.core.errors import DataRefused, UserError
-from tradeassay.core.events import Filled
-from tradeassay.data.tables.trades import read_trades
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.tables.trades import read_trades
+from tradeassay.verdict import VerdictConfig
+from tradeassay.verdict.own_account import OwnAccount
+from tradeassay_bench.account import Ledger
+from tradeassay_bench.core.events import Filled
+from tradeassay_bench.examine import assay
+from tradeassay_bench.examine.holdings import attribute_trades, priced
 
 FEW = BootstrapConfig(draws=20)
 QUICK = VerdictConfig(portfolios=0, draws=100)
@@ -83,7 +84,9 @@ def test_an_account_by_hand(tmp_path):
     # Fees are a part of trading: each day's over the value before it.
     fees = [-1 / 2000, -1 / WORTH[0], 0.0, -0.5 / WORTH[2], -0.5 / WORTH[3]]
     assert taken.daily.trading_parts["fees"] == pytest.approx(fees, abs=1e-15)
-    assert any("1 name was sold beyond what the log had bought (BBB)" in note for note in taken.notes)
+    assert any(
+        "1 name was sold beyond what the log had bought (BBB)" in note for note in taken.notes
+    )
     assert trades.names in (1, 2)
     frame = pl.read_csv(tmp_path / "log.csv")
     for table in (str(tmp_path / "log.csv"), frame, frame.to_pandas()):
@@ -134,7 +137,9 @@ def test_a_run_s_own_trades_are_its_account(venue, tmp_path):
         for record in records:
             for fill in (event for event in record.events if isinstance(event, Filled)):
                 numbers = map(repr, (abs(fill.quantity), fill.price, fill.fee, fill.tax))
-                rows.append([record.session, fill.symbol, "BUY" if fill.quantity > 0 else "SELL", *numbers])
+                rows.append(
+                    [record.session, fill.symbol, "BUY" if fill.quantity > 0 else "SELL", *numbers]
+                )
         if not rows:
             continue
         traded += 1
@@ -191,13 +196,17 @@ def test_a_list_of_decisions(home, tmp_path):
     """All is bought at the open after the day of the decision, and sold likewise; repeats do nothing."""
     days = [str(day) for day in world.tiny_panel().sessions]
     words = {10: "BUY", 11: "HOLD", 12: "BUY", 15: "SELL", 16: "SELL", 18: "hold"}
-    path = write(tmp_path / "list.csv", ["date", "decision"], *([days[k], word] for k, word in words.items()))
+    path = write(
+        tmp_path / "list.csv", ["date", "decision"], *([days[k], word] for k, word in words.items())
+    )
     own = OwnAccount(dataset="tiny-us", home=str(home), symbol="S4")
     log = read_trades(path)
     assert log.decisions and "2 BUY, 2 SELL, 2 HOLD" in log.notes[0]
     taken, _ = attributed(own, log)
     bars, at = world.tiny_panel().bars, world.tiny_panel().symbols.index("S4")
-    assert taken.account_return == pytest.approx(bars["open"][16, at] / bars["open"][11, at] - 1, abs=1e-9)
+    assert taken.account_return == pytest.approx(
+        bars["open"][16, at] / bars["open"][11, at] - 1, abs=1e-9
+    )
     with pytest.raises(UserError, match="does not say what was traded"):
         assay(OwnAccount(returns=str(path), dataset="tiny-us", home=str(home)), QUICK)
     with pytest.raises(UserError, match="has no prices"):
@@ -220,6 +229,10 @@ def test_what_cannot_be_priced_is_refused(home, tmp_path, row, said):
 
 
 def test_other_tables_are_no_logs(tmp_path):
-    held = write(tmp_path / "held.csv", ["date", "symbol", "quantity", "price"], ["2024-02-01", "A", 10, 40.0])
+    held = write(
+        tmp_path / "held.csv",
+        ["date", "symbol", "quantity", "price"],
+        ["2024-02-01", "A", 10, 40.0],
+    )
     returns = write(tmp_path / "r.csv", ["date", "return"], ["2024-02-01", 0.01])
     assert read_trades(held) is None and read_trades(returns) is None

@@ -15,9 +15,9 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from tradeassay.assay import assay
 from tradeassay.core.errors import UserError
-from tradeassay.data.tables.account import read_series
+from tradeassay.tables.account import read_series
+from tradeassay_bench.examine import assay
 
 RNG = np.random.default_rng(29_100)
 DAYS = [day.date() for day in pd.bdate_range("2022-11-14", periods=130)]
@@ -127,7 +127,9 @@ def dates():
     }
     for name, form in forms.items():
         yield returned(name, each(lambda d, r, form=form: f"{form(d)},{r:.6f}"))
-    yield csv("stamps of mail", "date;return", each(lambda d, r: f"{d:%a, %d %b %Y} 00:00:00 GMT;{r:.6f}"))
+    yield csv(
+        "stamps of mail", "date;return", each(lambda d, r: f"{d:%a, %d %b %Y} 00:00:00 GMT;{r:.6f}")
+    )
     rows = each(lambda d, r: f"{d:%d-%b-%Y},{100 * r:+.4f}", MONTHLY, days=ENDS)
     yield csv("what ends a month", "Month ending,Performance %", rows, true=total(MONTHLY))
     rows = each(lambda d, r: f"{d.isoformat()},{100 * r:.4f},")
@@ -145,8 +147,16 @@ def numbers():
         "pct in the title": ("date,ret_pct", ",", lambda r: f"{100 * r:.4f}"),
         "decimal commas": ("Datum;Rendite", ";", lambda r: comma(f"{r:.6f}")),
         "German per cent": ("Datum;Tagesrendite in %", ";", lambda r: comma(f"{100 * r:.4f}")),
-        "German per cent signs": ("Datum;Wertentwicklung", ";", lambda r: comma(f"{100 * r:.4f} %")),
-        "German per cent, three digits": ("Datum;Rendite", ";", lambda r: comma(f"{100 * r:.3f} %")),
+        "German per cent signs": (
+            "Datum;Wertentwicklung",
+            ";",
+            lambda r: comma(f"{100 * r:.4f} %"),
+        ),
+        "German per cent, three digits": (
+            "Datum;Rendite",
+            ";",
+            lambda r: comma(f"{100 * r:.3f} %"),
+        ),
         "Italian": ("Data;Rendimento", ";", lambda r: comma(f"{100 * r:.4f}%")),
         "French": ("Date;Rendement", ";", lambda r: comma(f"{100 * r:.4f} %")),
         "Spanish": ("Fecha;Rentabilidad", ";", lambda r: comma(f"{100 * r:.4f} %")),
@@ -155,7 +165,11 @@ def numbers():
         "Polish": ("Data;Stopa zwrotu", ";", lambda r: comma(f"{100 * r:.4f}%")),
         "basis points": ("Date,Return (bps)", ",", lambda r: f"{1e4 * r:.2f}"),
         "basis points that nobody mentions": ("date,ret", ",", lambda r: f"{1e4 * r:.6f}"),
-        "brackets": ("Date,Return", ",", lambda r: f"({-100 * r:.4f}%)" if r < 0 else f"{100 * r:.4f}%"),
+        "brackets": (
+            "Date,Return",
+            ",",
+            lambda r: f"({-100 * r:.4f}%)" if r < 0 else f"{100 * r:.4f}%",
+        ),
         "trailing minus": ("Date,Return", ",", lambda r: f"{abs(r):.6f}{'-' if r < 0 else ''}"),
         "typographic minus": ("Date,Return", ",", lambda r: f"{r:.6f}".replace("-", "\u2212")),
         "plus signs": ("Date,Return", ",", lambda r: f"{100 * r:+.4f}%"),
@@ -177,7 +191,9 @@ def numbers():
         yield csv(name, head, rows, off=2e-3 if "basis" in name else 3e-4)
     rows = each(lambda d, r: f"| {d} | {r:.6f} |")
     wide = str.maketrans("0123456789.", "".join(chr(0xFEE0 + ord(one)) for one in "0123456789."))
-    yield returned("wide digits", [row.translate(wide) for row in each(lambda d, r: f"{d},{r:.8f}")])
+    yield returned(
+        "wide digits", [row.translate(wide) for row in each(lambda d, r: f"{d},{r:.8f}")]
+    )
     yield csv("a table of a chat", "| Date | Return |\n|---|---|", rows)
     yield csv("a separator line", "sep=;\nDate;Return", each(lambda d, r: f"{d};{r:.6f}"))
 
@@ -190,7 +206,12 @@ def levels():
     forms = {
         "net asset value": ("Date,NAV", ",", lambda v: f"{v:.4f}", 100 * grown),
         "an index from one": ("date,equity", ",", lambda v: f"{v:.6f}", grown),
-        "growth of ten thousand": ("Date,Growth of $10000", ",", lambda v: f"{v:.2f}", 10_000 * grown),
+        "growth of ten thousand": (
+            "Date,Growth of $10000",
+            ",",
+            lambda v: f"{v:.2f}",
+            10_000 * grown,
+        ),
         "grouped dollars": ("Date,Portfolio Value", ",", lambda v: f'"${v:,.2f}"', money),
         "German euros": ("Datum;Depotwert", ";", lambda v: f"{comma(f'{v:,.2f}')} €", money),
         "French euros": (
@@ -202,7 +223,12 @@ def levels():
         "Italian quotas": ("Data;Valore quota", ";", lambda v: comma(f"{v:,.3f}"), 11 * grown),
         "Swiss francs": ("Datum;Kontostand", ";", lambda v: f"{v:,.2f}".replace(",", "'"), money),
         "currency before": ("Date,Net Liquidation", ",", lambda v: f"USD {v:.2f}", money),
-        "curly Swiss francs": ("Datum;Kurs", ";", lambda v: f"{v:,.4f}".replace(",", "\u2019"), money),
+        "curly Swiss francs": (
+            "Datum;Kurs",
+            ";",
+            lambda v: f"{v:,.4f}".replace(",", "\u2019"),
+            money,
+        ),
         "Chinese value": ("日期;单位净值", ";", lambda v: f"{v:.4f}", grown),
         "Japanese value": ("日付;基準価額", ";", lambda v: f"{v:.4f}", 1e4 * grown),
         "Indian grouping": ("Date,Net Worth", ",", lambda v: f'"₹{_lakh(v)}"', money),
@@ -210,34 +236,53 @@ def levels():
         "other currency": ("Date,NAV (JPY)", ",", lambda v: f'"¥{v:,.0f}"', 1e9 * grown),
     }
     for name, (head, by, form, values) in forms.items():
-        yield csv(name, head, [f"{d}{by}{form(v)}" for d, v in zip(start, values, strict=True)], off=1e-3)
+        yield csv(
+            name, head, [f"{d}{by}{form(v)}" for d, v in zip(start, values, strict=True)], off=1e-3
+        )
     yield csv(
-        "cumulative return", "Date,Cumulative Return", each(lambda d, v: f"{d},{v - 1:.6f}", grown, days=start)
+        "cumulative return",
+        "Date,Cumulative Return",
+        each(lambda d, v: f"{d},{v - 1:.6f}", grown, days=start),
     )
     rows = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", grown, days=start)
     yield csv("cumulative per cent", "Date,Cumulative Return (%)", rows)
     yield csv("cumulative per cent called total", "Date,Total Return", [f"{row}%" for row in rows])
     bars = "{0},{1:.4f},{2:.4f},{3:.4f},{4:.4f},{5:.6f},1000"
-    rows = each(lambda d, v: bars.format(d, *(v * scale for scale in (99, 101, 98, 100, 97))), grown, days=start)
+    rows = each(
+        lambda d, v: bars.format(d, *(v * scale for scale in (99, 101, 98, 100, 97))),
+        grown,
+        days=start,
+    )
     yield csv("Yahoo", "Date,Open,High,Low,Close,Adj Close,Volume", rows)
     bars = "{0:%m/%d/%Y},${1:.4f},1000,${2:.2f},${3:.2f},${4:.2f}"
-    rows = each(lambda d, v: bars.format(d, *(v * scale for scale in (100, 99, 101, 98))), grown, days=start)
+    rows = each(
+        lambda d, v: bars.format(d, *(v * scale for scale in (100, 99, 101, 98))), grown, days=start
+    )
     yield csv("Nasdaq", "Date,Close/Last,Volume,Open,High,Low", rows[::-1], off=1e-3)
     bars = '"{0:%m/%d/%Y}","{1:,.4f}","1","1","1","1.2M","{2:.2f}%"'
     change = each(lambda d, v, r: bars.format(d, v * 1000, 100 * r), path, DAILY)
-    yield csv("Investing.com", '"Date","Price","Open","High","Low","Vol.","Change %"', change[::-1], off=0.015)
+    yield csv(
+        "Investing.com",
+        '"Date","Price","Open","High","Low","Vol.","Change %"',
+        change[::-1],
+        off=0.015,
+    )
     both = each(lambda d, v: f"{d},{v * 100:.4f},{v * 91:.4f}", grown, days=start)
     yield csv("a second currency moves alike", "Date,NAV (USD),NAV (EUR)", both)
     saved = [1e4]
     for r in DAILY:
         saved.append((saved[-1] + 500.0) * (1.0 + r))
-    rows = each(lambda d, v, paid: f"{d},{v:.2f},{paid}", saved, [0] + [500] * len(DAYS), days=start)
+    rows = each(
+        lambda d, v, paid: f"{d},{v:.2f},{paid}", saved, [0] + [500] * len(DAYS), days=start
+    )
     yield csv("deposits beside", "Date,Account Value,Deposits", rows)
     yield csv("money won", "Date,P&L ($)", each(lambda d, r: f"{d},{1e4 * r:.2f}"), true=None)
     yield csv("factors of growth", "Date,Growth factor", each(lambda d, r: f"{d},{1 + r:.6f}"))
     yield csv("excess", "Date,Excess Return", each(lambda d, r: f"{d},{r:.6f}"), true=None)
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
-    yield csv("year to date", "Date,YTD Return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), true=None)
+    yield csv(
+        "year to date", "Date,YTD Return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), true=None
+    )
 
 
 def _lakh(value):
@@ -258,8 +303,12 @@ def encodings():
     yield csv("Russian in cp1251", "Дата;Доходность, %", rows, encoding="cp1251", off=3e-4)
     yield csv("Ukrainian in UTF-8", "Дата;Дохідність, %", rows, off=3e-4)
     yield csv("umlauts in cp1252", "Datum;Veränderung in %", rows, encoding="cp1252", off=3e-4)
-    yield csv("accents in latin-1", "Date;Performance réalisée (%)", rows, encoding="latin-1", off=3e-4)
-    yield csv("UTF-16", "Date\tReturn", [row.replace(",", "\t") for row in plain], encoding="utf-16")
+    yield csv(
+        "accents in latin-1", "Date;Performance réalisée (%)", rows, encoding="latin-1", off=3e-4
+    )
+    yield csv(
+        "UTF-16", "Date\tReturn", [row.replace(",", "\t") for row in plain], encoding="utf-16"
+    )
     yield returned("UTF-16 without a mark", plain, encoding="utf-16-le")
     yield returned("a mark before UTF-8", plain, encoding="utf-8-sig")
     yield csv("Chinese in GB18030", "日期,收益率", plain, encoding="gb18030")
@@ -267,7 +316,12 @@ def encodings():
     yield csv("Greek in cp1253", "Ημερομηνία;Απόδοση (%)", rows, encoding="cp1253", off=3e-4)
     crlf = "\r\n".join(["Date,Return,", *(f"{row}," for row in plain), "", ""])
     yield Ugly("line ends of Windows", "account.csv", crlf.encode(), true)
-    yield Ugly("line ends of an old Macintosh", "account.csv", "\r".join(["Date,Return", *plain]).encode(), true)
+    yield Ugly(
+        "line ends of an old Macintosh",
+        "account.csv",
+        "\r".join(["Date,Return", *plain]).encode(),
+        true,
+    )
     tabs = "\n".join(["Date\tReturn", *(row.replace(",", "\t") for row in plain)])
     yield Ugly("text file", "account.txt", tabs.encode(), true)
 
@@ -276,37 +330,62 @@ def layouts():
     """Yield what stands around the numbers: remarks, totals, gaps, orders, more columns."""
     plain = each(lambda d, r: f"{d},{r:.6f}")
     true = total(DAILY)
-    yield csv("remarks above", "Account statement\nClient: 12345\nPeriod: all\n\nDate,Return", plain)
+    yield csv(
+        "remarks above", "Account statement\nClient: 12345\nPeriod: all\n\nDate,Return", plain
+    )
     yield csv("units below", "Date,Return\n(yyyy-mm-dd),(decimal)", plain)
     yield returned("a total below", plain, foot=f"Total,{true:.6f}")
     yield returned("a sum below", plain, foot=f"Sum,{DAILY.sum():.6f}")
-    yield returned("a disclaimer below", plain, foot='\n"Past performance is no guide, 12% of clients lose."')
+    yield returned(
+        "a disclaimer below", plain, foot='\n"Past performance is no guide, 12% of clients lose."'
+    )
     foot = f"Average,{DAILY.mean():.6f}\nStd,{DAILY.std():.6f}\nMax,{DAILY.max():.6f}"
     yield returned("averages below", plain, foot=foot)
     yield csv("no titles", "", plain)
-    yield csv("a remark above", "# exported\n,date,My Fund", [f"{k},{row}" for k, row in enumerate(plain)])
+    yield csv(
+        "a remark above", "# exported\n,date,My Fund", [f"{k},{row}" for k, row in enumerate(plain)]
+    )
     units = each(lambda d, r: f"{d},{100 * r:.6f},")
-    yield csv("remarks, and units below", "My Fund Ltd,,\nmade by us,,\nDate,Return,Remark\n(day),(%),", units)
+    yield csv(
+        "remarks, and units below",
+        "My Fund Ltd,,\nmade by us,,\nDate,Return,Remark\n(day),(%),",
+        units,
+    )
     yield returned("empty rows and a total", [*plain, "Total,0.123", ",", "", " , "])
     foot = "61,Grand Total,0.1\n61,,0.2\nSource: my broker"
-    yield csv("totals and remarks", "No,Date,Return", [f"{k},{row}" for k, row in enumerate(plain)], foot=foot)
+    yield csv(
+        "totals and remarks",
+        "No,Date,Return",
+        [f"{k},{row}" for k, row in enumerate(plain)],
+        foot=foot,
+    )
     yield csv("numbered rows", ",date,return", [f"{k},{row}" for k, row in enumerate(plain)])
     yield returned("latest first", plain[::-1])
     shuffled = [plain[k] for k in RNG.permutation(len(plain))]
     yield returned("in no order", shuffled)
-    yield returned("blank lines", [row + ("\n" if k % 20 == 19 else "") for k, row in enumerate(plain)])
+    yield returned(
+        "blank lines", [row + ("\n" if k % 20 == 19 else "") for k, row in enumerate(plain)]
+    )
     rows = [row + ("\nDate,Return" if k % 50 == 49 else "") for k, row in enumerate(plain)]
     yield returned("the title again on every page", rows)
     gaps = [row if k % 11 else f"{DAYS[k]},N/A" for k, row in enumerate(plain)]
     kept = np.array([r for k, r in enumerate(DAILY) if k % 11])
     yield returned("holidays as N/A", gaps, true=total(kept))
-    yield returned("holidays as dashes", [row.replace("N/A", "-") for row in gaps], true=total(kept))
+    yield returned(
+        "holidays as dashes", [row.replace("N/A", "-") for row in gaps], true=total(kept)
+    )
     yield returned("missing days", [row for k, row in enumerate(plain) if k % 11], true=total(kept))
     yield returned("a row twice", [*plain[:50], plain[49], *plain[50:]])
-    yield returned("a day with two returns", [*plain[:50], f"{DAYS[49]},0.05", *plain[50:]], true=None)
-    yield returned("one return is no number", [*plain[:50], f"{DAYS[50]},pending", *plain[51:]], true=None)
+    yield returned(
+        "a day with two returns", [*plain[:50], f"{DAYS[49]},0.05", *plain[50:]], true=None
+    )
+    yield returned(
+        "one return is no number", [*plain[:50], f"{DAYS[50]},pending", *plain[51:]], true=None
+    )
     yield csv("a remark beside each", "Date,Return,Comment", [f"{row},ok" for row in plain])
-    yield csv("a weekday beside", "Weekday,Date,Return", each(lambda d, row: f"{d:%A},{row}", plain))
+    yield csv(
+        "a weekday beside", "Weekday,Date,Return", each(lambda d, row: f"{d:%A},{row}", plain)
+    )
     other = np.round(RNG.normal(0.0, 0.01, len(DAYS)), 6)
     two = each(lambda d, r, b: f"{d},{r:.6f},{b:.6f}", DAILY, other)
     yield csv("a benchmark beside", "Date,Portfolio Return,Benchmark Return", two)
@@ -316,7 +395,9 @@ def layouts():
     rows = each(lambda d, r: f"{d},{100 * r:.5f}", QUIET)
     yield csv("a quiet fund in per cent", "Date,Return (%)", rows, true=total(QUIET), off=1e-5)
     rows = each(lambda d, r: f"{d},{1e4 * r:.6f}", QUIET)
-    yield csv("a quiet fund in basis points", "Date,Return (bps)", rows, true=total(QUIET), off=1e-5)
+    yield csv(
+        "a quiet fund in basis points", "Date,Return (bps)", rows, true=total(QUIET), off=1e-5
+    )
     rows = each(lambda d, r: f"{d},{r:.7f}", QUIET)
     yield returned("a quiet fund in fractions", rows, true=total(QUIET), off=1e-5)
     rows = each(lambda d, r: f"{d.year},{d.month},{d.day},{r:.6f}")
@@ -344,7 +425,9 @@ def months():
         "compact months": lambda d, e: f"{d:%Y%m}",
     }
     for name, form in forms.items():
-        rows = [f"{form(d, e)},{100 * r:.4f}%" for d, e, r in zip(MONTHS, ENDS, MONTHLY, strict=True)]
+        rows = [
+            f"{form(d, e)},{100 * r:.4f}%" for d, e, r in zip(MONTHS, ENDS, MONTHLY, strict=True)
+        ]
         yield csv(name, "Month,Return", rows, true=true, off=1e-3)
     rows = each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, days=MONTHS)
     yield csv("wild months", "Month,Return", rows, true=total(WILD), off=0.05)
@@ -362,7 +445,11 @@ def months():
         ("an Italian factsheet", "it", "%", ",", False),
     ):
         heads = by.join(
-            ["Year" if tongue == "en" else "Jahr", *(month(d, tongue, True) for d in MONTHS[:12]), "YTD"]
+            [
+                "Year" if tongue == "en" else "Jahr",
+                *(month(d, tongue, True) for d in MONTHS[:12]),
+                "YTD",
+            ]
         )
         rows = []
         for k in range(3):
@@ -371,7 +458,8 @@ def months():
         yield csv(name, heads, rows[::-1] if late else rows, true=true, off=1e-3)
     part = [*(f"{100 * r:.4f}%" for r in MONTHLY[24:31]), "", "", "", "", ""]
     whole = [
-        ",".join([str(2020 + k), *(f"{100 * r:.4f}%" for r in MONTHLY[12 * k : 12 * k + 12])]) for k in range(2)
+        ",".join([str(2020 + k), *(f"{100 * r:.4f}%" for r in MONTHLY[12 * k : 12 * k + 12])])
+        for k in range(2)
     ]
     heads = ",".join(["", *(month(d, "en", True) for d in MONTHS[:12])])
     rows = [*whole, ",".join(["2022", *part])]
@@ -413,7 +501,9 @@ def books():
     yield book("a workbook with remarks", [*remarks, ["Date", "Return"], *pairs, ["Total", true]])
     grid = [["Year", *(month(d, "en", True) for d in MONTHS[:12])]]
     grid += [[2020 + k, *map(float, MONTHLY[12 * k : 12 * k + 12])] for k in range(3)]
-    yield Ugly("a factsheet in a workbook", "account.xlsx", book("", grid).content, total(MONTHLY), 1e-3)
+    yield Ugly(
+        "a factsheet in a workbook", "account.xlsx", book("", grid).content, total(MONTHLY), 1e-3
+    )
     frame = pd.DataFrame({"date": pd.to_datetime(DAYS), "return": DAILY})
     columns = io.BytesIO()
     frame.to_parquet(columns)
@@ -434,36 +524,72 @@ def traps():
     broken = each(lambda d, r: f"{d},{comma(f'{100 * r:.4f}')}")
     yield csv("decimal commas between commas", "Date,Return (%)", broken, off=3e-4)
     short = [date(2021, 1, 1) + timedelta(days=31 * k) for k in range(12)]
-    few = [f"{d.month:02d}/{d.day % 12 + 1:02d}/{d.year},{r:.6f}" for d, r in zip(short, MONTHLY, strict=False)]
+    few = [
+        f"{d.month:02d}/{d.day % 12 + 1:02d}/{d.year},{r:.6f}"
+        for d, r in zip(short, MONTHLY, strict=False)
+    ]
     yield returned("days that could be months", few, true=None)
     yield returned("years first and short", each(lambda d, r: f"{d:%y/%m/%d},{r:.6f}"))
-    yield returned("years first and short, latest first", each(lambda d, r: f"{d:%y-%m-%d},{r:.6f}")[::-1])
+    yield returned(
+        "years first and short, latest first", each(lambda d, r: f"{d:%y-%m-%d},{r:.6f}")[::-1]
+    )
     monthly = each(lambda d, r: f"{d:%Y-%m},{100 * r:.4f}%", MONTHLY, days=MONTHS)
     yearly = [f"{2020 + k},{100 * total(MONTHLY[12 * k : 12 * k + 12]):.4f}%" for k in range(3)]
     mixed = [row for k in range(3) for row in (*monthly[12 * k : 12 * k + 12], yearly[k])]
-    yield csv("totals of years between months", "Month,Return", mixed, true=total(MONTHLY), off=1e-3)
-    rows = [f"{d},{r:.6f}" for d, r in zip(ENDS, np.round(RNG.normal(0.08, 0.1, 36), 4), strict=True)]
+    yield csv(
+        "totals of years between months", "Month,Return", mixed, true=total(MONTHLY), off=1e-3
+    )
+    rows = [
+        f"{d},{r:.6f}" for d, r in zip(ENDS, np.round(RNG.normal(0.08, 0.1, 36), 4), strict=True)
+    ]
     yield csv("rolling years", "Date,12M Return", rows, true=None)
     rows = each(lambda d, v: f"{d},{v:.6f}", 0.1 + DAILY.cumsum())
     yield csv("yearly rates", "Date,Annualized Return", rows, true=None)
     falls = grown / np.maximum.accumulate(grown) - 1
-    yield csv("drawdowns", "Date,Drawdown", each(lambda d, v: f"{d},{100 * v:.4f}%", falls, days=start), true=None)
+    yield csv(
+        "drawdowns",
+        "Date,Drawdown",
+        each(lambda d, v: f"{d},{100 * v:.4f}%", falls, days=start),
+        true=None,
+    )
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
-    yield returned("year to date called return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), true=None)
-    yield csv("volatility", "Date,Volatility", each(lambda d, v: f"{d},{abs(v) + 0.1:.6f}"), true=None)
-    yield csv("relative return", "Date,Return vs S&P 500", each(lambda d, r: f"{d},{r:.6f}"), true=None)
-    yield csv("contribution", "Date,Contribution to Return", each(lambda d, r: f"{d},{r:.6f}"), true=None)
+    yield returned(
+        "year to date called return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), true=None
+    )
+    yield csv(
+        "volatility", "Date,Volatility", each(lambda d, v: f"{d},{abs(v) + 0.1:.6f}"), true=None
+    )
+    yield csv(
+        "relative return", "Date,Return vs S&P 500", each(lambda d, r: f"{d},{r:.6f}"), true=None
+    )
+    yield csv(
+        "contribution", "Date,Contribution to Return", each(lambda d, r: f"{d},{r:.6f}"), true=None
+    )
     fees = each(lambda d, r: f"{d},{r + 0.0001:.6f},{r:.6f}")
     yield csv("gross and net", "Date,Gross Return,Net Return", fees)
-    rows = each(lambda d, b, r: f"{d},{b:.6f},{r:.6f}", np.round(RNG.normal(0, 0.01, 130), 6), DAILY)
+    rows = each(
+        lambda d, b, r: f"{d},{b:.6f},{r:.6f}", np.round(RNG.normal(0, 0.01, 130), 6), DAILY
+    )
     yield csv("benchmark first", "Date,Benchmark,Fund", rows)
-    rows = [f"{d},{v * (100 if k < 60 else 50):.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
+    rows = [
+        f"{d},{v * (100 if k < 60 else 50):.4f}"
+        for k, (d, v) in enumerate(zip(start, grown, strict=True))
+    ]
     yield csv("a split", "Date,Close", rows, true=None, said="moves by")
-    rows = [f"{d},{0 if k == 40 else 100 * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
+    rows = [
+        f"{d},{0 if k == 40 else 100 * v:.4f}"
+        for k, (d, v) in enumerate(zip(start, grown, strict=True))
+    ]
     yield csv("a value of nothing", "Date,NAV", rows, true=None)
-    rows = [f"{d},{(1000 if k == 40 else 100) * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))]
+    rows = [
+        f"{d},{(1000 if k == 40 else 100) * v:.4f}"
+        for k, (d, v) in enumerate(zip(start, grown, strict=True))
+    ]
     yield csv("a typing error", "Date,NAV", rows, true=None, said="moves by")
-    signs = [f"{d},{100 * r:.4f}{'%' if k % 2 else ''}" for k, (d, r) in enumerate(zip(DAYS, DAILY, strict=True))]
+    signs = [
+        f"{d},{100 * r:.4f}{'%' if k % 2 else ''}"
+        for k, (d, r) in enumerate(zip(DAYS, DAILY, strict=True))
+    ]
     yield returned("signs on some", signs, off=3e-4)
     later = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", path)
     yield csv("cumulative from the first day on", "Date,Cumulative Return (%)", later)
@@ -473,16 +599,25 @@ def traps():
     rows = each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, days=start)
     yield csv("logarithms of value", "Date,Log NAV", rows, true=None)
     held = 500 + np.arange(len(start))
-    units = each(lambda d, v, n: f"{d},{100 * v:.4f},{n},{100 * v * n:.2f}", grown, held, days=start)
+    units = each(
+        lambda d, v, n: f"{d},{100 * v:.4f},{n},{100 * v * n:.2f}", grown, held, days=start
+    )
     yield csv("units bought", "Date,NAV per share,Shares,Total Assets", units)
     rows = [",".join((r.split(",")[0], r.split(",")[3], r.split(",")[2])) for r in units]
     yield csv("assets that grow by deposits", "Date,Total Assets,Shares", rows, true=None)
     paid = np.where(np.arange(len(start)) == 60, 2.0, 0)
     rows = each(lambda d, v, out: f"{d},{100 * v:.4f},{out}", grown, paid, days=start)
     yield csv("distributions", "Date,NAV,Dividend", rows, true=None, said="not counted")
-    long = [*each(lambda d, r: f"{d},A1,{r:.6f}"), *each(lambda d, r: f"{d},B2,{r:.6f}", DAILY[::-1])]
+    long = [
+        *each(lambda d, r: f"{d},A1,{r:.6f}"),
+        *each(lambda d, r: f"{d},B2,{r:.6f}", DAILY[::-1]),
+    ]
     yield csv("two accounts below each other", "Date,Account,Return", long, true=None)
-    twice = [f"{d} {t},{v * 100:.4f}" for d, v in zip(start, grown, strict=True) for t in ("09:30:00", "16:00:00")]
+    twice = [
+        f"{d} {t},{v * 100:.4f}"
+        for d, v in zip(start, grown, strict=True)
+        for t in ("09:30:00", "16:00:00")
+    ]
     yield csv("morning and evening", "Time,Balance", twice)
     made = openpyxl.Workbook()
     made.active.title = "2022"
@@ -495,7 +630,10 @@ def traps():
     made.save(written)
     yield Ugly("a sheet for every year", "account.xlsx", written.getvalue(), true)
     fund, market = (
-        [f"{2020 + k}," + ",".join(f"{100 * r:.4f}%" for r in part[12 * k : 12 * k + 12]) for k in range(3)]
+        [
+            f"{2020 + k}," + ",".join(f"{100 * r:.4f}%" for r in part[12 * k : 12 * k + 12])
+            for k in range(3)
+        ]
         for part in (MONTHLY, MONTHLY[::-1])
     )
     heads = "Year," + ",".join(month(d, "en", True) for d in MONTHS[:12])
@@ -522,13 +660,21 @@ REFUSED = {
 
 WHEN = {TRUE: (DAYS, DAILY, 252), total(MONTHLY): (ENDS, MONTHLY, 12)}
 """The days, returns and rows a year of whole tables, by what they earned."""
-ROUNDED = {"German per cent, three digits", "Italian quotas", "Chinese value", "Spanish value", "Investing.com"}
+ROUNDED = {
+    "German per cent, three digits",
+    "Italian quotas",
+    "Chinese value",
+    "Spanish value",
+    "Investing.com",
+}
 """Tables of so few digits that a return is known to 1e-4 only."""
 
 
 def test_there_are_more_than_a_hundred_and_no_two_are_alike():
     every = [one for made in UGLY.values() for one in made]
-    assert len({one.content for one in every}) == len({one.name for one in every}) == len(every) > 150
+    assert (
+        len({one.content for one in every}) == len({one.name for one in every}) == len(every) > 150
+    )
     assert {one.name for one in every} > REFUSED
 
 

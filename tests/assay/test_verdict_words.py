@@ -7,10 +7,9 @@ import msgspec
 import numpy as np
 from test_verdict import LEANS, follows, found, span
 
-from tradeassay.assay import VerdictConfig
-from tradeassay.assay.memory.edge import EdgeSplit, RecallSplit
-from tradeassay.assay.verdict import AgentFindings, decide
-from tradeassay.assay.verdict.record import (
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.verdict import AgentFindings, decide
+from tradeassay.verdict.record import (
     KINDS,
     LABELS,
     SOFT,
@@ -27,8 +26,9 @@ from tradeassay.assay.verdict.record import (
     TimingEvidence,
     Together,
     TrialsEvidence,
+    VerdictConfig,
 )
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay_bench.examine.memory.edge import EdgeSplit, RecallSplit
 
 CONFIG = VerdictConfig()
 PRAISE = ("skill", "timing", "mixed")
@@ -37,14 +37,39 @@ SEEN = {
     *(label for kind, label in LABELS.items() if kind not in ("open", "failed", "cash")),
     *SOFT.values(),
     *("baseline", "no edge is shown", "behind the market"),
-    *("style is not measured", "files were open to it", "memory is not certain", "memory is not excluded"),
+    *(
+        "style is not measured",
+        "files were open to it",
+        "memory is not certain",
+        "memory is not excluded",
+    ),
     *("recall is not tested", "recall is not excluded", "what it was shown does not matter"),
-    *("the memory contrast is in doubt", "leaks are not excluded", "leaks on up to 20% of days are not excluded"),
-    *("there is no luck baseline", "random portfolios do not confirm it", "the market did not crash"),
-    *("the unmasked play alone is not certain", "hindsight is not excluded", "returns alone say no more"),
-    *("dividends and interest are not excluded", "it was earned in one half", "it rests on a few sessions"),
+    *(
+        "the memory contrast is in doubt",
+        "leaks are not excluded",
+        "leaks on up to 20% of days are not excluded",
+    ),
+    *(
+        "there is no luck baseline",
+        "random portfolios do not confirm it",
+        "the market did not crash",
+    ),
+    *(
+        "the unmasked play alone is not certain",
+        "hindsight is not excluded",
+        "returns alone say no more",
+    ),
+    *(
+        "dividends and interest are not excluded",
+        "it was earned in one half",
+        "it rests on a few sessions",
+    ),
     *("its losses are rare and large", "it rests on one name", "it would not survive 9 tries"),
-    *("costs are unknown", "factors cover only 30% of what was held", "the data set has known biases"),
+    *(
+        "costs are unknown",
+        "factors cover only 30% of what was held",
+        "the data set has known biases",
+    ),
     *("the window is short", "some seeds are left out", "many sessions had no usable answer"),
     *("what was paid out is the table's word", "when money was paid in is not known"),
     "timing and passive portfolios are not tested",
@@ -68,7 +93,9 @@ class Drawn:
     def contrast(self) -> Contrast:
         gap, masked = self.measure(), self.measure()
         shrinks = (gap.value or 0.0) > 0.0 and self.often(0.5)
-        return Contrast(gap=gap, masked=masked, confirmed=bool((masked.low or 0.0) > 0), shrinks=shrinks)
+        return Contrast(
+            gap=gap, masked=masked, confirmed=bool((masked.low or 0.0) > 0), shrinks=shrinks
+        )
 
     def together(self) -> Together:
         one = self.contrast()
@@ -80,7 +107,9 @@ class Drawn:
         known = self.often(0.7)
         return Edge(
             tested=tested,
-            ratio=span(float(self.rng.choice([20, 90])) * tested.value, float(self.rng.uniform(0.5, 3.0))),
+            ratio=span(
+                float(self.rng.choice([20, 90])) * tested.value, float(self.rng.uniform(0.5, 3.0))
+            ),
             gross=gross,
             comparisons=1,
             at_least=(tested.low or 0.0) + 0.01,
@@ -108,8 +137,14 @@ class Drawn:
 
     def split(self) -> EdgeSplit:
         explained, rest = self.measure(), self.measure()
-        share = span(float(self.rng.random()), 0.1) if self.often(0.5) else not_scored("the edge is not certain")
-        return EdgeSplit(edge=self.measure(), explained=explained, rest=rest, share=share, follows=span(0.2, 0.1))
+        share = (
+            span(float(self.rng.random()), 0.1)
+            if self.often(0.5)
+            else not_scored("the edge is not certain")
+        )
+        return EdgeSplit(
+            edge=self.measure(), explained=explained, rest=rest, share=share, follows=span(0.2, 0.1)
+        )
 
     def recall(self) -> RecallEvidence:
         names, dates = self.split(), self.split()
@@ -118,7 +153,9 @@ class Drawn:
         return RecallEvidence(
             told=told if asked else None,
             recall=span(0.6, 0.1),
-            split=RecallSplit(names=names, dates=dates, covered=0.9, sentence="") if asked else None,
+            split=RecallSplit(names=names, dates=dates, covered=0.9, sentence="")
+            if asked
+            else None,
             unread=span(0.9, 0.05) if self.often(0.5) else None,
             by_name=asked and self.often(0.2),
             interaction=self.measure() if self.often(0.3) else None,
@@ -129,7 +166,9 @@ class Drawn:
     def findings(self) -> AgentFindings:
         rng, returns, rough = self.rng, self.often(0.4), 0.2 * self.often(0.5)
         share = float(rng.random())
-        luck = LuckEvidence(percentile=span(share, 0.01), p=max(1e-4, 1 - share), p_low=share, portfolios=10_000)
+        luck = LuckEvidence(
+            percentile=span(share, 0.01), p=max(1e-4, 1 - share), p_low=share, portfolios=10_000
+        )
         changes: dict[str, Any] = {
             "edge": self.edge(),
             "total": self.measure(0.4),
@@ -142,7 +181,9 @@ class Drawn:
                 files_open=self.often(0.3),
                 findings=("bars",) if self.often(0.03) else (),
             ),
-            "luck": LuckEvidence(percentile=not_scored("none"), p=None) if self.often(0.3) else luck,
+            "luck": LuckEvidence(percentile=not_scored("none"), p=None)
+            if self.often(0.3)
+            else luck,
             "timing": TimingEvidence(
                 by="returns" if returns else "holdings",
                 per_year=self.measure(),
@@ -169,8 +210,14 @@ class Drawn:
         }
         if self.often(0.2):
             changes["stability"] = StabilityEvidence(**dict.fromkeys(HALVES, span(0.1, 0.05)))
-            best = LuckEvidence(percentile=span(0.999, 0.001), p=0.001, p_low=0.999, portfolios=10_000)
-            changes |= {"leaks": LeakEvidence(tested=True, bound=0.01), "luck": best, "sessions": 756}
+            best = LuckEvidence(
+                percentile=span(0.999, 0.001), p=0.001, p_low=0.999, portfolios=10_000
+            )
+            changes |= {
+                "leaks": LeakEvidence(tested=True, bound=0.01),
+                "luck": best,
+                "sessions": 756,
+            }
         if self.often(rough):
             changes["parts"] = {**found().parts, "trading": not_scored("weights alone")}
         if self.often(rough):
@@ -178,10 +225,21 @@ class Drawn:
             changes["concentration"] = ConcentrationEvidence(**kept)
         if self.often(2 * rough):
             void = 9 if self.often(0.5) else 90
-            tried = {"here": 1, "declared": 1, "found": 0, "effective": 0.0, "haircut": None, "void_at": void}
-            changes["trials"] = TrialsEvidence(deflated=span(0.9, 0.05), track_record=span(1.0, 0.5), **tried)
+            tried = {
+                "here": 1,
+                "declared": 1,
+                "found": 0,
+                "effective": 0.0,
+                "haircut": None,
+                "void_at": void,
+            }
+            changes["trials"] = TrialsEvidence(
+                deflated=span(0.9, 0.05), track_record=span(1.0, 0.5), **tried
+            )
         if self.often(0.3):
-            changes["passive"] = follows(float(rng.choice([0.5, 0.995])), float(rng.normal(0, 0.03)))
+            changes["passive"] = follows(
+                float(rng.choice([0.5, 0.995])), float(rng.normal(0, 0.03))
+            )
         if returns:
             changes |= {"method": "returns", "styled": float(rng.choice([0.0, 1.0])), "dataset": ""}
             changes["year"] = int(rng.choice([252, 52, 12, 4]))
@@ -201,13 +259,19 @@ class Drawn:
 
 
 def certain(measure):
-    return measure is not None and measure.low is not None and (measure.low > 0 or (measure.high or 0.0) < 0)
+    return (
+        measure is not None
+        and measure.low is not None
+        and (measure.low > 0 or (measure.high or 0.0) < 0)
+    )
 
 
 def contradictions(one, said):
     """Return what a careful reader would find wrong between the sentence, the lists and the numbers."""
     edge, wrong = one.edge, []
-    text = " ".join((said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against))
+    text = " ".join(
+        (said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against)
+    )
 
     def holds(rule, kept):
         if not kept:
@@ -217,14 +281,24 @@ def contradictions(one, said):
     sure = " ".join(said.speaks_for)
     plain = "cannot be told from luck" in told and said.kind in ("luck", "style")
     holds("'cannot be told' beside an interval without zero", not (plain and certain(edge.tested)))
-    holds("names 'cannot be told' and are certain", "nothing in the names" not in told or not certain(edge.tested))
-    doubted = said.kind != "luck" or "above zero for certain" not in sure or " but " in told or "limits" in told
+    holds(
+        "names 'cannot be told' and are certain",
+        "nothing in the names" not in told or not certain(edge.tested),
+    )
+    doubted = (
+        said.kind != "luck"
+        or "above zero for certain" not in sure
+        or " but " in told
+        or "limits" in told
+    )
     holds("certain in the list, luck in the sentence, no reason", doubted)
     both = "above zero for certain" in text and "zero is not excluded" in text
     holds("certain and not excluded", not both)
     holds("for and against say the same", not set(said.speaks_for) & set(said.speaks_against))
     holds("supported with limits", not ("supported" in said.label and said.limits))
-    holds("a firm word of praise with limits", not (said.firm and said.kind in PRAISE and said.limits))
+    holds(
+        "a firm word of praise with limits", not (said.firm and said.kind in PRAISE and said.limits)
+    )
     holds("a gain with a loser's word", re.search(r"(loses|lost|fell behind: )\+", told) is None)
     holds("a loss with a gainer's word", re.search(r"(took|takes|ate) \u2212", told) is None)
     if said.kind == "costs":
@@ -232,24 +306,35 @@ def contradictions(one, said):
         most = max(abs(edge.gross.value or 0.0), abs(edge.tested.value or 0.0)) / 2.0
         holds("costs that are less than half of it", paid > most)
     praised = said.label.startswith("skill") or "consistent with skill" in said.sentence
-    holds("skill beside what sellers of insurance earn", not (praised and one.tail and one.tail.option_like))
+    holds(
+        "skill beside what sellers of insurance earn",
+        not (praised and one.tail and one.tail.option_like),
+    )
     holds(
         "a label that the sentence does not share",
         said.kind != "tail" or said.label in told + "paid for tail risk",
     )
-    holds("no recall and memory by recall", not ("no recall is shown" in text and "recall explains +" in told))
+    holds(
+        "no recall and memory by recall",
+        not ("no recall is shown" in text and "recall explains +" in told),
+    )
     if said.kind == "memory" and one.memory is not None and one.recall is None:
         gaps = [one.memory.gap, *(c.gap for c in (one.memory.timing, one.memory.style_timing) if c)]
         gaps += [one.memory.fade] if one.memory.fade else []
         holds("memory where no mask takes anything", any((gap.value or 0.0) > 0 for gap in gaps))
     if said.kind in PRAISE and one.styled is not None and one.styled < CONFIG.styled:
-        holds("unmeasured style is not the first limit", said.limits[0].startswith("style is not measured"))
+        holds(
+            "unmeasured style is not the first limit",
+            said.limits[0].startswith("style is not measured"),
+        )
     if one.year in (52, 12, 4):
         holds("months are called days", re.search(r"\b(days?|sessions?)\b", text) is None)
     for value, low, high in re.findall(
         r"([+\u2212]?[\d.,]+)% \(([+\u2212]?[\d.,]+)% to ([+\u2212]?[\d.,]+)%\)", text
     ):
-        inside = [float(part.replace("\u2212", "-").replace(",", "")) for part in (low, value, high)]
+        inside = [
+            float(part.replace("\u2212", "-").replace(",", "")) for part in (low, value, high)
+        ]
         holds(f"an interval without its number: {value}", inside == sorted(inside))
     return wrong
 
@@ -259,8 +344,14 @@ def test_no_sentence_contradicts_its_own_page():
     for seed in range(1500):
         one = Drawn(seed).findings()
         said = decide(one, CONFIG)
-        heads = [limit.partition(":")[0].replace("a few days", "a few sessions") for limit in said.limits]
-        seen |= {said.kind, said.label, *(re.sub("months|weeks|quarters", "sessions", h) for h in heads)}
+        heads = [
+            limit.partition(":")[0].replace("a few days", "a few sessions") for limit in said.limits
+        ]
+        seen |= {
+            said.kind,
+            said.label,
+            *(re.sub("months|weeks|quarters", "sessions", h) for h in heads),
+        }
         assert contradictions(one, said) == [], (seed, said.kind, said.sentence, said.speaks_for)
     assert seen == SEEN | set(KINDS) - {"open", "failed", "cash"}, seen ^ (SEEN | set(KINDS))
 

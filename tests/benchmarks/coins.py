@@ -6,7 +6,7 @@ import numpy as np
 
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import Instrument
-from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
+from tradeassay_bench.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 
 def coins(
@@ -24,12 +24,15 @@ def coins(
     bars = {"open": close, "high": close + 1, "low": close - 1, "close": close}
     rows, coins = prices["close"].shape
     stamps = (opens[:, None] + np.arange(1, rows // len(days) + 1) * length * MINUTE).ravel()
-    facts = PanelFacts(kind=kind, source="test", query="", currency="USD", calendar="24/7", minutes_per_bar=length)
+    facts = PanelFacts(
+        kind=kind, source="test", query="", currency="USD", calendar="24/7", minutes_per_bar=length
+    )
     return Panel(
         name="coins",
         facts=facts,
         listings=tuple(
-            Listing(instrument=Instrument(symbol=symbol, kind="crypto"), listed=first) for symbol in symbols
+            Listing(instrument=Instrument(symbol=symbol, kind="crypto"), listed=first)
+            for symbol in symbols
         ),
         sessions=days,
         open_time=opens,

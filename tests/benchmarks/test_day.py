@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.benchmarks.daily import DayConfig, day, drive
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation, Rules
 from tradeassay.core.errors import DataError
-from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.core.view import AccountState
+from tradeassay_bench.benchmarks.daily import DayConfig, day, play_day
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation, Rules
+from tradeassay_bench.core.events import ENCODER
 
 RULES = Rules(venue="test", currency="USD", long_only=True, lot=1.0, t_plus_1=False)
 
@@ -145,12 +145,14 @@ RAISES = Scripted.answer.__code__.co_firstlineno + 3
 
 
 def test_drive_plays_a_day_and_an_agent_that_raises_has_failed_it():
-    assert drive(day(OBSERVATION), Scripted(BAD, GOOD)).orders == GOOD.orders
-    decision = drive(day(OBSERVATION), Scripted(ZeroDivisionError("division by zero")))
+    assert play_day(day(OBSERVATION), Scripted(BAD, GOOD)).orders == GOOD.orders
+    decision = play_day(day(OBSERVATION), Scripted(ZeroDivisionError("division by zero")))
     detail = f"ZeroDivisionError: division by zero (test_day.py, line {RAISES})"
-    assert decision.status == "failed" and decision.failures == (Failure(kind="agent", detail=detail),)
-    decision = drive(day(OBSERVATION), Scripted(ValueError(f"bad {object()!r}" + "x" * 900)))
+    assert decision.status == "failed" and decision.failures == (
+        Failure(kind="agent", detail=detail),
+    )
+    decision = play_day(day(OBSERVATION), Scripted(ValueError(f"bad {object()!r}" + "x" * 900)))
     # What differs between runs is kept out of the journal.
     assert "0x..." in decision.failures[0].detail and len(decision.failures[0].detail) == 500
     with pytest.raises(KeyboardInterrupt):  # nobody's failure
-        drive(day(OBSERVATION), Scripted(KeyboardInterrupt()))
+        play_day(day(OBSERVATION), Scripted(KeyboardInterrupt()))

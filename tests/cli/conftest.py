@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from golden import session_home
 
-from tradeassay.cli import main
-from tradeassay.cli._group import root
-from tradeassay.data.datasets import store_folder
+from tradeassay.cli import main, root
+from tradeassay_bench.data.datasets import store_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -61,7 +61,10 @@ def billing():
                 tokens = [body["prompt"][at : at + 4] for at in range(0, len(body["prompt"]), 4)]
                 choice |= {
                     "text": "",
-                    "logprobs": {"tokens": tokens, "token_logprobs": [None, *[-1.0] * (len(tokens) - 1)]},
+                    "logprobs": {
+                        "tokens": tokens,
+                        "token_logprobs": [None, *[-1.0] * (len(tokens) - 1)],
+                    },
                 }
             said = {"id": "x", "object": kind, "created": 0, "model": "tiny", "choices": [choice]}
             content = json.dumps({**said, "usage": bill.charge(body, text)}).encode()

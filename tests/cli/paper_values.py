@@ -14,8 +14,8 @@ import pytest
 
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import Instrument
-from tradeassay.data import load_dataset, write_snapshot
-from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
+from tradeassay_bench.data import load_dataset, write_snapshot
+from tradeassay_bench.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 Json = dict[str, Any]
 
@@ -31,7 +31,8 @@ def cells(table):
     """Return what stands in each row: a number, None where there is none, or a text."""
     return {
         row["head"]["text"]: [
-            cell["measure"]["value"] if cell.get("measure") else cell.get("text") for cell in row["cells"]
+            cell["measure"]["value"] if cell.get("measure") else cell.get("text")
+            for cell in row["cells"]
         ]
         for row in table["rows"]
     }
@@ -65,7 +66,9 @@ def check_beside(told):
         known = sorted(one for one in seconds if one is not None)
         # Nine of ten: between the two nearest of them.
         at = 0.9 * (len(known) - 1)
-        slow = known[int(at)] + (at % 1) * (known[math.ceil(at)] - known[int(at)]) if known else None
+        slow = (
+            known[int(at)] + (at % 1) * (known[math.ceil(at)] - known[int(at)]) if known else None
+        )
         wanted = [median(known) if known else None, slow, len(known), len(seconds) - len(known)]
         same(found[model], wanted, ("latency", model))
     return {"latency"} if found else set()
@@ -102,10 +105,16 @@ class Played:
         label = episode["agent"].get("label")
         params = episode["agent"].get("params", {})
         self.model = params.get("model")
-        given = "".join(f"-{key}={value}" for key, value in sorted(params.items())) if not self.model else ""
+        given = (
+            "".join(f"-{key}={value}" for key, value in sorted(params.items()))
+            if not self.model
+            else ""
+        )
         self.name = label or episode["agent"]["name"] + given
         folder = run / "episodes" / episode["key"]
-        self.lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+        self.lines = [
+            json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()
+        ]
         self.done = json.loads((folder / "outcome.json").read_text())["status"] == "done"
         first = self.lines[0]["opening"]
         self.nav = [sum(event["cash"] for event in first if event["type"] == "deposited")]
@@ -165,13 +174,22 @@ class Played:
     @property
     def parse_failures(self) -> float:
         """The share of failed sessions on which no submission was in the right form."""
-        failed = [one for one in (line["decision"] for line in self.lines) if one.get("status") == "failed"]
-        formless = [one for one in failed if all(f["kind"] != "constraint" for f in one["failures"])]
+        failed = [
+            one
+            for one in (line["decision"] for line in self.lines)
+            if one.get("status") == "failed"
+        ]
+        formless = [
+            one for one in failed if all(f["kind"] != "constraint" for f in one["failures"])
+        ]
         return len(formless) / len(self.lines)
 
     def share(self, kind: str) -> float:
         """The share of sessions with a failure of a kind."""
-        return mean(any(f["kind"] == kind for f in line["decision"].get("failures", ())) for line in self.lines)
+        return mean(
+            any(f["kind"] == kind for f in line["decision"].get("failures", ()))
+            for line in self.lines
+        )
 
 
 def episodes(runs):
@@ -193,7 +211,9 @@ def standings(played):
     of failed days has the last two."""
     failing = {one.name for one in played if one.failed > 0.2}
     found = {one.name: [one.total, one.fall, one.sortino, None, None] for one in played if one.done}
-    whole = {name: row for name, row in found.items() if None not in row[:3] and name not in failing}
+    whole = {
+        name: row for name, row in found.items() if None not in row[:3] and name not in failing
+    }
     columns = [z([float(row[at] or 0.0) for row in whole.values()]) for at in range(3)]
     totals = dict(zip(whole, (mean(three) for three in zip(*columns, strict=True)), strict=True))
     for name, total in totals.items():
@@ -217,15 +237,26 @@ def check_stockbench(told):
         same(ours[name], wanted, ("main", name))
     assert all(ours[one.name] == [None] * 5 for one in once if not one.done)
     for exhibit in ("groups", "thinking"):
-        grouped(told, "Groups of models", {one.name: ours[one.name][:3] for one in once if one.model}, exhibit)
+        grouped(
+            told,
+            "Groups of models",
+            {one.name: ours[one.name][:3] for one in once if one.model},
+            exhibit,
+        )
     kinds = ("schema", "arithmetic", "liquidity", "give_up")
     errors = cells(tables(told, "figure-3")[0])
     for one in (one for one in once if one.model):
-        lost = [line["decision"] for line in one.lines if line["decision"].get("status") == "failed"]
+        lost = [
+            line["decision"] for line in one.lines if line["decision"].get("status") == "failed"
+        ]
         gave_up = [any(f["kind"] == "give_up" for f in each["failures"]) for each in lost]
         wanted_shares = [*map(one.share, kinds), gave_up.count(False) / len(one.lines)]
         of_main = [name for name in errors if name.startswith(f"{one.name}, ") and " to " in name]
-        (head,) = (name for name in of_main if not any(word in name for word in ("names", "no-", "neither")))
+        (head,) = (
+            name
+            for name in of_main
+            if not any(word in name for word in ("names", "no-", "neither"))
+        )
         same(errors[head], wanted_shares, ("figure-3", one.name))
     if "size-5" in runs:
         sizes = cells(tables(told, "table-3")[0])
@@ -239,12 +270,20 @@ def check_stockbench(told):
         ways = ("no-news", "no-fundamentals", "neither")
         for one in (one for one in runs["ablations"] if one.model):
             place = 1 + ways.index(one.settings["inputs"])
-            same([left_out[one.name][at] for at in (place, place + 4)], [one.total, one.fall], "ablations")
+            same(
+                [left_out[one.name][at] for at in (place, place + 4)],
+                [one.total, one.fall],
+                "ablations",
+            )
         regimes = cells(tables(told, "figure-4")[0])
         for place, window in enumerate(("down", "up"), 1):
             wanted_rows = standings([one for one in runs["regimes"] if one.cell.endswith(window)])
             for name, (gain, fall, _, total, rank) in wanted_rows.items():
-                same(regimes[name][4 * place : 4 * place + 4], [gain, fall, total, rank], (window, name))
+                same(
+                    regimes[name][4 * place : 4 * place + 4],
+                    [gain, fall, total, rank],
+                    (window, name),
+                )
         checked |= {"table-3", "ablations", "figure-4"}
     return checked
 
@@ -264,26 +303,44 @@ def check_ktdfin(told):
     for table in tables(told, "table-4"):
         ours = cells(table)
         way = tuple(table["title"].split(", ")[1:3])
-        (index,) = (row for name, row in ours.items() if name.endswith("buy and hold") and "printed" not in name)
+        (index,) = (
+            row
+            for name, row in ours.items()
+            if name.endswith("buy and hold") and "printed" not in name
+        )
         for name, one in groups[way].items():
-            same([ours[name][9]], [one.parse_failures if one.model else None], ("table-4", way, name))
+            same(
+                [ours[name][9]], [one.parse_failures if one.model else None], ("table-4", way, name)
+            )
             if not one.done:
                 assert ours[name][:4] == [None] * 4
                 continue
             row = ours[name]
             wanted = [one.total, one.total - index[0], one.sharpe, one.fall]
             same(row[:4], wanted, ("table-4", way, name))
-            same([row[5], row[7], row[8]], [one.turnover, one.cash, one.abstained], ("table-4", way, name))
+            same(
+                [row[5], row[7], row[8]],
+                [one.turnover, one.cash, one.abstained],
+                ("table-4", way, name),
+            )
         if table["title"] in [one["title"] for one in tables(told, "groups")]:
             models = {name: ours[name][:6] for name, one in groups[way].items() if one.model}
             grouped(told, table["title"], models)
-            (drawn,) = (one for one in told["paper"]["exhibits"] if one["exhibit"]["id"] == "figure-2")
+            (drawn,) = (
+                one for one in told["paper"]["exhibits"] if one["exhibit"]["id"] == "figure-2"
+            )
             (curves,) = drawn["ours"]["curves"]
             lines = dict(curves["lines"])
-            assert curves["x"] == [line["session"] for line in next(iter(groups[way].values())).lines]
+            assert curves["x"] == [
+                line["session"] for line in next(iter(groups[way].values())).lines
+            ]
             for name, path in lines.items():
                 if name in groups[way]:
-                    same(path, [nav / groups[way][name].nav[0] - 1.0 for nav in groups[way][name].nav[1:]], name)
+                    same(
+                        path,
+                        [nav / groups[way][name].nav[0] - 1.0 for nav in groups[way][name].nav[1:]],
+                        name,
+                    )
             checked |= {"groups", "figure-2"}
     (table,) = tables(told, "table-2")
     checked.add("table-2")
@@ -292,7 +349,11 @@ def check_ktdfin(told):
     for name, (first, last, sessions, index, _, here) in cells(table).items():
         rows = [at for at, day in enumerate(map(str, snapshot.sessions)) if first <= day <= last]
         levels = snapshot.at(rows[-1], "close").index_levels("IDX")
-        same([sessions, index], [len(rows), levels[rows[-1]] / levels[rows[0]] - 1.0], ("table-2", name))
+        same(
+            [sessions, index],
+            [len(rows), levels[rows[-1]] / levels[rows[0]] - 1.0],
+            ("table-2", name),
+        )
         assert (here == "yes") == any(name in cell for cell in played), name
     for table in tables(told, "table-5"):
         for name, row in cells(table).items():
@@ -300,7 +361,10 @@ def check_ktdfin(told):
             if not groups[way][name].done:
                 assert row == [None] * len(row), name
                 continue
-            total = table["columns"].index("sum of parts" if "account" in table["columns"] else "total") - 1
+            total = (
+                table["columns"].index("sum of parts" if "account" in table["columns"] else "total")
+                - 1
+            )
             assert sum(row[:total]) == pytest.approx(row[total], abs=1e-9), ("parts add up", name)
             same([row[-1]], [groups[way][name].total], ("table-5", name))
     return checked | (_ktdfin_grid(told, every, groups) if tables(told, "table-3") else set())
@@ -314,7 +378,11 @@ def _ktdfin_grid(told, every, groups):
         name, mode = head.rsplit(", ", 1)
         for at, mask in enumerate(masks):
             ways = {"mask": mask, "mode": mode}.items()
-            these = [one for one in every if one.name == name and one.done and ways <= one.settings.items()]
+            these = [
+                one
+                for one in every
+                if one.name == name and one.done and ways <= one.settings.items()
+            ]
             for place, of in enumerate(("total", "abstained", "turnover")):
                 wanted_value = median(getattr(one, of) for one in these) if these else None
                 same([row[at + place * len(masks)]], [wanted_value], ("table-3", head, mask, of))
@@ -347,9 +415,14 @@ def _attackers(told):
         dated = [one for one in mine if one.get("date")]
         first = [one["tickers"][0] == one["symbol"] for one in named]
         among = {one["number"]: one["symbol"] in one["tickers"] for one in named}
-        near = {one["number"]: abs(days.index(one["date"]) - days.index(one["session"])) <= 7 for one in dated}
+        near = {
+            one["number"]: abs(days.index(one["date"]) - days.index(one["session"])) <= 7
+            for one in dated
+        }
         joint = [among[number] and near[number] for number in among if number in near]
-        wanted = [mean(each) if each else None for each in (first, among.values(), near.values(), joint)]
+        wanted = [
+            mean(each) if each else None for each in (first, among.values(), near.values(), joint)
+        ]
         same(cells(table)[attacker], wanted, ("figure-3", attacker))
         assert set(cells(table)[attacker]) <= set(cells(tables(told, "table-12")[0])[attacker])
 
@@ -409,14 +482,26 @@ def check_quantcode(told):
                     passed = [end == "solved" or end in _STAGES[place + 1 :] for end in ends]
                     same([row[place]], [mean(passed)], (exhibit, model, stage))
                 if setting == "agentic":
-                    same([row[4]], [mean(len(record["turns"]) for record in records)], (exhibit, model, "turns"))
+                    same(
+                        [row[4]],
+                        [mean(len(record["turns"]) for record in records)],
+                        (exhibit, model, "turns"),
+                    )
                     for place, turn in enumerate((1, 3, 5, 10), 5):
-                        first = ([one["stage"] for one in record["turns"][:turn]] for record in records)
-                        same([row[place]], [mean("solved" in some for some in first)], (exhibit, model, turn))
+                        first = (
+                            [one["stage"] for one in record["turns"][:turn]] for record in records
+                        )
+                        same(
+                            [row[place]],
+                            [mean("solved" in some for some in first)],
+                            (exhibit, model, turn),
+                        )
                 checked.add(exhibit)
     _failed(told, by)
     for setting, titles in (("single-turn", "table-3"), ("agentic", "table-4")):
-        rows = {name: row[:4] for table in tables(told, titles) for name, row in cells(table).items()}
+        rows = {
+            name: row[:4] for table in tables(told, titles) for name, row in cells(table).items()
+        }
         ours = {name: row for name, row in rows.items() if "(" in name}
         for table in tables(told, "groups"):
             if table["title"].startswith(setting):
@@ -430,13 +515,20 @@ def check_quantcode(told):
 
 def _failed(told, by):
     """Make the tables of ends and of failures by class again."""
-    for setting, ends, failures in (("single-turn", "table-5", "table-6"), ("agentic", "table-7", "table-8")):
+    for setting, ends, failures in (
+        ("single-turn", "table-5", "table-6"),
+        ("agentic", "table-7", "table-8"),
+    ):
         last = [record for (_, way), records in by.items() if way == setting for record in records]
         stages = [record["turns"][-1]["stage"] for record in last]
         for table in tables(told, ends):
             for stage, name in _ENDS.items():
                 if name in cells(table):
-                    same([cells(table)[name][1]], [mean(end == stage for end in stages)], (ends, name))
+                    same(
+                        [cells(table)[name][1]],
+                        [mean(end == stage for end in stages)],
+                        (ends, name),
+                    )
         classes = [record["failure_class"] for record in last if record["stage"] != "solved"]
         for table in tables(told, failures):
             rows = cells(table)
@@ -445,7 +537,9 @@ def _failed(told, by):
                 assert (title in rows) or name not in classes, (failures, name)
                 if title in rows and of:
                     same([rows[title][-1]], [classes.count(name) / of], (failures, name))
-            assert sum(row[-1] for row in rows.values()) == pytest.approx(len(classes) / of if of else 0.0)
+            assert sum(row[-1] for row in rows.values()) == pytest.approx(
+                len(classes) / of if of else 0.0
+            )
             if setting == "agentic":  # the first answers: all that were not right are of some class
                 first = mean(record["turns"][0]["stage"] != "solved" for record in last)
                 assert sum(row[1] for row in rows.values()) == pytest.approx(first)
@@ -456,7 +550,11 @@ def check_systrade(told):
     records = [record for _, record in programs(told["runs"])]
     last = {}
     for record in records:
-        counted = [one["scored"] for one in record["iterations"] if one.get("scored") and not one.get("set_aside")]
+        counted = [
+            one["scored"]
+            for one in record["iterations"]
+            if one.get("scored") and not one.get("set_aside")
+        ]
         last.setdefault(record["model"], []).append(counted[-1] if counted else None)
     (table,) = tables(told, "table-3")
     ours = cells(table)
@@ -464,7 +562,10 @@ def check_systrade(told):
         for place, gate in enumerate(table["columns"][1:]):
             passed = [
                 one is not None
-                and any(g["name"] == gate and g["status"] == "passed" for g in one["scorecard"]["gates"]["gates"])
+                and any(
+                    g["name"] == gate and g["status"] == "passed"
+                    for g in one["scorecard"]["gates"]["gates"]
+                )
                 for one in scored
             ]
             same([ours[model][place]], [mean(passed)], ("table-3", model, gate))
@@ -472,7 +573,9 @@ def check_systrade(told):
     for record in records:
         for one in record["iterations"]:
             if one.get("scored"):
-                by_number.setdefault(f"{record['model']}, iteration {one['number']}", []).append(one)
+                by_number.setdefault(f"{record['model']}, iteration {one['number']}", []).append(
+                    one
+                )
     returned = cells(tables(told, "section-5-4-2")[0])
     assert set(returned) == set(by_number)
     for name, these in by_number.items():
@@ -488,11 +591,17 @@ def check_systrade(told):
 def _systrade_rest(told, records, last, by_number):
     found = cells(tables(told, "table-4")[0])
     by_strategy = {}
-    for record, card in zip(records, (one for model in last.values() for one in model), strict=True):
+    for record, card in zip(
+        records, (one for model in last.values() for one in model), strict=True
+    ):
         by_strategy.setdefault(record["strategy"], []).extend([card["scorecard"]] if card else [])
     for strategy, cards in by_strategy.items():
         row = found[strategy]
-        same([row[0]], [cards[0]["complexity"] if cards else row[0]], ("table-4", strategy, "complexity"))
+        same(
+            [row[0]],
+            [cards[0]["complexity"] if cards else row[0]],
+            ("table-4", strategy, "complexity"),
+        )
         for place, names in ((2, ("D1", "D2")), (4, ("D3", "D4"))):
             halves = [[card["paper"][name]["value"] for name in names] for card in cards]
             whole = average(mean(half) for half in halves if None not in half)
@@ -508,20 +617,29 @@ def _systrade_rest(told, records, last, by_number):
         tests[model] = [sum(one["passed"] for one in tried), sum(one["tests"] for one in tried)]
     tests["all valid submissions"] = [sum(one[at] for one in tests.values()) for at in (0, 1)]
     for name, (passed, tried_tests) in tests.items():
-        same([through[name][0]], [passed / tried_tests if tried_tests else None], ("section-5-4-1", name))
+        same(
+            [through[name][0]],
+            [passed / tried_tests if tried_tests else None],
+            ("section-5-4-1", name),
+        )
     means = cells(tables(told, "figure-2")[0])
     for name, these in by_number.items():
-        cards = [one["scored"]["scorecard"]["sound"] for one in these]
+        cards = [one["scored"]["scorecard"]["corrected"] for one in these]
         for place, dimension in enumerate(("D1", "D2", "D3", "D4")):
             wanted = average(card[dimension]["value"] for card in cards)
             same([means[name][place]], [wanted], ("figure-2", name, dimension))
     used = {}
     for record in records:
         for one in record["iterations"]:
-            used.setdefault(f"{record['model']}, iteration {one['number']}", []).append(one["usage"])
+            used.setdefault(f"{record['model']}, iteration {one['number']}", []).append(
+                one["usage"]
+            )
     for name, row in cells(tables(told, "figure-3")[0]).items():
         these = used[name]
-        wanted = [len(these), *(mean(one[key] for one in these) for key in ("input_tokens", "output_tokens"))]
+        wanted = [
+            len(these),
+            *(mean(one[key] for one in these) for key in ("input_tokens", "output_tokens")),
+        ]
         same(row, wanted, ("figure-3", name))
     # Every answer was paid for: what iterations took adds up to what the strategy took.
     for record in records:
@@ -540,10 +658,17 @@ def _systrade_groups(told, last):
     of_models = {}
     for model, scored in last.items():
         cards = [one["scorecard"] for one in scored if one is not None]
-        tried = ([gate for gate in card["gates"]["gates"] if gate["status"] == "passed"] for card in cards)
-        of_models[model] = [sum(gates <= {gate["name"] for gate in passed} for passed in tried) / len(scored)]
+        tried = (
+            [gate for gate in card["gates"]["gates"] if gate["status"] == "passed"]
+            for card in cards
+        )
+        of_models[model] = [
+            sum(gates <= {gate["name"] for gate in passed} for passed in tried) / len(scored)
+        ]
         for dimension in ("D1", "D2", "D3", "D4"):
-            of_models[model].append(average(card["sound"][dimension]["value"] for card in cards))
+            of_models[model].append(
+                average(card["corrected"][dimension]["value"] for card in cards)
+            )
     grouped(told, "Groups of models", of_models)
     return {"groups"}
 
@@ -555,10 +680,14 @@ def _review_map(told, records):
             for review in one.get("reviews", ()):
                 if review.get("fidelity") is not None:
                     both = (review["fidelity"] + review["risk"]) / 2
-                    marks.setdefault(review["reviewer"], {}).setdefault(record["model"], []).append(both)
+                    marks.setdefault(review["reviewer"], {}).setdefault(record["model"], []).append(
+                        both
+                    )
     for table in tables(told, "figure-5")[:1]:
         for reviewer, row in cells(table).items():
-            given = marks.get(reviewer, {})  # a reviewer whose marks could not be read has a row too
+            given = marks.get(
+                reviewer, {}
+            )  # a reviewer whose marks could not be read has a row too
             wanted = [mean(given[name]) if name in given else None for name in table["columns"][1:]]
             same(row, wanted, ("figure-5", reviewer))
     if not tables(told, "figure-5"):
@@ -598,14 +727,16 @@ def check_ama(told):
     matrix = cells(tables(told, "main")[0])
     totals = {}
     for spec, lines in seasons(told):
-        assert spec["convention"] == "sound"
+        assert spec["convention"] == "corrected"
         for entry in spec["entries"]:
             for asset in spec["assets"]:
                 mine = [line[2:] for line in lines if line[:2] == (entry["id"], asset["symbol"])]
                 held, nav, path = 0, 1.0, [1.0]
                 for action, price, after in (line[:3] for line in mine if line[3] == "live"):
                     wanted = {"BUY": 1, "SELL": -1}.get(action, held)
-                    nav *= (1.0 - 0.0005 * abs(wanted - held)) * (1.0 + wanted * (after / price - 1.0))
+                    nav *= (1.0 - 0.0005 * abs(wanted - held)) * (
+                        1.0 + wanted * (after / price - 1.0)
+                    )
                     held = wanted
                     path.append(nav)
                 moves = [after / before - 1.0 for before, after in pairwise(path)]
@@ -613,11 +744,19 @@ def check_ama(told):
                 total, spread = path[-1] / path[0] - 1.0, stdev(moves)
                 deepest = min(value / max(path[: at + 1]) - 1.0 for at, value in enumerate(path))
                 ratio = mean(moves) / spread * math.sqrt(year) if spread > 1e-12 else None
-                wanted_row = [total, (1.0 + total) ** (year / len(moves)) - 1.0, spread * math.sqrt(year)]
+                wanted_row = [
+                    total,
+                    (1.0 + total) ** (year / len(moves)) - 1.0,
+                    spread * math.sqrt(year),
+                ]
                 name = f"{entry['architecture']}, {entry['model']}" if entry.get("model") else None
                 if name is None or by_asset[asset["symbol"]][name][0] is None:
                     continue
-                same(by_asset[asset["symbol"]][name], [*wanted_row, ratio, deepest], (name, asset["symbol"]))
+                same(
+                    by_asset[asset["symbol"]][name],
+                    [*wanted_row, ratio, deepest],
+                    (name, asset["symbol"]),
+                )
                 assert total == pytest.approx(
                     matrix[name][tables(told, "main")[0]["columns"].index(asset["symbol"]) - 1]
                 )
@@ -627,11 +766,20 @@ def check_ama(told):
                 for key in (("figure-2a", entry["architecture"]), ("figure-2b", entry["model"])):
                     totals.setdefault(key, []).append(total)
     for (exhibit, who), values in totals.items():
-        (row,) = (row for head, row in cells(tables(told, exhibit)[0]).items() if head.startswith(f"{who} ("))
+        (row,) = (
+            row
+            for head, row in cells(tables(told, exhibit)[0]).items()
+            if head.startswith(f"{who} (")
+        )
         ends = [mean(values), min(values), max(values), max(values) - min(values)]
         same(row, ends, (exhibit, who))
     assets = [title for title in by_asset if title != "As printed"]
-    every = {f"{name}, {asset}": row for asset in assets for name, row in by_asset[asset].items() if "/" in name}
+    every = {
+        f"{name}, {asset}": row
+        for asset in assets
+        for name, row in by_asset[asset].items()
+        if "/" in name
+    }
     grouped(told, "Groups of models", every)
     return {"main", "figure-2a", "figure-2b", "groups"} | _styles(told, matrix)
 
@@ -639,7 +787,12 @@ def check_ama(told):
 def _styles(told, matrix):
     """Make the best pairing, the timeline and the styles again."""
     assets = tables(told, "main")[0]["columns"][1:]
-    rounds = [(entry, line) for spec, lines in seasons(told) for line in lines for entry in spec["entries"]]
+    rounds = [
+        (entry, line)
+        for spec, lines in seasons(told)
+        for line in lines
+        for entry in spec["entries"]
+    ]
     made = {}
     for entry, line in rounds:
         if line[0] == entry["id"] and line[5] == "live":
@@ -648,7 +801,9 @@ def _styles(told, matrix):
     for asset, (agent, model, total) in cells(tables(told, "pairing")[0]).items():
         known = {name: row[assets.index(asset)] for name, row in matrix.items() if ", " in name}
         ranked = [
-            (value, name) for name, value in known.items() if value is not None and mean(made[name, asset]) >= 0.8
+            (value, name)
+            for name, value in known.items()
+            if value is not None and mean(made[name, asset]) >= 0.8
         ]
         if not ranked:
             assert (agent, model, total) == ("nobody", "nobody", None)
@@ -669,10 +824,18 @@ def _styles(told, matrix):
             for line in mine:
                 held = {"BUY": 1, "SELL": -1}.get(line[2], held)
                 path.append(held)
-            same(found[name][1:4], [mean(one == side for one in path) for side in (1, -1, 0)], ("styles", name))
+            same(
+                found[name][1:4],
+                [mean(one == side for one in path) for side in (1, -1, 0)],
+                ("styles", name),
+            )
             turned = mean(one != two for one, two in pairwise(path))
             same([found[name][6]], [turned], ("styles", name, "changes"))
-            right = [side * (line[4] / line[3] - 1.0) > 0 for side, line in zip(path, mine, strict=True) if side]
+            right = [
+                side * (line[4] / line[3] - 1.0) > 0
+                for side, line in zip(path, mine, strict=True)
+                if side
+            ]
             same([found[name][5]], [mean(right) if right else None], ("styles", name, "right"))
             if name in heads:
                 shown = [row[heads.index(name)] for day, row in decisions.items() if day in days]
@@ -690,10 +853,18 @@ def store_coins(place):
     steps = rng.normal(0.0, 0.006, (days.size * 24, 3))
     hourly = 100.0 * np.exp(np.cumsum(steps, axis=0))
     begun = np.vstack((np.full((1, 3), 100.0), hourly[:-1]))
-    hours = {"open": begun, "high": np.maximum(begun, hourly) * 1.001, "low": np.minimum(begun, hourly) * 0.999}
+    hours = {
+        "open": begun,
+        "high": np.maximum(begun, hourly) * 1.001,
+        "low": np.minimum(begun, hourly) * 0.999,
+    }
     hours |= {"close": hourly, "volume": np.full(hourly.shape, 10.0), "amount": hourly * 10.0}
     parts = {name: table.reshape(days.size, 24, 3) for name, table in hours.items()}
-    daily = {"open": parts["open"][:, 0], "high": parts["high"].max(axis=1), "low": parts["low"].min(axis=1)}
+    daily = {
+        "open": parts["open"][:, 0],
+        "high": parts["high"].max(axis=1),
+        "low": parts["low"].min(axis=1),
+    }
     daily |= {"close": parts["close"][:, -1], "volume": parts["volume"].sum(axis=1)}
     daily["amount"] = parts["amount"].sum(axis=1)
     names = ("BNB", "BTC", "ETH")
@@ -709,7 +880,9 @@ def store_coins(place):
         close_time=opens + DAY,
         bars=daily,
         suspended=np.zeros((days.size, 3), dtype=bool),
-        minutes=MinutePanel(names, (opens[:, None] + np.arange(1, 25) * 60 * MINUTE).ravel(), hours),
+        minutes=MinutePanel(
+            names, (opens[:, None] + np.arange(1, 25) * 60 * MINUTE).ravel(), hours
+        ),
     )
     write_snapshot(panel, place, allow_faults=True)
     return place

@@ -12,13 +12,15 @@ BENCH = "bench/cache/corporate_actions/AAPL.splits.json"
 FILES = {
     "run deep.json": JSON,
     "run deep.toml": TOML,
-    "doctor --for deep.toml": TOML,
     "seal --plan deep.toml -o out.plan": TOML,
     "run daily-us-v1 -m scripted/sensible --prices deep.toml": TOML,
     "run daily-us-v1 -m scripted/sensible": {"home/models.toml": TOML},
     "code run quantcode-v1 -m scripted/sensible --task-file deep.json": JSON,
     "code tasks --task-file deep.json": OBJECTS,
-    "code review deep.csv --key deep.json": {"deep.csv": "item,rater,fidelity,risk\n", "deep.json": OBJECTS},
+    "code review deep.csv --key deep.json": {
+        "deep.csv": "item,rater,fidelity,risk\n",
+        "deep.json": OBJECTS,
+    },
     "arena run --season deep.toml": TOML,
     "arena run --season deep.json": f'{{"title": {JSON}}}',
     "assay deep.json": f'[{{"a": {OBJECTS}}}]',
@@ -26,7 +28,9 @@ FILES = {
     "report runs/deep": {"runs/deep/manifest.json": OBJECTS},
     "verify runs/deep": {"runs/deep/manifest.json": OBJECTS},
     "resume runs/deep": {"runs/deep/manifest.json": OBJECTS},
-    "compare runs/deep runs/also": dict.fromkeys(("runs/deep/manifest.json", "runs/also/manifest.json"), OBJECTS),
+    "compare runs/deep runs/also": dict.fromkeys(
+        ("runs/deep/manifest.json", "runs/also/manifest.json"), OBJECTS
+    ),
     "site runs": {"runs/deep/manifest.json": OBJECTS},
     "data doctor snapshot": {"snapshot/manifest.json": OBJECTS},
     "run daily-us-v1 --dataset ./snapshot": {"snapshot/manifest.json": OBJECTS},

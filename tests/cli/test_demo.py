@@ -6,11 +6,21 @@ import sys
 
 import pytest
 
-from tradeassay.assay.planted import EXPECTED, FIRST_WORLD, SHOWN, Bench, PlantConfig, answer_key, planted_world
-from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.cli import demo
-from tradeassay.report import write_html
-from tradeassay.runs.store.archive import find_recording, open_recording
+from tradeassay.verdict import VerdictConfig
+from tradeassay_bench.cli import demo
+from tradeassay_bench.examine.planted import (
+    EXPECTED,
+    FIRST_WORLD,
+    SHOWN,
+    Bench,
+    PlantConfig,
+    answer_key,
+    planted_world,
+)
+from tradeassay_bench.report import write_html
+from tradeassay_bench.runs.store.archive import find_recording, open_recording
+
+pytestmark = pytest.mark.journey
 
 PLAIN = """
 import sys
@@ -23,11 +33,16 @@ sys.exit(main(["demo", "--runs", "runs"]))
 def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place):
     done = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True, check=True)
     lines = (done.stdout + done.stderr).splitlines()
-    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24, done.stdout  # make says one line more
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24, (
+        done.stdout
+    )  # make says one line more
     assert lines[0].startswith("Is it skill?")
     for _, truth in SHOWN.values():
         assert truth in done.stdout and len(truth) <= 37
-    assert "qwen2.5-coder-1.5b returned" in done.stdout and "The Nasdaq (1999 to 2018) returned" in done.stdout
+    assert (
+        "qwen2.5-coder-1.5b returned" in done.stdout
+        and "The Nasdaq (1999 to 2018) returned" in done.stdout
+    )
     page = (place / "runs" / "demo.html").read_text(encoding="utf-8")
     assert "<h1>Is it skill?</h1>" in page and "<title>Is it skill?" in page
     assert page.count("nobody knows") == 2
@@ -59,7 +74,8 @@ def test_what_the_demo_replays_was_recorded_without_a_failed_episode(tmp_path):
     played = [
         one.key
         for one in recording.manifest.episodes
-        if "mode=fixed-candidate" in one.key and ("mask=bright" in one.key or "mask=blinded" in one.key)
+        if "mode=fixed-candidate" in one.key
+        and ("mask=bright" in one.key or "mask=blinded" in one.key)
     ]
     models = [key for key in played if "qwen" in key]
     assert len(models) == 2

@@ -3,36 +3,36 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
 import msgspec
 import pytest
+from sources import FOLDERS
 
-import tradeassay
 from tradeassay.cli import root
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.data import FilesConfig
+from tradeassay_bench.data import FilesConfig
 
-SOURCE = Path(tradeassay.__file__).parent
 OPTION = re.compile(r"(?<![\w\-/.>])(--[A-Za-z][\w-]*|-[A-Za-z]\b(?!-))(?:[ =]([A-Za-z_]+)=)?")
-OF_OTHERS = re.compile(r"write -NAME|\b(pip|python -m|docker|ulimit|ssh-keygen)\b[^;]*|--(thin|wide):")
+OF_OTHERS = re.compile(r"write -NAME|\b(pip|python -m|docker|ulimit)\b[^;]*|--(thin|wide):")
 """Commands of other programs, styles of a page, and a factor's name with a minus."""
 ONLY_WORDS = re.compile(r"(--?[A-Za-z][\w-]*[ ]?)+(:all: .*)?|-[A-Za-z]+|-m pip .*|\W*-\w+\W*")
 """Arguments handed to another program, and ends of names (``-paper``)."""
 
 OF_FOLDERS = {
-    "assay/memory": ("memory recall", "memory probe", "run", "assay"),
-    "assay/own.py": ("assay",),
-    "assay/papers": ("reproduce",),
-    "assay/verdict": ("assay",),
+    "examine/memory": ("memory recall", "memory probe", "run", "assay"),
+    "papers": ("reproduce",),
+    "verdict": ("assay",),
     "agents/own_file.py": ("run",),
     "benchmarks/needs.py": ("run",),
     "benchmarks/quantcode/tables.py": ("reproduce",),
     "benchmarks/systrade/tables.py": ("reproduce", "code run"),
     "data/doctor.py": ("data doctor",),
-    "data/markets.py": ("assay",),
-    "data/tables/account.py": ("assay",),
+    "reference.py": ("assay",),
+    "tables": ("assay",),
+    "tables/columns.py": ("data import", "data doctor"),
     "data/tables": ("data import", "data doctor"),
     "runs/summary/comparison.py": ("run",),
     "runs/verify": ("verify",),
@@ -41,7 +41,9 @@ OF_FOLDERS = {
 """Whose options a message names that names no command, by where it stands."""
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def commands(
+    command: click.Command, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
@@ -54,10 +56,13 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
 EVERY = dict(commands(root))
 
 
+@cache
 def options_of(name: str) -> dict[str, click.Option]:
     # ``assay`` chooses between ``assay run`` and ``assay file`` by its argument.
     chosen = ("assay", "assay run", "assay file") if name == "assay" else (name,)
-    options = [option for one in chosen for option in EVERY[one].params if isinstance(option, click.Option)]
+    options = [
+        option for one in chosen for option in EVERY[one].params if isinstance(option, click.Option)
+    ]
     named = {flag: option for option in options for flag in (*option.opts, *option.secondary_opts)}
     help_option = EVERY[name].get_help_option(click.Context(EVERY[name]))
     assert help_option is not None
@@ -81,16 +86,26 @@ def said(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+@cache
 def allowed(where: str) -> dict[str, click.Option] | None:
     """Return the options that a message at a place may name without a command; None for options of any command."""
     longest = max(
-        (key for key in OF_FOLDERS if where == key or where.startswith(f"{key}/")), key=len, default=None
+        (key for key in OF_FOLDERS if where == key or where.startswith(f"{key}/")),
+        key=len,
+        default=None,
     )
     if longest is not None:
-        return {flag: option for name in OF_FOLDERS[longest] for flag, option in options_of(name).items()}
+        return {
+            flag: option
+            for name in OF_FOLDERS[longest]
+            for flag, option in options_of(name).items()
+        }
     if where.startswith("cli/") and not where.startswith("cli/_"):
-        module = f"tradeassay.cli.{Path(where).stem}"
-        mine = [name for name, command in EVERY.items() if getattr(command.callback, "__module__", "") == module]
+        module = f".cli.{Path(where).stem}"
+        modules = {
+            name: getattr(command.callback, "__module__", "") for name, command in EVERY.items()
+        }
+        mine = [name for name, found in modules.items() if found.endswith(module)]
         return {flag: option for name in mine for flag, option in options_of(name).items()}
     return None
 
@@ -104,7 +119,9 @@ def wrong_options(where: str, text: str) -> Iterator[str]:
         known = allowed(where)
         words = re.match(r"(?:tradeassay )?([a-z-]+)(?: ([a-z-]+))?", sentence)
         if words is not None:
-            named = next((name for name in (f"{words[1]} {words[2]}", words[1]) if name in EVERY), None)
+            named = next(
+                (name for name in (f"{words[1]} {words[2]}", words[1]) if name in EVERY), None
+            )
             if named is not None:
                 known = options_of(named)
             elif sentence.startswith("tradeassay "):
@@ -122,14 +139,17 @@ EVERYBODYS = {flag: option for name in EVERY for flag, option in options_of(name
 
 def test_every_option_that_a_message_names_is_there():
     texts = [
-        (path.relative_to(SOURCE).as_posix(), line, text)
-        for path in sorted(SOURCE.rglob("*.py"))
+        (path.relative_to(folder).as_posix(), line, text)
+        for folder in FOLDERS
+        for path in sorted(folder.rglob("*.py"))
         for line, text in said(path)
     ]
     named = [(where, line, text) for where, line, text in texts if OPTION.search(text)]
     assert len(named) > 300
     assert [
-        f"{where}:{line}: {wrong}" for where, line, text in named for wrong in wrong_options(where, text)
+        f"{where}:{line}: {wrong}"
+        for where, line, text in named
+        for wrong in wrong_options(where, text)
     ] == []
 
 
@@ -138,9 +158,9 @@ def test_every_option_that_a_message_names_is_there():
     [
         ("data/tables/bars.py", "say so with -o timezone=UTC"),
         ("data/tables/folder.py", "ask for them with --prices adjusted"),
-        ("assay/own.py", "--portfolio says otherwise"),
+        ("verdict/own_returns.py", "--portfolio says otherwise"),
         ("runs/run.py", "tradeassay verify RUN --harden X"),
-        ("cli/data.py", "name it with --slug"),
+        ("cli/data.py", "name it with --seeds"),
     ],
 )
 def test_an_option_of_another_command_is_found(where, text):
@@ -150,7 +170,7 @@ def test_an_option_of_another_command_is_found(where, text):
 
 def test_every_key_that_a_message_about_files_names_is_one():
     keys = set()
-    for path in (SOURCE / "data" / "tables").glob("*.py"):
+    for path in (path for folder in FOLDERS for path in (folder / "data" / "tables").glob("*.py")):
         for _, text in said(path):
             keys.update(re.findall(r"-p ([a-z_]+)=", text))
     assert keys and keys <= set(msgspec.structs.asdict(FilesConfig(path="")))

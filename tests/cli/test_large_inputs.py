@@ -21,13 +21,15 @@ def wide():
         "data import wide.csv --name wide",
         "data doctor wide.csv",
         "assay wide.csv",
-        "assay narrow.csv --against wide.csv",
+        "assay narrow.csv --benchmark wide.csv",
         "assay narrow.csv --weights wide.csv",
     ],
 )
 def test_a_header_of_a_hundred_thousand_columns_is_refused(tell, tmp_path, wide, line):
     (tmp_path / "wide.csv").write_text(wide)
-    days = [f"2024-{month:02}-{day:02},0.00{day % 7}\n" for month in range(1, 7) for day in range(1, 29)]
+    days = [
+        f"2024-{month:02}-{day:02},0.00{day % 7}\n" for month in range(1, 7) for day in range(1, 29)
+    ]
     (tmp_path / "narrow.csv").write_text("date,return\n" + "".join(days))
     before = time.process_time()
     said = tell(line.split(), 2).err

@@ -7,12 +7,10 @@ import golden
 import pytest
 from golden import stored as played
 
-from tradeassay.agents import agents
-from tradeassay.arena.queries.seasons import opened_season
-from tradeassay.arena.web.pages import names_of
-from tradeassay.arena.web.words import words
-from tradeassay.benchmarks.code_protocol import code_benchmarks
-from tradeassay.cli import doctor
+from tradeassay_arena.queries.seasons import opened_season
+from tradeassay_arena.web.pages import names_of
+from tradeassay_arena.web.words import words
+from tradeassay_bench.agents import agents
 
 WEEK = "ktdfin-v1 -m scripted/sensible --first 2022-02-07 --last 2022-02-11"
 
@@ -35,15 +33,18 @@ def test_a_plan_has_calls_tokens_and_dollars(given, told):
     unpriced = {cell["model"]: cell["usd"] is None for cell in cells}
     assert unpriced == {"openai/gpt-4o": False, "openai/none-such": True}
     assert "price unknown" in given(grid).out
-    assert "has no window 'W99'" in given("run --plan ktdfin-v1 -m scripted/sensible --window W99", 2).err
+    assert (
+        "has no window 'W99'"
+        in given("run --plan ktdfin-v1 -m scripted/sensible --window W99", 2).err
+    )
 
 
 def test_models_and_rules_run_replay_and_resume(place, given, told):
     several = f"run {WEEK} -a cash --mask bright,blinded --workers 1"
-    rows = told(f"{several} --slug one")["agents"]
+    rows = told(f"{several} --name one")["agents"]
     blind = [row["agent"] for row in rows if "blinded" in row["cell"]]
     assert blind == ["equal-weight", "cash", "scripted-sensible"]
-    given(f"{several} --slug two --replay --cassettes one")
+    given(f"{several} --name two --replay --recordings one")
     one, two = ((place / "runs" / slug / "scores.json").read_bytes() for slug in ("one", "two"))
     assert one == two
     given("resume two --workers 1 --retry-failed --concurrency 2")
@@ -52,7 +53,9 @@ def test_models_and_rules_run_replay_and_resume(place, given, told):
 
 @pytest.mark.slow
 def test_a_named_window_is_found_on_the_data(place, given):
-    given("run ktdfin-v1 -m scripted/sensible --mode memory-only --window W4 --slug named --workers 1")
+    given(
+        "run ktdfin-v1 -m scripted/sensible --mode memory-only --window W4 --name named --workers 1"
+    )
     manifest = json.loads((place / "runs" / "named" / "manifest.json").read_text())
     ((cell, window),) = manifest["windows"].items()
     assert cell.endswith("__mode=memory-only+W4")
@@ -93,44 +96,19 @@ def test_a_season_without_feedback_has_no_rewards(given, told, place, capsys):
     shown = given("arena standings --db arena.db").out
     with opened_season(str(db)) as (_, season):
         names = names_of(words("en"), season)
-    assert len(names) > 1 and all(name in shown for name in names.values()), "as its pages call them"
+    assert len(names) > 1 and all(name in shown for name in names.values()), (
+        "as its pages call them"
+    )
 
 
 @pytest.mark.slow
 def test_the_leak_check_is_tried_on_known_cases(given):
-    assert "judged right" in given("code validate --look-ahead").err
-
-
-def test_what_one_run_needs_is_looked_at_before_it_costs_anything(given, told, place, monkeypatch):
-    def found(what, status=0):
-        return {one["part"]: one["state"] for one in told(f"doctor --for {what}", status)}
-
-    (place / "spec.toml").write_text(
-        'benchmarks = ["daily-us-v1"]\n[[agents]]\nname = "equal-weight"\n'
-        '[[agents]]\nname = "trader"\nparams = { model = "nobody/none" }\n'
-    )
-    parts = found("spec.toml", 1)
-    assert parts == {"data synthetic/us:7": "ok", "agent equal-weight": "ok", "model nobody/none": "broken"}
-    assert found("scripted/sensible") == {"model scripted/sensible": "ok"}
-    assert found("momentum-12-1") == {"agent momentum-12-1": "ok"}
-    (place / "programs.toml").write_text('benchmark = "quantcode-v1"\nmodels = ["scripted/nobody"]\n')
-    assert found("programs.toml", 1)["model scripted/nobody"] == "broken"
-    for name, said in (
-        ("misspelt.toml", "there is no file"),
-        ("daily-uss-v1", "daily-us-v1"),
-        ("quantcode-v2", "did you mean quantcode-v1?"),
-        ("Systrade-v1", "did you mean systrade-v1"),
-        ("ama", "'ama' is played in the arena"),
-        (place, "is a folder"),
-    ):
-        assert said in given(f"doctor --for {name}", 2).err
-    shut = doctor.MachineFinding("sandbox", "absent", "no Landlock")
-    monkeypatch.setattr(doctor, "_kernel", lambda: iter((shut,)))
-    for name in code_benchmarks():
-        assert found(name, 1)["sandbox"] == "broken"
+    assert "are right" in given("code validate --look-ahead").err
 
 
 def test_broken_plugins_are_reported(told, monkeypatch):
-    monkeypatch.setattr(agents, "_broken", {"theirs": "ImportError: no module named theirs"})
-    monkeypatch.setattr(doctor, "_kernel", lambda: iter(()))
-    assert [one["part"] for one in told("doctor", 1) if one["state"] == "broken"] == ["agent theirs"]
+    problems = {"theirs": "ImportError: no module named theirs"}
+    monkeypatch.setattr(agents, "broken", lambda: problems)
+    assert [one["part"] for one in told("doctor", 1) if one["state"] == "broken"] == [
+        "agent theirs"
+    ]

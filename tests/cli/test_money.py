@@ -6,7 +6,9 @@ import re
 import pytest
 from money_server import MODEL, OUTPUT_USD, PRICES, UNPRICED, billing
 
-from tradeassay.runs.play.progress import PacedCount
+from tradeassay_bench.runs.play.progress import PacedCount
+
+pytestmark = pytest.mark.journey
 
 
 @pytest.fixture
@@ -22,16 +24,31 @@ def bill(place, monkeypatch):
 DAYS = "--first 2022-02-07 --last 2022-02-10"
 ASKED = f"-m {MODEL} --prices prices.toml"
 COMMANDS = {
-    "run": (f"run ktdfin-v1 {ASKED} {DAYS} --executor inline --slug x", 0.07, 1, "over_budget"),
-    "record": (f"recordings record ktdfin-v1 {ASKED} {DAYS} --slug x -o x.tar.xz", 0.07, 1, "1 episodes failed"),
-    "code": (f"code run quantcode-v1 {ASKED} --sample 12 --max-tokens 2000", 0.03, 1, "over_budget"),
+    "run": (f"run ktdfin-v1 {ASKED} {DAYS} --executor inline --name x", 0.07, 1, "over_budget"),
+    "record": (
+        f"recordings record ktdfin-v1 {ASKED} {DAYS} --name x -o x.tar.xz",
+        0.07,
+        1,
+        "1 episodes failed",
+    ),
+    "code": (
+        f"code run quantcode-v1 {ASKED} --sample 12 --max-tokens 2000",
+        0.03,
+        1,
+        "over_budget",
+    ),
     "recall": (
-        f"memory recall -m {MODEL} --dataset synthetic/us:7 --cassettes kept",
+        f"memory recall -m {MODEL} --dataset synthetic/us:7 --recordings kept",
         0.02,
         2,
         "a larger --max-usd",
     ),
-    "probe": (f"memory probe --attackers {MODEL} --window W4 --cassettes kept", 0.06, 2, "a larger --max-usd"),
+    "probe": (
+        f"memory probe --attackers {MODEL} --window W4 --recordings kept",
+        0.06,
+        2,
+        "a larger --max-usd",
+    ),
 }
 """A command, its cap, its exit status, and what it says."""
 
@@ -83,7 +100,7 @@ model = "{MODEL}"
 
 @pytest.fixture
 def season(place):
-    from tradeassay.arena.season import demo_season
+    from tradeassay_arena.season import demo_season
 
     symbol = demo_season().assets[0].symbol
     (place / "season.toml").write_text(SEASON.replace("AAA000", symbol))
@@ -99,7 +116,9 @@ def test_the_cap_of_a_paper_binds_its_seasons(bill, place, given):
     asked, spent = bill.requests, bill.usd
     again = given(line, 1).err
     assert "the cap of" in again
-    assert bill.usd <= cap and bill.requests - asked <= 3, "what was spent counts when the command is repeated"
+    assert bill.usd <= cap and bill.requests - asked <= 3, (
+        "what was spent counts when the command is repeated"
+    )
     assert bill.usd >= spent
     assert (place / "runs/paper-ama/paper.html").is_file()
 
@@ -112,7 +131,9 @@ def test_a_season_of_a_paper_shows_its_progress(bill, season, given, monkeypatch
 
 
 @pytest.mark.parametrize("how", ["-m MODEL", "--data season.toml"])
-def test_a_season_without_a_price_is_refused_before_the_first_question(how, bill, season, place, given):
+def test_a_season_without_a_price_is_refused_before_the_first_question(
+    how, bill, season, place, given
+):
     season.write_text(season.read_text().replace(MODEL, UNPRICED))
     line = f"reproduce ama {how.replace('MODEL', UNPRICED)} --prices prices.toml --max-usd 5"
     assert f"the price of {UNPRICED} is unknown" in given(line, 2).err
@@ -124,7 +145,7 @@ def test_a_season_without_a_price_is_refused_before_the_first_question(how, bill
     "paper",
     [
         "stockbench --grid",
-        "ktdfin --grid --probes 60 --cassettes recorded/smollm2",
+        "ktdfin --grid --probes 60 --recordings recorded/smollm2",
     ],
 )
 def test_one_cap_binds_every_part_of_a_paper(paper, bill, given):
@@ -135,7 +156,9 @@ def test_one_cap_binds_every_part_of_a_paper(paper, bill, given):
     assert "the cap on dollars is reached" in said
     asked = bill.requests
     given(line, 1)
-    assert bill.usd <= cap and bill.requests - asked <= 3, "what was spent counts when the command is repeated"
+    assert bill.usd <= cap and bill.requests - asked <= 3, (
+        "what was spent counts when the command is repeated"
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,8 +170,12 @@ def test_a_paper_without_a_price_is_refused_before_the_first_question(paper, bil
     assert not bill.requests
 
 
-def test_a_season_with_a_budget_and_no_price_is_refused_before_the_first_question(bill, season, place, given):
-    season.write_text(season.read_text().replace(MODEL, UNPRICED) + "[budget]\nusd_per_entry = 1.0\n")
+def test_a_season_with_a_budget_and_no_price_is_refused_before_the_first_question(
+    bill, season, place, given
+):
+    season.write_text(
+        season.read_text().replace(MODEL, UNPRICED) + "[budget]\nusd_per_entry = 1.0\n"
+    )
     for line in ("arena run --speed max", "arena serve --port 8977"):
         said = given(f"{line} --season {season} --db arena.db", 2).err
         assert f"the price of {UNPRICED} is unknown" in said and "models.toml" in said
@@ -156,13 +183,17 @@ def test_a_season_with_a_budget_and_no_price_is_refused_before_the_first_questio
 
 
 def test_nobody_joins_a_season_with_a_budget_without_a_price(bill, season, given):
-    season.write_text(season.read_text().replace(MODEL, "scripted/sensible") + "[budget]\nusd = 1.0\n")
+    season.write_text(
+        season.read_text().replace(MODEL, "scripted/sensible") + "[budget]\nusd = 1.0\n"
+    )
     given(f"arena run --season {season} --db arena.db --until 2022-03-01")
     join = f"arena amend join two architecture=investor model={UNPRICED} --day 2022-03-03 --db arena.db"
     assert f"the price of {UNPRICED} is unknown" in given(join, 2).err
 
 
-def test_a_season_whose_decisions_fail_for_want_of_money_says_so_and_exits_with_1(bill, season, given):
+def test_a_season_whose_decisions_fail_for_want_of_money_says_so_and_exits_with_1(
+    bill, season, given
+):
     season.write_text(season.read_text() + "[budget]\ntokens = 10\n")
     line = f"arena run --season {season} --db arena.db"
     for said in (given(line, 1).err, given(line, 1).err):
@@ -171,7 +202,7 @@ def test_a_season_whose_decisions_fail_for_want_of_money_says_so_and_exits_with_
 
 
 def test_log_probabilities_are_paid_for_like_answers(bill, own_prices, told):
-    line = f"memory recall -m {MODEL} --dataset synthetic/us:7 --questions 20 --cassettes"
+    line = f"memory recall -m {MODEL} --dataset synthetic/us:7 --questions 20 --recordings"
     free = told(f"{line} kept")
     # A connection that breaks on a busy machine may have cost something, and is counted as if it had.
     assert bill.usd <= free["usd"] <= 1.5 * bill.usd
@@ -187,20 +218,25 @@ def test_log_probabilities_are_paid_for_like_answers(bill, own_prices, told):
 def _buy_the_first_candidate(body):
     shown = " ".join(str(message["content"]) for message in body["messages"])
     found = re.search(r"^(\d{6}) \| main", shown, re.MULTILINE)
-    order = {"stock_id": found and found[1], "target_weight": 0.1, "confidence": 0.5, "reason": "it may rise"}
+    order = {
+        "stock_id": found and found[1],
+        "target_weight": 0.1,
+        "confidence": 0.5,
+        "reason": "it may rise",
+    }
     return json.dumps({"orders": [order], "overall_reason": "one stock"})
 
 
 def test_one_cap_binds_a_run_and_what_its_model_remembers(bill, own_prices, given):
     bill.answer = _buy_the_first_candidate
     cell = f"{DAYS} --mask bright --mode fixed-candidate"
-    line = f"run ktdfin-v1 {ASKED} {cell} --executor inline --slug x"
+    line = f"run ktdfin-v1 {ASKED} {cell} --executor inline --name x"
     given(line)
     asked, cap = bill.requests, bill.usd + 0.0005
     said = given(f"{line} --with recall --max-usd {cap}", 2).err
     assert "a larger --max-usd" in said and "was not asked" in said
     assert bill.requests == asked, "the run itself has spent nearly all of the cap"
-    said = given("memory counterfactual runs/x --share 1 --max-usd 0.001 --cassettes kept", 2).err
+    said = given("memory counterfactual runs/x --share 1 --max-usd 0.001 --recordings kept", 2).err
     assert "was not asked" in said and bill.requests == asked
 
 
@@ -213,14 +249,16 @@ def test_one_cap_binds_a_run_and_what_its_model_remembers(bill, own_prices, give
         f"memory probe --attackers {MODEL},{UNPRICED} --window W4 --probes 5",
     ],
 )
-def test_a_model_without_a_price_is_refused_before_the_first_question_to_anybody(line, bill, own_prices, given):
+def test_a_model_without_a_price_is_refused_before_the_first_question_to_anybody(
+    line, bill, own_prices, given
+):
     assert f"the price of {UNPRICED} is unknown" in given(f"{line} --max-usd 5", 2).err
     assert not bill.requests
 
 
 def test_a_resumed_run_counts_what_it_has_spent(bill, given):
     cap = 0.07
-    given(f"run ktdfin-v1 {ASKED} {DAYS} --executor inline --slug x --max-usd {cap}", 1)
+    given(f"run ktdfin-v1 {ASKED} {DAYS} --executor inline --name x --max-usd {cap}", 1)
     asked = bill.requests
     said = given(f"resume runs/x --retry-failed --prices prices.toml --max-usd {cap}", 1).err
     assert "over_budget" in said and bill.usd <= cap and bill.requests - asked <= 3

@@ -14,7 +14,12 @@ FRACTIONS = {
 
 
 def test_the_options_that_take_fractions_are_found():
-    known = {"memory counterfactual --share", "assay file --dividends", "run --max-usd", "power --ir"}
+    known = {
+        "memory counterfactual --share",
+        "assay file --dividends",
+        "run --max-usd",
+        "power --ir",
+    }
     assert known <= set(FRACTIONS)
 
 
@@ -49,4 +54,6 @@ def test_no_setting_is_a_number_that_is_none(given, tmp_path, line, text):
     (tmp_path / "bars.csv").write_text("date,close,volume\n2024-01-02,10,5\n2024-01-03,11,5\n")
     said = given(line.format(text), 2).err
     assert len(said.strip().splitlines()) == 1 and said.startswith("error: ")
-    assert any(word in said for word in ("volume_unit", "amount_unit", "temperature", f"{text} is not"))
+    assert any(
+        word in said for word in ("volume_unit", "amount_unit", "temperature", f"{text} is not")
+    )

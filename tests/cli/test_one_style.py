@@ -6,7 +6,7 @@ import click
 
 from tradeassay.cli import root
 from tradeassay.cli._options import Advanced, FoldedCommand
-from tradeassay.runs.play.progress import PacedCount
+from tradeassay_bench.runs.play.progress import PacedCount
 
 NO_RESULT = {"arena serve", "mcp"}
 """Commands that serve until they are stopped."""
@@ -29,7 +29,11 @@ EVERY = dict(leaves(root))
 def test_a_person_can_hold_the_commands_and_the_options_of_each():
     assert len(EVERY) <= 45, sorted(EVERY)
     for name, command in EVERY.items():
-        shown = [one for one in command.params if isinstance(one, click.Option) and one.name != "help_advanced"]
+        shown = [
+            one
+            for one in command.params
+            if isinstance(one, click.Option) and one.name != "help_advanced"
+        ]
         if isinstance(command, FoldedCommand):
             shown = [one for one in shown if not isinstance(one, Advanced)]
         assert len(shown) <= 15, name
@@ -37,8 +41,12 @@ def test_a_person_can_hold_the_commands_and_the_options_of_each():
 
 def test_what_is_folded_away_is_named_described_on_demand_and_completed(given, pressed):
     short = given("run --help").out
-    assert "--secret" in short and "see --help-advanced" in short and "Secret that aliases" not in short
-    assert "Secret that aliases" in given("run --help-advanced").out
+    assert (
+        "--secret" in short
+        and "see --help-advanced" in short
+        and "Secret that aliases" not in short
+    )
+    assert "Secret from which aliases" in given("run --help-advanced").out
     assert "--secret" in " ".join(pressed("tradeassay run daily-us --sec"))
 
 
@@ -56,7 +64,11 @@ def test_json_and_short_options_are_one_for_all():
             without.add(name)
         for option, parameter in options.items():
             if option.startswith("-") and not option.startswith("--"):
-                kind = "a place to write to" if isinstance(parameter.type, click.Path) else parameter.name or ""
+                kind = (
+                    "a place to write to"
+                    if isinstance(parameter.type, click.Path)
+                    else parameter.name or ""
+                )
                 meanings.setdefault(option, set()).add(kind)
     assert without == NO_RESULT
     assert meanings["-o"] == {"a place to write to"}
@@ -68,7 +80,7 @@ COMPLETED = {
     "repr": "reproduce",
     "code ev": "eval",
     "assay self": "self-test",
-    "assay mine.csv --aga": "--against",
+    "assay mine.csv --benc": "--benchmark",
     "memory probe --mode mem": "memory-only",
 }
 

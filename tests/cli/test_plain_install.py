@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from golden import play_season, session_home, stored
 
+pytestmark = pytest.mark.journey
+
 ROOT = Path(__file__).parents[2]
 WALK = """
 import contextlib, io, json, sys, traceback
@@ -42,7 +44,6 @@ NEEDS = {
     "data get yfinance --name a --symbols AAPL --first 2024-01-02 --last 2024-01-12": "us",
     "data get ccxt --name a --symbols BTC/USDT --first 2024-01-02 --last 2024-01-12": "crypto",
     "data get baostock --name a --symbols 600519.SH --first 2024-01-02 --last 2024-01-12": "ashare",
-    "data get akshare --name a --symbols 600519.SH --first 2024-01-02 --last 2024-01-12": "ashare",
     "data import prices --name a --layout wide": "polars",
     "run daily-us-v1 -a cash --executor ray": "ray",
     "run daily-us-v1 -m openai/gpt-5": "models",
@@ -96,8 +97,14 @@ def hidden():
     names = {line.partition("==")[0] for line in lines if re.match("[a-z]", line)}
     kept = {str(file).partition("/")[0] for name in names for file in _files(name)}
     place = Path(metadata.distribution("numpy").locate_file(""))
-    found = {one.name.partition(".")[0] for one in place.iterdir() if one.suffix in ("", ".py", ".so")}
-    return sorted(found - {one.partition(".")[0] for one in kept} - {"tradeassay", "_distutils_hack", "pip", ""})
+    found = {
+        one.name.partition(".")[0] for one in place.iterdir() if one.suffix in ("", ".py", ".so")
+    }
+    return sorted(
+        found
+        - {one.partition(".")[0] for one in kept}
+        - {"tradeassay", "_distutils_hack", "pip", ""}
+    )
 
 
 def _files(name):
@@ -123,7 +130,13 @@ def walked(tmp_path_factory):
     (place / "mine.py").write_text("import backtrader as bt\nclass Mine(bt.Strategy):\n    pass\n")
     commands = [*WORKS, *NEEDS]
     done = subprocess.run(
-        [sys.executable, "-c", WALK, json.dumps(hidden()), json.dumps([one.split() for one in commands])],
+        [
+            sys.executable,
+            "-c",
+            WALK,
+            json.dumps(hidden()),
+            json.dumps([one.split() for one in commands]),
+        ],
         cwd=place,
         env={**os.environ, "TRADEASSAY_HOME": str(session_home()), "NO_COLOR": "1"},
         capture_output=True,

@@ -11,24 +11,24 @@ import msgspec
 import paper_values
 import pytest
 
-import tradeassay.runs
-from tradeassay.agents.factor_models import fitting
-from tradeassay.agents.factor_models.fitting import RankIC, TrainedBaseline, TrainingRecipe
-from tradeassay.benchmarks.exhibits import exhibits
-from tradeassay.benchmarks.systrade import load_spec
-from tradeassay.benchmarks.systrade.data import DaySpan, stored_year
-from tradeassay.cli._options import after_cutoff
-from tradeassay.cli._papers import trained_agents
-from tradeassay.core.dialogue import AskModel, ModelReply
+import tradeassay_bench.runs
 from tradeassay.core.errors import UserError
-from tradeassay.data import load_dataset
-from tradeassay.llm.scripted import scripted_models
+from tradeassay_bench.agents.factor_models import fitting
+from tradeassay_bench.agents.factor_models.fitting import RankIC, TrainedBaseline, TrainingRecipe
+from tradeassay_bench.benchmarks.exhibits import exhibits
+from tradeassay_bench.cli._papers import trained_agents
+from tradeassay_bench.cli._run_options import after_cutoff
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.llm.scripted import scripted_models
+from tradeassay_programs.benchmarks.systrade import load_spec
+from tradeassay_programs.benchmarks.systrade.data import DaySpan, stored_year
 
 
 def test_a_window_after_the_cutoff_needs_models_with_one():
     assert after_cutoff("W4", ()) == "W4"
     assert after_cutoff("after-cutoff", ["openai/gpt-4o"]).startswith("after-20")
-    for models, said in (([], "goes with models"), (["nobody/nothing"], "is not known")):
+    for models, said in (([], "needs a model"), (["nobody/nothing"], "is unknown")):
         with pytest.raises(UserError, match=said):
             after_cutoff("after-cutoff", models)
 
@@ -38,14 +38,14 @@ def test_a_window_after_the_cutoff_needs_models_with_one():
     {
         "quantcode": "name one",
         "systrade": "-m scripted/builder-gold",
-        "ama --grid": "no --grid",
+        "ama --grid": "--grid is not valid",
         "ama --seeds 2": "played once",
         "stockbench --sample 2": "no tasks to sample",
         "ktdfin --judge scripted/code-judge": "ktdfin has no --judge",
         "quantcode --symbols A": "quantcode has no --symbol",
         "ama -m scripted/sensible --data season.toml": "names its own entries",
-        "ktdfin --cassettes recorded/nobody": "there is no recording",
-        "quantcode --cassettes recorded/smollm2 --replay -m openai/gpt-5": "has no recording here",
+        "ktdfin --recordings recorded/nobody": "there is no recording",
+        "quantcode --recordings recorded/smollm2 --replay -m openai/gpt-5": "has no recording here",
         "ktdfin --data folder": "no column for date and close",
         "ktdfin --data ./folder": "tradeassay data import folder --name NAME",
     }.items(),
@@ -53,8 +53,10 @@ def test_a_window_after_the_cutoff_needs_models_with_one():
 def test_what_a_paper_does_not_have_is_refused(line, said, given, place, monkeypatch):
     (place / "folder").mkdir()
     (place / "folder/a.csv").write_text("hello,world\n1,2\n")
-    monkeypatch.setattr(tradeassay.runs, "run", lambda spec, folder, **how: SimpleNamespace(folder=folder))
-    monkeypatch.setattr(tradeassay.runs, "load_run", lambda folder: folder)
+    monkeypatch.setattr(
+        tradeassay_bench.runs, "run", lambda spec, folder, **how: SimpleNamespace(folder=folder)
+    )
+    monkeypatch.setattr(tradeassay_bench.runs, "load_run", lambda folder: folder)
     assert said in given(f"reproduce {line}", 2).err
 
 
@@ -65,7 +67,7 @@ def test_options_reach_the_papers_about_programs(monkeypatch, given):
         called.append((spec, how))
         raise UserError("nothing is played here")
 
-    monkeypatch.setattr(tradeassay.runs, "run", take)
+    monkeypatch.setattr(tradeassay_bench.runs, "run", take)
     builder = "reproduce systrade -m scripted/builder-gold"
     coder = "reproduce quantcode -m scripted/coder-gold --grid"
     for line in (
@@ -98,7 +100,7 @@ class Repeats:
 
 def test_days_without_a_submission_are_parse_failures_on_every_page(place, told, given):
     window = "--first 2022-03-01 --last 2022-03-04"
-    told(f"run ktdfin-paper-v1 -m scripted/tiny-repeats {window} --slug talks --workers 1", 1)
+    told(f"run ktdfin-paper-v1 -m scripted/tiny-repeats {window} --name talks --workers 1", 1)
     run = place / "runs/talks"
     scores = json.loads((run / "scores.json").read_text())
     (episode,) = (one for one in scores["episodes"] if "tiny-repeats" in one["key"])
@@ -112,7 +114,9 @@ def test_days_without_a_submission_are_parse_failures_on_every_page(place, told,
         for table in one["ours"]["tables"]
     )
     at = table["columns"].index("parse failures") - 1
-    rates = {name: row[at] for name, row in paper_values.cells(table).items() if "tiny-repeats" in name}
+    rates = {
+        name: row[at] for name, row in paper_values.cells(table).items() if "tiny-repeats" in name
+    }
     assert list(rates.values()) == [1.0]
     assert "without a submission of the right form" in table["note"]
     given("verify runs/talks")
@@ -122,7 +126,7 @@ def test_days_without_a_submission_are_parse_failures_on_every_page(place, told,
     assert "scores: scoring again gives other bytes" in given("verify runs/talks", 1).out
 
 
-RECORDED = "--cassettes recorded/qwen2.5-coder-1.5b --cassettes recorded/smollm2 --replay"
+RECORDED = "--recordings recorded/qwen2.5-coder-1.5b --recordings recorded/smollm2 --replay"
 GIVEN = {
     "stockbench": "-m scripted/news-reader",
     "ktdfin": "-m scripted/sensible",
@@ -131,10 +135,25 @@ GIVEN = {
     "systrade": "-m scripted/builder-gold --sample 1 --reviewer scripted/builder-mends",
 }
 NOT_NUMBERS = {
-    "ktdfin": {"table-1", "table-6", "table-7", "table-8", "table-10", "appendix-a", "table-3", "table-11"},
+    "ktdfin": {
+        "table-1",
+        "table-6",
+        "table-7",
+        "table-8",
+        "table-10",
+        "appendix-a",
+        "table-3",
+        "table-11",
+    },
     "systrade": {"table-2"},
 }
-MAIN = {"stockbench": "main", "ktdfin": "table-4", "ama": "main", "quantcode": "table-3", "systrade": "table-3"}
+MAIN = {
+    "stockbench": "main",
+    "ktdfin": "table-4",
+    "ama": "main",
+    "quantcode": "table-3",
+    "systrade": "table-3",
+}
 
 
 @pytest.fixture
@@ -158,7 +177,9 @@ def test_recordings_and_a_script_fill_a_papers_page(paper, reproduced):
     assert [one["exhibit"]["id"] for one in shelves] == [one.id for one in exhibits(paper)]
     for place, one in enumerate(shelves, 1):
         ours = one["ours"]
-        assert one["exhibit"]["number"] in html and (ours["tables"] or ours["curves"] or ours["missing"])
+        assert one["exhibit"]["number"] in html and (
+            ours["tables"] or ours["curves"] or ours["missing"]
+        )
         for ending in ("md", "tex", "csv") if ours["tables"] else ():
             (file,) = (page.parent / "tables").glob(f"{place:02d}-*.{ending}")
             assert file.read_text()
@@ -170,12 +191,14 @@ def test_recordings_and_a_script_fill_a_papers_page(paper, reproduced):
         assert f"{closed}: march-qwen2.5-coder-1.5b, march-smollm2, paper-models<" in html
     checked = getattr(paper_values, f"check_{paper}")(told) | paper_values.check_beside(told)
     # What is not made again is words and settings, and what the grid's test makes again.
-    numbers = {one["exhibit"]["id"] for one in shelves if one["ours"]["tables"] or one["ours"]["curves"]}
+    numbers = {
+        one["exhibit"]["id"] for one in shelves if one["ours"]["tables"] or one["ours"]["curves"]
+    }
     assert numbers - checked <= NOT_NUMBERS.get(paper, set())
 
 
 PRINTED = re.compile(r"<code[^>]*>(tradeassay [^<]+)</code>")
-ONE_MODEL = "--cassettes recorded/smollm2 --replay"
+ONE_MODEL = "--recordings recorded/smollm2 --replay"
 
 
 @pytest.fixture
@@ -195,12 +218,14 @@ def obeyed(done, capsys, given, told):
                 left = [one for one in claims if one["outcome"] != "re-derived"]
                 assert status == (3 if left else 0), (command, left)
                 replies = ("answers", "replies")
-                assert all(any(word in f"{one['claim']} {one['why']}" for word in replies) for one in left), left
+                assert all(
+                    any(word in f"{one['claim']} {one['why']}" for word in replies) for one in left
+                ), left
                 assert recording or not left, left
             elif verb == "resume":
-                failed = set(tradeassay.runs.load_run(Path(line.split()[0])).failed)
+                failed = set(tradeassay_bench.runs.load_run(Path(line.split()[0])).failed)
                 given(f"resume {line} {recording} --workers 1", 1)
-                assert set(tradeassay.runs.load_run(Path(line.split()[0])).failed) == failed
+                assert set(tradeassay_bench.runs.load_run(Path(line.split()[0])).failed) == failed
             else:
                 given(f"{verb} {line}")
         return commands
@@ -220,7 +245,7 @@ def obeyed(done, capsys, given, told):
 )
 def test_every_command_that_a_page_prints_can_be_given(line, reproduced, obeyed, given):
     paper = line.partition(" ")[0]
-    told = reproduced(f"{line} {ONE_MODEL} --slug q")
+    told = reproduced(f"{line} {ONE_MODEL} --name q")
     assert Path(told["page"]) == Path("runs/q/paper.html")
     assert obeyed(Path(told["page"]), "a recording") == ["tradeassay verify runs/q"]
     for name in told["runs"]:
@@ -228,18 +253,20 @@ def test_every_command_that_a_page_prints_can_be_given(line, reproduced, obeyed,
             continue
         given(f"report {name}")
         kind = "-agentic" if "agentic" in name else ""
-        recording = f"--cassettes recorded/smollm2/{paper}{kind} --replay" if "smollm2" in name else ""
+        recording = (
+            f"--recordings recorded/smollm2/{paper}{kind} --replay" if "smollm2" in name else ""
+        )
         assert f"tradeassay verify {name}" in obeyed(Path(name) / "report.html", recording)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "folder"), [("--slug q", "q"), ("", "replay-ktdfin-v1-smollm2")])
+@pytest.mark.parametrize(("name", "folder"), [("--name q", "q"), ("", "replay-ktdfin-v1-smollm2")])
 def test_the_page_of_a_replayed_grid_is_called_as_its_folder(name, folder, done, capsys, obeyed):
     """A recording has a name of its own, which is no folder here; and it has twelve settings on every surface."""
     assert done(f"run ktdfin-v1 {ONE_MODEL} {name} --workers 1") == 1
     shown = " ".join(capsys.readouterr().out.split())
     page = Path("runs") / folder / "report.html"
-    recording = "--cassettes recorded/smollm2/ktdfin --replay"
+    recording = "--recordings recorded/smollm2/ktdfin --replay"
     assert f"tradeassay verify runs/{folder}" in obeyed(page, recording)
     assert re.search(rf"<h1[^>]*>[^<]*: {folder}</h1>", page.read_text())
     words = html.unescape(re.sub(r"<[^>]+>", " ", page.read_text()))
@@ -250,7 +277,10 @@ def test_the_page_of_a_replayed_grid_is_called_as_its_folder(name, folder, done,
 @pytest.mark.parametrize(
     ("paper", "rules"),
     [
-        ("stockbench", {"equal-weight", "momentum-weighted", "sector-equal", "sector-equal-best=3-every=21"}),
+        (
+            "stockbench",
+            {"equal-weight", "momentum-weighted", "sector-equal", "sector-equal-best=3-every=21"},
+        ),
         ("ktdfin", {"equal-weight", "momentum-12-1"}),
     ],
 )
@@ -259,7 +289,11 @@ def test_rules_stand_in_the_table_of_recorded_models(paper, rules, reproduced):
     table = paper_values.tables(told, MAIN[paper])[0]
     found = paper_values.cells(table)
     assert rules | {"local-qwen2.5-coder-1.5b", "local-smollm2"} <= set(found)
-    at = [table["columns"].index(name) - 1 for name in ("rank", "rank by selection") if name in table["columns"]]
+    at = [
+        table["columns"].index(name) - 1
+        for name in ("rank", "rank by selection")
+        if name in table["columns"]
+    ]
     ranks = {name: row[at[0]] for name, row in found.items() if row[at[0]] is not None}
     assert rules <= set(ranks) and sorted(ranks.values())[0] == 1
     assert MAIN[paper] in getattr(paper_values, f"check_{paper}")(told)
@@ -274,7 +308,13 @@ def test_the_grids_of_the_trading_papers(reproduced):
     assert made_again <= paper_values.check_ktdfin(told)
     told = reproduced(f"stockbench {RECORDED} {GIVEN['stockbench']} --grid")
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
-    assert {"main", "figure-3", "table-3", "ablations", "figure-4"} <= filled & paper_values.check_stockbench(told)
+    assert {
+        "main",
+        "figure-3",
+        "table-3",
+        "ablations",
+        "figure-4",
+    } <= filled & paper_values.check_stockbench(told)
 
 
 @pytest.mark.slow
@@ -301,9 +341,14 @@ def test_public_tasks_with_a_judge_and_stored_bars(place, reproduced):
 @pytest.mark.timeout(1200)
 def test_twelve_strategies_on_fourteen_instruments(place, reproduced):
     sets = ("synthetic/us:7", "synthetic/ashare:7", str(paper_values.store_coins(place / "coins")))
-    first = [load_dataset(name).at(700, "close").symbols[:n] for name, n in zip(sets, (5, 6, 3), strict=True)]
+    first = [
+        load_dataset(name).at(700, "close").symbols[:n]
+        for name, n in zip(sets, (5, 6, 3), strict=True)
+    ]
     symbols = ",".join(symbol for some in first for symbol in some)
-    told = reproduced(f"systrade -m scripted/builder-gold --data {','.join(sets)} --symbols {symbols}")
+    told = reproduced(
+        f"systrade -m scripted/builder-gold --data {','.join(sets)} --symbols {symbols}"
+    )
     table = paper_values.tables(told, "section-5-4-2")[1]
     columns = table["columns"][1:]
     assert len(table["rows"]) == 12 and sorted(columns) == sorted(symbols.split(","))
@@ -318,7 +363,9 @@ def test_twelve_strategies_on_fourteen_instruments(place, reproduced):
         wanted = paper_values.earned(spec.frozen_decisions(year), year.feeds["A"]["close"])
         assert whole[some[0]] == pytest.approx(wanted, rel=1e-6, abs=1e-9), some[0]
     # Intraday strategies are run where there are minutes.
-    assert [value is not None for value in ours["r-breaker"]] == [name in first[2] for name in columns]
+    assert [value is not None for value in ours["r-breaker"]] == [
+        name in first[2] for name in columns
+    ]
 
 
 @pytest.mark.slow
@@ -327,14 +374,28 @@ def test_the_main_table_of_stockbench_without_data(reproduced):
     (table,) = told["paper"]["exhibits"][0]["ours"]["tables"]
     names = [row["head"]["text"] for row in table["rows"]]
     assert {"equal-weight", "scripted-news-reader"} <= set(names)
-    assert any(name.startswith("published baseline") for name in names) and "stockbench-paper-v1" in table["title"]
+    assert (
+        any(name.startswith("published baseline") for name in names)
+        and "stockbench-paper-v1" in table["title"]
+    )
     assert "our data is synthetic" in told["paper"]["exhibits"][0]["ours"]["reasons"]
 
 
 def test_factor_models_that_saw_nothing_of_the_windows_play_too(monkeypatch, capsys):
     data = load_dataset("synthetic/ashare:7").sha256
-    market = {"dataset": "d", "data_sha256": data, "universe": "IDX", "features": "f", "window": 1, "horizon": 5}
-    days = {"train": ("2021-01-04", "2021-06-01"), "valid": ("2021-06-02", "2021-09-01"), "purge": 5}
+    market = {
+        "dataset": "d",
+        "data_sha256": data,
+        "universe": "IDX",
+        "features": "f",
+        "window": 1,
+        "horizon": 5,
+    }
+    days = {
+        "train": ("2021-01-04", "2021-06-01"),
+        "valid": ("2021-06-02", "2021-09-01"),
+        "purge": 5,
+    }
     how = {
         "size": "full",
         "settings": {},
@@ -345,7 +406,11 @@ def test_factor_models_that_saw_nothing_of_the_windows_play_too(monkeypatch, cap
         "versions": {},
     }
     recipe = TrainingRecipe(model="linear", **market, **days, **how)
-    measured = {"valid_ic": RankIC(mean=0.1, error=None, days=1), "train_samples": 1, "valid_samples": 1}
+    measured = {
+        "valid_ic": RankIC(mean=0.1, error=None, days=1),
+        "train_samples": 1,
+        "valid_samples": 1,
+    }
     kept = {"recipe": recipe, "seen_until": "2021-09-01", "model_sha256": "0", "cpu_seconds": 0.0}
     ours = TrainedBaseline(key="abcdef0123456789", **measured, **kept)
     change = msgspec.structs.replace

@@ -14,7 +14,9 @@ import pytest
 
 from tradeassay.cli import main
 from tradeassay.core.secrets import KNOWN, REMOVED
-from tradeassay.llm import RetryPolicy
+from tradeassay_bench.llm import RetryPolicy
+
+pytestmark = pytest.mark.journey
 
 KEY = "sk-ant-api03-W8rTq5ZxN2mVb7KcJ4h/g9LpD1s+a6XeU3oIi0"
 DAYS = ["ktdfin-v1", "--first", "2022-02-07", "--last", "2022-02-08", "--executor", "inline"]
@@ -41,22 +43,44 @@ def pieces(size):
 
 
 def refused(status, said):
-    return status, {}, json.dumps({"error": {"message": said, "code": "bad_key", "param": said}}).encode()
+    return (
+        status,
+        {},
+        json.dumps({"error": {"message": said, "code": "bad_key", "param": said}}).encode(),
+    )
 
 
 CODED = base64.b64encode(f"Bearer {KEY}".encode()).decode()
 WAYS = {
     "401-text": lambda sent: (401, {}, f"who is {sent['authorization']}?".encode()),
     "401-json": lambda sent: refused(401, f"Incorrect API key provided: {KEY}."),
-    "401-headers": lambda sent: (401, {"www-authenticate": f"Bearer {KEY}"}, json.dumps(sent).encode()),
+    "401-headers": lambda sent: (
+        401,
+        {"www-authenticate": f"Bearer {KEY}"},
+        json.dumps(sent).encode(),
+    ),
     "401-base64": lambda sent: refused(401, CODED),
-    "401-zipped": lambda sent: (401, {"content-encoding": "gzip"}, gzip.compress(refused(401, KEY)[2])),
-    "400-pieces": lambda sent: refused(400, {f"part {at}": piece for at, piece in enumerate(pieces(14))}),
+    "401-zipped": lambda sent: (
+        401,
+        {"content-encoding": "gzip"},
+        gzip.compress(refused(401, KEY)[2]),
+    ),
+    "400-pieces": lambda sent: refused(
+        400, {f"part {at}": piece for at, piece in enumerate(pieces(14))}
+    ),
     "500-text": lambda sent: (500, {"retry-after": "0"}, f"<html>{KEY}".encode()),
-    "500-json": lambda sent: (500, {"retry-after": "0"}, json.dumps([sent, KEY.encode().hex()]).encode()),
+    "500-json": lambda sent: (
+        500,
+        {"retry-after": "0"},
+        json.dumps([sent, KEY.encode().hex()]).encode(),
+    ),
     "500-percent": lambda sent: (500, {}, f"https://host/?{urlencode({'key': KEY})}".encode()),
     "400-ends": lambda sent: refused(400, f"{KEY[:25]}...{KEY[-12:]}"),
-    "200-text": lambda sent: (200, {}, answered(f'```json\n{{"{KEY}": "{CODED}", "orders": ["{KEY}"]}}\n```')),
+    "200-text": lambda sent: (
+        200,
+        {},
+        answered(f'```json\n{{"{KEY}": "{CODED}", "orders": ["{KEY}"]}}\n```'),
+    ),
     "200-broken": lambda sent: (200, {}, answered(KEY)[:-30]),
 }
 
@@ -76,7 +100,11 @@ class Echo(BaseHTTPRequestHandler):
         Echo.heard.append(way)
         status, headers, body = WAYS[way](sent)
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json", "x-request-id": KEY, **headers}.items():
+        for name, value in {
+            "Content-Type": "application/json",
+            "x-request-id": KEY,
+            **headers,
+        }.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -104,7 +132,9 @@ def echo(monkeypatch):
 
 def forms():
     made = [KEY, KEY.encode().hex(), KEY[13:25], KEY[-12:], KEY[20:32], quote(KEY[16:], safe="")]
-    inner = (base64.b64encode(before + KEY.encode())[4:-4].decode() for before in (b"", b"a", b"ab"))
+    inner = (
+        base64.b64encode(before + KEY.encode())[4:-4].decode() for before in (b"", b"a", b"ab")
+    )
     made += [coded[at : at + 20] for coded in inner for at in (8, 24)]
     return [form.encode() for form in made]
 
@@ -120,19 +150,23 @@ def nowhere(folder, *shown):
 
 @pytest.mark.slow_for("every way")
 @pytest.mark.parametrize(
-    "ways", [("401-headers", "400-pieces", "500-json", "200-text"), tuple(WAYS)], ids=["some", "every way"]
+    "ways",
+    [("401-headers", "400-pieces", "500-json", "200-text"), tuple(WAYS)],
+    ids=["some", "every way"],
 )
 def test_neither_disk_nor_screen_ever_holds_the_key(ways, echo, place, tell, capsys, caplog):
     caplog.set_level(logging.DEBUG)
     models = [part for way in ways for part in ("-m", f"openai-api/echo/{way}")]
-    status = main(["run", *DAYS, *models, "--slug", "echoed"])
+    status = main(["run", *DAYS, *models, "--name", "echoed"])
     first = capsys.readouterr()
     assert status in (0, 1), first.err
     assert set(Echo.heard) == set(ways), "every way was taken"
     shown = tell(["report", "runs/echoed"])
     nowhere(place, first.out, first.err, shown.out, shown.err, caplog.text)
     assert any(REMOVED.encode() in path.read_bytes() for path in place.rglob("*.jsonl"))
-    again = main(["run", *DAYS, *models, "--slug", "again", "--replay", "--cassettes", "runs/echoed"])
+    again = main(
+        ["run", *DAYS, *models, "--name", "again", "--replay", "--recordings", "runs/echoed"]
+    )
     assert again == status, "redaction changes no question: the recording answers all of them"
     assert main(["verify", "runs/echoed"]) == 3, "what a live model said cannot be asked for again"
 
@@ -149,30 +183,44 @@ def only_in_a_file(monkeypatch, file):
     file.write_text("\n".join(["# keys", *lines, "TRADEASSAY_LOCAL_SERVER=http://nowhere", ""]))
 
 
-def test_a_key_that_is_only_in_a_file_is_used_and_never_shown(echo, place, tell, monkeypatch, capsys):
+def test_a_key_that_is_only_in_a_file_is_used_and_never_shown(
+    echo, place, tell, monkeypatch, capsys
+):
     only_in_a_file(monkeypatch, place / ".env")
     (place / "below").mkdir()
     monkeypatch.chdir(place / "below")
-    shown = tell(["doctor", "--for", "openai-api/echo/200-text"])
+    shown = tell(["doctor"])
+    assert "ECHO_API_KEY" in shown.out
     status = main(
-        ["run", *DAYS, "-m", "openai-api/echo/401-json", "-m", "openai-api/echo/200-text", "--slug", "one"]
+        [
+            "run",
+            *DAYS,
+            "-m",
+            "openai-api/echo/401-json",
+            "-m",
+            "openai-api/echo/200-text",
+            "--name",
+            "one",
+        ]
     )
     out, err = capsys.readouterr()
     assert status in (0, 1), err
     assert set(Echo.heard) == {"401-json", "200-text"}, "the server heard the file's key"
     nowhere(place / "below", shown.out, shown.err, out, err)
     assert any(REMOVED.encode() in path.read_bytes() for path in place.rglob("*.jsonl"))
-    assert "TRADEASSAY_LOCAL_SERVER" not in os.environ, "what tradeassay itself reads is not taken from the file"
+    assert "TRADEASSAY_LOCAL_SERVER" not in os.environ, (
+        "what tradeassay itself reads is not taken from the file"
+    )
 
 
 def test_the_environment_comes_before_the_file(echo, place, done):
     (place / ".env").write_text("ECHO_API_KEY=another-key-1234567890\n")
-    done(f"run {' '.join(DAYS)} -m openai-api/echo/401-json --slug one")
+    done(f"run {' '.join(DAYS)} -m openai-api/echo/401-json --name one")
     assert Echo.heard, "the server heard the environment's key"
 
 
 def test_a_file_of_keys_that_cannot_be_read_is_named_and_not_quoted(echo, place, tell):
     (place / ".env").write_bytes(b"ECHO_API_KEY=" + KEY.encode() + b"\xff\n")
     shown = tell(["run", *DAYS, "-m", "openai-api/echo/401-json"], 2)
-    assert f"{place / '.env'} cannot be read: it is no text" in shown.err
+    assert f"{place / '.env'} cannot be read: it is not a text file" in shown.err
     assert KEY not in shown.out + shown.err and "Traceback" not in shown.err and not Echo.heard

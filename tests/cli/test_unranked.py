@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import pytest
 
-from tradeassay import load_run
-from tradeassay.assay.papers import paper_page
 from tradeassay.cli import main
-from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.llm.model import failed_reply
-from tradeassay.llm.scripted import Question, scripted_models
+from tradeassay_bench.api import load_run
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.llm.model import failed_reply
+from tradeassay_bench.llm.scripted import Question, scripted_models
+from tradeassay_bench.papers import paper_page
 
 
 def asleep(text):
@@ -65,7 +65,9 @@ class DrowsyBuilder(DrowsyWriter):
     like: ClassVar[str] = "builder-gold"
 
 
-TRADE = "-m scripted/tiny-drowsy -m scripted/sensible -a random --first 2022-03-01 --last 2022-04-14"
+TRADE = (
+    "-m scripted/tiny-drowsy -m scripted/sensible -a random --first 2022-03-01 --last 2022-04-14"
+)
 WRITE = "-m scripted/tiny-drowsy-coder -m scripted/coder-sma --sample 6"
 RUNS = {
     "daily": f"run daily-us-v1 {TRADE}",
@@ -80,7 +82,9 @@ RUNS = {
 }
 CODE = ("quantcode", "agentic", "systrade")
 AGENTS = {
-    **dict.fromkeys(("daily", "stockbench", "ktdfin"), ("scripted-tiny-drowsy", "scripted-sensible", "random")),
+    **dict.fromkeys(
+        ("daily", "stockbench", "ktdfin"), ("scripted-tiny-drowsy", "scripted-sensible", "random")
+    ),
     **dict.fromkeys(("quantcode", "agentic"), ("scripted/tiny-drowsy-coder", "scripted/coder-sma")),
     "systrade": ("scripted/tiny-drowsy-builder", "scripted/builder-peeps"),
 }
@@ -98,7 +102,7 @@ def played(tmp_path_factory, data_home):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("TRADEASSAY_HOME", str(data_home))
                 patch.setattr("sys.stdout", io.StringIO())  # what a test reads is its own command's
-                main(shlex.split(f"{RUNS[name]} --runs {made.parent} --slug {name} --workers 1"))
+                main(shlex.split(f"{RUNS[name]} --runs {made.parent} --name {name} --workers 1"))
         return made
 
     return play
@@ -148,9 +152,17 @@ PAPERS = {
     "systrade": ("table-3", "section-5-6"),
 }
 SURFACES = [
-    *((name, surface, show) for name in ("daily", "stockbench", "ktdfin") for surface, show in TRADING.items()),
+    *(
+        (name, surface, show)
+        for name in ("daily", "stockbench", "ktdfin")
+        for surface, show in TRADING.items()
+    ),
     *((name, surface, show) for name in CODE for surface, show in PROGRAMS.items()),
-    *((name, id, lambda given, run, id=id: exhibit(run, id)) for name, ids in PAPERS.items() for id in ids),
+    *(
+        (name, id, lambda given, run, id=id: exhibit(run, id))
+        for name, ids in PAPERS.items()
+        for id in ids
+    ),
 ]
 QUICK = [f"daily-{surface}" for surface in TRADING if surface != "verdicts"]
 
@@ -188,7 +200,9 @@ def test_a_papers_figure_draws_it_behind_the_others(name, played):
         assert last < min(place for place, line in enumerate(names) if line.startswith(drowsy))
 
 
-@pytest.mark.parametrize("name", ["daily", *(pytest.param(one, marks=pytest.mark.slow) for one in [*RUNS][1:])])
+@pytest.mark.parametrize(
+    "name", ["daily", *(pytest.param(one, marks=pytest.mark.slow) for one in [*RUNS][1:])]
+)
 def test_json_has_no_rank_for_whoever_failed_too_often(name, played, given, told):
     run = played(name)
     drowsy, *others = AGENTS[name]
@@ -200,22 +214,33 @@ def test_json_has_no_rank_for_whoever_failed_too_often(name, played, given, told
         assert "not ranked" in pair["paired"]["difference"]["reason"]
         return
     figures = {one["agent"]: one["measures"] for one in found["scores"]["agents"]}
-    returns = {one: figures[one]["cumulative_return"]["median"]["value"] for one in (drowsy, *others)}
-    assert returns[drowsy] > min(returns[one] for one in others), "by its figure alone it would not be last"
+    returns = {
+        one: figures[one]["cumulative_return"]["median"]["value"] for one in (drowsy, *others)
+    }
+    assert returns[drowsy] > min(returns[one] for one in others), (
+        "by its figure alone it would not be last"
+    )
     assert not any(drowsy in tier for tier in (found["contests"][cell] or {"tiers": ()})["tiers"])
     (pair,) = (one for one in told(f"compare {run} {run}")["pairs"] if one["agent"] == drowsy)
-    assert pair["paired"]["distinguishable"] is None and "not ranked" in pair["paired"]["difference"]["reason"]
+    assert (
+        pair["paired"]["distinguishable"] is None
+        and "not ranked" in pair["paired"]["difference"]["reason"]
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["daily", "stockbench", "ktdfin"])
 def test_an_assay_ranks_nobody_who_failed_too_often(name, played, told):
     drowsy, *others = AGENTS[name]
-    judged = {one["agent"]: one["ranks"] for one in told(f"assay {played(name)} --portfolios 0")["agents"]}
+    judged = {
+        one["agent"]: one["ranks"] for one in told(f"assay {played(name)} --portfolios 0")["agents"]
+    }
     assert (judged[drowsy]["by_return"], judged[drowsy]["by_selection"]) == (None, None)
     assert "had no usable answer" in judged[drowsy]["unranked"]
     places = [judged[one]["by_return"] for one in others]
-    assert None not in places and max(places) <= judged[others[0]]["of"], "the others are ranked without it"
+    assert None not in places and max(places) <= judged[others[0]]["of"], (
+        "the others are ranked without it"
+    )
 
 
 @pytest.mark.slow
@@ -228,7 +253,11 @@ def test_composite_and_rank_leave_it_out(played):
     drowsy = rows["scripted-tiny-drowsy"]
     assert drowsy.cells[0].measure.value is not None, "its figures stay visible"
     assert {drowsy.cells[at].measure.reason for at in (composite, rank)} == {"not ranked"}
-    ranks = [row.cells[rank].measure for row in rows.values() if row.cells[rank].measure.value is not None]
+    ranks = [
+        row.cells[rank].measure
+        for row in rows.values()
+        if row.cells[rank].measure.value is not None
+    ]
     assert [one.value for one in ranks] == [1, 2, 3] and {one.n for one in ranks} == {3}
 
 
@@ -283,19 +312,29 @@ def test_the_arena_and_its_paper_rank_nobody_who_failed_too_often(told, given, p
     (db,) = found["runs"]
     rows = told(f"arena standings --db {db}")["rows"]
     drowsy = [row for row in rows if row["model"] == "scripted/tiny-drowsy-juror"]
-    assert drowsy and all(row["rank"] is None and "it has no rank" in row["best"]["reason"] for row in drowsy)
-    assert all(row["rank"] for row in rows if row["model"] in ("scripted/sensible", "scripted/contrarian"))
+    assert drowsy and all(
+        row["rank"] is None and "it has no rank" in row["best"]["reason"] for row in drowsy
+    )
+    assert all(
+        row["rank"] for row in rows if row["model"] in ("scripted/sensible", "scripted/contrarian")
+    )
     shelves = {one["exhibit"]["id"]: one["ours"] for one in found["paper"]["exhibits"]}
     best = shelves["pairing"]["tables"][0]
     assert "scripted/tiny-drowsy-juror" not in str(best["rows"])
     assert "had no decision of its own" in best["note"]
     for exhibit in ("figure-2a", "figure-2b"):
         (ranges,) = shelves[exhibit]["tables"]
-        assert "scripted/tiny-drowsy-juror" not in str(ranges["rows"]) and "not ranked" in ranges["note"]
+        assert (
+            "scripted/tiny-drowsy-juror" not in str(ranges["rows"])
+            and "not ranked" in ranges["note"]
+        )
     heads = [row["head"]["text"] for row in shelves["main"]["tables"][1]["rows"]]
     sleeping = ["scripted/tiny-drowsy-juror" in head for head in heads]
     assert sleeping == sorted(sleeping), "it stands behind everybody who is ranked"
-    assert not any("scripted/tiny-drowsy-juror" in name for name, _ in shelves["timeline"]["curves"][0]["lines"])
+    assert not any(
+        "scripted/tiny-drowsy-juror" in name
+        for name, _ in shelves["timeline"]["curves"][0]["lines"]
+    )
     text = given(f"arena standings --db {db}")
     assert "it has no rank" in text.out + text.err
     html = open(found["page"], encoding="utf-8").read()

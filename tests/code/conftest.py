@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tradeassay.code.running import open_code_executor
-from tradeassay.sandbox import JobExecutor, SandboxRefused
+from tradeassay_programs.code.running import open_code_executor
+from tradeassay_programs.sandbox import JobExecutor, SandboxRefused
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.code.semantics.interpreter import Semantics, read_semantics
-from tradeassay.code.submission import AuditLog, Submission, TradeLog
+from tradeassay_programs.code.semantics.interpreter import Semantics, read_semantics
+from tradeassay_programs.code.submission import AuditLog, Submission, TradeLog
 
 LIMITS = {"max_exposure": 1.0, "max_trades_per_bar": 1}
 CARD = {
@@ -26,7 +26,14 @@ CARD = {
 
 def semantics(**k: Any) -> Semantics:
     """Return the frozen semantics; ``k`` says more about the parameter of that name, such as a tolerance."""
-    rule = {"id": "in", "from": ["flat"], "when": "row >= n", "to": "long", "signal": "IN", "target": {"X": "1"}}
+    rule = {
+        "id": "in",
+        "from": ["flat"],
+        "when": "row >= n",
+        "to": "long",
+        "signal": "IN",
+        "target": {"X": "1"},
+    }
     body = {
         "id": "hold",
         "version": 1,

@@ -7,14 +7,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code import backtrader
-from tradeassay.code.backtrader import Backtest, BacktestJob
-from tradeassay.code.bars import TaskBars
-from tradeassay.code.evaluation import backtest_stage, compile_failure, trade_stage
-from tradeassay.code.judges.decisions import compare_decisions, decision_events
-from tradeassay.sandbox import BadResult, JobExecutor, JobResult, JobUsage
-from tradeassay.sandbox.tier import IN_PROCESS
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.code import backtrader
+from tradeassay_programs.code.backtrader import Backtest, BacktestJob
+from tradeassay_programs.code.bars import TaskBars
+from tradeassay_programs.code.evaluation import backtest_stage, compile_failure, trade_stage
+from tradeassay_programs.code.judges.decisions import compare_decisions, decision_events
+from tradeassay_programs.sandbox import BadResult, JobExecutor, JobResult, JobUsage
+from tradeassay_programs.sandbox.tier import IN_PROCESS
 
 
 def run_program(
@@ -49,7 +49,9 @@ def adds_up(done: Backtest, bars: TaskBars, terms: BrokerTerms) -> bool:
     assert done.equity.shape == (bars.rows,) and np.isfinite(done.equity).all()
     assert len(done.statuses) == done.orders.orders and all(fill.price > 0 for fill in done.fills)
     # No order makes money: cash, what was paid and what is held add up to the account's value.
-    gained = sum(fill.size * (float(bars.feeds[fill.asset]["close"][-1]) - fill.price) for fill in done.fills)
+    gained = sum(
+        fill.size * (float(bars.feeds[fill.asset]["close"][-1]) - fill.price) for fill in done.fills
+    )
     paid = sum(fill.commission for fill in done.fills)
     assert done.final_value == pytest.approx(terms.cash + gained - paid, rel=1e-9, abs=1e-6)
     events = decision_events(done, bars, terms.cash)

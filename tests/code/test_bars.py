@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.code.bars import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench.data import open_snapshot, synthetic, write_snapshot
+from tradeassay_programs.code.bars import (
     FIELDS,
     MARKETS,
     MINUTES,
@@ -15,8 +17,6 @@ from tradeassay.code.bars import (
     bars_per_session,
     make_bars,
 )
-from tradeassay.core.errors import UserError
-from tradeassay.data import open_snapshot, synthetic, write_snapshot
 
 
 @given(
@@ -65,7 +65,10 @@ def test_sessions_of_an_exchange():
     assert set(clock.tolist()) == set(range(570, 960, 5))
     days, counts = np.unique(bars.sessions, return_counts=True)
     assert counts.tolist() == [78] * 4
-    assert days.tolist() == np.array(["2023-01-03", "2023-01-04", "2023-01-05", "2023-01-06"], "M8[D]").tolist()
+    assert (
+        days.tolist()
+        == np.array(["2023-01-03", "2023-01-04", "2023-01-05", "2023-01-06"], "M8[D]").tolist()
+    )
     assert bars_per_session("exchange", "1h") == 7
 
 
@@ -80,13 +83,17 @@ def test_a_futures_evening_belongs_to_the_next_days_session():
 def test_days_are_weekdays_without_holidays_and_crypto_never_rests():
     days = make_bars("us", "1d", 1, 1500).times.astype("M8[D]")
     assert np.is_busday(days).all()
-    assert not np.isin(np.array(["2016-07-04", "2016-11-24", "2017-01-02", "2018-12-25"], "M8[D]"), days).any()
+    assert not np.isin(
+        np.array(["2016-07-04", "2016-11-24", "2017-01-02", "2018-12-25"], "M8[D]"), days
+    ).any()
     assert (np.diff(make_bars("crypto", "1m", 1, 3000).times) == np.timedelta64(1, "m")).all()
 
 
 def test_markets_are_what_they_are_called():
     def moves(market: str) -> np.ndarray:
-        closes = [make_bars(market, "1d", 1, 1481, seed).feeds["A"]["close"] for seed in range(1, 6)]
+        closes = [
+            make_bars(market, "1d", 1, 1481, seed).feeds["A"]["close"] for seed in range(1, 6)
+        ]
         return np.diff(np.log(np.stack(closes)))
 
     assert moves("volatile").std() > 2 * moves("us").std()
@@ -106,8 +113,8 @@ def test_markets_are_what_they_are_called():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"market": "moon"}, "no market 'moon'"),
-        ({"timeframe": "2d"}, "no timeframe '2d'"),
+        ({"market": "moon"}, "unknown market 'moon'"),
+        ({"timeframe": "2d"}, "unknown timeframe '2d'"),
         ({"assets": 27}, "27 assets"),
         ({"bars": 0}, "0 bars"),
     ],
@@ -123,12 +130,14 @@ def test_feeds_must_share_their_times():
         TaskBars({"A": one.feeds["A"], "B": other.feeds["A"]}, "1d")
     with pytest.raises(UserError, match="no column 'close'"):
         TaskBars({"A": {name: one.feeds["A"][name] for name in FIELDS if name != "close"}}, "1d")
-    with pytest.raises(UserError, match="no asset"):
+    with pytest.raises(UserError, match="at least one asset"):
         TaskBars({}, "1d")
 
 
 def test_stored_days_become_bars(tmp_path):
-    config = synthetic.preset("us", seed=3, names=8, sessions=60, new_listings=1, delistings=1, fundamentals=False)
+    config = synthetic.preset(
+        "us", seed=3, names=8, sessions=60, new_listings=1, delistings=1, fundamentals=False
+    )
     write_snapshot(synthetic.generate(config).panel, tmp_path / "small")
     stored = open_snapshot(tmp_path / "small")
     view = stored.at(stored.rows()[-1], "close")
@@ -140,6 +149,8 @@ def test_stored_days_become_bars(tmp_path):
     assert bars.timeframe == "1d"
     close = view.bars("close")[:, view.column(full)]
     assert np.isin(bars.feeds["A"]["close"], close).all()
-    assert bars_from_snapshot(stored, (full,), first="2021-02-01").times[0] >= np.datetime64("2021-02-01")
+    assert bars_from_snapshot(stored, (full,), first="2021-02-01").times[0] >= np.datetime64(
+        "2021-02-01"
+    )
     with pytest.raises(UserError, match="0 symbols"):
         bars_from_snapshot(stored, ())

@@ -7,9 +7,15 @@ from typing import Any
 
 import pytest
 
-from tradeassay.code.collapse import CollapseConfig, EarlyStop, collapse, forgetting, shape_lines
-from tradeassay.code.extraction import extract
 from tradeassay.core.errors import UserError
+from tradeassay_programs.code.collapse import (
+    CollapseConfig,
+    EarlyStop,
+    collapse,
+    forgetting,
+    shape_lines,
+)
+from tradeassay_programs.code.extraction import extract
 
 SMA = '''
 import backtrader as bt
@@ -67,7 +73,10 @@ def test_another_indicator_side_or_condition_is_another_shape(other):
 
 
 def test_one_program_for_many_tasks_is_a_collapse():
-    programs = {f"t{n}": SMA.replace("10", str(n + 5)) for n in range(6)} | {"own": RSI, "bad": "def ("}
+    programs = {f"t{n}": SMA.replace("10", str(n + 5)) for n in range(6)} | {
+        "own": RSI,
+        "bad": "def (",
+    }
     report = collapse(programs)
     assert report.collapsed and report.tasks == 7 and report.unreadable == ("bad",)
     assert report.clusters[0].tasks == tuple(f"t{n}" for n in range(6))
@@ -77,7 +86,10 @@ def test_one_program_for_many_tasks_is_a_collapse():
 
 def test_few_tasks_or_a_small_share_are_none():
     assert not collapse({"a": SMA, "b": RENAMED}).collapsed
-    lone = {f"v{n}": SMA.replace("self.buy()", f"self.buy()\n            self.log{n}()") for n in range(4)}
+    lone = {
+        f"v{n}": SMA.replace("self.buy()", f"self.buy()\n            self.log{n}()")
+        for n in range(4)
+    }
     assert not collapse(lone, CollapseConfig(similarity=1.0, least=2, share=0.5)).collapsed
 
 
@@ -108,7 +120,9 @@ def examined() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
     return found
 
 
-@pytest.mark.parametrize("which", ["seen families", pytest.param("unseen families", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "which", ["seen families", pytest.param("unseen families", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("arm", "when", "forgets"),
     [
@@ -126,11 +140,17 @@ def test_recorded_training_that_forgot_its_tasks_is_told(examined, which, arm, w
     def near(at: str) -> dict[str, float]:
         lines = examined[arm, at, which]
         stages = ("compile", "backtest", "trade")
-        return {task: sum(v for k, v in one["parts"].items() if k not in stages) for task, one in lines.items()}
+        return {
+            task: sum(v for k, v in one["parts"].items() if k not in stages)
+            for task, one in lines.items()
+        }
 
     found = forgetting(near("after the warm start"), near(when))
     assert found.high is not None and (found.high < 0.0) == forgets, found
-    programs = {task: extract(line["answer"]).code or "" for task, line in examined[arm, when, which].items()}
+    programs = {
+        task: extract(line["answer"]).code or ""
+        for task, line in examined[arm, when, which].items()
+    }
     report = collapse(programs)
     gone = arm == "few references, seed 2"
     assert report.collapsed == gone and ("cannot be read" in report.reason) == gone
@@ -140,7 +160,9 @@ def test_recorded_training_that_forgot_its_tasks_is_told(examined, which, arm, w
 def test_early_stop_keeps_the_best_goes_back_when_it_falls_and_ends_the_third_time(examined):
     early = EarlyStop()
     start = {f"task-{n}": 0.5 + 0.01 * (n % 5) for n in range(40)}
-    noise = {task: value + (0.2 if n % 2 else -0.2) for n, (task, value) in enumerate(start.items())}
+    noise = {
+        task: value + (0.2 if n % 2 else -0.2) for n, (task, value) in enumerate(start.items())
+    }
     better, worse = ({task: value + by for task, value in start.items()} for by in (0.1, -0.1))
     said = [early.advise(one) for one in (start, noise, better, start, better, worse, worse)]
     assert said == ["best", "go on", "best", "back", "go on", "back", "stop"]
@@ -154,9 +176,15 @@ def test_early_stop_keeps_the_best_goes_back_when_it_falls_and_ends_the_third_ti
     ]
     tasks = set.intersection(*map(set, states))
     early = EarlyStop()
-    assert [early.advise({task: state[task] for task in tasks}) for state in states] == ["best", "back"]
+    assert [early.advise({task: state[task] for task in tasks}) for state in states] == [
+        "best",
+        "back",
+    ]
     # The run that learned was told to go on by every look at its held-out tasks.
     early = EarlyStop()
     for when in ("step 0", "step 18", "step 36", "step 55", "step 68"):
         lines = examined[SAFE, when, "validation"]
-        assert len(lines) == 84 and early.advise({task: one["value"] for task, one in lines.items()}) == "best"
+        assert (
+            len(lines) == 84
+            and early.advise({task: one["value"] for task, one in lines.items()}) == "best"
+        )

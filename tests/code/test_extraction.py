@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.code.extraction import extract
+from tradeassay_programs.code.extraction import extract
 
-CODE = "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        self.buy()\n"
+CODE = (
+    "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        self.buy()\n"
+)
 
 
 SELLS, NOTE = CODE.replace("buy", "sell"), CODE + '\nNOTE = """\n```\n"""\n'
@@ -26,7 +28,9 @@ AFTER = "Run:\n```python\nprint(1)\n```\n```text\nout\n```"
         (f"<think>```python\nx = 1\n```</think>\n```python\n{CODE}```", CODE, 1),
     ],
 )
-def test_the_last_fence_with_a_strategy_wins_else_the_last_python_else_the_last(answer, code, blocks):
+def test_the_last_fence_with_a_strategy_wins_else_the_last_python_else_the_last(
+    answer, code, blocks
+):
     found = extract(answer)
     assert (found.code, found.form, found.blocks) == (code, "fenced", blocks)
 
@@ -38,7 +42,9 @@ def test_a_fence_that_never_closes_is_a_program_cut_off():
 
 def test_bare_code_and_bare_code_after_prose():
     assert extract(CODE).form == "bare"
-    found = extract(f"Sure. My plan is simple.\n\n{CODE}\nThis buys every bar, which is what you asked for.")
+    found = extract(
+        f"Sure. My plan is simple.\n\n{CODE}\nThis buys every bar, which is what you asked for."
+    )
     assert found.code is not None and found.code.strip() == CODE.strip()
 
 

@@ -6,13 +6,13 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.code.one_program import adds_up, run_program, sent
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code import frames
-from tradeassay.code.backtrader import BacktestJob
-from tradeassay.code.bars import make_bars
-from tradeassay.code.frames import BadTargets, read_result, read_targets
-from tradeassay.code.task import Sizing
-from tradeassay.sandbox import BadResult, ChildClaim
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.code import frames
+from tradeassay_programs.code.backtrader import BacktestJob
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.frames import BadTargets, read_result, read_targets
+from tradeassay_programs.code.task import Sizing
+from tradeassay_programs.sandbox import BadResult, ChildClaim
 
 TERMS = BrokerTerms(sizing=Sizing(kind="percent", value=90.0))
 AVERAGES = """
@@ -97,7 +97,11 @@ def test_a_whole_column_is_no_trick(pool):
 
 @pytest.mark.parametrize(
     "column",
-    [np.array([0.0, 1.0 + 1e-12, -1.0, 0.5]), np.array([0, 1, -1, 0]), np.array([False, True, True, False])],
+    [
+        np.array([0.0, 1.0 + 1e-12, -1.0, 0.5]),
+        np.array([0, 1, -1, 0]),
+        np.array([False, True, True, False]),
+    ],
 )
 def test_numbers_and_flags_are_targets_and_a_hair_beyond_one_counts_as_one(column):
     found = read_targets({"whatever": column}, 4, ["A"])
@@ -124,7 +128,11 @@ def test_several_assets_are_told_apart_by_name():
         ({}, "A", "0 columns"),
         ({"side": np.zeros(3), "size": np.zeros(3)}, "A", "2 columns"),
         ({"value": np.zeros(3)}, "AB", "no column for asset A"),
-        ({"A": np.zeros(3), "B": np.zeros(3), "cash": np.zeros(3)}, "AB", "'cash', which is no asset"),
+        (
+            {"A": np.zeros(3), "B": np.zeros(3), "cash": np.zeros(3)},
+            "AB",
+            "'cash', which is no asset",
+        ),
         ({"A": np.zeros(3), "B": np.full(3, np.nan)}, "AB", "3 targets for asset B are NaN"),
     ],
 )
@@ -135,15 +143,23 @@ def test_anything_else_is_refused_with_the_reason(columns, assets, said):
     assert "\n" not in str(caught.value)
 
 
-COLUMNS = hnp.arrays(st.sampled_from([np.float64, np.int64, np.bool_, np.dtype("M8[ns]")]), st.integers(0, 12))
+COLUMNS = hnp.arrays(
+    st.sampled_from([np.float64, np.int64, np.bool_, np.dtype("M8[ns]")]), st.integers(0, 12)
+)
 TARGETS = hnp.arrays(np.float64, 6, elements=st.sampled_from([0.0, 1.0, -1.0, 0.5, 0.001]))
 SIX_DAYS = make_bars("us", "1d", 2, 6, 1)
 JOB = BacktestJob(source="x = 1", bars=SIX_DAYS, terms=BrokerTerms())
 
 
-@given(COLUMNS, st.integers(1, 12), st.dictionaries(st.sampled_from(["A", "B", "\x1b[2J"]), COLUMNS | TARGETS))
+@given(
+    COLUMNS,
+    st.integers(1, 12),
+    st.dictionaries(st.sampled_from(["A", "B", "\x1b[2J"]), COLUMNS | TARGETS),
+)
 def test_whatever_comes_back_is_targets_or_a_clear_refusal(column, rows, columns):
-    adds_up(read_result(JOB, sent({"A": np.zeros(6), "B": np.zeros(6)} | columns)), SIX_DAYS, JOB.terms)
+    adds_up(
+        read_result(JOB, sent({"A": np.zeros(6), "B": np.zeros(6)} | columns)), SIX_DAYS, JOB.terms
+    )
     try:
         found = read_targets({"value": column}, rows, ["A"])
     except BadTargets as error:

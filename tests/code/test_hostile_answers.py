@@ -12,17 +12,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
-from tradeassay.code.backtrader import BacktestJob, read_result, tricks_in
-from tradeassay.code.bars import make_bars
-from tradeassay.code.evaluation import backtest_stage
-from tradeassay.code.program_source import parses, strategy_classes
-from tradeassay.core.dialogue import ModelReply
-from tradeassay.sandbox import JobResult, JobUsage
-from tradeassay.sandbox.codec import ClaimHead
-from tradeassay.sandbox.failures import claim
-from tradeassay.sandbox.tier import IN_PROCESS
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_programs.benchmarks.quantcode.dialogue import QuantCodeSettings, play
+from tradeassay_programs.code.backtrader import BacktestJob, read_result, tricks_in
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.evaluation import backtest_stage
+from tradeassay_programs.code.program_source import parses, strategy_classes
+from tradeassay_programs.sandbox import JobResult, JobUsage
+from tradeassay_programs.sandbox.codec import ClaimHead
+from tradeassay_programs.sandbox.failures import claim
+from tradeassay_programs.sandbox.tier import IN_PROCESS
 
 sys.path.append(str(Path(__file__).parents[2] / "perf"))
 from fuzz_programs import NASTY, Doors, stirred

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-import tradeassay
-from tradeassay.benchmarks.quantcode import draw_tasks, load_task, load_tasks
-from tradeassay.code.judges.decisions import DecisionEvent
-from tradeassay.code.judges.markets import DrawnMarkets, JudgedMarket, Judging
-from tradeassay.code.reward import QUICK, RewardConfig, reward
-from tradeassay.code.running import task_bars
-from tradeassay.code.task import Sizing
+import tradeassay_programs
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.reward import Pool, ScoredAnswer, batch, perform, read_answer
+from tradeassay_programs.benchmarks.quantcode import draw_tasks, load_task, load_tasks
+from tradeassay_programs.code.judges.decisions import DecisionEvent
+from tradeassay_programs.code.judges.markets import DrawnMarkets, JudgedMarket, Judging
+from tradeassay_programs.code.reward import QUICK, RewardConfig, reward
+from tradeassay_programs.code.running import task_bars
+from tradeassay_programs.code.task import Sizing
+from tradeassay_programs.reward import Pool, ScoredAnswer, batch, perform, read_answer
 
 SECRET = "5e" * 16
 TASK = load_task("d-sma-cross-long")
@@ -33,7 +33,11 @@ def test_whatever_is_no_program_is_worth_nothing_and_says_why(answer):
 
 
 def test_a_program_is_found_in_a_fence():
-    for text in (CRASHES, f"Here:\n```python\n{CRASHES}```\nDone.", f"<think>hm</think>\n```\n{CRASHES}\n```"):
+    for text in (
+        CRASHES,
+        f"Here:\n```python\n{CRASHES}```\nDone.",
+        f"<think>hm</think>\n```\n{CRASHES}\n```",
+    ):
         found = read_answer(text)
         assert not isinstance(found, ScoredAnswer) and found[0].strip() == CRASHES.strip()
 
@@ -43,11 +47,16 @@ def test_a_program_is_found_in_a_fence():
     [
         (["a", "b"], [TASK], {}, "2 answers and 1 tasks"),
         (["a"], "no-such-task", {}, "no task"),
-        (["a"], next(task for task in load_tasks() if task.frame is None), {"framework": "frame"}, "frames"),
-        (["a"], TASK, {"judge": "behavior"}, "no judge"),
-        (["a"], TASK, {"framework": "qlib"}, "no framework"),
-        (["a"], TASK, {"workers": 0}, "0 workers"),
-        ("a", TASK, {}, "no list of answers"),
+        (
+            ["a"],
+            next(task for task in load_tasks() if task.frame is None),
+            {"framework": "frame"},
+            "frames",
+        ),
+        (["a"], TASK, {"judge": "behavior"}, "unknown judge"),
+        (["a"], TASK, {"framework": "qlib"}, "unknown framework"),
+        (["a"], TASK, {"workers": 0}, "got 0"),
+        ("a", TASK, {}, "expected a list of answers"),
     ],
 )
 def test_bad_requests_are_told(answers, tasks, more, said):
@@ -56,17 +65,22 @@ def test_bad_requests_are_told(answers, tasks, more, said):
 
 
 def test_one_program_and_none_are_requests_too():
-    with pytest.raises(UserError, match="no judge 'behavior'"):
+    with pytest.raises(UserError, match="unknown judge 'behavior'"):
         reward(TASK, "a", "behavior")
     assert batch([], TASK) == []
-    assert tradeassay.reward.batch is batch
+    assert tradeassay_programs.reward.batch is batch
 
 
 def test_a_worker_that_is_told_to_stop_opens_no_sandbox(monkeypatch):
-    monkeypatch.setattr("tradeassay.reward._sandbox", lambda: pytest.fail("a sandbox was opened"))
+    monkeypatch.setattr(
+        "tradeassay_programs.reward._sandbox", lambda: pytest.fail("a sandbox was opened")
+    )
     chunk = {"task": TASK.id, "answers": [[0, CRASHES]], "framework": "backtrader", "judge": None}
     asked = msgspec.json.encode(chunk | {"secret": SECRET, "config": {}})
-    assert msgspec.json.decode(perform(asked, lambda count: None, lambda: True)) == {"answers": [], "markets": ""}
+    assert msgspec.json.decode(perform(asked, lambda count: None, lambda: True)) == {
+        "answers": [],
+        "markets": "",
+    }
 
 
 def test_what_one_worker_has_drawn_another_need_not_draw():
@@ -96,7 +110,11 @@ def test_without_a_judge_a_market_ends_where_the_reference_has_traded_enough(ent
 
 def test_a_pool_keeps_its_markets_and_serves_coroutines():
     async def twice(pool: Pool) -> list[list[ScoredAnswer]]:
-        return list(await asyncio.gather(*(pool.abatch([TASK.reference, None, CRASHES], TASK) for _ in range(2))))
+        return list(
+            await asyncio.gather(
+                *(pool.abatch([TASK.reference, None, CRASHES], TASK) for _ in range(2))
+            )
+        )
 
     with Pool(secret=SECRET, workers=1) as pool:
         first, second = asyncio.run(twice(pool))
@@ -120,7 +138,7 @@ def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
     asked = [TASK.reference, CRASHES, "no program", TASK.reference, CRASHES, TASK.reference]
     sizes: list[int] = []
     with Pool(secret=SECRET, workers=1) as pool, ThreadPoolExecutor(len(asked)) as threads:
-        score = pool._batch
+        score = pool._score_requests
 
         def counted(together: Any) -> Any:
             if not sizes:  # the others come while the first is scored
@@ -129,27 +147,31 @@ def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
             sizes.append(sum(len(one.programs) for one in together))
             return score(together)
 
-        monkeypatch.setattr(pool, "_batch", counted)
+        monkeypatch.setattr(pool, "_score_requests", counted)
         found = list(threads.map(lambda answer: pool.batch([answer], TASK), asked))
         assert [one.value for (one,) in found] == [1.0, 0.2, 0.0, 1.0, 0.2, 1.0]
         assert sizes == [1, len(asked) - 1]
 
         def broken(together: Any) -> Any:
-            raise SandboxError("no walls")
+            raise SandboxError("no isolation")
 
-        monkeypatch.setattr(pool, "_batch", broken)  # whoever waits hears of it
+        monkeypatch.setattr(pool, "_score_requests", broken)  # whoever waits hears of it
         for future in [threads.submit(pool.batch, [answer], TASK) for answer in asked]:
-            with pytest.raises(SandboxError, match="no walls"):
+            with pytest.raises(SandboxError, match="no isolation"):
                 future.result()
 
 
-def test_callers_who_are_scored_together_do_not_share_errors_or_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_who_are_scored_together_do_not_share_errors_or_tasks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One caller's task is broken, one has a task of its own under an id that another uses, one is interrupted."""
     broken = msgspec.structs.replace(TASK, id="broken", market="no such market")
-    silent = msgspec.structs.replace(TASK, reference="", sizing=Sizing(kind="fixed", value=1e9))  # buys nothing
+    silent = msgspec.structs.replace(
+        TASK, reference="", sizing=Sizing(kind="fixed", value=1e9)
+    )  # buys nothing
     tasks = [TASK, broken, silent, TASK.id]
     with Pool(secret=SECRET, workers=1) as pool, ThreadPoolExecutor(len(tasks)) as threads:
-        score, calls = pool._batch, list[int]()
+        score, calls = pool._score_requests, list[int]()
 
         def counted(together: Any) -> Any:
             calls.append(len(together))
@@ -159,7 +181,7 @@ def test_callers_who_are_scored_together_do_not_share_errors_or_tasks(monkeypatc
                 raise KeyboardInterrupt
             return score(together)
 
-        monkeypatch.setattr(pool, "_batch", counted)
+        monkeypatch.setattr(pool, "_score_requests", counted)
         first = threads.submit(pool.batch, ["stopped"], TASK)
         while not calls:
             time.sleep(0.01)
@@ -179,13 +201,20 @@ def test_callers_who_are_scored_together_do_not_share_errors_or_tasks(monkeypatc
 @pytest.mark.slow
 def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them():
     tasks = draw_tasks("train", 3, 5)
-    with Pool(judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)) as pool:
+    with Pool(
+        judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)
+    ) as pool:
         right = pool.heed([task.reference for task in tasks], tasks)
         same = pool.heed([tasks[0].reference] * 3, tasks)
         assert pool.heed([CRASHES] * 3, tasks).reason == "fewer than two programs trade"
     assert right.n == 3 and right.value is not None and right.value > 0.7
     assert same.value is not None and same.low is not None and same.low < 0.0 and same.value < 0.4
-    assert right.low is not None and same.high is not None and right.note and "to their own task" in right.note
+    assert (
+        right.low is not None
+        and same.high is not None
+        and right.note
+        and "to their own task" in right.note
+    )
     with Pool(secret=SECRET, workers=1) as unjudged:
         assert unjudged.heed([tasks[0].reference] * 2, tasks[:2]).reason == "no judge was asked for"
 
@@ -197,11 +226,15 @@ def test_any_number_of_workers_gives_the_same_rewards():
     assert [scored.value for scored in one] == [1.0, 0.2, 0.0, 1.0, 0.0]
     with Pool(secret=SECRET, workers=2) as pool:
         assert pool.batch(answers, [TASK] * 5) == pool.batch(answers, TASK) == one
-    assert batch(answers[:1], TASK, secret=SECRET, judge="behaviour", workers=1)[0].outcome == "solved"
+    assert (
+        batch(answers[:1], TASK, secret=SECRET, judge="behaviour", workers=1)[0].outcome == "solved"
+    )
 
 
 @pytest.mark.slow
 def test_a_cluster_gives_the_same_rewards():
     pytest.importorskip("ray")
     answers = [TASK.reference, CRASHES, 7]
-    assert batch(answers, TASK, secret=SECRET, executor="ray", workers=2) == batch(answers, TASK, secret=SECRET)
+    assert batch(answers, TASK, secret=SECRET, executor="ray", workers=2) == batch(
+        answers, TASK, secret=SECRET
+    )

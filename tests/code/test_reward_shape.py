@@ -7,12 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tradeassay.benchmarks.quantcode import draw_tasks, families, load_task
-from tradeassay.code.evaluation import EvaluateConfig, evaluate
-from tradeassay.code.judges.decisions import CLOSENESS, DecisionEvent, DecisionsConfig, closeness
-from tradeassay.code.reward import QUICK, RewardConfig, fitting_limits, reward
-from tradeassay.code.running import rules_of
-from tradeassay.sandbox import JobExecutor
+from tradeassay_programs.benchmarks.quantcode import draw_tasks, families, load_task
+from tradeassay_programs.code.evaluation import EvaluateConfig, evaluate
+from tradeassay_programs.code.judges.decisions import (
+    CLOSENESS,
+    DecisionEvent,
+    DecisionsConfig,
+    closeness,
+)
+from tradeassay_programs.code.reward import QUICK, RewardConfig, fitting_limits, reward
+from tradeassay_programs.code.running import rules_of
+from tradeassay_programs.sandbox import JobExecutor
 
 SECRET = "5e" * 16
 ROWS = 400
@@ -23,7 +28,13 @@ def traded(entries: list[int], *, hold: int = 6, direction: int = 1, share: floa
     made: list[DecisionEvent] = []
     for bar in entries:
         entry = DecisionEvent(
-            bar=bar, asset=0, kind="entry", direction=direction, units=100 * share, share=share, opened=bar
+            bar=bar,
+            asset=0,
+            kind="entry",
+            direction=direction,
+            units=100 * share,
+            share=share,
+            opened=bar,
         )
         made += [entry, replace(entry, bar=bar + hold, kind="exit", share=1.0)]
     return tuple(made)
@@ -48,7 +59,9 @@ def test_the_same_trades_are_as_near_as_can_be():
 
 def test_parts_tell_what_is_wrong():
     other = near(traded(BARS, direction=-1))
-    assert other["entries"] == 1.0 and other["direction"] == other["sizing"] == other["timing"] == 0.0
+    assert (
+        other["entries"] == 1.0 and other["direction"] == other["sizing"] == other["timing"] == 0.0
+    )
     held = near(traded(BARS, hold=9))
     assert held["entries"] == held["sizing"] == 1.0 and 0.0 < held["exits"] < 1.0
     small = near(traded(BARS, share=0.45))
@@ -78,7 +91,8 @@ def test_trading_often_or_at_random_is_worth_next_to_nothing():
     always = worth(traded(list(range(30, 390, 2)), hold=1))
     draws = np.random.default_rng(1)
     chance = [
-        worth(traded(sorted(draws.choice(np.arange(40, 380), 14, replace=False).tolist()))) for _ in range(40)
+        worth(traded(sorted(draws.choice(np.arange(40, 380), 14, replace=False).tolist())))
+        for _ in range(40)
     ]
     assert always < 0.1 and np.mean(chance) < 0.1
     assert worth(()) == 0.0
@@ -110,7 +124,9 @@ class Same(bt.Strategy):
 
 def paid(pool: JobExecutor, task: str, source: str) -> float:
     config = RewardConfig(draws=QUICK)
-    found = reward(load_task(task), source, "behaviour", executor=pool, config=config, secret=SECRET)
+    found = reward(
+        load_task(task), source, "behaviour", executor=pool, config=config, secret=SECRET
+    )
     return found.value or 0.0
 
 
@@ -130,7 +146,10 @@ def test_nearer_periods_earn_more_on_average(pool):
         for task in draw_tasks(name, 2, 5):
             for far, values in ladder.items():
                 other = re.sub(
-                    r"period=(\d+)", lambda found, by=far: f"period={int(found[1]) + by}", task.reference, count=1
+                    r"period=(\d+)",
+                    lambda found, by=far: f"period={int(found[1]) + by}",
+                    task.reference,
+                    count=1,
                 )
                 values.append(paid(pool, task.id, other))
     means = [float(np.mean(values)) for values in ladder.values()]
@@ -141,8 +160,12 @@ def test_nearer_periods_earn_more_on_average(pool):
 def test_a_leak_is_paid_nothing(pool):
     task = next(one for one in draw_tasks("price-sma", 20, 6) if one.expect.direction == "long")
     known = "self.data.close[1] if len(self) < self.data.buflen() else 0.0"
-    leak = task.reference.replace("if not self.position:", f"later = {known}\n        if not self.position:", 1)
-    leak = leak.replace("            if self", "            if later > self.data.close[0] and self", 1)
+    leak = task.reference.replace(
+        "if not self.position:", f"later = {known}\n        if not self.position:", 1
+    )
+    leak = leak.replace(
+        "            if self", "            if later > self.data.close[0] and self", 1
+    )
     assert "later >" in leak and paid(pool, task.id, leak) == 0.0
 
 
@@ -153,4 +176,7 @@ def test_a_textbook_indicator_is_not_refused_for_a_guard_nobody_asked_for(pool, 
     plain = re.sub(r",\s*safediv=True", "", task.reference)
     assert plain != task.reference
     config = EvaluateConfig(decides="behaviour")
-    assert evaluate(task, plain, executor=pool, config=config, rules=rules_of(secret)).outcome == "solved"
+    assert (
+        evaluate(task, plain, executor=pool, config=config, rules=rules_of(secret)).outcome
+        == "solved"
+    )

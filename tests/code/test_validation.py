@@ -10,11 +10,13 @@ import msgspec
 import pytest
 from tests.code.judges.scripted import scripted_judge
 
-from tradeassay.benchmarks.quantcode import load_tasks
-from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
-from tradeassay.code.bars import make_bars
-from tradeassay.code.checks import PASSED
-from tradeassay.code.evaluation import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_programs.benchmarks.quantcode import load_tasks
+from tradeassay_programs.benchmarks.quantcode.dialogue import ModelJudge
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.checks import PASSED
+from tradeassay_programs.code.evaluation import (
     DRAWS,
     STAGES,
     Decides,
@@ -24,15 +26,15 @@ from tradeassay.code.evaluation import (
     examine,
     with_language,
 )
-from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
-from tradeassay.code.judges.markets import draw_markets
-from tradeassay.code.reward import RewardConfig, reward, reward_of
-from tradeassay.code.running import rules_of
-from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
-from tradeassay.code.validation import ValidateConfig, validate
-from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Job, JobExecutor, JobResult
+from tradeassay_programs.code.judges.decisions import BehaviourVerdict, LanguageVerdict
+from tradeassay_programs.code.judges.markets import draw_markets
+from tradeassay_programs.code.reward import RewardConfig, reward, reward_of
+from tradeassay_programs.code.running import rules_of
+from tradeassay_programs.code.task import CodeTask, Decoy, Expectations, Sizing
+from tradeassay_programs.code.validation import ValidateConfig, validate
+from tradeassay_programs.sandbox import Job, JobExecutor, JobResult
+
+pytestmark = pytest.mark.journey
 
 GOLD = """
 import backtrader as bt
@@ -93,7 +95,9 @@ class Peep(bt.Strategy):
         elif not up and self.position:
             self.close()
 """
-PRINTED = GOLD.replace("def next(self):", 'def next(self):\n        print(\'{"score": 1.0, "passed": true}\')')
+PRINTED = GOLD.replace(
+    "def next(self):", 'def next(self):\n        print(\'{"score": 1.0, "passed": true}\')'
+)
 PATCHED = GOLD + "\n\nbt.brokers.BackBroker.getvalue = lambda *args, **kwargs: 1e9\n"
 SECRET = "0123456789abcdef" * 2
 TWO = GOLD + "\n\nclass Other(bt.Strategy):\n    pass\n"
@@ -163,11 +167,18 @@ def statuses(found: Evaluation) -> str:
 
 def test_a_right_program_passes_whoever_wrote_it(pool):
     found = evaluate(TASK, BY_HAND, executor=pool, config=QUICK, judge=scripted_judge())
-    assert found.outcome == "solved" and found.score == 1.0 and found.reason == "" and found.failure_class is None
-    assert found.judge_behaviour is not None and found.judge_behaviour.agreement == pytest.approx(1.0)
+    assert (
+        found.outcome == "solved"
+        and found.score == 1.0
+        and found.reason == ""
+        and found.failure_class is None
+    )
+    assert found.judge_behaviour is not None and found.judge_behaviour.agreement == pytest.approx(
+        1.0
+    )
     markets = [market.market for market in found.judge_behaviour.markets]
     assert len(set(markets)) == 3 and markets[0].startswith("us/1d/market 1")
-    assert found.walls in ("strong", "standard")
+    assert found.isolation in ("strong", "standard")
     assert found.judge_language is not None and found.judge_language.criteria
     assert found.earned is not None and found.earned.trades == found.trades
     assert found.earned.hold.sharpe is not None
@@ -219,9 +230,14 @@ class Guarded(bt.Strategy):
 def test_who_asks_how_many_bars_there_are_is_told_apart_by_what_it_does_with_them(pool):
     """Fed bar by bar the careful peeper never trades; who closes on its last bar trades as ever."""
     found = evaluate(TASK, GUARDED, executor=pool, config=QUICK)
-    assert found.outcome == "lookahead" and "with all bars at hand" in found.reason and found.score == 0.0
+    assert (
+        found.outcome == "lookahead"
+        and "with all bars at hand" in found.reason
+        and found.score == 0.0
+    )
     tidy = GOLD.replace(
-        "def next(self):", "def next(self):\n        last = len(self.data) == self.data.buflen() - 1"
+        "def next(self):",
+        "def next(self):\n        last = len(self.data) == self.data.buflen() - 1",
     )
     assert tidy != GOLD and evaluate(TASK, tidy, executor=pool, config=QUICK).outcome == "solved"
     idle = NEVER.replace("def next(self):", "def next(self):\n        self.data.buflen()")
@@ -232,14 +248,20 @@ def test_wrong_directions_and_sizes_are_told_without_the_reference(pool):
     short = evaluate(TASK, SHORT, executor=pool, config=NO_LEAK).judge_behaviour
     assert short is not None and short.status == "failed" and short.agreement == 0.0
     assert any("short trades" in violation for violation in short.violations)
-    bigger = evaluate(TASK, GOLD.replace("self.buy()", "self.buy(size=20)"), executor=pool, config=NO_LEAK)
-    assert bigger.judge_behaviour is not None and any("sizes" in hint for hint in bigger.judge_behaviour.hints)
+    bigger = evaluate(
+        TASK, GOLD.replace("self.buy()", "self.buy(size=20)"), executor=pool, config=NO_LEAK
+    )
+    assert bigger.judge_behaviour is not None and any(
+        "sizes" in hint for hint in bigger.judge_behaviour.hints
+    )
     held = evaluate(TASK, HOLD, executor=pool, config=NO_LEAK)
     assert held.outcome == "judge"
 
 
 def test_a_task_may_ask_for_less_agreement_and_a_reference_that_hardly_trades_cannot_judge(pool):
-    rules = rules_of("0123456789abcdef")  # markets on which some decisions of the two agree and some do not
+    rules = rules_of(
+        "0123456789abcdef"
+    )  # markets on which some decisions of the two agree and some do not
     found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK, rules=rules).judge_behaviour
     assert found is not None and found.agreement is not None and 0 < found.agreement < 0.9
     easier = tiny_task(agreement=found.agreement / 2)
@@ -256,7 +278,9 @@ def test_without_a_reference_or_a_judge_nothing_is_scored(pool):
     found = evaluate(PUBLIC, GOLD, executor=pool, config=NO_LEAK)
     assert found.outcome == "not_scored" and found.score is None
     assert "reference" in found.judge.reason and "no language judge" in found.judge.reason
-    gone = ModelJudge(name="gone", answer=lambda _: ModelReply(error="no", error_kind="unreachable", stop="error"))
+    gone = ModelJudge(
+        name="gone", answer=lambda _: ModelReply(error="no", error_kind="unreachable", stop="error")
+    )
     found = evaluate(PUBLIC, GOLD, executor=pool, config=NO_LEAK, judge=gone)
     assert found.judge.status == "not_scored" and "unreachable" in found.judge.reason
     assert reward_of(found, judged=True).value is None
@@ -282,9 +306,12 @@ def test_who_decides_is_said(pool):
     silent = LanguageVerdict(status="not_scored", reason="nobody asked")
     for decides in get_args(Decides):
         said = [
-            with_language(found, one, EvaluateConfig(decides=decides)).judge.status for one in (verdict, silent)
+            with_language(found, one, EvaluateConfig(decides=decides)).judge.status
+            for one in (verdict, silent)
         ]
-        assert said == (["passed", "not_scored"] if decides == "language" else ["failed", "failed"]), decides
+        assert said == (
+            ["passed", "not_scored"] if decides == "language" else ["failed", "failed"]
+        ), decides
     # A verdict that gives no reason counts all the same.
     for status in ("failed", "not_scored", "passed"):
         mute = msgspec.structs.replace(found, judge_behaviour=BehaviourVerdict(status=status))
@@ -294,9 +321,13 @@ def test_who_decides_is_said(pool):
 
 def test_markets_come_from_the_secret(pool):
     one, same, other = (
-        draw_markets(pool, TASK, "backtrader", rules_of(secret), DRAWS) for secret in (SECRET, SECRET, "ff" * 16)
+        draw_markets(pool, TASK, "backtrader", rules_of(secret), DRAWS)
+        for secret in (SECRET, SECRET, "ff" * 16)
     )
-    closes = [[market.bars.feeds["A"]["close"][0] for market in judging.markets] for judging in (one, same, other)]
+    closes = [
+        [market.bars.feeds["A"]["close"][0] for market in judging.markets]
+        for judging in (one, same, other)
+    ]
     assert closes[0] == closes[1] and not set(closes[0]) & set(closes[2]) and not one.immaterial
 
 
@@ -311,7 +342,9 @@ def test_a_frame_needs_a_variant_and_weights_add_up(pool):
 
 def test_rewards_grow_with_the_stages(pool):
     found = {
-        name: msgspec.structs.replace(evaluate(TASK, source, executor=pool, config=NO_LEAK), lookahead=PASSED)
+        name: msgspec.structs.replace(
+            evaluate(TASK, source, executor=pool, config=NO_LEAK), lookahead=PASSED
+        )
         for name, source in (("crash", CRASH), ("never", NEVER), ("later", LATER), ("gold", GOLD))
     }
     plain = {name: reward_of(one, judged=False).value for name, one in found.items()}
@@ -328,9 +361,15 @@ def test_rewards_grow_with_the_stages(pool):
 def test_reward_is_one_call(pool):
     config = RewardConfig(evaluate=QUICK)
     printed = reward(TASK, PRINTED, "behaviour", executor=pool, config=config, secret=SECRET)
-    assert (printed.value, printed.outcome) == (1.0, "solved"), "what is printed is never believed, nor punished"
+    assert (printed.value, printed.outcome) == (1.0, "solved"), (
+        "what is printed is never believed, nor punished"
+    )
     peeping = reward(TASK, PEEP, "behaviour", executor=pool, config=config, secret=SECRET)
-    assert (peeping.value, peeping.outcome, set(peeping.parts.values())) == (0.0, "lookahead", {0.0})
+    assert (peeping.value, peeping.outcome, set(peeping.parts.values())) == (
+        0.0,
+        "lookahead",
+        {0.0},
+    )
     asked = reward(TASK, GOLD, scripted_judge(), executor=pool, config=config)
     assert asked.value == 1.0 and asked.judged and asked.evaluation.decided_by == "language"
 
@@ -338,12 +377,20 @@ def test_reward_is_one_call(pool):
 def test_gold_passes_and_decoys_fail_where_they_say(pool):
     seen: list[str] = []
     wrong = tiny_task(id="tiny-wrong", decoys=(TASK.decoys[1],), reference=NEVER)
-    report = validate([TASK, wrong], pool, judge=scripted_judge(), tell=lambda line: seen.append(line.name))
+    report = validate(
+        [TASK, wrong], pool, judge=scripted_judge(), tell=lambda line: seen.append(line.name)
+    )
     assert [line.name for line in report.wrong] == ["tiny-wrong/gold"] and not report.ok
-    assert [line.program for line in report.lines[:6]] == ["gold", *(decoy.name for decoy in TASK.decoys)]
+    assert [line.program for line in report.lines[:6]] == [
+        "gold",
+        *(decoy.name for decoy in TASK.decoys),
+    ]
     assert sorted(seen) == sorted(line.name for line in report.lines)
     behaviour, language = report.judges
-    assert (behaviour.false_rejects.value, behaviour.false_accepts.value) == (0.0, 0.0) and behaviour.note
+    assert (behaviour.false_rejects.value, behaviour.false_accepts.value) == (
+        0.0,
+        0.0,
+    ) and behaviour.note
     assert language.judge == "scripted/code-judge" and language.false_accepts.n == 1
 
 

@@ -7,7 +7,12 @@ from tradeassay.core.closeness import close, close_text
 
 @pytest.mark.parametrize(
     ("number", "other", "same"),
-    [(0.1 + 0.2, 0.3, True), (1e6, 1e6 * (1 + 1e-8), False), (1e-17, 0.0, True), (1e-9, 0.0, False)],
+    [
+        (0.1 + 0.2, 0.3, True),
+        (1e6, 1e6 * (1 + 1e-8), False),
+        (1e-17, 0.0, True),
+        (1e-9, 0.0, False),
+    ],
 )
 def test_numbers_are_the_same_to_their_last_digits(number, other, same):
     assert close(number, other) is same

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tradeassay.core.drive import Ended, adrive, advance, drive, fault_of
+from tradeassay_bench.core.drive import Ended, adrive, advance, drive, fault_of
 
 
 def adding(log: list[str]) -> Generator[str, int, int]:

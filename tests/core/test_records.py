@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import DataError, MissingExtra, TradeassayError, require
-from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Marked, Rejected, StepRecord
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.core.events import (
+    ENCODER,
+    STEP_DECODER,
+    Event,
+    Filled,
+    Marked,
+    Rejected,
+    StepRecord,
+)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -25,7 +33,9 @@ def test_a_step_survives_the_journal_to_the_bit(amount, price, text):
         Marked(price, amount, price, ("AAA",)),
     )
     decision = Decision(orders=(Order(symbol=text, amount=amount, side="BUY"),), reason=text)
-    record = StepRecord(step=0, session="2025-03-03", decided_at=1, opening=(), decision=decision, events=events)
+    record = StepRecord(
+        step=0, session="2025-03-03", decided_at=1, opening=(), decision=decision, events=events
+    )
     line = ENCODER.encode(record)
     assert b"\n" not in line
     assert STEP_DECODER.decode(line) == record
@@ -33,7 +43,9 @@ def test_a_step_survives_the_journal_to_the_bit(amount, price, text):
 
 
 def test_records_cannot_be_changed():
-    assert all(kind.__struct_config__.frozen for kind in (*Event.__args__, Decision, Order, StepRecord))
+    assert all(
+        kind.__struct_config__.frozen for kind in (*Event.__args__, Decision, Order, StepRecord)
+    )
     with pytest.raises(AttributeError):
         Decision().reason = "later"  # type: ignore[misc]
 
@@ -71,7 +83,7 @@ from typing import Annotated
 import msgspec
 
 {before}
-from tradeassay.core.dialogue import schema_text
+from tradeassay_bench.core.dialogue import schema_text
 
 class Answer(msgspec.Struct):
     weight: Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -83,11 +95,18 @@ print(schema_text(Answer))
 
 @pytest.mark.parametrize(
     "before",
-    ["", "Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]", "Annotated[float, msgspec.Meta(ge=0, le=1.0)]"],
+    [
+        "",
+        "Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]",
+        "Annotated[float, msgspec.Meta(ge=0, le=1.0)]",
+    ],
 )
 def test_bounds_are_written_one_way(before):
     said = subprocess.run(
-        [sys.executable, "-c", _DECLARED.format(before=before)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _DECLARED.format(before=before)],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert '"minimum":0,' in said
     assert '"maximum":1}' in said

@@ -62,14 +62,17 @@ def test_one_broken_package_does_not_take_the_others_down(tmp_path, monkeypatch,
 PACKAGE = """
 from typing import TYPE_CHECKING
 
-from tradeassay.core.lazy import lazily
+from tradeassay.core.lazy import attach
 
 if TYPE_CHECKING:
+    from lazy_house import garden as garden
     from lazy_house.cellar import DEPTH as DEPTH
     from lazy_house.cellar import dig as dig
     from lazy_house.roof import tile as tile
 else:
-    __getattr__, __dir__, __all__ = lazily(__name__)
+    __getattr__, __dir__, __all__ = attach(
+        __name__, {"lazy_house.cellar": ["DEPTH", "dig"], "lazy_house.roof": ["tile"]}, submodules=["garden"]
+    )
 """
 
 
@@ -80,6 +83,7 @@ def house(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text(PACKAGE)
     (folder / "cellar.py").write_text("DEPTH = 3\n\n\ndef dig():\n    return DEPTH\n")
     (folder / "roof.py").write_text("def tile():\n    return 'red'\n")
+    (folder / "garden.py").write_text("TREES = 2\n")
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.startswith("lazy_house")]:
         monkeypatch.delitem(sys.modules, name)
@@ -92,7 +96,8 @@ def test_a_name_is_imported_when_it_is_asked_for(house):
     assert package.dig() == package.DEPTH == 3
     assert "lazy_house.roof" not in sys.modules
     assert package.tile() == "red"
-    assert package.__all__ == ["DEPTH", "dig", "tile"]
+    assert package.garden.TREES == 2
+    assert package.__all__ == ["DEPTH", "dig", "garden", "tile"]
     assert set(dir(package)) >= set(package.__all__)
 
 

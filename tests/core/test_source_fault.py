@@ -6,8 +6,6 @@ import pytest
 
 from tradeassay.core.syntax import SourceFault, program_tree
 
-F_STRING = "an f-string that Python 3.11 cannot read begins here"
-
 
 @pytest.mark.parametrize(
     ("source", "error", "line", "words"),
@@ -16,22 +14,24 @@ F_STRING = "an f-string that Python 3.11 cannot read begins here"
         ("x = 1)\n", "SyntaxError", 1, "')' closes nothing: x = 1)"),
         ("x = [1,\n2)\n", "SyntaxError", 2, "')' does not close the '[' of line 1: 2)"),
         ("x = 'a\ny = 1", "SyntaxError", 1, "a string that begins here is not closed: x = 'a"),
-        ('x = f"""a\n{b}\n', "SyntaxError", 1, 'a string that begins here is not closed: x = f"""a'),
+        (
+            'x = f"""a\n{b}\n',
+            "SyntaxError",
+            1,
+            'a string that begins here is not closed: x = f"""a',
+        ),
         ("x = = 2\n", "SyntaxError", 1, "this cannot be read as Python: x = = 2"),
         ("return 1\n", "SyntaxError", 1, "this cannot stand here: return 1"),
         ("def f():\npass\n", "IndentationError", 2, "the indentation fits no block: pass"),
-        ("if x:\n\ty = 1\n        z = 1\n", "TabError", 3, "tabs and spaces are mixed in the indentation: z = 1"),
+        (
+            "if x:\n\ty = 1\n        z = 1\n",
+            "TabError",
+            3,
+            "tabs and spaces are mixed in the indentation: z = 1",
+        ),
         ("a = 1\nb = '\0'\n", "SyntaxError", 2, "a null character: b = '\0'"),
         ("def f():", "IndentationError", 1, "the indentation fits no block: def f():"),
-        # 3.12 closes none of these where 3.11 does, or reads what 3.11 refuses.
-        ("x = 1\ny = f'{a['b']}'\n", "SyntaxError", 2, "this cannot be read as Python: y = f'{a['b']}'"),
-        ("y = f'{a[\"b}'\n", "SyntaxError", 1, f"{F_STRING}: y = f'{{a[\"b}}'"),
-        ("y = f'{a + }'\n", "SyntaxError", 1, f"{F_STRING}: y = f'{{a + }}'"),
-        ("y = f'{\"\\n\".join(a)}'\n", "SyntaxError", 1, None),
-        ("y = f'''{a # why\n}'''\n", "SyntaxError", 1, None),
-        ("y = f'{a:{b:{c}}}'\n", "SyntaxError", 1, None),
-        ("type X = int\n", "SyntaxError", 1, "this cannot be read as Python: type X = int"),
-        ("def f[T](a: T): pass\n", "SyntaxError", 1, None),
+        ("y = f'{a + }'\n", "SyntaxError", 1, "this cannot be read as Python: y = f'{a + }'"),
     ],
 )
 def test_a_fault_has_its_kind_its_line_and_our_words(source, error, line, words):
@@ -54,7 +54,7 @@ def test_a_fault_has_its_kind_its_line_and_our_words(source, error, line, words)
         "x = 'a\\\nb'\nif x:\n    y = x[1:2]\n",
     ],
 )
-def test_what_python_3_11_reads_is_read(source):
+def test_a_program_is_what_the_interpreter_reads(source):
     found = program_tree(source)
     assert isinstance(found, ast.Module)
     assert ast.dump(found) == ast.dump(ast.parse(source))

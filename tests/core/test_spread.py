@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.executors import HERE, Spread
+from tradeassay_bench.core.executors import HERE, Spread
 
 TWO = Spread(executor="local", workers=2)
 
@@ -15,7 +15,9 @@ TWO = Spread(executor="local", workers=2)
 def test_results_come_in_the_order_of_the_pieces(spread):
     told: dict[int, float] = {}
     pieces = [float(n) for n in range(9)]
-    assert spread.map(math.sqrt, pieces, done=told.__setitem__) == [math.sqrt(one) for one in pieces]
+    assert spread.map(math.sqrt, pieces, done=told.__setitem__) == [
+        math.sqrt(one) for one in pieces
+    ]
     assert told == {place: math.sqrt(one) for place, one in enumerate(pieces)}
     assert spread.map(partial(pow, 2), []) == []
     with pytest.raises(ValueError, match="invalid literal"):
@@ -25,10 +27,14 @@ def test_results_come_in_the_order_of_the_pieces(spread):
 def test_a_piece_that_kills_its_process_is_said_and_takes_no_other_with_it():
     done: list[int] = []
     with pytest.raises(RunError, match="1 of 3 pieces were lost"):
-        TWO.map(eval, ["1 + 1", "__import__('os')._exit(9)", "3"], done=lambda place, _: done.append(place))
+        TWO.map(
+            eval,
+            ["1 + 1", "__import__('os')._exit(9)", "3"],
+            done=lambda place, _: done.append(place),
+        )
     assert sorted(done) == [0, 2]
 
 
 def test_an_unknown_executor_is_refused():
-    with pytest.raises(UserError, match="no executor 'cloud'"):
+    with pytest.raises(UserError, match="unknown executor 'cloud'"):
         Spread(executor="cloud").map(math.sqrt, [1.0])  # type: ignore[arg-type]  # on purpose

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tradeassay.code.program_source import read_source
 from tradeassay.core.syntax import expression_tree, syntax_tree
+from tradeassay_programs.code.program_source import read_source
 
 SOURCE = "\n".join(
-    f"def f{n}(a, b):\n    return [(a + {n}) * (b - {n}) for a in range(b) if a > {n}]" for n in range(99)
+    f"def f{n}(a, b):\n    return [(a + {n}) * (b - {n}) for a in range(b) if a > {n}]"
+    for n in range(99)
 )
 
 

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import DAY, FixedClock, instant, iso, midnight, moment, parse_day, parse_iso
+from tradeassay.core.time import (
+    DAY,
+    FixedClock,
+    instant,
+    iso,
+    midnight,
+    moment,
+    parse_day,
+    parse_iso,
+)
 
 
 def test_the_open_of_new_york_by_hand() -> None:

@@ -5,9 +5,16 @@ import pytest
 
 from tradeassay.core.time import DAY, HOUR, MINUTE
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data.snapshot import open_snapshot
-from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts, action_known_at
-from tradeassay.data.store.write import write_snapshot
+from tradeassay_bench.data.snapshot import open_snapshot
+from tradeassay_bench.data.source import (
+    Listing,
+    Membership,
+    MinutePanel,
+    Panel,
+    PanelFacts,
+    action_known_at,
+)
+from tradeassay_bench.data.store.write import write_snapshot
 
 FIRST = np.datetime64("2024-01-01", "D")
 
@@ -26,7 +33,9 @@ def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: o
     listings = sorted(
         (
             Listing(
-                instrument=Instrument(symbol=f"S{i}", name=f"Stock {i}", sector=("tech", "oil")[i % 2]),
+                instrument=Instrument(
+                    symbol=f"S{i}", name=f"Stock {i}", sector=("tech", "oil")[i % 2]
+                ),
                 listed=str(day[late]) if i == stocks - 1 else str(day[0]),
                 delisted=str(day[late - 1]) if i == 1 else None,
             )
@@ -54,15 +63,26 @@ def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: o
         values[hidden] = np.nan
     minute_times = (opens[:, None] + np.arange(1, 4) * MINUTE).ravel()
     minutes = {name: rng.uniform(10, 11, (minute_times.size, 2)) for name in FIELDS}
-    minutes["high"], minutes["low"] = np.full_like(minutes["high"], 12.0), np.full_like(minutes["low"], 9.0)
+    minutes["high"], minutes["low"] = (
+        np.full_like(minutes["high"], 12.0),
+        np.full_like(minutes["low"], 9.0),
+    )
     for values in minutes.values():
         values[::5, 1] = np.nan
     actions = (
-        CorporateAction(symbol="S0", kind="split", ex_date=str(day[5]), known_at=int(opens[3]), value=2.0),
         CorporateAction(
-            symbol="S2", kind="dividend", ex_date=str(day[6]), known_at=action_known_at(int(opens[6])), value=1.5
+            symbol="S0", kind="split", ex_date=str(day[5]), known_at=int(opens[3]), value=2.0
         ),
-        CorporateAction(symbol="S0", kind="dividend", ex_date=str(day[9]), known_at=int(opens[2]), value=0.5),
+        CorporateAction(
+            symbol="S2",
+            kind="dividend",
+            ex_date=str(day[6]),
+            known_at=action_known_at(int(opens[6])),
+            value=1.5,
+        ),
+        CorporateAction(
+            symbol="S0", kind="dividend", ex_date=str(day[9]), known_at=int(opens[2]), value=0.5
+        ),
     )
     end = str(day[0] - 30)
     contents: dict[str, object] = {
@@ -85,12 +105,21 @@ def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: o
         ),
         "indices": {"IDX": 1000 + np.cumsum(rng.normal(0, 1, sessions))},
         "fundamentals": tuple(
-            Fundamental(symbol=f"S{i}", field="eps", period_end=end, known_at=int(opens[2 + i]), value=float(i))
+            Fundamental(
+                symbol=f"S{i}",
+                field="eps",
+                period_end=end,
+                known_at=int(opens[2 + i]),
+                value=float(i),
+            )
             for i in range(4)
         ),
         "news": tuple(
             NewsItem(
-                id=f"n{i}", published_at=int(opens[i] + HOUR), symbols=(f"S{i % 3}", "S3"), title=f"title {i}"
+                id=f"n{i}",
+                published_at=int(opens[i] + HOUR),
+                symbols=(f"S{i % 3}", "S3"),
+                title=f"title {i}",
             )
             for i in range(sessions)
         ),

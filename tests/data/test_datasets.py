@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.data.datasets import data_home, list_datasets, load_dataset, snapshot_folder, store_folder
-from tradeassay.data.store.read import verify_snapshot
-from tradeassay.data.store.write import write_snapshot
+from tradeassay_bench.data.datasets import (
+    data_home,
+    list_datasets,
+    load_dataset,
+    snapshot_folder,
+    store_folder,
+)
+from tradeassay_bench.data.store.read import verify_snapshot
+from tradeassay_bench.data.store.write import write_snapshot
 
 
 def test_where_the_home_is(tmp_path, monkeypatch):
@@ -30,14 +36,19 @@ def test_a_stored_dataset_by_name_and_by_path(tmp_path, panel, monkeypatch):
     assert load_dataset(str(tmp_path / "store" / "small")).sha256 == manifest.sha256
     monkeypatch.chdir(tmp_path / "store")
     assert load_dataset("./small").sha256 == manifest.sha256
-    assert load_dataset("small", tmp_path / "elsewhere").sha256 == manifest.sha256, "a folder with a manifest"
+    assert load_dataset("small", tmp_path / "elsewhere").sha256 == manifest.sha256, (
+        "a folder with a manifest"
+    )
 
 
 def test_an_unknown_name_gets_near_ones(tmp_path, panel):
     with pytest.raises(UserError, match="stored: none"):
         load_dataset("small", tmp_path)
     write_snapshot(panel, snapshot_folder("small", tmp_path))
-    assert load_dataset(snapshot_folder("small", tmp_path)).name == load_dataset("small", tmp_path).name
+    assert (
+        load_dataset(snapshot_folder("small", tmp_path)).name
+        == load_dataset("small", tmp_path).name
+    )
     with pytest.raises(UserError, match=r"rows\('2025-03-03'\)"):
         load_dataset("small", tmp_path).at("2024-01-02", "close")
     for name, kind, said in (
@@ -68,13 +79,17 @@ def test_a_synthetic_world_is_made_once(tmp_path):
     second = load_dataset("synthetic/crypto:3", tmp_path)
     assert second.sha256 == first.sha256 and second.folder.stat().st_mtime_ns == changed
     assert load_dataset("synthetic/crypto:4", tmp_path).sha256 != first.sha256
-    assert [info.name for info in list_datasets(tmp_path)] == ["synthetic/crypto:3", "synthetic/crypto:4"]
+    assert [info.name for info in list_datasets(tmp_path)] == [
+        "synthetic/crypto:3",
+        "synthetic/crypto:4",
+    ]
 
 
 def made(home: Path) -> str:
     return load_dataset("synthetic/crypto:5", home).sha256
 
 
+@pytest.mark.journey
 def test_processes_may_ask_for_the_same_world_at_once(tmp_path):
     with ProcessPoolExecutor(2, get_context("fork")) as pool:
         (sha256,) = set(pool.map(made, [tmp_path] * 2))

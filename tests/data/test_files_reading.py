@@ -12,11 +12,12 @@ import pytest
 
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.view import Board
-from tradeassay.data.names import ashare_code, board_of
-from tradeassay.data.tables.cells import read_csv, read_stamps, read_table, stem_of, to_floats
-from tradeassay.data.tables.columns import guess_columns, parse_columns
-from tradeassay.data.tables.files import FilesConfig
-from tradeassay.data.tables.folder import Imported, read_files
+from tradeassay.tables.cells import stem_of
+from tradeassay.tables.columns import guess_columns, parse_columns
+from tradeassay_bench.data.names import ashare_code, board_of
+from tradeassay_bench.data.tables.files import FilesConfig
+from tradeassay_bench.data.tables.folder import Imported, read_files
+from tradeassay_bench.data.tables.typed import read_csv, read_stamps, read_table, to_floats
 
 
 def test_column_names_are_guessed():
@@ -79,11 +80,17 @@ def test_dates_are_read_in_many_spellings():
         text = "d,x\n" + "\n".join(f'"{cell}",1' for cell in cells)
         stamps, faults = read_stamps(read_csv(text.encode(), "f.csv"), "d")
         assert not faults and stamps.spelling == spelling
-        assert stamps.local.tolist() == np.array(expected, dtype="datetime64[ns]").astype(np.int64).tolist()
+        assert (
+            stamps.local.tolist()
+            == np.array(expected, dtype="datetime64[ns]").astype(np.int64).tolist()
+        )
 
 
 def test_zones_and_times_of_day_are_kept():
-    table = read_csv(b"d,x\n2024-01-02 00:00:00-05:00,1\n2024-07-02T12:00:00Z,1\n2024-07-02 12:00:00,1\n", "f.csv")
+    table = read_csv(
+        b"d,x\n2024-01-02 00:00:00-05:00,1\n2024-07-02T12:00:00Z,1\n2024-07-02 12:00:00,1\n",
+        "f.csv",
+    )
     stamps, _ = read_stamps(table, "d")
     assert stamps.zoned.tolist() == [True, True, False]
     assert (stamps.offset // 3_600_000_000_000).tolist() == [-5, 0, 0]
@@ -95,7 +102,9 @@ def test_zones_and_times_of_day_are_kept():
 
 
 def test_an_unreadable_date_names_its_line():
-    _, faults = read_stamps(read_csv(b"d,x\n2024-01-02,1\nsoon,2\n2024-13-01,3\n,4\n", "f.csv"), "d")
+    _, faults = read_stamps(
+        read_csv(b"d,x\n2024-01-02,1\nsoon,2\n2024-13-01,3\n,4\n", "f.csv"), "d"
+    )
     assert [str(fault) for fault in faults] == [
         "f.csv:3: d 'soon' is not a date",
         "f.csv:4: d '2024-13-01' is not a date",
@@ -174,7 +183,9 @@ def table(
 ) -> str:
     rows = [head.replace(",", between)]
     rows += [
-        between.join((day, number(close), number(close + 1), number(close - 1), number(close), "1000"))
+        between.join(
+            (day, number(close), number(close + 1), number(close - 1), number(close), "1000")
+        )
         for day, close in zip(days, CLOSES, strict=True)
     ]
     return end.join(rows) + end
@@ -192,7 +203,9 @@ def dated(pattern: str) -> str:
 PLAIN = table()
 LINES = PLAIN.splitlines(keepends=True)
 CHINESE = PLAIN.replace("date,open,high,low,close,volume", "日期,开盘,最高,最低,收盘,成交量")
-LONG = "symbol,date,close\n" + "".join(f"AAA,{day},{close}\n" for day, close in zip(DAYS, CLOSES, strict=True))
+LONG = "symbol,date,close\n" + "".join(
+    f"AAA,{day},{close}\n" for day, close in zip(DAYS, CLOSES, strict=True)
+)
 
 READ: dict[str, str | bytes] = {
     "plain": PLAIN,
@@ -220,16 +233,24 @@ READ: dict[str, str | bytes] = {
     "newest first": "".join((LINES[0], *LINES[:0:-1])),
     "blank lines": PLAIN.replace("\n", "\n\n"),
     "comments on top": "# by a vendor\n" + PLAIN,
-    "a comma at the end of every line": PLAIN.replace("1000\n", "1000,\n").replace("volume\n", "volume,\n"),
+    "a comma at the end of every line": PLAIN.replace("1000\n", "1000,\n").replace(
+        "volume\n", "volume,\n"
+    ),
     "dollars": table(number=lambda value: f"${value:.2f}"),
     "volume in thousands": PLAIN.replace("1000\n", "1K\n"),
     "scientific numbers": table(number=lambda value: f"{value:.6e}"),
-    "a column nobody asked for": PLAIN.replace("volume\n", "volume,note\n").replace("1000\n", "1000,x\n"),
+    "a column nobody asked for": PLAIN.replace("volume\n", "volume,note\n").replace(
+        "1000\n", "1000,x\n"
+    ),
     "symbols in a column": LONG,
     "symbols with spaces": LONG.replace("AAA", " AAA "),
     "only an adjusted close": PLAIN.replace("close,", "adj close,"),
-    "headers in capitals": PLAIN.replace("date,open,high,low,close,volume", "DATE,OPEN,HIGH,LOW,CLOSE,VOLUME"),
-    "headers in brackets": PLAIN.replace("date,open,high,low,close,volume", "<DATE>,<O>,<H>,<L>,<CLOSE>,<VOL>"),
+    "headers in capitals": PLAIN.replace(
+        "date,open,high,low,close,volume", "DATE,OPEN,HIGH,LOW,CLOSE,VOLUME"
+    ),
+    "headers in brackets": PLAIN.replace(
+        "date,open,high,low,close,volume", "<DATE>,<O>,<H>,<L>,<CLOSE>,<VOL>"
+    ),
     "utf-16": PLAIN.encode("utf-16"),
     "utf-16 without a mark": PLAIN.encode("utf-16-le"),
     "days of a spreadsheet": table(days=("45293", "45294", "45295")),
@@ -240,8 +261,12 @@ READ: dict[str, str | bytes] = {
 }
 REFUSED: dict[str, str | bytes] = {
     "decimal commas": table(";", number=lambda value: f"{value:.2f}".replace(".", ",")),
-    "decimal commas, three digits": table(";", number=lambda value: f"{value:.3f}".replace(".", ",")),
-    "decimal commas below one": table(";", number=lambda value: f"{value / 100:.3f}".replace(".", ",")),
+    "decimal commas, three digits": table(
+        ";", number=lambda value: f"{value:.3f}".replace(".", ",")
+    ),
+    "decimal commas below one": table(
+        ";", number=lambda value: f"{value / 100:.3f}".replace(".", ",")
+    ),
     "apostrophes in thousands": table(number=lambda value: f"1'{value:06.2f}"),
     "day first, all below 13": dated("{d}/{m}/{y}"),
     "day first with dots": dated("{d}.{m}.{y}"),

@@ -23,14 +23,20 @@ from tradeassay.core.errors import DataError, DataRefused, TradeassayError, User
 from tradeassay.core.files import holds_own_hash
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data.snapshot import open_snapshot
-from tradeassay.data.source import Listing, Membership
-from tradeassay.data.store.manifest import LISTINGS, MANIFEST_FILE, RECORDS, content_sha256, read_manifest
-from tradeassay.data.store.read import read_panel, verify_snapshot
-from tradeassay.data.store.write import normalised, write_snapshot
-from tradeassay.data.synthetic import AnswerKey, generate, preset
-from tradeassay.data.tables.files import FilesConfig
-from tradeassay.data.tables.folder import read_files
+from tradeassay_bench.data.snapshot import open_snapshot
+from tradeassay_bench.data.source import Listing, Membership
+from tradeassay_bench.data.store.manifest import (
+    LISTINGS,
+    MANIFEST_FILE,
+    RECORDS,
+    content_sha256,
+    read_manifest,
+)
+from tradeassay_bench.data.store.read import read_panel, verify_snapshot
+from tradeassay_bench.data.store.write import normalised, write_snapshot
+from tradeassay_bench.data.synthetic import AnswerKey, generate, preset
+from tradeassay_bench.data.tables.files import FilesConfig
+from tradeassay_bench.data.tables.folder import read_files
 
 
 def test_a_panel_comes_back_as_it_was(tmp_path, panel):
@@ -41,11 +47,19 @@ def test_a_panel_comes_back_as_it_was(tmp_path, panel):
         assert np.array_equal(back.bars[field], panel.bars[field], equal_nan=True)
         assert back.minutes is not None and panel.minutes is not None
         assert np.array_equal(back.minutes.bars[field], panel.minutes.bars[field], equal_nan=True)
-    assert np.array_equal(back.sessions, panel.sessions) and np.array_equal(back.suspended, panel.suspended)
-    assert set(back.actions) == set(panel.actions) and set(back.memberships) == set(panel.memberships)
+    assert np.array_equal(back.sessions, panel.sessions) and np.array_equal(
+        back.suspended, panel.suspended
+    )
+    assert set(back.actions) == set(panel.actions) and set(back.memberships) == set(
+        panel.memberships
+    )
     assert back.fundamentals == panel.fundamentals and back.news == panel.news
     assert manifest == read_manifest(tmp_path / "s") == verify_snapshot(tmp_path / "s")
-    assert manifest.shapes.sessions == 16 and manifest.shapes.minutes == 48 and manifest.shapes.news == 16
+    assert (
+        manifest.shapes.sessions == 16
+        and manifest.shapes.minutes == 48
+        and manifest.shapes.news == 16
+    )
 
 
 def test_a_field_is_a_memory_map_of_the_file(snapshot):
@@ -56,12 +70,21 @@ def test_a_field_is_a_memory_map_of_the_file(snapshot):
 def test_the_hash_is_of_the_content(tmp_path, panel, make_panel):
     first = write_snapshot(panel, tmp_path / "a")
     again = make_panel()
-    facts = msgspec.structs.replace(again.facts, query="another way", retrieved_at="2025-01-01T00:00:00Z")
-    shuffled = replace(again, name="b", facts=facts, news=again.news[::-1], actions=again.actions[::-1])
+    facts = msgspec.structs.replace(
+        again.facts, query="another way", retrieved_at="2025-01-01T00:00:00Z"
+    )
+    shuffled = replace(
+        again, name="b", facts=facts, news=again.news[::-1], actions=again.actions[::-1]
+    )
     assert write_snapshot(shuffled, tmp_path / "b").sha256 == first.sha256
     assert write_snapshot(make_panel(1), tmp_path / "c").sha256 != first.sha256
-    bars = {**again.bars, "volume": np.where(np.isnan(again.bars["volume"]), -np.nan, again.bars["volume"])}
-    assert content_sha256(normalised(replace(again, bars=bars))) == first.sha256, "one NaN, one byte pattern"
+    bars = {
+        **again.bars,
+        "volume": np.where(np.isnan(again.bars["volume"]), -np.nan, again.bars["volume"]),
+    }
+    assert content_sha256(normalised(replace(again, bars=bars))) == first.sha256, (
+        "one NaN, one byte pattern"
+    )
     one, *others = again.actions
     odd = msgspec.structs.replace(one, value=np.float64(one.value), known_at=np.int64(one.known_at))
     assert content_sha256(normalised(replace(again, actions=(odd, *others)))) == first.sha256, (
@@ -77,15 +100,29 @@ def test_the_hash_is_of_the_content(tmp_path, panel, make_panel):
     [
         *((name, None, name) for name in ("bars.arrow", "news.arrow", "manifest.json")),
         ("bars.arrow", lambda whole: whole[:-100], r"bars\.arrow has \d+ bytes"),
-        ("bars.arrow", lambda whole: whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:], "was altered"),
+        (
+            "bars.arrow",
+            lambda whole: whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:],
+            "was altered",
+        ),
         ("bars.arrow", lambda whole: b"x" * len(whole), r"bars\.arrow was altered"),
         ("manifest.json", lambda _: b"{", "is damaged"),
         ("manifest.json", lambda _: b'{"format": "other"}', "not a snapshot manifest"),
-        ("manifest.json", lambda _: b'{"format": 3, "format_version": 3}', "not a snapshot manifest"),
-        ("manifest.json", lambda _: b'{"format": "tradeassay-snapshot", "format_version": 99}', "has format 99"),
+        (
+            "manifest.json",
+            lambda _: b'{"format": 3, "format_version": 3}',
+            "not a snapshot manifest",
+        ),
+        (
+            "manifest.json",
+            lambda _: b'{"format": "tradeassay-snapshot", "format_version": 99}',
+            "has format 99",
+        ),
     ],
 )
-def test_what_is_missing_or_damaged_is_found_when_it_is_opened_and_by_verify(tmp_path, panel, name, change, said):
+def test_what_is_missing_or_damaged_is_found_when_it_is_opened_and_by_verify(
+    tmp_path, panel, name, change, said
+):
     write_snapshot(panel, tmp_path / "s")
     path = tmp_path / "s" / name
     if change is None:
@@ -101,7 +138,7 @@ def test_a_crash_while_writing_leaves_nothing_behind(tmp_path, panel, monkeypatc
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("tradeassay.data.store.write.write_manifest", fail)
+    monkeypatch.setattr("tradeassay_bench.data.store.write.write_manifest", fail)
     with pytest.raises(OSError, match="disk full"):
         write_snapshot(panel, tmp_path / "s")
     assert list(tmp_path.iterdir()) == []
@@ -117,13 +154,17 @@ def test_writing_the_same_again_is_harmless_and_another_is_refused(tmp_path, pan
     opened = open_snapshot(tmp_path / "s")
     second = write_snapshot(make_panel(1), tmp_path / "s", replace_existing=True)
     assert open_snapshot(tmp_path / "s").sha256 == second.sha256 != first.sha256
-    assert opened.at(3, "close").bars("close").shape == (4, 5), "a reader of the old one is not disturbed"
+    assert opened.at(3, "close").bars("close").shape == (4, 5), (
+        "a reader of the old one is not disturbed"
+    )
     assert os.listdir(tmp_path) == ["s"]
 
 
 def test_writers_may_race(tmp_path, make_panel):
     with ThreadPoolExecutor(8) as pool:
-        manifests = list(pool.map(lambda _: write_snapshot(make_panel(), tmp_path / "s"), range(16)))
+        manifests = list(
+            pool.map(lambda _: write_snapshot(make_panel(), tmp_path / "s"), range(16))
+        )
     assert len({manifest.sha256 for manifest in manifests}) == 1
     assert os.listdir(tmp_path) == ["s"] and verify_snapshot(tmp_path / "s") == manifests[0]
 
@@ -131,7 +172,9 @@ def test_writers_may_race(tmp_path, make_panel):
 def test_a_snapshot_can_be_sent_to_another_process(snapshot):
     copy = pickle.loads(pickle.dumps(snapshot))
     assert copy.sha256 == snapshot.sha256
-    assert np.array_equal(copy.at(3, "close").bars("open"), snapshot.at(3, "close").bars("open"), equal_nan=True)
+    assert np.array_equal(
+        copy.at(3, "close").bars("open"), snapshot.at(3, "close").bars("open"), equal_nan=True
+    )
 
 
 def test_rows_of_days(snapshot):
@@ -162,16 +205,30 @@ def _listing(symbol: str, listed: str = "2024-01-01", delisted: str | None = Non
         (lambda p: {"listings": p.listings[:-1]}, "open of the bars has shape"),
         (lambda p: {"listings": p.listings[::-1]}, "not sorted by"),
         (lambda p: {"listings": (p.listings[0], *p.listings[:-1])}, "S0 is listed twice"),
-        (lambda p: {"listings": (_listing("S0", delisted="2023-01-01"), *p.listings[1:])}, "delisted before"),
+        (
+            lambda p: {"listings": (_listing("S0", delisted="2023-01-01"), *p.listings[1:])},
+            "delisted before",
+        ),
         (lambda p: {"bars": {"close": p.bars["close"]}}, "bars have no open"),
         (lambda p: {"suspended": p.suspended[1:]}, "suspended has shape"),
         (lambda p: {"indices": {"IDX": np.ones(3)}}, "index IDX has 3 levels"),
         (lambda p: {"minutes": replace(p.minutes, symbols=("S0", "ZZ"))}, "minute bars of ZZ"),
-        (lambda p: {"minutes": replace(p.minutes, close_time=p.minutes.close_time[::-1])}, "minute closing times"),
-        (lambda p: {"actions": (msgspec.structs.replace(p.actions[0], symbol="ZZ"),)}, "an action of ZZ"),
-        (lambda p: {"actions": (msgspec.structs.replace(p.actions[0], value=0.0),)}, "has value 0.0"),
         (
-            lambda p: {"actions": (msgspec.structs.replace(p.actions[0], known_at=int(p.open_time[5])),)},
+            lambda p: {"minutes": replace(p.minutes, close_time=p.minutes.close_time[::-1])},
+            "minute closing times",
+        ),
+        (
+            lambda p: {"actions": (msgspec.structs.replace(p.actions[0], symbol="ZZ"),)},
+            "an action of ZZ",
+        ),
+        (
+            lambda p: {"actions": (msgspec.structs.replace(p.actions[0], value=0.0),)},
+            "has value 0.0",
+        ),
+        (
+            lambda p: {
+                "actions": (msgspec.structs.replace(p.actions[0], known_at=int(p.open_time[5])),)
+            },
             "known only after it",
         ),
         (
@@ -180,7 +237,11 @@ def _listing(symbol: str, listed: str = "2024-01-01", delisted: str | None = Non
         ),
         (lambda p: {"news": (p.news[0], p.news[0])}, "the same id"),
         (
-            lambda p: {"sessions": p.sessions[:0], "open_time": p.open_time[:0], "close_time": p.close_time[:0]},
+            lambda p: {
+                "sessions": p.sessions[:0],
+                "open_time": p.open_time[:0],
+                "close_time": p.close_time[:0],
+            },
             "0 se",
         ),
     ],
@@ -194,7 +255,9 @@ def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path, pa
     low = panel.bars["low"].copy()
     low[3, 0] = panel.bars["high"][3, 0] + 5
     broken = replace(panel, bars={**panel.bars, "low": low})
-    with pytest.raises(DataRefused, match=r"1 fault: 1 high below low: small/bars:4: S0 on 2024-01-04: high"):
+    with pytest.raises(
+        DataRefused, match=r"1 fault: 1 high below low: small/bars:4: S0 on 2024-01-04: high"
+    ):
         write_snapshot(broken, tmp_path / "s")
     manifest = write_snapshot(broken, tmp_path / "s", allow_faults=True)
     assert manifest.faults.counts == {"high below low": 1}
@@ -215,7 +278,7 @@ def test_every_field_of_every_record_is_stored():
 
 def test_writing_and_reading_need_no_pandas(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from tradeassay.data import load_dataset, verify_snapshot\n"
+        "import sys; from pathlib import Path; from tradeassay_bench.data import load_dataset, verify_snapshot\n"
         "snapshot = load_dataset('synthetic/crypto:1', Path(sys.argv[1]))\n"
         "view = snapshot.at(100, 'close')\n"
         "view.session_bars(), view.news(0), view.bars('close'), view.fundamentals(view.symbols[0])\n"
@@ -223,7 +286,9 @@ def test_writing_and_reading_need_no_pandas(tmp_path):
         "print([name for name in ('pandas', 'polars', 'exchange_calendars') if name in sys.modules])"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 # -- damage: never a signal, a traceback or a silent pass ---------------------------------------------------------
@@ -353,7 +418,9 @@ def test_a_file_is_hashed_again_when_it_changed(shelf, tmp_path):
     broken = bytearray(path.read_bytes())
     broken[len(broken) // 2] ^= 1
     path.write_bytes(broken)
-    with pytest.raises(TradeassayError, match=rf"bars\.arrow was altered: sha256 {sha256_file(path)[:12]}"):
+    with pytest.raises(
+        TradeassayError, match=rf"bars\.arrow was altered: sha256 {sha256_file(path)[:12]}"
+    ):
         use(folder)
 
 

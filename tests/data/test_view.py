@@ -11,9 +11,9 @@ import pytest
 from tradeassay.core.errors import DataError, FutureDataError, UserError
 from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND
 from tradeassay.core.view import CorporateAction, Instrument
-from tradeassay.data.snapshot import Snapshot, open_snapshot
-from tradeassay.data.source import Listing, Panel, PanelFacts, action_known_at
-from tradeassay.data.store.write import write_snapshot
+from tradeassay_bench.data.snapshot import Snapshot, open_snapshot
+from tradeassay_bench.data.source import Listing, Panel, PanelFacts, action_known_at
+from tradeassay_bench.data.store.write import write_snapshot
 
 
 def test_each_phase_knows_a_little_more(snapshot, panel):
@@ -34,7 +34,11 @@ def test_session_bars_after_the_close_and_not_before(snapshot, panel):
         with pytest.raises(FutureDataError, match="not known at 2024-01-05"):
             snapshot.at(4, phase).session_bars()  # type: ignore[arg-type]
     bars = snapshot.at(4, "close").session_bars()
-    assert (bars.session, bars.row, bars.symbols) == ("2024-01-05", 4, ("S0", "S1", "S2", "S3", "S4"))
+    assert (bars.session, bars.row, bars.symbols) == (
+        "2024-01-05",
+        4,
+        ("S0", "S1", "S2", "S3", "S4"),
+    )
     for field in ("open", "high", "low", "close", "volume", "amount"):
         assert np.array_equal(getattr(bars, field), panel.bars[field][4, :5], equal_nan=True)
     assert bars.trading.tolist() == (~panel.suspended[4, :5]).tolist()
@@ -52,7 +56,9 @@ def test_a_later_listing_does_not_exist_yet(snapshot):
 
 def test_a_delisted_name_keeps_its_column_and_is_named(snapshot):
     last = snapshot.at(7, "close")
-    assert last.delisted_now() == () and last.tradable()[1] == ~np.isnan(last.session_bars().close[1])
+    assert last.delisted_now() == () and last.tradable()[1] == ~np.isnan(
+        last.session_bars().close[1]
+    )
     gone = snapshot.at(8, "pre_open")
     assert gone.delisted_now() == ("S1",)
     assert "S1" in gone.symbols and not gone.tradable()[1]
@@ -73,7 +79,9 @@ def test_members_follow_their_dates(snapshot):
     assert snapshot.at(0, "pre_open").members("IDX") == ("S0", "S2")
     assert snapshot.at(7, "close").members("IDX") == ("S0", "S2")
     assert snapshot.at(8, "pre_open").members("IDX") == ("S0", "S3")
-    assert snapshot.at(3, "open").members("IDX") is snapshot.at(5, "open").members("IDX"), "worked out once"
+    assert snapshot.at(3, "open").members("IDX") is snapshot.at(5, "open").members("IDX"), (
+        "worked out once"
+    )
     with pytest.raises(DataError, match=r"no index 'SPX' is known \(known: IDX\)"):
         snapshot.at(3, "open").members("SPX")
     with pytest.raises(DataError, match="no index"):
@@ -108,11 +116,17 @@ def test_announced_actions_are_news_before_they_happen(snapshot):
 def test_minutes_end_at_the_clock(snapshot, panel):
     start = int(panel.open_time[2])
     times, bars = snapshot.as_of(start + 2 * MINUTE).minutes("S0", 3)
-    assert times.tolist() == [int(panel.open_time[1]) + 3 * MINUTE, start + MINUTE, start + 2 * MINUTE]
+    assert times.tolist() == [
+        int(panel.open_time[1]) + 3 * MINUTE,
+        start + MINUTE,
+        start + 2 * MINUTE,
+    ]
     assert bars["close"].tolist() == panel.minutes.bars["close"][5:8, 0].tolist()  # type: ignore[union-attr]
     assert snapshot.as_of(start + MINUTE - 1).minutes("S0", 1)[0].tolist() == times.tolist()[:1]
     times, bars = snapshot.as_of(start + 2 * MINUTE).minutes("S2", 100)
-    assert times.size == 6 and not np.isnan(bars["close"]).any(), "minutes without a bar are left out"
+    assert times.size == 6 and not np.isnan(bars["close"]).any(), (
+        "minutes without a bar are left out"
+    )
     with pytest.raises(DataError, match="no minute bars of 'S1'"):
         snapshot.at(2, "close").minutes("S1", 3)
 
@@ -122,13 +136,13 @@ def test_wrong_questions_say_what_is_right(snapshot):
     for ask, kind, said in (
         (lambda: view.news(view.clock + 1), FutureDataError, "lies after the view's clock"),
         (lambda: view.actions(view.clock + 1), FutureDataError, "lies after the view's clock"),
-        (lambda: view.bars("vwap"), UserError, "no field 'vwap'"),
-        (lambda: view.bars("close", adjust="both"), UserError, "no adjustment 'both'"),
+        (lambda: view.bars("vwap"), UserError, "unknown field 'vwap'"),
+        (lambda: view.bars("close", adjust="both"), UserError, "unknown adjustment 'both'"),
         (lambda: view.bars("close", -1), UserError, "whole number from 0"),
         (lambda: view.minutes("S0", -1), UserError, "whole number from 0"),
         (lambda: snapshot.at(16, "open"), DataError, "rows are 0 to 15"),
         (lambda: snapshot.at(-1, "open"), DataError, "no session in row -1"),
-        (lambda: snapshot.at(1, "noon"), UserError, "no moment 'noon'"),
+        (lambda: snapshot.at(1, "noon"), UserError, "unknown moment 'noon'"),
     ):
         with pytest.raises(kind, match=said):
             ask()
@@ -136,7 +150,13 @@ def test_wrong_questions_say_what_is_right(snapshot):
 
 def test_arrays_cannot_be_written(snapshot):
     view = snapshot.at(6, "close")
-    for array in (view.bars("close"), view.bars("close", 1), view.sessions(), view.tradable(), view.opens()):
+    for array in (
+        view.bars("close"),
+        view.bars("close", 1),
+        view.sessions(),
+        view.tradable(),
+        view.opens(),
+    ):
         assert array is not None
         with pytest.raises(ValueError, match="read-only"):
             array[...] = array
@@ -163,7 +183,9 @@ def test_before_the_first_session_there_is_nothing(snapshot):
     view = snapshot.as_of(0)
     assert view.symbols == () and view.bars("close").shape == (0, 0) and view.sessions().size == 0
     assert view.tradable().size == 0 and view.opens() is None and view.delisted_now() == ()
-    assert view.todays_actions() == () and view.news(-1) == () and view.index_levels("IDX").size == 0
+    assert (
+        view.todays_actions() == () and view.news(-1) == () and view.index_levels("IDX").size == 0
+    )
     with pytest.raises(FutureDataError):
         view.session_bars()
     with pytest.raises(DataError, match="no session has begun"):
@@ -180,18 +202,27 @@ Store = Callable[[Panel], Snapshot]
 
 def action(kind: Literal["split", "dividend"], row: int, value: float) -> CorporateAction:
     known = action_known_at(int(OPENS[row]))
-    return CorporateAction(symbol="A", kind=kind, ex_date=str(DAYS[row]), known_at=known, value=value)
+    return CorporateAction(
+        symbol="A", kind=kind, ex_date=str(DAYS[row]), known_at=known, value=value
+    )
 
 
 def one_stock(
-    closes: list[float], *actions: CorporateAction, adjusted: Literal["none", "split", "total"] = "none"
+    closes: list[float],
+    *actions: CorporateAction,
+    adjusted: Literal["none", "split", "total"] = "none",
 ) -> Panel:
     close = np.array(closes)[:, None]
     volume = np.where(np.isnan(close), np.nan, 100.0)
     return Panel(
         name="one",
         facts=PanelFacts(
-            kind="synthetic", source="test", query="", currency="USD", calendar="XNYS", adjusted=adjusted
+            kind="synthetic",
+            source="test",
+            query="",
+            currency="USD",
+            calendar="XNYS",
+            adjusted=adjusted,
         ),
         listings=(Listing(instrument=Instrument(symbol="A"), listed=str(DAYS[0])),),
         sessions=DAYS[: len(closes)],
@@ -216,7 +247,9 @@ def store(tmp_path):
     return write
 
 
-def closes(snapshot: Snapshot, row: int, phase: Literal["pre_open", "open", "close"], adjust: str) -> list[float]:
+def closes(
+    snapshot: Snapshot, row: int, phase: Literal["pre_open", "open", "close"], adjust: str
+) -> list[float]:
     return snapshot.at(row, phase).bars("close", adjust=adjust)[:, 0].tolist()  # type: ignore[arg-type]
 
 
@@ -240,11 +273,15 @@ def test_a_dividend_counts_in_total_only(store: Callable[[Panel], Snapshot]) -> 
     assert closes(snapshot, 1, "close", "total") == [100, 100]
 
 
-def test_a_dividend_with_a_split_on_one_day_is_per_old_share(store: Callable[[Panel], Snapshot]) -> None:
+def test_a_dividend_with_a_split_on_one_day_is_per_old_share(
+    store: Callable[[Panel], Snapshot],
+) -> None:
     # 100, pays 10 per old share, then two for one: fair price (100 - 10) / 2 = 45.
     snapshot = store(one_stock([100, 45], action("dividend", 1, 10.0), action("split", 1, 2.0)))
     assert closes(snapshot, 1, "close", "total") == pytest.approx([45, 45], rel=1e-15)
-    assert snapshot.at(1, "close").session_bars().prev_close.tolist() == pytest.approx([45], rel=1e-15)
+    assert snapshot.at(1, "close").session_bars().prev_close.tolist() == pytest.approx(
+        [45], rel=1e-15
+    )
     assert [a.kind for a in snapshot.at(1, "pre_open").todays_actions()] == ["dividend", "split"]
 
 
@@ -263,7 +300,9 @@ def test_actions_during_a_suspension(store: Callable[[Panel], Snapshot]) -> None
 def test_prev_close_is_exact_where_nothing_happened_today(store):
     prices = [10.01, 10.02, 9.97, 9.99]
     snapshot = store(one_stock(prices, action("dividend", 1, 0.07)))
-    assert [float(snapshot.at(row, "close").session_bars().prev_close[0]) for row in (2, 3)] == prices[1:3]
+    assert [
+        float(snapshot.at(row, "close").session_bars().prev_close[0]) for row in (2, 3)
+    ] == prices[1:3]
     assert np.isnan(snapshot.at(0, "close").session_bars().prev_close[0])
 
 
@@ -275,7 +314,9 @@ def test_what_the_vendor_adjusted_is_not_adjusted_or_paid_again(store):
     assert view.bars("volume")[:, 0].tolist() == [100] * 4
     assert view.todays_actions() == () and total.at(2, "pre_open").todays_actions() == ()
     assert len(view.actions(0)) == 2, "the announcements are still news"
-    assert total.facts.live_actions == () and any("hindsight" in bias for bias in total.facts.biases)
+    assert total.facts.live_actions == () and any(
+        "hindsight" in bias for bias in total.facts.biases
+    )
 
 
 def test_a_split_adjusted_panel_still_pays_dividends(store):
@@ -289,7 +330,9 @@ def test_a_split_adjusted_panel_still_pays_dividends(store):
 
 def test_an_ex_date_between_sessions_takes_effect_in_the_next_one(store):
     saturday = "2024-01-06"
-    split = msgspec.structs.replace(action("split", 5, 2.0), ex_date=saturday, known_at=int(OPENS[1]))
+    split = msgspec.structs.replace(
+        action("split", 5, 2.0), ex_date=saturday, known_at=int(OPENS[1])
+    )
     snapshot = store(one_stock([100, 100, 100, 100, 100, 50], split))
     assert snapshot.at(4, "close").todays_actions() == ()
     assert snapshot.at(5, "pre_open").todays_actions() == (split,)
@@ -309,7 +352,9 @@ def test_actions_outside_the_panel_are_known_but_have_no_effect(store):
 
 
 def test_a_split_and_its_reverse_still_adjust_what_lies_between(store):
-    snapshot = store(one_stock([100, 50, 50, 100, 100], action("split", 1, 2.0), action("split", 3, 0.5)))
+    snapshot = store(
+        one_stock([100, 50, 50, 100, 100], action("split", 1, 2.0), action("split", 3, 0.5))
+    )
     assert closes(snapshot, 4, "close", "split") == [100, 100, 100, 100, 100]
     assert snapshot.at(4, "close").bars("close", 3)[:, 0].tolist() == [100, 100, 100]
 
@@ -328,5 +373,9 @@ def test_only_touched_columns_change(make_panel, tmp_path):
     write_snapshot(replace(panel, actions=()), tmp_path / "y", allow_faults=True)
     adjusted = open_snapshot(tmp_path / "x").at(15, "close").bars("close", adjust="total")
     plain = open_snapshot(tmp_path / "y").at(15, "close").bars("close", adjust="total")
-    same = [i for i in range(adjusted.shape[1]) if np.array_equal(adjusted[:, i], plain[:, i], equal_nan=True)]
+    same = [
+        i
+        for i in range(adjusted.shape[1])
+        if np.array_equal(adjusted[:, i], plain[:, i], equal_nan=True)
+    ]
     assert same == [1, 3, 4, 5]

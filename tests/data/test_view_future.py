@@ -14,10 +14,17 @@ from msgspec.structs import replace as replaced
 
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.time import DAY, HOUR
-from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, MarketView, NewsItem
-from tradeassay.data.snapshot import AsOfView, Snapshot, open_snapshot
-from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, action_known_at
-from tradeassay.data.store.write import write_snapshot
+from tradeassay.core.view import (
+    FIELDS,
+    CorporateAction,
+    Fundamental,
+    Instrument,
+    MarketView,
+    NewsItem,
+)
+from tradeassay_bench.data.snapshot import AsOfView, Snapshot, open_snapshot
+from tradeassay_bench.data.source import Listing, Membership, MinutePanel, Panel, action_known_at
+from tradeassay_bench.data.store.write import write_snapshot
 
 PHASES = ("pre_open", "open", "close")
 
@@ -81,7 +88,9 @@ def questions(view: AsOfView) -> dict[str, list[Callable[[], Any]]]:
         ],
         "members": [lambda i=i: view.members(i) for i in INDICES],
         "index_name": [lambda i=i: view.index_name(i) for i in INDICES],
-        "index_levels": [lambda i=i, k=k: view.index_levels(i, k) for i in INDICES for k in LOOKBACKS],
+        "index_levels": [
+            lambda i=i, k=k: view.index_levels(i, k) for i in INDICES for k in LOOKBACKS
+        ],
         "actions": [lambda s=s: view.actions(s) for s in sinces],
         "news": [
             lambda s=s, n=n, k=k: view.news(s, symbols=n, limit=k)
@@ -108,7 +117,11 @@ def after(panel: Panel, row: int, phase: str, clock: int, rng: np.random.Generat
     done = row + 1 if phase == "close" else row
     count = np.arange(int(rng.integers(row + 1, panel.sessions.size + 6)))
     around_the_clock = panel.facts.calendar == "24/7"
-    days = panel.sessions[0] + count if around_the_clock else np.busday_offset(panel.sessions[0], count)
+    days = (
+        panel.sessions[0] + count
+        if around_the_clock
+        else np.busday_offset(panel.sessions[0], count)
+    )
     opens = days.astype(np.int64) * DAY + int(panel.open_time[0] % DAY)
     closes = opens + int(panel.close_time[0] - panel.open_time[0])
     today = str(days[row])
@@ -122,11 +135,18 @@ def after(panel: Panel, row: int, phase: str, clock: int, rng: np.random.Generat
             return known
         return None if rng.random() < 0.5 else str(rng.choice([today, *later]))
 
-    listings = [replaced(one, delisted=end(one.delisted)) for one in panel.listings if one.listed <= today]
+    listings = [
+        replaced(one, delisted=end(one.delisted)) for one in panel.listings if one.listed <= today
+    ]
     known = len(listings)
-    fresh = [Listing(instrument=Instrument(symbol=s), listed=str(rng.choice(later))) for s in ("NEW0", "NEW1")]
+    fresh = [
+        Listing(instrument=Instrument(symbol=s), listed=str(rng.choice(later)))
+        for s in ("NEW0", "NEW1")
+    ]
     fresh += [entry for entry in panel.listings if entry.listed > today and rng.random() < 0.5]
-    listings += sorted(fresh[: int(rng.integers(0, 4))], key=lambda e: (e.listed, e.instrument.symbol))
+    listings += sorted(
+        fresh[: int(rng.integers(0, 4))], key=lambda e: (e.listed, e.instrument.symbol)
+    )
     symbols = [entry.instrument.symbol for entry in listings]
 
     shape = (count.size, len(listings))
@@ -160,11 +180,17 @@ def after(panel: Panel, row: int, phase: str, clock: int, rng: np.random.Generat
         kind, symbol = str(rng.choice(["split", "dividend"])), str(rng.choice(symbols))
         one = CorporateAction(symbol=symbol, kind=kind, ex_date=day, known_at=told_at, value=0.3)  # type: ignore[arg-type]
         actions.setdefault((symbol, kind, day), one)
-    spells = {(m.index, m.symbol): replaced(m, end=end(m.end)) for m in panel.memberships if m.start <= today}
+    spells = {
+        (m.index, m.symbol): replaced(m, end=end(m.end))
+        for m in panel.memberships
+        if m.start <= today
+    }
     for _ in range(int(rng.integers(0, 4))):
         index = str(rng.choice(["IDX", "LATER"]))
         symbol = str(rng.choice([s for s in symbols if s not in ("S0", "S2", "S3")]))
-        spells.setdefault((index, symbol), Membership(index=index, symbol=symbol, start=str(rng.choice(later))))
+        spells.setdefault(
+            (index, symbol), Membership(index=index, symbol=symbol, start=str(rng.choice(later)))
+        )
     figures = [f for f in panel.fundamentals if f.known_at <= clock]
     for i in range(int(rng.integers(0, 5))):
         whose = {"symbol": str(rng.choice(symbols)), "field": "x", "period_end": "2023-01-01"}
@@ -172,7 +198,9 @@ def after(panel: Panel, row: int, phase: str, clock: int, rng: np.random.Generat
     news = [n for n in panel.news if n.published_at <= clock]
     for i in range(int(rng.integers(0, 9))):
         about = tuple(rng.choice(symbols, 2))
-        news.append(NewsItem(id=f"later{i}", published_at=future(), symbols=about, title="what will be"))
+        news.append(
+            NewsItem(id=f"later{i}", published_at=future(), symbols=about, title="what will be")
+        )
     return replace(
         panel,
         listings=tuple(listings),
@@ -218,7 +246,10 @@ def test_nothing_leaks_where_sessions_touch(make_panel, phase):
     panel = make_panel(5)
     days = panel.sessions[0] + np.arange(panel.sessions.size)
     opens = days.astype(np.int64) * DAY
-    actions = [replaced(a, known_at=int(opens[1]), ex_date=str(days[5 + i])) for i, a in enumerate(panel.actions)]
+    actions = [
+        replaced(a, known_at=int(opens[1]), ex_date=str(days[5 + i]))
+        for i, a in enumerate(panel.actions)
+    ]
     touching = replace(
         panel,
         facts=replaced(panel.facts, calendar="24/7"),
@@ -226,7 +257,9 @@ def test_nothing_leaks_where_sessions_touch(make_panel, phase):
         open_time=opens,
         close_time=opens + DAY,
         actions=tuple(actions),
-        minutes=replace(panel.minutes, close_time=(opens[:, None] + np.arange(1, 4) * HOUR).ravel()),
+        minutes=replace(
+            panel.minutes, close_time=(opens[:, None] + np.arange(1, 4) * HOUR).ravel()
+        ),
     )
     for row in (0, 4, 6, 15):
         compare(touching, row, row, phase)

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.code.gates import GATES, PAPER_GATES
+from tradeassay_programs.code.gates import GATES, PAPER_GATES
 
 ROOT = Path(__file__).resolve().parents[2]
-NUMBERS = dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
+NUMBERS = dict(
+    zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True)
+)
 
 
 def page(name):
@@ -28,8 +30,16 @@ def page(name):
             r"(\w+) more, scenarios and agreement, are ours",
             len(GATES) - len(PAPER_GATES),
         ),
-        ("CHANGELOG.md", r"in notebooks, (\w+) notebooks", len([*(ROOT / "examples/notebooks").glob("*.ipynb")])),
-        ("examples/README.md", r"(\w+) notebooks", len([*(ROOT / "examples/notebooks").glob("*.ipynb")])),
+        (
+            "CHANGELOG.md",
+            r"in notebooks, (\w+) notebooks",
+            len([*(ROOT / "examples/notebooks").glob("*.ipynb")]),
+        ),
+        (
+            "examples/README.md",
+            r"(\w+) notebooks",
+            len([*(ROOT / "examples/notebooks").glob("*.ipynb")]),
+        ),
     ],
 )
 def test_a_count_in_prose_is_the_count_of_the_code(name, phrase, number):
@@ -41,13 +51,15 @@ def test_the_size_of_an_installation_is_one_number():
     [total] = re.findall(r"takes (\d+) MB", install)
     parts = re.search(r"included: (.*?) \(`perf", install)[1]
     assert sum(map(int, re.findall(r"(?<![.\d])\d+", parts))) == int(total)
-    assert re.findall(r"takes \[(\d+) MB\]", page("docs/reference/performance.md")) == [total]
+    assert re.findall(r"takes \[(\d+) MB\]", page("docs/evidence/performance.md")) == [total]
     elsewhere = re.findall(r"installation \((\d+) MB\)", page("README.md") + page("CHANGELOG.md"))
     assert set(elsewhere) <= {total}
 
 
 def test_the_table_of_extras_has_every_extra():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "packages" / "tradeassay" / "pyproject.toml").read_text())[
+        "project"
+    ]["optional-dependencies"]
     table = (ROOT / "docs/reference/install.md").read_text().split("## Extras")[1]
     rows = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(extras)
@@ -69,7 +81,9 @@ def test_the_table_of_extras_has_every_extra():
 def test_adapters_tiers_and_exit_statuses_are_told_alike():
     changes, agents = page("CHANGELOG.md"), page("docs/howto/known-agents.md")
     assert "there is no adapter for it" in agents and "TradingAgents" not in changes
-    assert [path.stem for path in (ROOT / "examples/known_agents").glob("*.py")] == ["ai_hedge_fund"]
+    assert [path.stem for path in (ROOT / "examples/known_agents").glob("*.py")] == [
+        "ai_hedge_fund"
+    ]
     assert "an adapter for ai-hedge-fund 2" in changes
     assert "tiers (multiple comparisons with the best)" in changes
     assert "multiple comparisons with the best" in page("docs/reference/metrics.md")

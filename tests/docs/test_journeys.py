@@ -16,6 +16,8 @@ import pytest
 
 from tradeassay.cli import main
 
+pytestmark = pytest.mark.journey
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCK = r"^(?:<!-- needs: ([^\n]*) -->\n)?```(\w*)\n(.*?)^```"
@@ -39,9 +41,13 @@ def settled(folder: Path) -> bool:
 
 
 ANSWERS: dict[str, Callable[[Path], bool]] = {
-    "researcher": lambda folder: page_says(folder, "hello", "cannot be told apart from buy and hold"),
+    "researcher": lambda folder: page_says(
+        folder, "hello", "cannot be told apart from buy and hold"
+    ),
     "agent builder": lambda folder: page_says(folder, "mine", "cannot be told from luck"),
-    "quant": lambda folder: msgspec.json.decode((folder / "checked.json").read_bytes())["outcome"] == "solved",
+    "quant": lambda folder: (
+        msgspec.json.decode((folder / "checked.json").read_bytes())["outcome"] == "solved"
+    ),
     "arena operator": settled,
 }
 
@@ -107,5 +113,7 @@ def test_a_journey_ends_in_an_answer(who, tmp_path, installed):
             time.sleep(1)
         os.killpg(script.pid, signal.SIGINT)
     said, _ = script.communicate()
-    assert script.returncode in ((0, 130, -signal.SIGINT) if who == "arena operator" else (0,)), said[-3000:]
+    assert script.returncode in ((0, 130, -signal.SIGINT) if who == "arena operator" else (0,)), (
+        said[-3000:]
+    )
     assert ANSWERS[who](tmp_path), said[-3000:]

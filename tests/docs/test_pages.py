@@ -26,9 +26,9 @@ from pathlib import Path
 import click
 import pytest
 
-from tradeassay.benchmarks.exhibits import BESIDE as EVERYWHERE, PAPERS, exhibits
 from tradeassay.cli import main, root
 from tradeassay.core.registry import Registry
+from tradeassay_bench.benchmarks.exhibits import EXTRA_EXHIBITS as EVERYWHERE, PAPERS, exhibits
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = [
@@ -37,7 +37,10 @@ GUIDES = [
     *sorted((ROOT / "docs/howto").glob("*.md")),
 ]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LINKED = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"))]
+LINKED = [
+    *PAGES,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")),
+]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"```python title=\"([\w.]+)\"")
 BESIDE = re.compile(r"<!-- beside: ([\w.]+) -->\s*$")
@@ -74,7 +77,9 @@ def script(body: str) -> str:
 
 def test_links_lead_somewhere():
     for page in LINKED:
-        assert not [to for to in LINK.findall(page.read_text()) if not (page.parent / to).exists()], page
+        assert not [
+            to for to in LINK.findall(page.read_text()) if not (page.parent / to).exists()
+        ], page
 
 
 def test_every_command_is_run_or_says_what_it_needs():
@@ -98,7 +103,9 @@ def test_what_is_not_run_names_commands_options_and_imports_that_exist():
                 words = shlex.split(line.removeprefix("$ "), comments=True)
                 if words[:1] == ["tradeassay"]:
                     wrong += [f"{page.name}: {line}: {fault}" for fault in _misspelled(words[1:])]
-                if (found := re.match(r"from (tradeassay[\w.]*) import ([\w, ]+)$", line)) is not None:
+                if (
+                    found := re.match(r"from (tradeassay[\w.]*) import ([\w, ]+)$", line)
+                ) is not None:
                     module = importlib.import_module(found[1])
                     names = [name.strip() for name in found[2].split(",")]
                     wrong += [f"{page.name}: {line}" for name in names if not hasattr(module, name)]
@@ -115,7 +122,9 @@ def _misspelled(words: list[str]) -> list[str]:
         if (found := command.get_command(click.Context(command), name)) is None:
             return [f"no command {name}"]
         command = found
-    known = {spelling for option in command.params for spelling in (*option.opts, *option.secondary_opts)}
+    known = {
+        spelling for option in command.params for spelling in (*option.opts, *option.secondary_opts)
+    }
     given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     return [f"no option {name}" for name in sorted(given - known - {"--help"})]
 
@@ -127,10 +136,13 @@ def home(tmp_path_factory):
 
 RUN = [page for page in PAGES if any(tag in ("console", "python") for tag, *_ in blocks(page))]
 every_page_with_blocks = pytest.mark.parametrize(
-    "page", [page for page in RUN if page not in GUIDES], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [page for page in RUN if page not in GUIDES],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 
 
+@pytest.mark.journey
 @pytest.mark.slow_for(
     "docs/reference/metrics.md",
     "docs/reference/python-api.md",
@@ -178,7 +190,9 @@ def test_what_a_page_says_works_by_itself(page, tmp_path, home):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)  # a quarter of an hour of CPU, on a machine that may have little to give
+@pytest.mark.timeout(
+    4 * 3600
+)  # a quarter of an hour of CPU, on a machine that may have little to give
 def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path):
     folder = tmp_path / "reader"
     folder.mkdir()
@@ -187,6 +201,7 @@ def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path):
     _follow(GUIDES, folder, tmp_path / "home", keep_going=True)
 
 
+@pytest.mark.journey
 def test_the_page_about_own_agents_is_played_with_a_server_of_ours(tmp_path, home, monkeypatch):
     """Classes, programs on pipes and servers play as the page says; its arena is among the slow tests."""
     monkeypatch.chdir(tmp_path)
@@ -198,7 +213,9 @@ def test_the_page_about_own_agents_is_played_with_a_server_of_ours(tmp_path, hom
         if (title := TITLE.match(found.group())) is not None:
             (tmp_path / title[1]).write_text(body)
         elif tag == "console":
-            with nullcontext() if beside is None else _beside(tmp_path, beside[1], dict(os.environ)):
+            with (
+                nullcontext() if beside is None else _beside(tmp_path, beside[1], dict(os.environ))
+            ):
                 for line in script(body).splitlines():
                     assert main(shlex.split(line)[1:]) == 0, line
 
@@ -207,7 +224,9 @@ def test_the_page_about_own_agents_is_played_with_a_server_of_ours(tmp_path, hom
 def _beside(folder: Path, name: str, env: dict[str, str]) -> Iterator[None]:
     """Run a page's server on the port that it names, until the block has been followed."""
     [port] = re.findall(r'"127.0.0.1", (\d+)', (folder / name).read_text())
-    server = subprocess.Popen([sys.executable, name], cwd=folder, env=env, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [sys.executable, name], cwd=folder, env=env, stderr=subprocess.DEVNULL
+    )
     try:
         for _ in range(200):
             with socket.socket() as tried:
@@ -238,9 +257,13 @@ def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = F
             shell = [sys.executable] if tag == "python" else ["bash", "-euo", "pipefail"]
             beside = BESIDE.search(text[: found.start()])
             with nullcontext() if beside is None else _beside(folder, beside[1], env):
-                done = subprocess.run([*shell, "-c", shown], cwd=folder, env=env, capture_output=True, text=True)
+                done = subprocess.run(
+                    [*shell, "-c", shown], cwd=folder, env=env, capture_output=True, text=True
+                )
             if done.returncode != 0:
-                wrong.append(f"{page.name}\n{shown[:600]}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}")
+                wrong.append(
+                    f"{page.name}\n{shown[:600]}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}"
+                )
                 assert keep_going, wrong[0]
     assert not wrong, f"{len(wrong)} blocks fail:\n\n" + "\n\n".join(wrong)
 

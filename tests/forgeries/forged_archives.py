@@ -7,8 +7,8 @@ import zipfile
 from unittest import mock
 
 from tradeassay.core.hashing import canonical_json
-from tradeassay.data import synthetic
-from tradeassay.runs.store.archive import read_members, write_packed
+from tradeassay_bench.data import synthetic
+from tradeassay_bench.runs.store.archive import read_members, write_packed
 
 
 @contextlib.contextmanager
@@ -35,11 +35,6 @@ def exchange(seal, name, edit):
     with zipfile.ZipFile(seal, "w", zipfile.ZIP_DEFLATED) as archive:
         for one, data in content.items():
             archive.writestr(one, data)
-
-
-def add(seal, name, data):
-    with zipfile.ZipFile(seal, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, data)
 
 
 def relabel(file, edit):

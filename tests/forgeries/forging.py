@@ -14,16 +14,15 @@ from unittest import mock
 
 import msgspec
 
-from tradeassay.arena.state.rows import packed, unpacked
 from tradeassay.cli import main
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
-from tradeassay.llm.cassette import RecordedQuestion, key_of
-from tradeassay.runs.play.programs import code_scores, reopen
-from tradeassay.runs.play.trading import score_tasks
-from tradeassay.runs.score import encode_scores, gather, score_agent
-from tradeassay.runs.spec.run_spec import work_sha256
-from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import CodeManifest, read_manifest
+from tradeassay_bench.llm.recording import RecordedQuestion, key_of
+from tradeassay_bench.runs.play.programs import code_scores, reopen
+from tradeassay_bench.runs.play.trading import score_tasks
+from tradeassay_bench.runs.score import encode_scores, gather, score_agent
+from tradeassay_bench.runs.spec.run_spec import work_sha256
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import CodeManifest, read_manifest
 
 Lines = list[dict[str, Any]]
 Json = dict[str, Any]
@@ -37,7 +36,9 @@ def command(*words):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         given = [str(word) for word in words]
         try:
-            with mock.patch.object(sys, "argv", ["tradeassay", *given]):  # a recording's label tells it
+            with mock.patch.object(
+                sys, "argv", ["tradeassay", *given]
+            ):  # a recording's label tells it
                 status = main(given)
         except SystemExit as stop:
             status = int(stop.code or 0)
@@ -56,7 +57,9 @@ class Forged:
         return found
 
     def write(self, name: str, content: Json) -> None:
-        (self.path / name).write_bytes(msgspec.json.format(canonical_json(content), indent=1) + b"\n")
+        (self.path / name).write_bytes(
+            msgspec.json.format(canonical_json(content), indent=1) + b"\n"
+        )
 
     def episode(self, words: str) -> Path:
         (found,) = [one for one in (self.path / "episodes").iterdir() if words in one.name]
@@ -104,7 +107,7 @@ class Forged:
 
     @contextlib.contextmanager
     def lines(self, path: Path) -> Iterator[Lines]:
-        """Edit a dialogue or a cassette; the keys of a cassette's answers are those of their questions again."""
+        """Edit a dialogue or a recording; the keys of a recording's answers are those of their questions again."""
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         yield lines
         for line in lines:
@@ -112,7 +115,7 @@ class Forged:
                 line["key"] = key_of(msgspec.convert(line["asked"], RecordedQuestion))
         path.write_bytes(b"".join(_line(line) for line in lines))
 
-    def cassette(self, words: str) -> Path:
+    def recording(self, words: str) -> Path:
         (found,) = [one for one in (self.path / "models").iterdir() if words in one.name]
         return found
 
@@ -136,7 +139,9 @@ class Forged:
             else:
                 parts = [score_agent(task) for task in score_tasks(place, None, manifest).values()]
                 level = manifest.spec.bootstrap.level
-                content = encode_scores(gather(manifest.work_sha256, manifest.episodes, tuple(parts), level=level))
+                content = encode_scores(
+                    gather(manifest.work_sha256, manifest.episodes, tuple(parts), level=level)
+                )
             place.scores.write_bytes(content)
 
     def present_as(self, *pairs: tuple[str, str]) -> None:
@@ -150,10 +155,12 @@ class Forged:
             for old, new in pairs:
                 safe = new.replace("/", "-")
                 if old.replace("/", "-") in path.name and path.exists():
-                    path = path.rename(path.with_name(path.name.replace(old.replace("/", "-"), safe)))
+                    path = path.rename(
+                        path.with_name(path.name.replace(old.replace("/", "-"), safe))
+                    )
         if (self.path / "models").is_dir():
-            for cassette in (self.path / "models").iterdir():
-                with self.lines(cassette):
+            for recording in (self.path / "models").iterdir():
+                with self.lines(recording):
                     pass
         for folder in (self.path / "episodes").iterdir():
             outcome = json.loads((folder / "outcome.json").read_bytes())
@@ -182,14 +189,9 @@ class Forged:
             edit(spec)
             text = canonical_json(spec).decode()
             base.execute(
-                "update seasons set spec = ?, sha256 = ?", (text, hashlib.sha256(text.encode()).hexdigest())
+                "update seasons set spec = ?, sha256 = ?",
+                (text, hashlib.sha256(text.encode()).hexdigest()),
             )
-
-    def packed_column(self, query: str, update: str, edit: Callable[[str], str]) -> None:
-        """Change the newest compressed text that a query finds (row id first, body second)."""
-        with self.sql() as base:
-            row, body = base.execute(query).fetchone()
-            base.execute(update, (packed(edit(unpacked(body).decode()).encode()), row))
 
 
 def put(where, path, value):

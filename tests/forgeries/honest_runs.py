@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 from forging import command
 
@@ -50,12 +49,11 @@ id = "trend"
 architecture = "rule"
 params = { rule = "trend" }
 """
-AMENDED = SEASON.replace("2022-03-10", "2022-03-14")
 THEIRS = """
 import msgspec
-from tradeassay.account import venues
-from tradeassay.agents import PortfolioConfig, Rebalancer
-from tradeassay.benchmarks import benchmarks
+from tradeassay_bench.account import venues
+from tradeassay_bench.agents import PortfolioConfig, Rebalancer
+from tradeassay_bench.benchmarks import benchmarks
 
 class TheirRule(Rebalancer[PortfolioConfig]):
     summary = "holds the first names"
@@ -80,7 +78,6 @@ their-fees-v1 = theirs:FEES
 [tradeassay.venues]
 their-venue-v1 = theirs:VENUE
 """
-TRAINED = Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-few-seen.tar.xz"
 
 
 def play(root, *words):
@@ -107,7 +104,7 @@ def own(root):
     (root / "on_a_pipe.py").write_text(PIPE)
     return play(
         root,
-        *("run", "daily-us-v1", "--last", "2022-01-12", "--slug", "own"),
+        *("run", "daily-us-v1", "--last", "2022-01-12", "--name", "own"),
         *("-a", f"{root}/my_agent.py:Mine", "-a", f"pipe:command=python {root}/on_a_pipe.py"),
         *("-a", f"{root}/the boss's.py:Boss", "-a", f"{root}/newest.py:News"),
     )
@@ -122,10 +119,23 @@ def of_a_package(benchmark):
         (root / "theirs.py").write_text(THEIRS)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(POINTS)
-        words = ["run", benchmark, "-a", "their-rule", "-a", "momentum-12-1:k=3", *SHORT, "--executor", "inline"]
+        words = [
+            "run",
+            benchmark,
+            "-a",
+            "their-rule",
+            "-a",
+            "momentum-12-1:k=3",
+            *SHORT,
+            "--executor",
+            "inline",
+        ]
         here = {**os.environ, "PYTHONPATH": str(root)}
         subprocess.run(
-            [sys.executable, "-m", "tradeassay", *words, "--slug", "theirs"], cwd=root, env=here, check=True
+            [sys.executable, "-m", "tradeassay", *words, "--name", "theirs"],
+            cwd=root,
+            env=here,
+            check=True,
         )
         return root / "runs" / "theirs"
 
@@ -141,7 +151,9 @@ def over_http(root):
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(json.dumps({"id": asked["id"], **space["Mine"]().reply(asked)}).encode())
+            self.wfile.write(
+                json.dumps({"id": asked["id"], **space["Mine"]().reply(asked)}).encode()
+            )
 
         def log_message(self, *_: object) -> None:
             pass
@@ -150,7 +162,9 @@ def over_http(root):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http:url=http://127.0.0.1:{server.server_port},label=openai-gpt-5"
     try:
-        return play(root, "run", "daily-us-v1", "--last", "2022-01-12", "--slug", "http", "-a", address)
+        return play(
+            root, "run", "daily-us-v1", "--last", "2022-01-12", "--name", "http", "-a", address
+        )
     finally:
         server.shutdown()
 
@@ -162,30 +176,31 @@ def season(root, text=SEASON, name="arena.db"):
     return root / name
 
 
-def amended_season(root, text=AMENDED, *words):
-    """Play a season half way, amend it, and play it to its end."""
-    (root / "season.toml").write_text(text)
-    db = ("--db", root / "arena.db")
-    for given in (
-        ("arena", "run", "--season", root / "season.toml", *db, "--until", "2022-03-07"),
-        ("arena", "amend", "join", "bear", "architecture=rule", "rule=sell", *db, *words),
-        ("arena", "amend", "rename", "trend", "label=Old Faithful", *db, *words),
-        ("arena", "amend", "rule", "fee_bp=3", *db, *words),
-        ("arena", "amend", "extend", "2022-03-21", *db, *words),
-        ("arena", "amend", "withdraw", "bare", "--day", "2022-03-16", *db, *words),
-        ("arena", "run", "--season", root / "season.toml", *db),
-    ):
-        status, said = command(*given)
-        assert status == 0, said
-    return root / "arena.db"
-
-
 def recalled(root):
     """Play a model, ask it what it remembers, change what it sees, and judge it with both records."""
-    run = play(root, "run", "ktdfin-v1", "-m", "scripted/sensible", "--last", "2022-02-11", "--slug", "recalled")
+    run = play(
+        root,
+        "run",
+        "ktdfin-v1",
+        "-m",
+        "scripted/sensible",
+        "--last",
+        "2022-02-11",
+        "--name",
+        "recalled",
+    )
     records = run.parent / "recall.json", run.parent / "changed.json"
     for words in (
-        ("memory", "recall", "--run", run, "--questions", "60", "-o", records[0].with_suffix(".html")),
+        (
+            "memory",
+            "recall",
+            "--run",
+            run,
+            "--questions",
+            "60",
+            "-o",
+            records[0].with_suffix(".html"),
+        ),
         ("memory", "counterfactual", run, "--share", "1", "-o", records[1].with_suffix(".html")),
         ("assay", run, "--portfolios", "100", "--recall", records[0], "--recall", records[1]),
     ):
@@ -194,39 +209,36 @@ def recalled(root):
     return run
 
 
-def trained(root, *tasks):
-    """Judge recorded answers of a model that was being trained."""
-    named = [word for task in tasks for word in ("-t", task)]
-    words = ("code", "run", "quantcode-v1", "-m", "local/qwen-few-1", "--max-tokens", "384", *named)
-    return play(root, *words, "--replay", "--cassettes", TRAINED, "--slug", "trained")
-
-
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
 HONEST = {
-    "rule": given("run daily-us-v1 -a momentum-12-1:k=3 -a random --slug rule --executor inline", *SHORT),
-    "paper": given("run ktdfin-paper-v1 -a momentum-12-1:k=3 --last 2022-02-10 --slug paper --executor inline"),
-    "masked": given(
-        "run ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 --slug masked --executor inline"
+    "rule": given(
+        "run daily-us-v1 -a momentum-12-1:k=3 -a random --name rule --executor inline", *SHORT
     ),
-    "recorded": given("run stockbench-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay --executor inline"),
+    "paper": given(
+        "run ktdfin-paper-v1 -a momentum-12-1:k=3 --last 2022-02-10 --name paper --executor inline"
+    ),
+    "masked": given(
+        "run ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 --name masked --executor inline"
+    ),
+    "recorded": given(
+        "run stockbench-v1 --recordings recorded/qwen2.5-coder-1.5b --replay --executor inline"
+    ),
     "own": own,
     "theirs": of_a_package("their-market-v1"),
     "venue": of_a_package("their-fees-v1"),
     "http": over_http,
     "quantcode": given(
         "code run quantcode-v1 --model scripted/coder-mends --task d-sma-cross-long --setting agentic --turns 4 "
-        "--slug quantcode"
+        "--name quantcode"
     ),
     "systrade": given(
         "code run systrade-v1 -m scripted/builder-peeps --reviewer scripted/builder-gold --strategy bollinger "
-        "--iterations 1 --slug systrade"
+        "--iterations 1 --name systrade"
     ),
     "generated": given(
         "code run quantcode-v1 --model scripted/coder-sma --task gen-rsi-low-1-7 --task gen-rsi-low-1-9 "
-        "--slug generated"
+        "--name generated"
     ),
     "arena": season,
-    "amended": amended_season,
     "recalled": recalled,
-    "trained": lambda root: trained(root, "gen-adx-trend-101-0", "gen-awesome-zero-101-0"),
 }

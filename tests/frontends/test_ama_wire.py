@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 from tests.frontends.test_http_agent import PACKET, served_at
 
-from tradeassay.agents.foreign.ama import HttpAgent
-from tradeassay.core.arena import AgentChoice
 from tradeassay.core.errors import UserError
+from tradeassay_bench.agents.foreign.ama import HttpAgent
+from tradeassay_bench.core.arena import AgentChoice
 
 
 class DayPrice(BaseModel):
@@ -83,8 +83,14 @@ def test_a_server_of_the_published_arena_takes_our_request_at_its_own_address():
     choice = asked("ama", "ama")
     assert (choice.status, choice.action, choice.reasoning) == ("decided", "SELL", "because")
     told = SEEN.pop()
-    assert told.news == {"TSLA": "A. B"} and told.ten_k == {"TSLA": ["Revenue: 1"]} and told.ten_q is None
-    assert [point.price for point in told.history_price["TSLA"]] == [float(day) for day in range(20, 30)]
+    assert (
+        told.news == {"TSLA": "A. B"}
+        and told.ten_k == {"TSLA": ["Revenue: 1"]}
+        and told.ten_q is None
+    )
+    assert [point.price for point in told.history_price["TSLA"]] == [
+        float(day) for day in range(20, 30)
+    ]
 
 
 def test_a_server_of_finmmeval_needs_no_reason():
@@ -97,5 +103,5 @@ def test_a_server_of_finmmeval_needs_no_reason():
 def test_the_wrong_wire_is_a_counted_failure_and_no_wire_is_refused():
     assert asked("ama", "finmmeval").failures[0].kind == "status"
     assert asked("eval", "ama").failures[0].kind == "status"
-    with pytest.raises(UserError, match="no wire 'amma'"):
+    with pytest.raises(UserError, match="unknown wire 'amma'"):
         asked("ama", "amma")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tradeassay.code.collapse import EarlyStop
+from tradeassay_programs.code.collapse import EarlyStop
 
 torch = pytest.importorskip("torch")
 WORDS, WIDTH, HEADS, DIM = 24, 32, 2, 16
@@ -47,7 +47,10 @@ class Judge:
         asked = self.asked
         if asked["op"] == "tasks":
             first = asked.get("start", 0)
-            return [{"id": n, "messages": [1, 2, 3 + n % 4]} for n in range(first, first + asked["count"])]
+            return [
+                {"id": n, "messages": [1, 2, 3 + n % 4]}
+                for n in range(first, first + asked["count"])
+            ]
         values = [
             sum(token % 4 == task % 4 for token in said) / max(1, len(said))
             for task, said in zip(asked["ids"], asked["answers"], strict=True)
@@ -96,7 +99,9 @@ def learn(grpo: Any, folder: Path, judge: Judge, rounds: int) -> tuple[Any, list
         "down": drawn(WIDTH, 2 * WIDTH),
     }
     embed = drawn(WORDS, WIDTH)
-    angles = torch.outer(torch.arange(16.0), 1.0 / 100 ** (torch.arange(0, DIM, 2) / DIM)).repeat(1, 2)
+    angles = torch.outer(torch.arange(16.0), 1.0 / 100 ** (torch.arange(0, DIM, 2) / DIM)).repeat(
+        1, 2
+    )
     caches = [torch.zeros(1, 33, HEADS, 16, DIM) for _ in range(2)]
     vars(net).update(
         torch=torch,
@@ -122,7 +127,9 @@ def learn(grpo: Any, folder: Path, judge: Judge, rounds: int) -> tuple[Any, list
     )
     policy = grpo.Policy.__new__(grpo.Policy)
     weights = [weight.requires_grad_() for weight in net.tensors().values()]
-    vars(policy).update(options=options, ends=[0], slots=32, net=net, weights=weights, start=[], kept=[], said=0)
+    vars(policy).update(
+        options=options, ends=[0], slots=32, net=net, weights=weights, start=[], kept=[], said=0
+    )
     vars(policy).update(
         {name: [torch.zeros_like(one) for one in weights] for name in ("rests", "first", "second")}
     )
@@ -154,5 +161,10 @@ def test_the_loop_climbs_and_learns_from_what_was_sampled(grpo, tmp_path):
 def test_worse_examinations_bring_the_best_state_back_and_end_training(grpo, tmp_path):
     policy, log = learn(grpo, tmp_path, Judge(spoiled=(2, 3, 4)), 9)
     back = [line for line in log if line["event"] == "restored"]
-    assert [line["advice"] for line in back] == ["back", "back", "stop"] and {line["to"] for line in back} == {0}
-    assert all(torch.equal(weight, start) for weight, start in zip(policy.weights, policy.start, strict=True))
+    assert [line["advice"] for line in back] == ["back", "back", "stop"] and {
+        line["to"] for line in back
+    } == {0}
+    assert all(
+        torch.equal(weight, start)
+        for weight, start in zip(policy.weights, policy.start, strict=True)
+    )

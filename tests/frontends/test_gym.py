@@ -10,12 +10,14 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from tradeassay.core.errors import UserError
-from tradeassay.data import Snapshot, open_snapshot, write_snapshot
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.frontends.gym_env import COLUMNS, INVESTED, DailyMarket
+from tradeassay_bench.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.frontends.gym_env import COLUMNS, INVESTED, DailyMarket
 
 ACTIONS = ("weights", "discrete")
-WORLD = preset("us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False)
+WORLD = preset(
+    "us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def test_gymnasiums_own_checker_finds_nothing(snapshot, actions, venue):
 
 
 def test_it_is_registered_by_name(snapshot):
-    name = "tradeassay.frontends.gym_env:tradeassay/Daily-v1"
+    name = "tradeassay_bench.frontends.gym_env:tradeassay/Daily-v1"
     env = gymnasium.make(name, dataset=snapshot, assets=2, sessions=3)
     observed, info = env.reset(seed=0)
     assert observed.shape == (2, len(COLUMNS)) and len(info["symbols"]) == 2
@@ -51,7 +53,9 @@ def play(env: DailyMarket, seed: int, action: Any = None) -> list[Any]:
     env.action_space.seed(seed)
     found, over = [(observed.tobytes(), info["session"])], False
     while not over:
-        observed, reward, ended, cut, info = env.step(env.action_space.sample() if action is None else action)
+        observed, reward, ended, cut, info = env.step(
+            env.action_space.sample() if action is None else action
+        )
         found.append((observed.tobytes(), reward, info["session"], info["value"]))
         over = ended or cut
     return found
@@ -67,7 +71,9 @@ def test_a_seed_decides_everything(snapshot, actions):
 def test_rewards_add_up_to_the_account(snapshot):
     found = play(small(snapshot), 2)
     assert len(found) == 1 + 12
-    assert sum(step[1] for step in found[1:]) == pytest.approx(np.log(found[-1][3] / 100_000.0), abs=1e-12)
+    assert sum(step[1] for step in found[1:]) == pytest.approx(
+        np.log(found[-1][3] / 100_000.0), abs=1e-12
+    )
 
 
 def test_a_decision_is_paid_from_this_close_to_the_next(snapshot):
@@ -84,8 +90,13 @@ def test_a_decision_is_paid_from_this_close_to_the_next(snapshot):
 
 
 def test_doing_nothing_earns_nothing(snapshot):
-    assert all(step[1] == 0.0 for step in play(small(snapshot), 1, np.zeros(3, dtype=np.float32))[1:])
-    assert all(step[1] == 0.0 for step in play(small(snapshot, actions="discrete"), 1, np.ones(3, dtype=int))[1:])
+    assert all(
+        step[1] == 0.0 for step in play(small(snapshot), 1, np.zeros(3, dtype=np.float32))[1:]
+    )
+    assert all(
+        step[1] == 0.0
+        for step in play(small(snapshot, actions="discrete"), 1, np.ones(3, dtype=int))[1:]
+    )
 
 
 def test_observations_do_not_know_the_future(tmp_path, snapshot):
@@ -119,7 +130,9 @@ def test_weights_beyond_the_account_are_scaled_and_shorts_need_a_venue(snapshot)
     assert observed[0, 0] < -0.3
 
 
-@pytest.mark.parametrize("changed", [{"sessions": 110}, {"assets": 0}, {"sessions": 2.5}, {"actions": "orders"}])
+@pytest.mark.parametrize(
+    "changed", [{"sessions": 110}, {"assets": 0}, {"sessions": 2.5}, {"actions": "orders"}]
+)
 def test_a_market_that_cannot_be_is_refused(snapshot, changed):
     with pytest.raises(UserError) as refused:
         small(snapshot, **changed)
@@ -131,7 +144,15 @@ def test_a_market_that_cannot_be_is_refused(snapshot, changed):
     [
         *(
             ("weights", one)
-            for one in ([np.nan, 0, 0], [np.inf, 0, 0], [0.1, 0.1], 0.3, ["buy"] * 3, {"A": 1}, None)
+            for one in (
+                [np.nan, 0, 0],
+                [np.inf, 0, 0],
+                [0.1, 0.1],
+                0.3,
+                ["buy"] * 3,
+                {"A": 1},
+                None,
+            )
         ),
         *(("discrete", one) for one in ([1, 1, 3], [1, 1, 1.5], [np.nan, 1, 1], [1], ["buy"] * 3)),
     ],

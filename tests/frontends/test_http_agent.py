@@ -12,15 +12,15 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.agents.foreign import ama
-from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer
-from tradeassay.agents.foreign.transport import inward, parse_networks, parse_target
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
 from tradeassay.cli import main
 from tradeassay.core import secrets
-from tradeassay.core.arena import AgentChoice, NewsShown, Packet, PricePoint, SettledOutcome
 from tradeassay.core.errors import UserError
+from tradeassay_bench.agents.foreign import ama
+from tradeassay_bench.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer
+from tradeassay_bench.agents.foreign.transport import inward, parse_networks, parse_target
+from tradeassay_bench.core.arena import AgentChoice, NewsShown, Packet, PricePoint, SettledOutcome
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.benchmarks.quantcode.dialogue import QuantCodeSettings, play
 
 PACKET = Packet(
     season="s",
@@ -30,7 +30,9 @@ PACKET = Packet(
     kind="stock",
     price=300.0,
     history=tuple(PricePoint(date=f"2025-07-{d}", price=float(d)) for d in range(20, 30)),
-    news=(NewsShown(id="n1", published_at="2025-08-01T12:00:00Z", source="wire", title="A", text="B"),),
+    news=(
+        NewsShown(id="n1", published_at="2025-08-01T12:00:00Z", source="wire", title="A", text="B"),
+    ),
     annual_report="Revenue: 1",
     momentum=0.05,
     position=1,
@@ -46,7 +48,9 @@ def served_at(*addresses: str) -> Callable[[str, int], object]:
     return resolve
 
 
-def ask(handler: Callable[[httpx.Request], object], *addresses: str, **changed: object) -> AgentChoice:
+def ask(
+    handler: Callable[[httpx.Request], object], *addresses: str, **changed: object
+) -> AgentChoice:
     agent = HttpAgent(
         "https://agent.example:8443/base/",
         model="m",
@@ -71,7 +75,17 @@ def test_the_request_is_the_contract_and_goes_to_the_checked_address():
     assert request.headers["host"] == "agent.example:8443"
     assert request.extensions["sni_hostname"] == "agent.example"
     body = msgspec.json.decode(request.content)
-    contract = {"date", "symbol", "price", "news", "history_price", "10k", "10q", "momentum", "model"}
+    contract = {
+        "date",
+        "symbol",
+        "price",
+        "news",
+        "history_price",
+        "10k",
+        "10q",
+        "momentum",
+        "model",
+    }
     assert set(body) == contract
     assert body["symbol"] == ["TSLA"] and body["price"] == {"TSLA": 300.0} and body["model"] == "m"
     assert len(body["history_price"]["TSLA"]) == 10
@@ -80,7 +94,9 @@ def test_the_request_is_the_contract_and_goes_to_the_checked_address():
 def test_own_position_and_outcomes_go_along_when_asked_for():
     own = json.loads(encode_request(PACKET))["own"]
     assert own["position"] == 1
-    assert own["outcomes"] == [{"date": "2025-07-29", "action": "BUY", "position": 1, "earned": 0.01}]
+    assert own["outcomes"] == [
+        {"date": "2025-07-29", "action": "BUY", "position": 1, "earned": 0.01}
+    ]
     assert "own" not in json.loads(encode_request(PACKET, own=False))
 
 
@@ -119,7 +135,9 @@ def test_addresses_that_lead_inwards_are_refused_before_anything_is_sent(address
 
 def test_a_private_address_is_used_when_it_is_allowed():
     choice = ask(
-        lambda request: httpx.Response(200, json=GOOD), "127.0.0.1", allow=parse_networks(["127.0.0.0/8"])
+        lambda request: httpx.Response(200, json=GOOD),
+        "127.0.0.1",
+        allow=parse_networks(["127.0.0.0/8"]),
     )
     assert choice.action == "BUY"
 
@@ -159,8 +177,14 @@ class Endless(httpx.AsyncByteStream):
         ("status", lambda: httpx.Response(204)),
         ("parse", lambda: httpx.Response(200, content=b"BUY")),
         ("parse", lambda: httpx.Response(200, content=b"\xff\xfe")),
-        ("parse", lambda: httpx.Response(200, content=b"{}", headers={"content-encoding": "x-odd"})),
-        ("schema", lambda: httpx.Response(200, json={"recommended_action": "buy", "reasoning": ""})),
+        (
+            "parse",
+            lambda: httpx.Response(200, content=b"{}", headers={"content-encoding": "x-odd"}),
+        ),
+        (
+            "schema",
+            lambda: httpx.Response(200, json={"recommended_action": "buy", "reasoning": ""}),
+        ),
         ("schema", lambda: httpx.Response(200, json={"recommended_action": "BUY"})),
         ("schema", lambda: httpx.Response(200, json=[GOOD])),
         ("schema", lambda: httpx.Response(200, json={**GOOD, "allocation": 1.5})),
@@ -207,7 +231,15 @@ def test_a_request_over_the_limit_is_not_sent(monkeypatch):
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://x/", "agent.example", "http://", "http://u:p@x/", "http://x/#a", "http://x:99999/", "http://x/\ny"],
+    [
+        "ftp://x/",
+        "agent.example",
+        "http://",
+        "http://u:p@x/",
+        "http://x/#a",
+        "http://x:99999/",
+        "http://x/\ny",
+    ],
 )
 def test_addresses_that_make_no_sense(url):
     with pytest.raises(UserError):
@@ -246,7 +278,9 @@ def test_no_answer_breaks_the_reader(body):
 
 
 def test_control_characters_do_not_reach_the_record():
-    choice = read_answer(b'{"recommended_action": "SELL", "reasoning": "a\\u0000b<script>", "message": "\\u0007"}')
+    choice = read_answer(
+        b'{"recommended_action": "SELL", "reasoning": "a\\u0000b<script>", "message": "\\u0007"}'
+    )
     assert choice.reasoning == "ab<script>" and choice.message is None
 
 
@@ -255,8 +289,12 @@ def test_a_configured_secret_in_an_answer_is_not_kept(monkeypatch):
     monkeypatch.setattr(secrets, "KNOWN", secrets.Secrets())
     secrets.KNOWN.add(key)
     choice = ask(
-        lambda request: httpx.Response(200, json={**GOOD, "reasoning": f"my key is {key}", "message": key})
+        lambda request: httpx.Response(
+            200, json={**GOOD, "reasoning": f"my key is {key}", "message": key}
+        )
     )
     assert choice.reasoning == f"my key is {secrets.REMOVED}" and choice.message == secrets.REMOVED
-    failed = ask(lambda request: httpx.Response(200, json={"recommended_action": key, "reasoning": "x"}))
+    failed = ask(
+        lambda request: httpx.Response(200, json={"recommended_action": key, "reasoning": "x"})
+    )
     assert key not in str(failed) and failed.status == "failed"

@@ -12,21 +12,23 @@ from typing import Any
 
 import pytest
 
-from tradeassay.api import make_spec
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.benchmarks.systrade import load_reference
-from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import STEP_DECODER
-from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.traders import Sensible
-from tradeassay.runs import run
-from tradeassay.sandbox import ask_kernel, refusal
+from tradeassay_bench.api import make_spec
+from tradeassay_bench.core.dialogue import AskModel, Message, ToolCall, ToolSpec
+from tradeassay_bench.core.events import STEP_DECODER
+from tradeassay_bench.llm import scripted_models
+from tradeassay_bench.llm.scripted.traders import Sensible
+from tradeassay_bench.runs import run
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.benchmarks.systrade import load_reference
+from tradeassay_programs.sandbox import ask_kernel, refusal
+
+pytestmark = pytest.mark.journey
 
 
 def task(name: str, **settings: Any) -> Any:
     """Return a task. Inspect is imported by the tests that use it: every worker collects this file."""
-    from tradeassay.frontends import inspect_programs
+    from tradeassay_programs.frontends import inspect_programs
 
     return getattr(inspect_programs, name)(**settings)
 
@@ -49,9 +51,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
         patch.setenv("TRADEASSAY_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("INSPECT_DISPLAY", "none")
         # Inspect reads what every installed package consists of whenever it evaluates a task.
-        patch.setattr("inspect_ai._util.package.packages_distributions", cache(packages_distributions))
+        patch.setattr(
+            "inspect_ai._util.package.packages_distributions", cache(packages_distributions)
+        )
         yield
-    if tasks := sys.modules.get("tradeassay.frontends.inspect_programs"):
+    if tasks := sys.modules.get("tradeassay_programs.frontends.inspect_programs"):
         tasks.close_sandboxes()
 
 
@@ -79,15 +83,20 @@ def sensible(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
     )
     offered = tuple(
         ToolSpec(
-            name=tool.name, description=tool.description, schema=tool.parameters.model_dump_json(exclude_none=True)
+            name=tool.name,
+            description=tool.description,
+            schema=tool.parameters.model_dump_json(exclude_none=True),
         )
         for tool in tools
     )
     must = getattr(tool_choice, "name", None)
-    reply = Sensible().answer(AskModel(purpose="any", messages=messages, tools=offered, must_call=must))
+    reply = Sensible().answer(
+        AskModel(purpose="any", messages=messages, tools=offered, must_call=must)
+    )
     output = say(reply.text)
     output.message.tool_calls = [
-        InspectCall(id=call.id, function=call.name, arguments=json.loads(call.arguments)) for call in reply.calls
+        InspectCall(id=call.id, function=call.name, arguments=json.loads(call.arguments))
+        for call in reply.calls
     ] or None
     return output
 
@@ -142,10 +151,16 @@ def kept_journal(log: Any, sample: str) -> list[str]:
 
 
 def test_inspect_and_a_run_give_the_same_journal(tmp_path):
-    log = play(task("ktdfin", mask="blinded", days=3, benchmark="ktdfin-v1"), sensible, tmp_path / "logs")
+    log = play(
+        task("ktdfin", mask="blinded", days=3, benchmark="ktdfin-v1"), sensible, tmp_path / "logs"
+    )
     settings = {"mask": "blinded", "mode": "open-research"}
     spec = make_spec(
-        "ktdfin-v1", models=["scripted/sensible"], protocol=settings, first="2022-02-07", last="2022-02-10"
+        "ktdfin-v1",
+        models=["scripted/sensible"],
+        protocol=settings,
+        first="2022-02-07",
+        last="2022-02-10",
     )
     done = run(spec, tmp_path / "run", executor="inline")
     key = next(episode.key for episode in done.episodes if episode.by_model)
@@ -157,8 +172,12 @@ def test_inspect_and_a_run_give_the_same_journal(tmp_path):
     with zipfile.ZipFile(file) as packed:
         told = "".join(packed.read(name).decode() for name in packed.namelist())
     assert "screen_candidates" in told
-    symbols = {order.symbol for line in journal for order in STEP_DECODER.decode(line).decision.orders}
-    assert symbols and not [symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
+    symbols = {
+        order.symbol for line in journal for order in STEP_DECODER.decode(line).decision.orders
+    }
+    assert symbols and not [
+        symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)
+    ]
     assert not re.search(r"2022-0[1-3]-\d\d|synthetic.ashare", told)
     assert (tmp_path / "runs" / log.eval.metadata["kept"] / "secret").read_text() not in told
 
@@ -180,7 +199,10 @@ def test_one_good_day_of_two_is_scored_and_the_other_counted(tmp_path):
         return holds(*args) if next(asked) < 1 else says_nothing(*args)
 
     score, metrics = outcome(play(task("ktdfin", mode="memory-only", days=2), one_day, tmp_path))
-    assert score.value == {"cumulative_return": 0.0, "failed_days": 0.5} and metrics["failed_days"] == 0.5
+    assert (
+        score.value == {"cumulative_return": 0.0, "failed_days": 0.5}
+        and metrics["failed_days"] == 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +228,9 @@ def test_an_episode_that_broke_off_says_why_and_counts_what_it_missed(raised, to
 def test_the_sample_holds_the_conversation(tmp_path):
     log = play(task("ktdfin", mask="blinded", days=2), sensible, tmp_path)
     said = log.samples[0].messages[1:]  # what comes first is the sample's own title
-    assert [message.role for message in said].count("system") == 2, "a conversation of its own for every day"
+    assert [message.role for message in said].count("system") == 2, (
+        "a conversation of its own for every day"
+    )
     calls = [call for message in said for call in getattr(message, "tool_calls", None) or ()]
     results = [message for message in said if message.role == "tool"]
     assert len(calls) > 4 and {one.tool_call_id for one in results} <= {call.id for call in calls}
@@ -222,9 +246,9 @@ def test_stockbench_speaks_too(tmp_path):
 def test_what_a_run_would_refuse_a_task_refuses():
     with pytest.raises(UserError, match="cannot take mask"):
         task("ktdfin", mask="dark")
-    with pytest.raises(UserError, match="has no setting 'inputz'"):
+    with pytest.raises(UserError, match="has no option 'inputz'"):
         task("stockbench", settings={"inputz": "all"})
-    with pytest.raises(UserError, match="count from 1"):
+    with pytest.raises(UserError, match="must be at least 1"):
         task("ktdfin", days=0)
 
 
@@ -258,21 +282,35 @@ def test_no_code_is_a_zero_at_every_stage(tmp_path):
     assert log.status == "success", log.error
     (sample,) = log.samples or []
     score = (sample.scores or {})["stage_scorer"]
-    assert score.value == {"compile": 0, "backtest": 0, "trade": 0, "lookahead": 0, "solved": 0, "turns": 2}
+    assert score.value == {
+        "compile": 0,
+        "backtest": 0,
+        "trade": 0,
+        "lookahead": 0,
+        "solved": 0,
+        "turns": 2,
+    }
     assert score.metadata is not None and score.metadata["failure_class"] == "no-code"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code")
+@pytest.mark.skipif(
+    refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
+)
 def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path):
     built = task("quantcode", tasks=TASK, wording="conversational", judge="scripted/code-judge")
     log = play(built, lambda *asked: say(f"```python\n{load_task(TASK).reference}\n```"), tmp_path)
     assert log.status == "success", log.error
     (sample,) = log.samples or []
     score = (sample.scores or {})["stage_scorer"]
-    assert isinstance(score.value, dict) and score.value["solved"] == 1.0 == score.value["lookahead"]
+    assert (
+        isinstance(score.value, dict) and score.value["solved"] == 1.0 == score.value["lookahead"]
+    )
     outcome = sample.store["tradeassay:outcome"]
-    assert outcome["wording"] == "conversational" and "class SmaCrossLong" in outcome["turns"][0]["code"]
+    assert (
+        outcome["wording"] == "conversational"
+        and "class SmaCrossLong" in outcome["turns"][0]["code"]
+    )
     assert outcome["turns"][0]["evaluation"]["judge_language"]["judge"] == "scripted/code-judge"
 
 
@@ -281,7 +319,7 @@ def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path):
     [
         ({"setting": "agentc"}, "agentc"),
         ({"tasks": "d-sma-cros"}, "did you mean d-sma-cross-long"),
-        ({"difficulty": "hard", "timeframe": "1m", "family": "calendar"}, "no task is left"),
+        ({"difficulty": "hard", "timeframe": "1m", "family": "calendar"}, "no task matches"),
         ({"decides": "both"}, "no judge is named"),
         ({"decides": ""}, "cannot be set up so"),
         ({"wording": ""}, "cannot be set up so"),
@@ -295,7 +333,11 @@ def test_bad_arguments(given, said):
 @pytest.mark.slow
 def test_a_strategy_is_built_through_inspect(tmp_path):
     built = task(
-        "systrade", strategies="bollinger", iterations=1, reviewers="scripted/builder-gold", secret="ab" * 16
+        "systrade",
+        strategies="bollinger",
+        iterations=1,
+        reviewers="scripted/builder-gold",
+        secret="ab" * 16,
     )
     reference = load_reference("bollinger")
     text = f"```json\n{reference.card}\n```\n\n```python\n{reference.source}\n```"
@@ -303,6 +345,8 @@ def test_a_strategy_is_built_through_inspect(tmp_path):
     assert log.status == "success", log.error
     (sample,) = log.samples or []
     score = (sample.scores or {})["card_scorer"]
-    assert isinstance(score.value, dict) and score.value["valid"] == 1.0 and score.value["D1"] == 10.0
+    assert (
+        isinstance(score.value, dict) and score.value["valid"] == 1.0 and score.value["D1"] == 10.0
+    )
     review = sample.store["tradeassay:outcome"]["iterations"][0]["reviews"][0]
     assert review["reviewer"] == "scripted/builder-gold"

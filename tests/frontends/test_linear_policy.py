@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.gym_env import COLUMNS
+from tradeassay_bench.frontends.gym_env import COLUMNS
 
-found = spec_from_file_location("linear_policy", Path(__file__).parents[2] / "examples/training/linear_policy.py")
+found = spec_from_file_location(
+    "linear_policy", Path(__file__).parents[2] / "examples/training/linear_policy.py"
+)
 example = module_from_spec(found)
 sys.modules["linear_policy"] = example
 found.loader.exec_module(example)
@@ -32,7 +34,9 @@ def test_practice_pays_where_a_signal_is_planted(tmp_path):
 @pytest.mark.slow
 def test_practice_is_not_said_to_pay_where_there_is_nothing_to_learn(tmp_path):
     practice, exam = planted(tmp_path / "empty", 0.0)
-    gain = improvement(exam, COIN, learn(practice, LearnConfig(episodes=8, rate=0.3)).policy, range(100, 110))
+    gain = improvement(
+        exam, COIN, learn(practice, LearnConfig(episodes=8, rate=0.3)).policy, range(100, 110)
+    )
     assert gain.low is not None and gain.high is not None and gain.low < 0.0 < gain.high
 
 

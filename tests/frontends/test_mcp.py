@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
-from tradeassay.agents.registry import make_conversing
 from tradeassay.cli import main, root
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode, server_for
-from tradeassay.runs import Run
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.agents.registry import make_conversing
+from tradeassay_bench.frontends.mcp_episode import EpisodeSession, open_episode, server_for
+from tradeassay_bench.runs import Run
+from tradeassay_bench.runs.verify.report import verify
 
 TOOLS = "get_market_context screen_candidates get_stock_snapshot compare_candidates portfolio_state risk_check"
 NAMES = {"observe", *TOOLS.split(), "submit_action"}
@@ -37,14 +37,14 @@ class Caller:
 
 
 @asynccontextmanager
-async def client_of(desk: EpisodeDesk) -> AsyncIterator[Caller]:
-    async with Client(server_for(desk)) as client:
+async def client_of(session: EpisodeSession) -> AsyncIterator[Caller]:
+    async with Client(server_for(session)) as client:
         yield Caller(client)
 
 
 async def test_a_client_plays_sessions_with_the_markets_own_tools():
-    desk = open_episode(sessions=2)
-    async with client_of(desk) as call:
+    session = open_episode(sessions=2)
+    async with client_of(session) as call:
         assert {tool.name for tool in (await call.client.list_tools()).tools} == NAMES
         text, wrong = await call("observe")
         assert "before the market opens" in text and not wrong
@@ -67,18 +67,18 @@ async def test_a_client_plays_sessions_with_the_markets_own_tools():
         assert "The episode is over." in text and not wrong
         assert (await call("submit_action", **NO_TRADE))[1]
         assert "over" in (await call("observe"))[0]
-    assert desk.over
-    first, second = (record.decision for record in desk.journal)
+    assert session.over
+    first, second = (record.decision for record in session.journal)
     assert (first.status, first.tool_calls, len(first.orders)) == ("ok", 1, 1)
     assert (second.status, second.orders) == ("ok", ())
-    assert desk.earned is not None and desk.earned != 0.0
+    assert session.earned is not None and session.earned != 0.0
     # The client saw masked ids; the journal holds true ones.
     assert not re.search(re.escape(first.orders[0].symbol), "".join(NAMES))
 
 
 async def test_the_benchmarks_rules_count_for_clients_too():
-    desk = open_episode(sessions=1, settings={"tool_calls": 2})
-    async with client_of(desk) as call:
+    session = open_episode(sessions=1, settings={"tool_calls": 2})
+    async with client_of(session) as call:
         text, _ = await call("get_stock_snapshot", nonsense=1)
         assert json.loads(text)["kind"] == "parse"
         text, _ = await call("portfolio_state")
@@ -92,24 +92,32 @@ async def test_the_benchmarks_rules_count_for_clients_too():
         assert wrong
         text, wrong = await call("submit_action", **NO_TRADE)
         assert not wrong
-    (record,) = desk.journal
-    assert [failure.kind for failure in record.decision.failures] == ["parse", "no_submit", "schema", "schema"]
+    (record,) = session.journal
+    assert [failure.kind for failure in record.decision.failures] == [
+        "parse",
+        "no_submit",
+        "schema",
+        "schema",
+    ]
 
 
 async def test_after_the_last_attempt_nothing_is_traded():
-    desk = open_episode(sessions=1, settings={"mode": "memory-only", "retries": 0})
-    async with client_of(desk) as call:
-        assert {tool.name for tool in (await call.client.list_tools()).tools} == {"observe", "submit_action"}
-        assert "research" not in desk.instructions
+    session = open_episode(sessions=1, settings={"mode": "memory-only", "retries": 0})
+    async with client_of(session) as call:
+        assert {tool.name for tool in (await call.client.list_tools()).tools} == {
+            "observe",
+            "submit_action",
+        }
+        assert "research" not in session.instructions
         text, wrong = await call("submit_action", orders=1)
         assert wrong and text.startswith("Nothing is traded")
-    assert desk.journal[0].decision.status == "failed"
+    assert session.journal[0].decision.status == "failed"
 
 
 async def test_no_true_name_or_date_reaches_a_client():
-    desk = open_episode(sessions=2)
+    session = open_episode(sessions=2)
     heard: list[str] = []
-    async with client_of(desk) as call:
+    async with client_of(session) as call:
         for name, more in (
             ("observe", {}),
             ("get_market_context", {}),
@@ -120,22 +128,27 @@ async def test_no_true_name_or_date_reaches_a_client():
             heard.append(text)
         heard.append((await call("submit_action", **NO_TRADE))[0])
     told = "".join(heard)
-    symbols = desk._play.market.snapshot.at(400, "close").symbols
+    symbols = session._play.market.snapshot.at(400, "close").symbols
     assert not [symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
     assert not re.search(r"\b20\d\d-\d\d-\d\d\b", told)
 
 
 async def test_stockbench_is_played_by_answers():
     """Stages without tools are answered as JSON or as text; feedback and attempts are the protocol's."""
-    desk = open_episode("stockbench-v1", sessions=2)
-    async with client_of(desk) as call:
-        assert {tool.name for tool in (await call.client.list_tools()).tools} == {"observe", "answer"}
+    session = open_episode("stockbench-v1", sessions=2)
+    async with client_of(session) as call:
+        assert {tool.name for tool in (await call.client.list_tools()).tools} == {
+            "observe",
+            "answer",
+        }
         text, wrong = await call("observe")
         assert '{"analyse": ["<symbol>"' in text and not wrong
         symbol = re.findall(r"^([A-Z]{4}) \|", text, re.MULTILINE)[0]
         text, wrong = await call("answer", answer={"names": []})
         assert wrong and "analyse" in text
-        text, wrong = await call("answer", answer={"analyse": [symbol], "reason": "it stands first"})
+        text, wrong = await call(
+            "answer", answer={"analyse": [symbol], "reason": "it stands first"}
+        )
         assert not wrong and '{"notes": {"<symbol>"' in text
         text, wrong = await call("answer", text="It has moved little.")
         assert not wrong and '{"decisions": {"<symbol>"' in text
@@ -146,11 +159,12 @@ async def test_stockbench_is_played_by_answers():
             text, wrong = await call("answer", text="I would rather not say.")
             assert wrong
         assert text.startswith("Nothing is traded today") and text.endswith("The episode is over.")
-    first, second = (record.decision for record in desk.journal)
+    first, second = (record.decision for record in session.journal)
     assert first.status == "ok" and [failure.kind for failure in first.failures] == ["schema"]
     assert second.status == "failed" and second.failures[-1].kind == "give_up"
 
 
+@pytest.mark.journey
 def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(tmp_path):
     """A client leaves in the middle of the second day; another process goes on, and all commands read the run."""
     folder = tmp_path / "mine"
@@ -169,18 +183,33 @@ def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(t
     assert "error" not in json.loads(asyncio.run(play(("submit_action", NO_TRADE), screen)))
     assert not folder.exists(), "one session is left"
     stock = re.findall(r'"stock_id":"([^"]+)"', heard[-1])[0]
-    order = {"stock_id": stock, "side": "BUY", "confidence": 0.6, "reason": "first of all", "target_weight": 0.05}
-    submit = ("submit_action", {"orders": [order], "overall_reason": "one small position to begin with"})
+    order = {
+        "stock_id": stock,
+        "side": "BUY",
+        "confidence": 0.6,
+        "reason": "first of all",
+        "target_weight": 0.05,
+    }
+    submit = (
+        "submit_action",
+        {"orders": [order], "overall_reason": "one small position to begin with"},
+    )
     assert "The episode is over." in asyncio.run(play(submit))
     done = Run.load(folder)
     (key,) = [episode.key for episode in done.episodes if episode.label == "client"]
     first, second = (record.decision for record in done.records(key))
     assert not done.failed and not first.orders and len(second.orders) == 1
-    assert (first.tool_calls, second.tool_calls) == (0, 1), "what was asked before the restart counts"
+    assert (first.tool_calls, second.tool_calls) == (0, 1), (
+        "what was asked before the restart counts"
+    )
     assert verify(folder, workers=1).exit_code == 3, "nobody can ask a client again"
     for name in (["report", str(folder)], ["luck", str(folder)], ["assay", str(folder)]):
         said = CliRunner().invoke(root, [*name])
-        assert said.exit_code == 0 and "Traceback" not in said.output, (name, said.output, said.exception)
+        assert said.exit_code == 0 and "Traceback" not in said.output, (
+            name,
+            said.output,
+            said.exception,
+        )
     assert "client over MCP: client" in CliRunner().invoke(root, ["report", str(folder)]).output
     with pytest.raises(UserError, match="cannot be asked"):
         make_conversing("mcp").transport(1.0)
@@ -189,11 +218,20 @@ def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(t
 def test_where_no_run_can_be_made_nobody_is_asked(tmp_path, tell):
     command = ["mcp", "daily-us-v1", "--sessions", "2", "--run"]
     (tmp_path / "file").write_text("mine")
-    for name, inside in (("notes", "notes.txt"), ("broken", "manifest.json"), ("begun.mcp", "work")):
+    for name, inside in (
+        ("notes", "notes.txt"),
+        ("broken", "manifest.json"),
+        ("begun.mcp", "work"),
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / inside).write_text("{")
     days = ["--first", "2022-03-01", "--last", "2022-03-03", "--executor", "inline"]
-    assert main(["run", "daily-us-v1", "-a", "cash", *days, "--runs", str(tmp_path), "--slug", "theirs"]) == 0
+    assert (
+        main(
+            ["run", "daily-us-v1", "-a", "cash", *days, "--runs", str(tmp_path), "--name", "theirs"]
+        )
+        == 0
+    )
     tell(["agents"])
     for name, said in (
         ("file", "is a file"),
@@ -203,9 +241,18 @@ def test_where_no_run_can_be_made_nobody_is_asked(tmp_path, tell):
         ("theirs", "holds another run"),
     ):
         assert said in tell([*command, str(tmp_path / name)], 2).err
-    for name, said in (("quantcode-v1", "models that write programs"), ("daily-uss", "did you mean daily-us")):
+    for name, said in (
+        ("quantcode-v1", "models that write programs"),
+        ("daily-uss", "did you mean daily-us"),
+    ):
         assert said in tell(["mcp", name, "--run", str(tmp_path / "new")], 2).err
-    assert {one.name for one in tmp_path.iterdir()} == {"file", "notes", "broken", "begun.mcp", "theirs"}
+    assert {one.name for one in tmp_path.iterdir()} == {
+        "file",
+        "notes",
+        "broken",
+        "begun.mcp",
+        "theirs",
+    }
 
 
 async def test_who_knows_the_program_does_not_know_the_aliases():

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from tests.frontends.test_http_agent import PACKET
 
-from tradeassay.agents.foreign.ama import PythonAgent, SubprocessAgent, load_agent
-from tradeassay.core.arena import AgentChoice, Packet
 from tradeassay.core.errors import UserError
+from tradeassay_bench.agents.foreign.ama import PythonAgent, SubprocessAgent, load_agent
+from tradeassay_bench.core.arena import AgentChoice, Packet
 
 COUNTS = """
 import json, sys
@@ -68,7 +68,10 @@ async def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day():
     assert (first.status, third.status, third.reasoning) == ("decided", "decided", "0 TSLA 1")
     assert second.action == "HOLD" and second.failures[0].kind == "stray"
     (nameless,) = await play(COUNTS.replace('"id": seen["id"], ', ""))
-    assert nameless.failures[0].kind == "schema" and "repeat the request's" in nameless.failures[0].text
+    assert (
+        nameless.failures[0].kind == "schema"
+        and "repeat the request's" in nameless.failures[0].text
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,9 @@ async def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day():
 )
 async def test_failures_hold_are_counted_and_the_process_is_started_afresh(code, kind):
     found = await play(code, times=2, max_answer=20_000)
-    assert [(c.action, c.status, c.failures[0].kind) for c in found] == [("HOLD", "failed", kind)] * 2
+    assert [(c.action, c.status, c.failures[0].kind) for c in found] == [
+        ("HOLD", "failed", kind)
+    ] * 2
 
 
 def gone(pid: int) -> bool:
@@ -107,7 +112,9 @@ async def test_nothing_of_ours_is_in_its_environment(monkeypatch):
     (choice,) = await play(TELLS, env={"MINE": "1"})
     environment, folder = json.loads(choice.reasoning)
     assert "SOME_API_KEY" not in environment and environment["MINE"] == "1"
-    assert set(environment) <= set("PATH HOME TMPDIR PYTHONUNBUFFERED LANG LC_ALL LC_CTYPE TZ MINE".split())
+    assert set(environment) <= set(
+        "PATH HOME TMPDIR PYTHONUNBUFFERED LANG LC_ALL LC_CTYPE TZ MINE".split()
+    )
     assert folder != os.getcwd() and not Path(folder).exists()
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.benchmarks.quantcode import draw_tasks
-from tradeassay.code.reward import QUICK, RewardConfig
 from tradeassay.core.errors import UserError
-from tradeassay.frontends import training
-from tradeassay.reward import Pool
+from tradeassay_programs.benchmarks.quantcode import draw_tasks
+from tradeassay_programs.code.reward import QUICK, RewardConfig
+from tradeassay_programs.frontends import training
+from tradeassay_programs.reward import Pool
 
 SECRET = "5e" * 16
 GOLD = f"```python\n{draw_tasks('train', 1, 3)[0].reference}```"
@@ -19,7 +19,9 @@ GOLD = f"```python\n{draw_tasks('train', 1, 3)[0].reference}```"
 
 @pytest.fixture(scope="module", autouse=True)
 def pool() -> Any:
-    with Pool(judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)) as opened:
+    with Pool(
+        judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)
+    ) as opened:
         training.use(opened)
         yield opened
     training._POOLS.clear()
@@ -70,7 +72,9 @@ def test_verl_managers_find_the_reward_by_its_name_and_score_with_it():
     (row,) = training.rows("train", 1, 3)
     length = max(map(len, answers))
     said = torch.tensor([[*map(ord, text), *[0] * (length - len(text))] for text in answers])
-    columns = {name: np.array([row[name]] * 2) for name in ("data_source", "reward_model", "extra_info")}
+    columns = {
+        name: np.array([row[name]] * 2) for name in ("data_source", "reward_model", "extra_info")
+    }
     data = verl.DataProto.from_dict(
         tensors={"responses": said, "attention_mask": (said > 0).long()}, non_tensors=columns
     )
@@ -101,7 +105,11 @@ def test_openenv_serves_tasks_and_takes_answers():
             assert socket.receive_json()["data"]["observation"]["task"] == "gen-sma-cross-3-0"
             socket.send_json({"type": "step", "data": {"text": GOLD}})
             said = socket.receive_json()["data"]
-            assert said["done"] and said["reward"] == 1.0 and said["observation"]["outcome"] == "solved"
+            assert (
+                said["done"]
+                and said["reward"] == 1.0
+                and said["observation"]["outcome"] == "solved"
+            )
 
 
 @pytest.mark.slow
@@ -112,12 +120,21 @@ def test_trl_takes_a_step(tmp_path):
     from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
     words = ["<pad>", "<end>", "buy", "sell", "self", ".", "\n", "[UNK]"]
-    plain = Tokenizer(models.WordLevel({word: at for at, word in enumerate(words)}, unk_token="[UNK]"))
+    plain = Tokenizer(
+        models.WordLevel({word: at for at, word in enumerate(words)}, unk_token="[UNK]")
+    )
     plain.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="<pad>", eos_token="<end>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=plain, pad_token="<pad>", eos_token="<end>"
+    )
     tokenizer.chat_template = "{% for one in messages %}{{ one['content'] }}{% endfor %}"
     torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     config = Qwen2Config(
         vocab_size=len(words),
         num_key_value_heads=2,

@@ -65,7 +65,13 @@ def commands(name: str, folder: Path) -> list[list[str]]:
     if name == "accounts":
         return list(account_commands(folder))
     paper = name.removeprefix("paper-")
-    recorded = ["--cassettes", "recorded/qwen2.5-coder-1.5b", "--cassettes", "recorded/smollm2", "--replay"]
+    recorded = [
+        "--recordings",
+        "recorded/qwen2.5-coder-1.5b",
+        "--recordings",
+        "recorded/smollm2",
+        "--replay",
+    ]
     return [["reproduce", paper, *recorded, "--runs", "runs"]]
 
 
@@ -77,7 +83,7 @@ def account_commands(folder: Path) -> Iterator[list[str]]:
     for seed in range(20):
         file = folder / f"account-{seed:02d}.csv"
         file.write_text(account_csv(seed))
-        words = ["assay", "file", file.name, "--against", "market", "--column", "return"]
+        words = ["assay", "file", file.name, "--benchmark", "market", "--column", "return"]
         if seed % 4 == 3:
             words += ["--trials", "20"]
         yield words
@@ -200,7 +206,9 @@ def differences(now: Any, then: Any, renames: Renames, place: str = "") -> Itera
         yield f"{place}: {now!r} instead of {then!r}"
 
 
-def _differences_of_keys(now: dict[str, Any], then: dict[str, Any], renames: Renames, place: str) -> Iterator[str]:
+def _differences_of_keys(
+    now: dict[str, Any], then: dict[str, Any], renames: Renames, place: str
+) -> Iterator[str]:
     if not renames.allowed:
         for key in sorted(now.keys() ^ then.keys()):
             yield f"{place}/{key}: {'new' if key in now else 'missing'}"
@@ -240,7 +248,11 @@ def main() -> None:
     for name in names:
         said = played(name)
         if renaming:
-            moved = list(differences(list(said.values()), list(expected(name).values()), Renames(allowed=True)))
+            moved = list(
+                differences(
+                    list(said.values()), list(expected(name).values()), Renames(allowed=True)
+                )
+            )
             if moved:
                 sys.exit(f"{name}: more than names changed:\n" + "\n".join(moved[:20]))
         write(name, said)

@@ -16,7 +16,11 @@ import frozen  # beside this file, which is no package
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", frozen.SETS)
 def test_what_is_said_stays(name):
-    found = list(frozen.differences(frozen.played(name), frozen.expected(name), frozen.Renames(allowed=False)))
+    found = list(
+        frozen.differences(
+            frozen.played(name), frozen.expected(name), frozen.Renames(allowed=False)
+        )
+    )
     assert not found, "\n".join(found[:20])
 
 
@@ -37,7 +41,13 @@ def test_a_moved_number_is_found_and_a_renamed_word_is_told_apart():
 
 
 def test_sentences_and_hashes_are_hidden_and_long_lists_summed():
-    said = {"seconds": 3, "kind": "luck", "sentence": "It is luck.", "id": "fff8f1df", "path": [0.5] * 30}
+    said = {
+        "seconds": 3,
+        "kind": "luck",
+        "sentence": "It is luck.",
+        "id": "fff8f1df",
+        "path": [0.5] * 30,
+    }
     assert frozen.reduced(said) == {
         "kind": "luck",
         "sentence": frozen.HIDDEN,

@@ -6,9 +6,9 @@ from typing import Any
 
 from llm_servers import Heard, Said, StandIn
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
-from tradeassay.llm import ModelParams, QuestionPlace, load_prices
-from tradeassay.llm.model import Attempt
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, ToolSpec
+from tradeassay_bench.llm import ModelParams, QuestionPlace, load_prices
+from tradeassay_bench.llm.model import Attempt
 
 ACTION = ToolSpec(
     name="submit_action",
@@ -17,7 +17,9 @@ ACTION = ToolSpec(
     '{"stock_id":{"type":"string"},"side":{"type":"string","enum":["BUY","SELL"]},"shares":{"type":"integer"}},'
     '"required":["stock_id","side"]}},"overall_reason":{"type":"string"}},"required":["orders","overall_reason"]}',
 )
-STATE = ToolSpec(name="portfolio_state", description="The account.", schema='{"type":"object","properties":{}}')
+STATE = ToolSpec(
+    name="portfolio_state", description="The account.", schema='{"type":"object","properties":{}}'
+)
 SCREEN = ToolSpec(
     name="screen_candidates",
     description="Rank names.",
@@ -34,7 +36,9 @@ RESEARCH = AskModel(purpose="research", messages=OPENING, tools=TOOLS)
 PLAIN = AskModel(purpose="overview", messages=OPENING)
 
 
-def place(index: int = 0, step: int = 0, sample: int = 0, episode: str = "episode-1") -> QuestionPlace:
+def place(
+    index: int = 0, step: int = 0, sample: int = 0, episode: str = "episode-1"
+) -> QuestionPlace:
     return QuestionPlace(episode=episode, step=step, sample=sample, index=index)
 
 
@@ -60,15 +64,19 @@ def ask_provider(
     **model_args: Any,
 ) -> tuple[list[Attempt], list[Heard]]:
     """Open a model at a stand-in server and make one attempt for each of its answers."""
-    from tradeassay.llm.via_inspect.provider import open_provider
+    from tradeassay_bench.llm.via_inspect.provider import open_provider
 
     async def main() -> tuple[list[Attempt], list[Heard]]:
         async with StandIn(*says) as server:
             url = server.url if name.startswith(("anthropic", "google")) else f"{server.url}/v1"
             price = load_prices().of(name)
-            provider = open_provider(name, params or ModelParams(), price, base_url=url, **model_args)
+            provider = open_provider(
+                name, params or ModelParams(), price, base_url=url, **model_args
+            )
             try:
-                return [await provider.attempt(request, place(at)) for at in range(len(says))], server.heard
+                return [
+                    await provider.attempt(request, place(at)) for at in range(len(says))
+                ], server.heard
             finally:
                 await provider.aclose()
 

@@ -76,7 +76,9 @@ class StandIn:
         head = await reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {
-            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines) if name
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
+            if name
         }
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
         self.heard.append(Heard(first.split()[1], headers, json.loads(raw) if raw else None))
@@ -131,21 +133,37 @@ def chat(
     body: dict[str, Any] = {"role": "assistant", "content": text, **message}
     if made:
         body["tool_calls"] = made
-    choice = {"index": 0, "message": body, "finish_reason": finish or ("tool_calls" if made else "stop")}
+    choice = {
+        "index": 0,
+        "message": body,
+        "finish_reason": finish or ("tool_calls" if made else "stop"),
+    }
     head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "stand-in"}
     return as_json({**head, "choices": [choice], "usage": usage or MANY})
 
 
 def chat_stream(pieces: Iterable[dict[str, Any]], finish: str = "tool_calls") -> Said:
     """OpenAI chat completions, streamed: each piece is one delta."""
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "stand-in"}
+    head = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "stand-in",
+    }
     told = [(piece, None) for piece in pieces] + [({}, finish)]
-    chunks = [{**head, "choices": [{"index": 0, "delta": d, "finish_reason": end}]} for d, end in told]
-    return as_events((None, one) for one in (*chunks, {**head, "choices": [], "usage": MANY}, "[DONE]"))
+    chunks = [
+        {**head, "choices": [{"index": 0, "delta": d, "finish_reason": end}]} for d, end in told
+    ]
+    return as_events(
+        (None, one) for one in (*chunks, {**head, "choices": [], "usage": MANY}, "[DONE]")
+    )
 
 
 def responses(
-    text: str | None = None, calls: Iterable[tuple[str, str, str]] = (), status: str = "completed", **more: Any
+    text: str | None = None,
+    calls: Iterable[tuple[str, str, str]] = (),
+    status: str = "completed",
+    **more: Any,
 ) -> Said:
     """OpenAI responses. ``calls`` are (call_id, name, arguments)."""
     return as_json(_responses_body(text, calls, status, **more))
@@ -161,7 +179,9 @@ def _responses_body(
         output.append({**message, "content": content})
     done = {"type": "function_call", "status": "completed"}
     for id_, name, arguments in calls:
-        output.append({**done, "id": f"fc_{id_}", "call_id": id_, "name": name, "arguments": arguments})
+        output.append(
+            {**done, "id": f"fc_{id_}", "call_id": id_, "name": name, "arguments": arguments}
+        )
     return {
         "id": "resp_1",
         "object": "response",
@@ -205,17 +225,28 @@ def responses_stream(name: str, pieces: Iterable[str]) -> Said:
         ("response.completed", {"response": final}),
     ]
     return as_events(
-        (kind, {"type": kind, "sequence_number": at, **body}) for at, (kind, body) in enumerate(plain)
+        (kind, {"type": kind, "sequence_number": at, **body})
+        for at, (kind, body) in enumerate(plain)
     )
 
 
-CLAUDE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-stand-in", "stop_sequence": None}
+CLAUDE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-stand-in",
+    "stop_sequence": None,
+}
 
 
-def messages(text: str | None = None, calls: Iterable[tuple[str, str, Any]] = (), stop: str | None = None) -> Said:
+def messages(
+    text: str | None = None, calls: Iterable[tuple[str, str, Any]] = (), stop: str | None = None
+) -> Said:
     """Anthropic messages, in one piece. ``calls`` are (id, name, input)."""
     content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text is not None else []
-    content += [{"type": "tool_use", "id": id_, "name": name, "input": given} for id_, name, given in calls]
+    content += [
+        {"type": "tool_use", "id": id_, "name": name, "input": given} for id_, name, given in calls
+    ]
     usage = {"input_tokens": 100, "output_tokens": 20}
     usage |= {"cache_read_input_tokens": 30, "cache_creation_input_tokens": 10}
     reason = stop or ("tool_use" if calls else "end_turn")
@@ -227,28 +258,44 @@ def messages_stream(
 ) -> Said:
     """Anthropic messages, streamed. ``calls`` are (id, name, pieces of input)."""
     calls = list(calls)
-    begun = {**CLAUDE, "content": [], "stop_reason": None, "usage": {"input_tokens": 100, "output_tokens": 1}}
+    begun = {
+        **CLAUDE,
+        "content": [],
+        "stop_reason": None,
+        "usage": {"input_tokens": 100, "output_tokens": 1},
+    }
     events: list[tuple[str, dict[str, Any]]] = [("message_start", {"message": begun})]
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     if text is not None:
-        blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": char} for char in text]))
+        blocks.append(
+            ({"type": "text", "text": ""}, [{"type": "text_delta", "text": char} for char in text])
+        )
     for id_, name, pieces in calls:
         block = {"type": "tool_use", "id": id_, "name": name, "input": {}}
-        blocks.append((block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]))
+        blocks.append(
+            (block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces])
+        )
     for at, (block, deltas) in enumerate(blocks):
         events.append(("content_block_start", {"index": at, "content_block": block}))
         events += [("content_block_delta", {"index": at, "delta": delta}) for delta in deltas]
         events.append(("content_block_stop", {"index": at}))
     ended = {"stop_reason": stop or ("tool_use" if calls else "end_turn"), "stop_sequence": None}
-    events += [("message_delta", {"delta": ended, "usage": {"output_tokens": 20}}), ("message_stop", {})]
+    events += [
+        ("message_delta", {"delta": ended, "usage": {"output_tokens": 20}}),
+        ("message_stop", {}),
+    ]
     return as_events((kind, {"type": kind, **body}) for kind, body in events)
 
 
 def openai_error(status: int, message: str, code: str | None = None, **named: Any) -> Said:
     return as_json(
-        {"error": {"message": message, "type": "error", "param": None, "code": code}}, status=status, **named
+        {"error": {"message": message, "type": "error", "param": None, "code": code}},
+        status=status,
+        **named,
     )
 
 
 def anthropic_error(status: int, kind: str, message: str, **named: Any) -> Said:
-    return as_json({"type": "error", "error": {"type": kind, "message": message}}, status=status, **named)
+    return as_json(
+        {"type": "error", "error": {"type": kind, "message": message}}, status=status, **named
+    )

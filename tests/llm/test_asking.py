@@ -7,10 +7,10 @@ from hypothesis import given, strategies as st
 from llm_asking import PLAIN, SUBMIT, Listed, place
 from llm_servers import StandIn, chat, openai_error
 
-from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.llm import Access, Budget, ModelParams, QuestionPlace, RetryPolicy, open_model
-from tradeassay.llm.model import AskingModel, Attempt, failed_reply
+from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay_bench.llm import Access, Budget, ModelParams, QuestionPlace, RetryPolicy, open_model
+from tradeassay_bench.llm.model import AskingModel, Attempt, failed_reply
 
 NAME = "openai-api/standin/m"
 
@@ -47,14 +47,18 @@ async def test_waits_double_and_end():
 
 
 async def test_latency_is_that_of_the_attempt_that_was_answered():
-    timed = Attempt(reply=GOOD.reply, seconds=0.25)  # counted by the provider, from the first byte that it sent
+    timed = Attempt(
+        reply=GOOD.reply, seconds=0.25
+    )  # counted by the provider, from the first byte that it sent
     slow = Attempt(reply=BUSY.reply, again=True, seconds=9.0)
 
     async def took(*attempts: Attempt) -> float:
-        model = AskingModel(Listed(*attempts), connections=1, retry=RetryPolicy(attempts=5), sleep=Slept())
+        model = AskingModel(
+            Listed(*attempts), connections=1, retry=RetryPolicy(attempts=5), sleep=Slept()
+        )
         await model.ask(PLAIN, place())
-        seconds = model.took(place())
-        assert model.took(place()) == 0.0  # it is asked for once
+        seconds = model.seconds_of(place())
+        assert model.seconds_of(place()) == 0.0  # it is asked for once
         return seconds
 
     assert await took(slow, slow, timed) == 0.25
@@ -123,7 +127,9 @@ async def test_over_the_wire_twenty_callers_share_four_connections():
     said = chat("ok")
     said.gate = gate
     async with StandIn(said) as server:
-        async with open_model(NAME, connections=4, access=Access(base_url=f"{server.url}/v1")) as model:
+        async with open_model(
+            NAME, connections=4, access=Access(base_url=f"{server.url}/v1")
+        ) as model:
             asks = [asyncio.create_task(model.ask(SUBMIT, place(at))) for at in range(20)]
             while server.at_once < 4:
                 await asyncio.sleep(0.01)
@@ -159,7 +165,9 @@ async def test_a_provider_that_has_gone_silent_stops_the_run():
 
     says = [late, late, GOOD, late, late, gone, late, late, late]
     model = AskingModel(Listed(*says), connections=1, retry=RetryPolicy(silences=3), sleep=Slept())
-    other = AskingModel(Listed(*[late] * 40), connections=1, retry=RetryPolicy(silences=None), sleep=Slept())
+    other = AskingModel(
+        Listed(*[late] * 40), connections=1, retry=RetryPolicy(silences=None), sleep=Slept()
+    )
     for at in range(8):
         await model.ask(PLAIN, place(at))
     with pytest.raises(RunError, match=r"3 questions in a row.*resume"):

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from llm_asking import PLAIN, SUBMIT, Listed, place
 
-from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
-from tradeassay.llm import Budget, ModelParams, Price, QuestionPlace
-from tradeassay.llm.budget import BudgetedProvider, most_request
-from tradeassay.llm.model import Attempt
+from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay_bench.llm import Budget, ModelParams, Price, QuestionPlace
+from tradeassay_bench.llm.budget import BudgetedProvider, most_request
+from tradeassay_bench.llm.model import Attempt
 
 PRICE = Price(input=1.0, output=2.0, source="a test", as_of=date(2025, 1, 1), cache_write=1.25)
 
@@ -76,7 +76,9 @@ def test_bad_amounts():
 @settings(max_examples=60, deadline=None)
 @given(
     cap=st.floats(0.5, 20.0),
-    calls=st.lists(st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 1.0), st.booleans()), min_size=1, max_size=30),
+    calls=st.lists(
+        st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 1.0), st.booleans()), min_size=1, max_size=30
+    ),
 )
 def test_concurrent_callers_never_overshoot(cap, calls):
     async def main() -> None:
@@ -113,10 +115,16 @@ async def test_a_provider_is_paid_by_what_it_used():
     assert (await paid.attempt(SUBMIT, place())).reply.text == "ok"
     assert budget.spent_usd == pytest.approx(worst / 2)
     await paid.attempt(SUBMIT, place())  # lost: counted in full
-    assert budget.spent_usd == pytest.approx(worst * 1.5) and budget.uncertain_usd == pytest.approx(worst)
+    assert budget.spent_usd == pytest.approx(worst * 1.5) and budget.uncertain_usd == pytest.approx(
+        worst
+    )
     await paid.attempt(SUBMIT, place())
     refused = (await paid.attempt(SUBMIT, place())).reply
-    assert refused.error_kind == "over_budget" and refused.usage.usd == 0.0 and "dollars" in (refused.error or "")
+    assert (
+        refused.error_kind == "over_budget"
+        and refused.usage.usd == 0.0
+        and "dollars" in (refused.error or "")
+    )
     assert len(costly.attempts) == 1
 
 
@@ -130,7 +138,9 @@ async def test_many_concurrent_calls_stay_under_the_cap():
             return await super().attempt(request, place)
 
     budget = Budget(worst * 5)
-    paid = BudgetedProvider(Slow(*costing(*[worst * 0.9] * 100)), ModelParams(max_tokens=100), budget, PRICE)
+    paid = BudgetedProvider(
+        Slow(*costing(*[worst * 0.9] * 100)), ModelParams(max_tokens=100), budget, PRICE
+    )
     attempts = await asyncio.gather(*(paid.attempt(PLAIN, place(at)) for at in range(50)))
     # 0.9 each: after four answers 1.4 are left, which pays for one more; then 0.5 are too little.
     assert sum(attempt.reply.error is None for attempt in attempts) == 5
@@ -149,5 +159,9 @@ def test_an_unknown_price_cannot_be_capped_but_can_be_counted():
         BudgetedProvider(Listed(), ModelParams(), Budget(1.0), None)
 
     budget = Budget()
-    asyncio.run(BudgetedProvider(Listed(*costing(None)), ModelParams(), budget, None).attempt(PLAIN, place()))
+    asyncio.run(
+        BudgetedProvider(Listed(*costing(None)), ModelParams(), budget, None).attempt(
+            PLAIN, place()
+        )
+    )
     assert budget.unpriced_calls == 1 and budget.spent_usd == 0.0 and budget.left_usd is None

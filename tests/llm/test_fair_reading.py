@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT
-from tradeassay.benchmarks.systrade.dialogue import read_halves
-from tradeassay.code.extraction import extract
-from tradeassay.code.program_source import parses
-from tradeassay.llm.prompting import answer_object, parse_object, unclosed_object
-from tradeassay.llm.text_tools import find_calls
+from tradeassay_bench.benchmarks.ktdfin.action import NAME, SUBMIT
+from tradeassay_bench.llm.prompting import answer_object, parse_object, unclosed_object
+from tradeassay_bench.llm.text_tools import find_calls
+from tradeassay_programs.benchmarks.systrade.dialogue import read_halves
+from tradeassay_programs.code.extraction import extract
+from tradeassay_programs.code.program_source import parses
 
 FILE = Path(__file__).with_name("failed_answers.jsonl.xz")
 
@@ -42,13 +42,17 @@ def is_read(answer: dict[str, Any]) -> bool:
         case "ktdfin":
             return bool(find_calls(text, (SUBMIT,), NAME))
         case "ama":
-            return answer_object(text, "") is not None or (not cut and unclosed_object(text) is not None)
+            return answer_object(text, "") is not None or (
+                not cut and unclosed_object(text) is not None
+            )
     return any(answer_object(text, key) for key in ("analyse", "notes", "decisions"))
 
 
 def test_every_labelled_answer_is_read_as_the_label_says():
     wrong = [one for one in labelled() if one["is"] != one["read"]]
-    assert not wrong, [(one["benchmark"], one["label"], one["why"], one["text"][:200]) for one in wrong[:5]]
+    assert not wrong, [
+        (one["benchmark"], one["label"], one["why"], one["text"][:200]) for one in wrong[:5]
+    ]
 
 
 def test_what_a_careful_person_would_accept_is_accepted():
@@ -59,13 +63,17 @@ def test_what_a_careful_person_would_accept_is_accepted():
 
 
 def test_the_missing_half_is_asked_for_where_our_wording_lost_it():
-    cards = [one for one in labelled() if one["benchmark"] == "systrade" and one["label"] == "prompt"]
+    cards = [
+        one for one in labelled() if one["benchmark"] == "systrade" and one["label"] == "prompt"
+    ]
     halves = [read_halves(one["text"]) for one in cards]
     assert cards and all(half.card is not None and half.program is None for half in halves)
 
 
 def test_what_is_no_program_stays_none():
-    looped = [one for one in labelled() if one["benchmark"] == "quantcode" and one["label"] == "model"]
+    looped = [
+        one for one in labelled() if one["benchmark"] == "quantcode" and one["label"] == "model"
+    ]
     assert len(looped) > 30 and not any(one["is"] for one in looped)
 
 

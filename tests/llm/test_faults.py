@@ -8,14 +8,16 @@ from llm_asking import GOOD, PLAIN, SUBMIT, ask_provider, replies
 from llm_servers import Said, as_json, chat, messages_stream
 
 from tradeassay.core.time import FixedClock, moment, parse_iso
-from tradeassay.llm import ModelParams
-from tradeassay.llm.via_inspect.wire import read_fault
+from tradeassay_bench.llm import ModelParams
+from tradeassay_bench.llm.via_inspect.wire import read_fault
 
 CLOCK = FixedClock(parse_iso("2026-01-02T03:04:05Z"))
 
 
 class StatusError(Exception):
-    def __init__(self, status: int, message: str = "", headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str = "", headers: dict[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.status_code = status
         self.response = SimpleNamespace(headers=headers or {})
@@ -115,10 +117,19 @@ PAGE = b"<!DOCTYPE html><html><head><style>x{}</style></head><body><h1>Please lo
     [
         (Said(PAGE, status=502, kind="text/html"), "Please log in"),
         (Said(b'{"choices": [', kind="application/json"), "JSON"),
-        (as_json([{"error": {"code": 400, "message": "API key not valid"}}], status=400), "API key not valid"),
-        (as_json({"error": {"message": "Overloaded", "type": "overloaded_error"}}, status=529), "Overloaded"),
         (
-            as_json({"message": "The security token is invalid", "code": "UnrecognizedClient"}, status=403),
+            as_json([{"error": {"code": 400, "message": "API key not valid"}}], status=400),
+            "API key not valid",
+        ),
+        (
+            as_json({"error": {"message": "Overloaded", "type": "overloaded_error"}}, status=529),
+            "Overloaded",
+        ),
+        (
+            as_json(
+                {"message": "The security token is invalid", "code": "UnrecognizedClient"},
+                status=403,
+            ),
             "security",
         ),
     ],
@@ -132,11 +143,15 @@ def test_the_provider_s_own_words_are_told(said, words):
 
 def test_a_stream_that_ends_in_the_middle_is_the_cable_s_fault():
     whole = messages_stream("hm", [("t1", "submit_action", list(GOOD))])
-    until = whole.body.rindex(b"event: message_delta") if b"event: message_delta" in whole.body else -60
+    until = (
+        whole.body.rindex(b"event: message_delta") if b"event: message_delta" in whole.body else -60
+    )
     cut = Said(whole.body[:until], kind=whole.kind)
     in_a_call = Said(whole.body[: whole.body.index(b"input_json_delta") + 40], kind=whole.kind)
     attempts, _ = ask_provider(CLAUDE, [cut, in_a_call, whole], SUBMIT, params=STREAMING)
-    assert [(one.reply.error_kind, one.again) for one in attempts[:2]] == [("unreachable", True)] * 2
+    assert [(one.reply.error_kind, one.again) for one in attempts[:2]] == [
+        ("unreachable", True)
+    ] * 2
     assert attempts[2].reply.calls[0].name == "submit_action"
 
 

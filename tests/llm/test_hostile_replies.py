@@ -9,20 +9,26 @@ from functools import partial
 
 import pytest
 
-from tradeassay.benchmarks.systrade.dialogue import read_halves
-from tradeassay.code.extraction import extract, extract_block
-from tradeassay.core.dialogue import ToolSpec
-from tradeassay.llm.prompting import answer_object, fenced_blocks, outer_objects, parse_object
-from tradeassay.llm.text_tools import find_calls
+from tradeassay_bench.core.dialogue import ToolSpec
+from tradeassay_bench.llm.prompting import answer_object, fenced_blocks, outer_objects, parse_object
+from tradeassay_bench.llm.text_tools import find_calls
+from tradeassay_programs.benchmarks.systrade.dialogue import read_halves
+from tradeassay_programs.code.extraction import extract, extract_block
 
-ORDER = {"type": "object", "properties": {"stock_id": {"type": "string"}, "target_weight": {"type": "number"}}}
+ORDER = {
+    "type": "object",
+    "properties": {"stock_id": {"type": "string"}, "target_weight": {"type": "number"}},
+}
 SUBMIT = ToolSpec(
     name="submit_action",
     description="Hand in the day's orders.",
     schema=json.dumps(
         {
             "type": "object",
-            "properties": {"orders": {"type": "array", "items": ORDER}, "overall_reason": {"type": "string"}},
+            "properties": {
+                "orders": {"type": "array", "items": ORDER},
+                "overall_reason": {"type": "string"},
+            },
             "required": ["orders", "overall_reason"],
         }
     ),
@@ -66,7 +72,9 @@ def test_no_reply_takes_more_time_than_it_has_letters(name: str) -> None:
 
 
 def test_blocks_are_those_of_one_simple_pattern():
-    simple = re.compile(r"^[ \t]*```[ \t]*([\w.+-]*)[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
+    simple = re.compile(
+        r"^[ \t]*```[ \t]*([\w.+-]*)[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL
+    )
     rng = random.Random(5)
     pieces = ("```", "```json", "```py x", "\n", "\n", " ", "\t", "`", "a", "{}", "~~~", "é")
     for _ in range(4000):
@@ -82,7 +90,9 @@ APOLOGIES = (
     "Step 1: look at `asset_0001`.\nStep 2: decide.\n\n",
     "",
 )
-ODD_TEXTS = "“curly” quotes|a ``` b|braces } { and ]|line\nbreak|back\\slash|中文|</tool_call>|'".split("|")
+ODD_TEXTS = (
+    "“curly” quotes|a ``` b|braces } { and ]|line\nbreak|back\\slash|中文|</tool_call>|'".split("|")
+)
 
 
 def clear(rng: random.Random, meant: dict[str, object]) -> tuple[str, str]:
@@ -106,7 +116,9 @@ def clear(rng: random.Random, meant: dict[str, object]) -> tuple[str, str]:
     return kinds[kind], kind
 
 
-def unclear(rng: random.Random, meant: dict[str, object], other: dict[str, object]) -> tuple[str, str]:
+def unclear(
+    rng: random.Random, meant: dict[str, object], other: dict[str, object]
+) -> tuple[str, str]:
     """Return a reply that is broken or has two meanings, and what kind it is."""
     body, second = json.dumps(meant), json.dumps(other)
     kinds = {
@@ -125,7 +137,10 @@ def unclear(rng: random.Random, meant: dict[str, object], other: dict[str, objec
 
 def actions(rng: random.Random) -> dict[str, object]:
     orders = [
-        {"stock_id": f"asset_{rng.randrange(9999):04d}", "target_weight": rng.randrange(1, 99) / 1000}
+        {
+            "stock_id": f"asset_{rng.randrange(9999):04d}",
+            "target_weight": rng.randrange(1, 99) / 1000,
+        }
         for _ in range(rng.randrange(1, 5))
     ]
     return {"orders": orders, "overall_reason": rng.choice(ODD_TEXTS)}
@@ -138,7 +153,9 @@ def test_of_a_thousand_odd_replies_none_is_read_wrongly():
     for at in range(1000):
         meant, other = actions(rng), actions(rng)
         text, kind = clear(rng, meant) if at % 2 else unclear(rng, meant, other)
-        read = [parse_object(call.arguments) for call in find_calls(text, (SUBMIT,), "submit_action")]
+        read = [
+            parse_object(call.arguments) for call in find_calls(text, (SUBMIT,), "submit_action")
+        ]
         understood = [body for body in read if body is not None]
         if at % 2:
             lost[kind] += understood == []

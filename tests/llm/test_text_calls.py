@@ -4,12 +4,25 @@ import asyncio
 
 import pytest
 from hypothesis import given, strategies as st
-from llm_asking import ACTION, BROKEN, GOOD, OPENING, PLAIN, RESEARCH, SCREEN, STATE, SUBMIT, TOOLS, Listed, place
+from llm_asking import (
+    ACTION,
+    BROKEN,
+    GOOD,
+    OPENING,
+    PLAIN,
+    RESEARCH,
+    SCREEN,
+    STATE,
+    SUBMIT,
+    TOOLS,
+    Listed,
+    place,
+)
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall
-from tradeassay.llm.model import Attempt
-from tradeassay.llm.prompting import fenced_blocks, outer_objects, parse_object
-from tradeassay.llm.text_tools import TextToolsProvider, find_calls, tools_into_text
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, ToolCall
+from tradeassay_bench.llm.model import Attempt
+from tradeassay_bench.llm.prompting import fenced_blocks, outer_objects, parse_object
+from tradeassay_bench.llm.text_tools import TextToolsProvider, find_calls, tools_into_text
 
 NAMED = f'{{"name": "submit_action", "arguments": {GOOD}}}'
 COMPACT = '{"orders":[],"overall_reason":"nothing today"}'
@@ -40,7 +53,12 @@ COMPACT = '{"orders":[],"overall_reason":"nothing today"}'
 )
 def test_a_forced_call_is_found(text, arguments, where):
     (call,) = find_calls(text, TOOLS, "submit_action", id_prefix="text-3")
-    assert (call.id, call.name, call.arguments, call.found_in) == ("text-3-0", "submit_action", arguments, where)
+    assert (call.id, call.name, call.arguments, call.found_in) == (
+        "text-3-0",
+        "submit_action",
+        arguments,
+        where,
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +75,9 @@ def test_what_is_no_call(text):
     assert find_calls(text, TOOLS, "submit_action") == ()
 
 
-@pytest.mark.parametrize("text", ['{"thoughts": "orders are dear"}', "[1, 2, 3]", BROKEN, "{" + GOOD])
+@pytest.mark.parametrize(
+    "text", ['{"thoughts": "orders are dear"}', "[1, 2, 3]", BROKEN, "{" + GOOD]
+)
 def test_a_forced_call_that_fits_nothing_is_handed_over_as_it_is(text):
     (call,) = find_calls(text, TOOLS, "submit_action")
     assert (call.name, call.arguments, call.found_in) == ("submit_action", text, "json")
@@ -85,13 +105,20 @@ def test_with_one_tool_its_arguments_are_enough():
 
 
 def test_a_forced_call_of_another_tool_is_reported_as_that_one():
-    (call,) = find_calls('```json\n{"name": "portfolio_state", "arguments": {}}\n```', TOOLS, "submit_action")
+    (call,) = find_calls(
+        '```json\n{"name": "portfolio_state", "arguments": {}}\n```', TOOLS, "submit_action"
+    )
     assert call.name == "portfolio_state"
 
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_it(text):
-    for dressed in (text, f"```json\n{text}\n```", f"<tool_call>{text}</tool_call>", "{" + text + "}"):
+    for dressed in (
+        text,
+        f"```json\n{text}\n```",
+        f"<tool_call>{text}</tool_call>",
+        "{" + text + "}",
+    ):
         for call in find_calls(dressed, TOOLS, "submit_action"):
             assert call.found_in in ("fenced", "json")
         find_calls(dressed, TOOLS)
@@ -111,7 +138,10 @@ def test_backticks_inside_a_json_string_do_not_end_the_block():
 
 
 def test_outer_objects():
-    assert list(outer_objects('a {"x": "}"} b {"y": [1, {}]} c')) == ['{"x": "}"}', '{"y": [1, {}]}']
+    assert list(outer_objects('a {"x": "}"} b {"y": [1, {}]} c')) == [
+        '{"x": "}"}',
+        '{"y": [1, {}]}',
+    ]
     assert list(outer_objects("{ unclosed")) == []
 
 
@@ -124,7 +154,9 @@ def ask(request: AskModel, reply: ModelReply) -> tuple[ModelReply, AskModel]:
 def test_a_forced_call_becomes_an_answer_that_must_fit_its_schema():
     reply, sent = ask(SUBMIT, ModelReply(text=GOOD))
     assert sent.tools == () and sent.must_call is None and sent.answer_schema == ACTION.schema
-    assert "submit_action" in sent.messages[0].text and "portfolio_state" not in sent.messages[0].text
+    assert (
+        "submit_action" in sent.messages[0].text and "portfolio_state" not in sent.messages[0].text
+    )
     assert sent.messages[0].text.startswith("You trade.") and sent.messages[1:] == OPENING[1:]
     (call,) = reply.calls
     assert (call.name, call.arguments, call.found_in) == ("submit_action", GOOD, "json")
@@ -150,7 +182,9 @@ def test_calls_and_results_of_the_past_are_told_in_words():
         Message(role="tool", text='{"cash": 2}', call_id="2"),
     )
     sent = tools_into_text(AskModel(purpose="research", messages=messages, tools=TOOLS))
-    assert [message.role for message in sent.messages] == "system user assistant user assistant user".split()
+    assert [
+        message.role for message in sent.messages
+    ] == "system user assistant user assistant user".split()
     assert sent.messages[2].text == '```json\n{"name": "portfolio_state", "arguments": {}}\n```'
     assert sent.messages[3].text == 'Result of portfolio_state:\n{"cash": 1}'
     assert sent.messages[4].text == "```json\n...\n```"

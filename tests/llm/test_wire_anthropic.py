@@ -6,9 +6,9 @@ import pytest
 from llm_asking import BROKEN, GOOD, PLAIN, TOOLS, ask_provider, replies
 from llm_servers import CLAUDE, anthropic_error, as_events, messages, messages_stream
 
-from tradeassay.core.dialogue import AskModel, Message, ToolCall
-from tradeassay.llm import ModelParams
-from tradeassay.llm.via_inspect.wire import UNPARSED, mend_events
+from tradeassay_bench.core.dialogue import AskModel, Message, ToolCall
+from tradeassay_bench.llm import ModelParams
+from tradeassay_bench.llm.via_inspect.wire import UNPARSED, mend_events
 
 NAME = "anthropic/claude-sonnet-4-5"
 STREAMING = ModelParams(max_tokens=8192)
@@ -35,13 +35,18 @@ def test_input_as_object():
 def test_input_in_pieces_whole_malformed_and_cut_off():
     says = [
         messages_stream("hm", [("t1", "submit_action", list(GOOD))]),
-        messages_stream(None, [("t1", "submit_action", list(BROKEN)), ("t2", "portfolio_state", [])]),
+        messages_stream(
+            None, [("t1", "submit_action", list(BROKEN)), ("t2", "portfolio_state", [])]
+        ),
         messages_stream(None, [("t1", "submit_action", [GOOD[:20]])], stop="max_tokens"),
     ]
     attempts, heard = ask_provider(NAME, says, params=STREAMING)
     whole, broken, cut = replies(attempts)
     assert heard[0].body["stream"] is True
-    assert whole.text == "hm" and whole.calls[0].arguments == '{"orders":[],"overall_reason":"nothing today"}'
+    assert (
+        whole.text == "hm"
+        and whole.calls[0].arguments == '{"orders":[],"overall_reason":"nothing today"}'
+    )
     assert [call.arguments for call in broken.calls] == [BROKEN, "{}"]
     assert (cut.calls[0].arguments, cut.stop) == (GOOD[:20], "length")
     assert whole.usage.output_tokens == 20
@@ -52,7 +57,9 @@ def test_a_paused_turn_is_one_call_and_an_answer(streamed):
     """Inspect would ask on and on, in requests that no cap sees."""
     paused = (messages_stream if streamed else messages)("thinking on", stop="pause_turn")
     params = STREAMING if streamed else ModelParams()
-    attempts, heard = ask_provider(NAME, [paused, messages("done")][: 1 if streamed else 2], PLAIN, params=params)
+    attempts, heard = ask_provider(
+        NAME, [paused, messages("done")][: 1 if streamed else 2], PLAIN, params=params
+    )
     first = replies(attempts)[0]
     assert (first.text, first.stop, first.error) == ("thinking on", "stop", None)
     assert len(heard) == len(attempts)
@@ -67,7 +74,12 @@ def test_usage_counts_cache_reads_and_writes_at_their_own_price():
 
 
 def test_refusal_and_errors():
-    begun = {**CLAUDE, "content": [], "stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+    begun = {
+        **CLAUDE,
+        "content": [],
+        "stop_reason": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     start = ("message_start", {"type": "message_start", "message": begun})
     broken_stream = as_events([start, ("error", error)])
@@ -75,7 +87,9 @@ def test_refusal_and_errors():
         messages_stream("I will not.", stop="refusal"),
         anthropic_error(429, "rate_limit_error", "slow down", headers={"retry-after": "11"}),
         anthropic_error(529, "overloaded_error", "Overloaded"),
-        anthropic_error(400, "invalid_request_error", "prompt is too long: 300000 tokens > 200000 maximum"),
+        anthropic_error(
+            400, "invalid_request_error", "prompt is too long: 300000 tokens > 200000 maximum"
+        ),
         anthropic_error(401, "authentication_error", "invalid x-api-key"),
         broken_stream,
     ]
@@ -100,12 +114,18 @@ def test_a_conversation_with_a_tool_result():
         Message(role="tool", text='{"cash": 1}', call_id="t1"),
         Message(role="user", text="Go on."),
     )
-    _, heard = ask_provider(NAME, [messages("done")], AskModel(purpose="research", messages=follow, tools=TOOLS))
+    _, heard = ask_provider(
+        NAME, [messages("done")], AskModel(purpose="research", messages=follow, tools=TOOLS)
+    )
     body = heard[0].body
     assert body["system"][0]["text"] == "You trade."
     sent = str(body["messages"])
     assert "tool_use" in sent and "tool_result" in sent and '{"cash": 1}' in sent
-    assert [tool["name"] for tool in body["tools"]] == ["portfolio_state", "screen_candidates", "submit_action"]
+    assert [tool["name"] for tool in body["tools"]] == [
+        "portfolio_state",
+        "screen_candidates",
+        "submit_action",
+    ]
 
 
 def test_events_split_anywhere_are_mended_alike():

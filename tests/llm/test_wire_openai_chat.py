@@ -7,8 +7,8 @@ import pytest
 from llm_asking import BROKEN, GOOD, PLAIN, RESEARCH, SUBMIT, TOOLS, ask_provider, place, replies
 from llm_servers import Said, as_json, chat, chat_stream, openai_error
 
-from tradeassay.core.dialogue import AskModel, Message, ToolCall
-from tradeassay.llm import ModelParams
+from tradeassay_bench.core.dialogue import AskModel, Message, ToolCall
+from tradeassay_bench.llm import ModelParams
 
 NAME = "openai-api/standin/some-model"
 
@@ -25,7 +25,14 @@ def test_arguments_as_text_as_object_malformed_and_absent():
     ]
     attempts, heard = ask_provider(NAME, says)
     arguments = [[call.arguments for call in reply.calls] for reply in replies(attempts)]
-    single = (GOOD, '{"orders":[],"overall_reason":"é"}', BROKEN, "sell everything", f'{GOOD}""', "")
+    single = (
+        GOOD,
+        '{"orders":[],"overall_reason":"é"}',
+        BROKEN,
+        "sell everything",
+        f'{GOOD}""',
+        "",
+    )
     assert arguments == [*([one] for one in single), ["{}", "[1]"]]
     assert all(call.found_in == "call" for reply in replies(attempts) for call in reply.calls)
     assert {reply.stop for reply in replies(attempts)} == {"tool_calls"}
@@ -45,13 +52,17 @@ def test_arguments_in_pieces():
         rest = [{"tool_calls": [{"index": 0, "function": {"arguments": char}}]} for char in text]
         return [{"role": "assistant", "tool_calls": [first]}, *rest]
 
-    attempts, heard = ask_provider(NAME, [chat_stream(pieces(GOOD)), chat_stream(pieces(BROKEN))], stream=True)
+    attempts, heard = ask_provider(
+        NAME, [chat_stream(pieces(GOOD)), chat_stream(pieces(BROKEN))], stream=True
+    )
     assert [reply.calls[0].arguments for reply in replies(attempts)] == [GOOD, BROKEN]
     assert heard[0].body["stream"] is True
 
 
 def test_a_native_openai_model_reads_objects_too():
-    attempts, _ = ask_provider("openai/gpt-4o", [chat(None, [("c1", "submit_action", {"orders": []})])])
+    attempts, _ = ask_provider(
+        "openai/gpt-4o", [chat(None, [("c1", "submit_action", {"orders": []})])]
+    )
     assert replies(attempts)[0].calls[0].arguments == '{"orders":[]}'
 
 
@@ -64,7 +75,10 @@ def test_calls_written_into_the_text():
         chat(f"```json\n{BROKEN}\n```"),
     ]
     attempts, _ = ask_provider(NAME, says)
-    found = [[(call.name, call.arguments, call.found_in) for call in reply.calls] for reply in replies(attempts)]
+    found = [
+        [(call.name, call.arguments, call.found_in) for call in reply.calls]
+        for reply in replies(attempts)
+    ]
     assert found == [
         [("submit_action", GOOD, "fenced")],
         [("submit_action", GOOD, "json")],
@@ -87,7 +101,11 @@ def test_missing_and_repeated_ids_are_made_unique():
     assert [made.id for made in replies(attempts)[0].calls] == ["call-4-0", "call-4-1"]
     sent = heard[0].body["messages"]
     assert sent[2]["tool_calls"][0]["function"] == {"name": "portfolio_state", "arguments": "{}"}
-    assert sent[3]["role"] == "tool" and sent[3]["tool_call_id"] == "0" and sent[3]["content"] == '{"cash": 1}'
+    assert (
+        sent[3]["role"] == "tool"
+        and sent[3]["tool_call_id"] == "0"
+        and sent[3]["content"] == '{"cash": 1}'
+    )
     assert heard[0].body["tool_choice"] == "auto" and len(heard[0].body["tools"]) == len(TOOLS)
 
 
@@ -99,7 +117,9 @@ def test_a_call_found_in_text_goes_back_as_the_text_it_was():
         Message(role="assistant", text=said, calls=(call,)),
         Message(role="tool", text='{"cash": 1}', call_id="text-2-0"),
     )
-    _, heard = ask_provider(NAME, [chat("done")], AskModel(purpose="research", messages=messages, tools=TOOLS))
+    _, heard = ask_provider(
+        NAME, [chat("done")], AskModel(purpose="research", messages=messages, tools=TOOLS)
+    )
     sent = heard[0].body["messages"]
     assert "tool_calls" not in sent[2] and sent[2]["content"] == said
     assert sent[3] == {"role": "user", "content": 'Result of portfolio_state:\n{"cash": 1}'}
@@ -118,7 +138,11 @@ def test_stops_refusals_and_usage():
     attempts, _ = ask_provider("openai/gpt-4o", says, PLAIN)
     cut, refused, filtered, done = replies(attempts)
     assert (cut.text, cut.stop, cut.error) == ("cut off", "length", None)
-    assert (refused.error_kind, refused.error, refused.stop) == ("refused", "I cannot help with that.", "filtered")
+    assert (refused.error_kind, refused.error, refused.stop) == (
+        "refused",
+        "I cannot help with that.",
+        "filtered",
+    )
     assert (filtered.error_kind, filtered.text, filtered.calls) == ("refused", "", ())
     assert refused.usage.usd is not None and refused.usage.usd > 0
     assert (done.usage.input_tokens, done.usage.cached_tokens) == (1000, 400)
@@ -136,7 +160,8 @@ def test_an_unknown_price_is_none_and_uncounted_tokens_are_estimated():
 
 
 @pytest.mark.parametrize(
-    ("count", "read"), [(2000.4, 2000), ("2000", 2000), (10**30, None), (float("inf"), None), ("many", None)]
+    ("count", "read"),
+    [(2000.4, 2000), ("2000", 2000), (10**30, None), (float("inf"), None), ("many", None)],
 )
 def test_odd_counts_are_read_or_made_by_the_house(count, read):
     """A count is a number in any of its spellings; one that nothing can be is not believed, and no run breaks."""
@@ -162,7 +187,11 @@ def test_an_answer_in_parts_and_a_call_without_an_id():
 
 
 def test_a_provider_without_forced_tools_is_offered_only_that_one():
-    says = [openai_error(400, "tool_choice is not supported with this model"), chat(GOOD), chat(GOOD)]
+    says = [
+        openai_error(400, "tool_choice is not supported with this model"),
+        chat(GOOD),
+        chat(GOOD),
+    ]
     attempts, heard = ask_provider(NAME, says[:2])
     assert replies(attempts)[0].calls[0].found_in == "json"
     assert heard[0].body["tool_choice"] != "auto"
@@ -173,7 +202,10 @@ def test_a_provider_without_forced_tools_is_offered_only_that_one():
 def test_an_answer_schema_is_sent_and_dropped_where_it_is_not_known():
     schema = '{"type":"object","properties":{"analyse":{"type":"array","items":{"type":"string"}}}}'
     request = AskModel(purpose="stock overview", messages=PLAIN.messages, answer_schema=schema)
-    says = [openai_error(400, "response_format json_schema is not supported"), chat('{"analyse": []}')]
+    says = [
+        openai_error(400, "response_format json_schema is not supported"),
+        chat('{"analyse": []}'),
+    ]
     attempts, heard = ask_provider(NAME, says, request)
     sent = heard[0].body["response_format"]
     assert sent["json_schema"]["name"] == "stock_overview" and "analyse" in str(sent)
@@ -192,12 +224,15 @@ def test_trouble_has_a_name():
         openai_error(503, "later", headers={"retry-after": "3"}),
         openai_error(401, "bad key"),
         openai_error(404, "no such model"),
-        openai_error(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"),
+        openai_error(
+            400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"
+        ),
         cut,
     ]
     attempts, _ = ask_provider("openai/gpt-4o", says, PLAIN)
     seen = [
-        (attempt.reply.error_kind, attempt.again, attempt.wait_s, attempt.reply.usage.usd) for attempt in attempts
+        (attempt.reply.error_kind, attempt.again, attempt.wait_s, attempt.reply.usage.usd)
+        for attempt in attempts
     ]
     assert seen == [
         ("rate_limited", True, 7.0, 0.0),
@@ -211,11 +246,18 @@ def test_trouble_has_a_name():
         ("unreachable", True, None, None),
     ]
     assert replies(attempts)[0].error == "429: slow down"
-    assert all(reply.stop == "error" and reply.text == "" and reply.calls == () for reply in replies(attempts))
+    assert all(
+        reply.stop == "error" and reply.text == "" and reply.calls == ()
+        for reply in replies(attempts)
+    )
 
 
 def test_nonsense_with_status_200_is_unreadable():
-    says = [Said(b"<html>hello</html>", kind="text/html"), as_json({"hello": 1}), as_json(["no", "object"])]
+    says = [
+        Said(b"<html>hello</html>", kind="text/html"),
+        as_json({"hello": 1}),
+        as_json(["no", "object"]),
+    ]
     attempts, _ = ask_provider(NAME, says, PLAIN)
     kinds = [attempt.reply.error_kind for attempt in attempts]
     assert all(kind in ("unreadable", "unreachable", "rejected") for kind in kinds), kinds
@@ -231,7 +273,7 @@ def test_a_time_out():
 
 
 async def test_nobody_is_there():
-    from tradeassay.llm.via_inspect.provider import open_provider
+    from tradeassay_bench.llm.via_inspect.provider import open_provider
 
     provider = open_provider("openai/gpt-4o", ModelParams(), None, base_url="http://127.0.0.1:9/v1")
     attempt = await provider.attempt(SUBMIT, place())

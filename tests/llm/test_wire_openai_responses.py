@@ -4,8 +4,8 @@ import pytest
 from llm_asking import BROKEN, GOOD, PLAIN, SUBMIT, TOOLS, ask_provider, place, replies
 from llm_servers import StandIn, openai_error, responses, responses_stream
 
-from tradeassay.core.dialogue import AskModel, Message, ToolCall
-from tradeassay.llm import ModelParams
+from tradeassay_bench.core.dialogue import AskModel, Message, ToolCall
+from tradeassay_bench.llm import ModelParams
 
 NAME = "openai/gpt-5"
 
@@ -19,7 +19,12 @@ def test_arguments_as_text_and_malformed():
     ]
     attempts, heard = ask_provider(NAME, says)
     assert [reply.calls[0].arguments for reply in replies(attempts)] == [GOOD, BROKEN, "sell", GOOD]
-    assert [reply.calls[0].found_in for reply in replies(attempts)] == ["call", "call", "call", "fenced"]
+    assert [reply.calls[0].found_in for reply in replies(attempts)] == [
+        "call",
+        "call",
+        "call",
+        "fenced",
+    ]
     assert replies(attempts)[0].text == "thinking"
     assert heard[0].path == "/v1/responses"
     assert heard[0].body["tool_choice"] == {"type": "function", "name": "submit_action"}
@@ -50,8 +55,15 @@ def test_refusal_length_and_errors():
     says = [
         responses("cut", status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
         responses(None, output=[refusal]),
-        responses(None, status="failed", output=[], error={"code": "rate_limit_exceeded", "message": "slow down"}),
-        responses(None, status="failed", output=[], error={"code": "server_error", "message": "oops"}),
+        responses(
+            None,
+            status="failed",
+            output=[],
+            error={"code": "rate_limit_exceeded", "message": "slow down"},
+        ),
+        responses(
+            None, status="failed", output=[], error={"code": "server_error", "message": "oops"}
+        ),
         openai_error(429, "slow down", headers={"retry-after": "2"}),
         openai_error(500, "oops"),
     ]
@@ -59,17 +71,28 @@ def test_refusal_length_and_errors():
     cut, refused, *failed = replies(attempts)
     assert (cut.text, cut.stop) == ("cut", "length")
     assert (refused.error_kind, refused.error) == ("refused", "No.")
-    assert [reply.error_kind for reply in failed] == ["rate_limited", "unreachable", "rate_limited", "unreachable"]
+    assert [reply.error_kind for reply in failed] == [
+        "rate_limited",
+        "unreachable",
+        "rate_limited",
+        "unreachable",
+    ]
     assert [attempt.again for attempt in attempts[2:]] == [True] * 4
     assert attempts[4].wait_s == 2.0
 
 
 async def test_a_conversation_with_a_tool_result_and_reasoning():
     """What came with an answer and is no part of the record goes back: reasoning that only OpenAI can read."""
-    from tradeassay.llm.via_inspect.provider import open_provider
+    from tradeassay_bench.llm.via_inspect.provider import open_provider
 
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "opaque"}
-    made = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "portfolio_state", "arguments": "{}"}
+    made = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "c1",
+        "name": "portfolio_state",
+        "arguments": "{}",
+    }
     output = [{**one, "status": "completed"} for one in (thought, made)]
     call = ToolCall(id="c1", name="portfolio_state", arguments="{}")
     said = Message(role="assistant", text="", calls=(call,))
@@ -84,4 +107,8 @@ async def test_a_conversation_with_a_tool_result_and_reasoning():
     sent = server.heard[1].body["input"]
     assert "opaque" in str(sent)
     kinds = [item.get("type") for item in sent]
-    assert kinds.index("reasoning") < kinds.index("function_call") < kinds.index("function_call_output")
+    assert (
+        kinds.index("reasoning")
+        < kinds.index("function_call")
+        < kinds.index("function_call_output")
+    )

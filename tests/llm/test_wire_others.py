@@ -7,7 +7,7 @@ import pytest
 from llm_asking import GOOD, SUBMIT, ask_provider
 from llm_servers import Said, as_json, chat, openai_error
 
-from tradeassay.llm.model import Attempt
+from tradeassay_bench.llm.model import Attempt
 
 KEY = "stand-in-key-4711"
 PAGE = b"<!DOCTYPE html><html><body>Bad gateway</body></html>"
@@ -22,9 +22,21 @@ def once(name: str, said: Said) -> Attempt:
 
 def gemini(*parts: Any, finish: str = "STOP", **more: Any) -> Said:
     content = {"role": "model", "parts": list(parts)}
-    usage = {"promptTokenCount": 400, "candidatesTokenCount": 20, "thoughtsTokenCount": 7, "totalTokenCount": 427}
+    usage = {
+        "promptTokenCount": 400,
+        "candidatesTokenCount": 20,
+        "thoughtsTokenCount": 7,
+        "totalTokenCount": 427,
+    }
     candidates = [{"content": content, "finishReason": finish, "index": 0}]
-    return as_json({"candidates": candidates, "usageMetadata": usage, "modelVersion": "gemini-2.5-flash", **more})
+    return as_json(
+        {
+            "candidates": candidates,
+            "usageMetadata": usage,
+            "modelVersion": "gemini-2.5-flash",
+            **more,
+        }
+    )
 
 
 def gemini_error(code: int, status: str, message: str, *details: Any) -> Said:
@@ -44,7 +56,10 @@ def amazon(status: int, kind: str, message: str, **named: Any) -> Said:
         ("deepseek/deepseek-reasoner", {"reasoning_content": "I hold."}),
         (
             "openrouter/deepseek/deepseek-r1",
-            {"reasoning": "I hold.", "reasoning_details": [{"type": "reasoning.text", "text": "I hold."}]},
+            {
+                "reasoning": "I hold.",
+                "reasoning_details": [{"type": "reasoning.text", "text": "I hold."}],
+            },
         ),
     ],
 )
@@ -54,18 +69,29 @@ def test_a_call_with_reasoning_beside_it(name, message):
     reply = once(name, chat("", [("call_1", "submit_action", GOOD)], usage=usage, **message)).reply
     assert [(call.name, call.arguments) for call in reply.calls] == [("submit_action", GOOD)]
     assert reply.text == "", "what a model thinks is not what it says"
-    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.reasoning_tokens) == (400, 30, 20)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.reasoning_tokens) == (
+        400,
+        30,
+        20,
+    )
 
 
 def test_reasoning_alone_is_an_answer_without_a_call():
-    reply = once("deepseek/deepseek-reasoner", chat("", reasoning_content="I should submit, but")).reply
+    reply = once(
+        "deepseek/deepseek-reasoner", chat("", reasoning_content="I should submit, but")
+    ).reply
     assert reply.error is None and not reply.calls and reply.text == ""
 
 
 NO, AWAY = ("rejected", False), ("unreachable", True)
 BUSY, LONG = ("rate_limited", True), ("context", False)
 DIED = {"code": 502, "message": "Upstream died"}
-BROKE_OFF = {"index": 0, "finish_reason": "error", "error": DIED, "message": {"role": "assistant", "content": ""}}
+BROKE_OFF = {
+    "index": 0,
+    "finish_reason": "error",
+    "error": DIED,
+    "message": {"role": "assistant", "content": ""},
+}
 TOO_LONG = "This model's maximum context length is 4096 tokens."
 ABSENT = {"object": "error", "message": "The model `x` does not exist."}
 FAULTS: dict[str, list[tuple[Said, tuple[str, bool], str]]] = {
@@ -86,12 +112,28 @@ FAULTS: dict[str, list[tuple[Said, tuple[str, bool], str]]] = {
     "deepseek/deepseek-chat": [
         (openai_error(402, "Insufficient Balance"), NO, "Balance"),
         (openai_error(503, "Service is too busy."), AWAY, "too busy"),
-        (chat("half an ans", finish="insufficient_system_resource"), AWAY, "insufficient_system_resource"),
+        (
+            chat("half an ans", finish="insufficient_system_resource"),
+            AWAY,
+            "insufficient_system_resource",
+        ),
     ],
     "openrouter/x/y": [
-        (as_json({"error": {"code": 402, "message": "requires more credits"}}, status=402), NO, "credits"),
-        (as_json({"error": {"code": 502, "message": "Provider returned error"}}), AWAY, "Provider returned error"),
-        (as_json({"error": {"code": 429, "message": "free-models-per-min"}}), BUSY, "free-models-per-min"),
+        (
+            as_json({"error": {"code": 402, "message": "requires more credits"}}, status=402),
+            NO,
+            "credits",
+        ),
+        (
+            as_json({"error": {"code": 502, "message": "Provider returned error"}}),
+            AWAY,
+            "Provider returned error",
+        ),
+        (
+            as_json({"error": {"code": 429, "message": "free-models-per-min"}}),
+            BUSY,
+            "free-models-per-min",
+        ),
         (as_json({**json.loads(chat("").body), "choices": [BROKE_OFF]}), AWAY, "Upstream died"),
     ],
     "openai-api/bedrock/x": [
@@ -100,7 +142,11 @@ FAULTS: dict[str, list[tuple[Said, tuple[str, bool], str]]] = {
         (amazon(403, "AccessDeniedException", "You don't have access"), NO, "access"),
         (amazon(403, "ExpiredTokenException", "The security token is expired"), NO, "expired"),
         (as_json({"Message": "User x is not authorized"}, status=403), NO, "not authorized"),
-        (amazon(400, "ValidationException", "Input is too long for requested model."), LONG, "too long"),
+        (
+            amazon(400, "ValidationException", "Input is too long for requested model."),
+            LONG,
+            "too long",
+        ),
         (amazon(424, "ModelErrorException", "failed", originalStatusCode=500), AWAY, "failed"),
         (amazon(408, "ModelTimeoutException", "Model has timed out"), AWAY, "timed out"),
         (amazon(503, "ServiceUnavailableException", "unable to process"), AWAY, "unable"),
@@ -123,12 +169,20 @@ class TestGoogle:
     @pytest.fixture(autouse=True)
     def client(self, monkeypatch):
         pytest.importorskip("google.genai")
-        for name in ("GOOGLE_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
+        for name in (
+            "GOOGLE_BASE_URL",
+            "GOOGLE_API_KEY",
+            "GEMINI_API_KEY",
+            "GOOGLE_GENAI_USE_VERTEXAI",
+        ):
             monkeypatch.delenv(name, raising=False)
 
     def test_what_it_says_and_what_goes_wrong(self):
         arguments = {"orders": [], "overall_reason": "nothing today"}
-        call = {"functionCall": {"name": "submit_action", "args": arguments}, "thoughtSignature": "c2ln"}
+        call = {
+            "functionCall": {"name": "submit_action", "args": arguments},
+            "thoughtSignature": "c2ln",
+        }
         wait = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37s"}
         long = "The input token count (9) exceeds the maximum number of tokens allowed (8)."
         says = [
@@ -136,7 +190,12 @@ class TestGoogle:
             gemini({"text": "hol"}, finish="MAX_TOKENS"),
             gemini(finish="SAFETY"),
             as_json({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),
-            gemini_error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, check your billing.", wait),
+            gemini_error(
+                429,
+                "RESOURCE_EXHAUSTED",
+                "You exceeded your current quota, check your billing.",
+                wait,
+            ),
             gemini_error(400, "INVALID_ARGUMENT", "API key not valid."),
             gemini_error(400, "INVALID_ARGUMENT", long),
             gemini_error(503, "UNAVAILABLE", "The model is overloaded."),
@@ -152,14 +211,26 @@ class TestGoogle:
         assert called.text == "" and (cut.text, cut.stop) == ("hol", "length")
         usage = called.usage
         assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens) == (400, 27, 7)
-        told = [(one.reply.error_kind, one.again, one.wait_s, one.reply.error) for one in attempts[2:]]
+        told = [
+            (one.reply.error_kind, one.again, one.wait_s, one.reply.error) for one in attempts[2:]
+        ]
         assert told == [
             ("refused", False, None, "the model refused"),
             ("refused", False, None, "BLOCKED: BlockedReason.PROHIBITED_CONTENT"),
-            ("rate_limited", True, 37.0, "429: You exceeded your current quota, check your billing."),
+            (
+                "rate_limited",
+                True,
+                37.0,
+                "429: You exceeded your current quota, check your billing.",
+            ),
             ("rejected", False, None, "400: API key not valid."),
             ("context", False, None, long),
             ("unreachable", True, None, "503: The model is overloaded."),
             ("unreachable", True, None, "502: a web page came instead of an answer: Bad gateway"),
-            ("unreadable", False, None, "the answer is not JSON: Expecting value: line 1 column 17 (char 16)"),
+            (
+                "unreadable",
+                False,
+                None,
+                "the answer is not JSON: Expecting value: line 1 column 17 (char 16)",
+            ),
         ]

@@ -5,10 +5,18 @@ from typing import Any
 import msgspec
 import pytest
 from llm_asking import ask_provider, replies
-from llm_servers import Said, anthropic_error, chat, messages, messages_stream, openai_error, responses
+from llm_servers import (
+    Said,
+    anthropic_error,
+    chat,
+    messages,
+    messages_stream,
+    openai_error,
+    responses,
+)
 
 from tradeassay.core.secrets import REMOVED
-from tradeassay.llm import ModelParams
+from tradeassay_bench.llm import ModelParams
 
 KEY = "sk-ant-api03-Hq6NwZ1tRk8Vx3Lb5Ym0Dc7Pf2Gj9Ts4Ea"
 STREAMING = ModelParams(max_tokens=8192)
@@ -34,26 +42,41 @@ def test_streamed_in_pieces():
     pieces = [KEY[at : at + 5] for at in range(0, len(KEY), 5)]
     says = [
         messages_stream(f"I was called with {KEY}", []),
-        messages_stream("x", [("t1", "submit_action", ['{"orders": [], "overall_reason": "', *pieces, '"}'])]),
+        messages_stream(
+            "x", [("t1", "submit_action", ['{"orders": [], "overall_reason": "', *pieces, '"}'])]
+        ),
         messages_stream("x", [("t1", "submit_action", ['{"orders": "', *pieces])]),
-        messages_stream("x", [("t1", "submit_action", ['{"orders": [], "overall_reason": "', *KEY, '"}'])]),
+        messages_stream(
+            "x", [("t1", "submit_action", ['{"orders": [], "overall_reason": "', *KEY, '"}'])]
+        ),
     ]
     echoed(says, "anthropic/claude-sonnet-4-5", STREAMING)
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"), [("anthropic/claude-sonnet-4-5", anthropic_error), ("openai-api/standin/x", openai_error)]
+    ("name", "fault"),
+    [("anthropic/claude-sonnet-4-5", anthropic_error), ("openai-api/standin/x", openai_error)],
 )
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
 def test_errors(name, fault, status):
-    more = ("invalid_request_error", f"bad key {KEY}") if fault is anthropic_error else (f"bad key {KEY}",)
+    more = (
+        ("invalid_request_error", f"bad key {KEY}")
+        if fault is anthropic_error
+        else (f"bad key {KEY}",)
+    )
     echoed([fault(status, *more)], name)
 
 
 def test_calls_and_text():
     arguments = f'{{"orders": [], "overall_reason": "{KEY}"}}'
-    says = [chat(f"key {KEY}", [("c1", "submit_action", arguments)]), chat(f"```json\n{arguments}\n```")]
+    says = [
+        chat(f"key {KEY}", [("c1", "submit_action", arguments)]),
+        chat(f"```json\n{arguments}\n```"),
+    ]
     said = echoed(says, "openai-api/standin/x")
     assert b'\\"orders\\": [], \\"overall_reason\\": \\"[secret removed]\\"' in said
-    echoed([messages(KEY, [("t1", "submit_action", {"orders": [], KEY: [KEY]})])], "anthropic/claude-sonnet-4-5")
+    echoed(
+        [messages(KEY, [("t1", "submit_action", {"orders": [], KEY: [KEY]})])],
+        "anthropic/claude-sonnet-4-5",
+    )
     echoed([responses(KEY, [("c1", "submit_action", arguments)])], "openai/gpt-5")

@@ -5,13 +5,29 @@ import pytest
 
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import Board, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data import Listing, Membership, Panel, PanelFacts, Snapshot, open_snapshot, write_snapshot
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.masking import Mask, MaskConfig
+from tradeassay_bench.data import (
+    Listing,
+    Membership,
+    Panel,
+    PanelFacts,
+    Snapshot,
+    open_snapshot,
+    write_snapshot,
+)
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.masking import Mask, MaskConfig
 
 INSTRUMENTS = (
-    Instrument(symbol="000001.SZ", name="平安银行股份有限公司", board=Board.MAIN, sector="Financials", lot=100),
-    Instrument(symbol="300750.SZ", name="宁德时代", board=Board.CHINEXT, sector="Industry", lot=100),
+    Instrument(
+        symbol="000001.SZ",
+        name="平安银行股份有限公司",
+        board=Board.MAIN,
+        sector="Financials",
+        lot=100,
+    ),
+    Instrument(
+        symbol="300750.SZ", name="宁德时代", board=Board.CHINEXT, sector="Industry", lot=100
+    ),
     Instrument(symbol="600519.SH", name="贵州茅台", board=Board.MAIN, sector="Staples", lot=100),
     Instrument(symbol="A", name="Agilent Technologies, Inc."),
     Instrument(symbol="AAPL", name="Apple Inc.", sector="Technology"),
@@ -38,7 +54,9 @@ def real_panel() -> Panel:
     days = days[~np.isin(days, np.array(["2023-12-25", "2024-01-01"], dtype="datetime64[D]"))]
     rows, columns = days.size, len(INSTRUMENTS) + 1
     rng = np.random.default_rng(3)
-    closes = np.exp(rng.normal(0, 0.01, (rows, columns)).cumsum(axis=0)) * rng.uniform(5, 900, columns)
+    closes = np.exp(rng.normal(0, 0.01, (rows, columns)).cumsum(axis=0)) * rng.uniform(
+        5, 900, columns
+    )
     opens = closes * np.exp(rng.normal(0, 0.003, closes.shape))
     late = int(np.searchsorted(days, np.datetime64("2024-02-01")))
     for values in (opens, closes):
@@ -50,7 +68,9 @@ def real_panel() -> Panel:
     listings.append(Listing(instrument=LATE, listed="2024-02-01"))
     return Panel(
         name="telling",
-        facts=PanelFacts(kind="synthetic", source="hand", query="", currency="USD", calendar="XNYS"),
+        facts=PanelFacts(
+            kind="synthetic", source="hand", query="", currency="USD", calendar="XNYS"
+        ),
         listings=tuple(listings),
         sessions=days,
         open_time=midnights + 14 * HOUR,
@@ -64,18 +84,23 @@ def real_panel() -> Panel:
         },
         suspended=np.zeros((rows, columns), dtype=bool),
         actions=tuple(
-            CorporateAction(symbol=symbol, kind=kind, ex_date=day, known_at=_at(known, 12), value=value)
+            CorporateAction(
+                symbol=symbol, kind=kind, ex_date=day, known_at=_at(known, 12), value=value
+            )
             for symbol, kind, day, known, value in (
                 ("AAPL", "dividend", "2024-01-18", "2024-01-10", 0.5),
                 ("D", "split", "2024-01-22", "2024-01-12", 2.0),
             )
         ),
         memberships=tuple(
-            Membership(index="IDX", symbol=item.symbol, start=str(days[0])) for item in INSTRUMENTS[2:10]
+            Membership(index="IDX", symbol=item.symbol, start=str(days[0]))
+            for item in INSTRUMENTS[2:10]
         ),
         indices={"IDX": 3400.0 * np.exp(rng.normal(0, 0.01, rows).cumsum())},
         fundamentals=tuple(
-            Fundamental(symbol="AAPL", field=field, period_end="2023-12-31", known_at=published, value=value)
+            Fundamental(
+                symbol="AAPL", field=field, period_end="2023-12-31", known_at=published, value=value
+            )
             for field, value in (("eps", 2.1), ("market_cap", 3e12))
         ),
         news=(
@@ -124,8 +149,9 @@ def world(tmp_path_factory):
     def make(name: str) -> Snapshot:
         if name not in made:
             some = {"names": 24, "index_members": 12, "new_listings": 3, "delistings": 1}
-            some = {} if name == "futures" else some
-            config = preset(name, seed=5, sessions=140, minutes=1 if name == "crypto" else 0, **some)
+            config = preset(
+                name, seed=5, sessions=140, minutes=1 if name == "crypto" else 0, **some
+            )
             folder = tmp_path_factory.mktemp("worlds") / name
             write_snapshot(generate(config).panel, folder, allow_faults=True)
             made[name] = open_snapshot(folder)

@@ -5,7 +5,16 @@ from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import AgentError, DataError, UserError
 from tradeassay.core.time import DAY, HOUR
-from tradeassay.masking import ANCHOR, HARDENINGS, LEVELS, AliasMap, DayMap, MaskConfig, UnknownAlias, mask_bound
+from tradeassay_bench.masking import (
+    ANCHOR,
+    HARDENINGS,
+    LEVELS,
+    AliasMap,
+    DayMap,
+    MaskConfig,
+    UnknownAlias,
+    mask_bound,
+)
 
 
 def aliases(seed: int, count: int) -> tuple[AliasMap, list[str]]:
@@ -19,11 +28,16 @@ def test_an_alias_has_four_digits_leads_back_and_follows_from_its_seed():
     made, names = aliases(0, 300)
     shown = [made.get(name) for name in names]
     assert len(set(shown)) == 300
-    assert all(len(alias) == 10 and alias.startswith("asset_") and alias[6:].isdigit() for alias in shown)
+    assert all(
+        len(alias) == 10 and alias.startswith("asset_") and alias[6:].isdigit() for alias in shown
+    )
     assert [made.symbol(alias) for alias in shown] == names
     # Later listings change nothing, another seed nearly everything.
     assert [aliases(0, 20)[0].get(name) for name in names[:20]] == shown[:20]
-    assert sum(aliases(1, 300)[0].get(name) == alias for name, alias in zip(names, shown, strict=True)) < 5
+    assert (
+        sum(aliases(1, 300)[0].get(name) == alias for name, alias in zip(names, shown, strict=True))
+        < 5
+    )
 
 
 def test_the_order_of_aliases_says_nothing() -> None:
@@ -41,7 +55,9 @@ def test_the_order_of_aliases_says_nothing() -> None:
 
 
 def test_numbers_do_not_tell_how_many_names_there_are():
-    numbers = [int(made.get(n)[6:]) for seed in range(200) for made, ns in [aliases(seed, 10)] for n in ns]
+    numbers = [
+        int(made.get(n)[6:]) for seed in range(200) for made, ns in [aliases(seed, 10)] for n in ns
+    ]
     assert max(numbers) > 9_800 and min(numbers) < 200
     assert abs(np.mean(numbers) - 4_999.5) < 4 * 2_887 / np.sqrt(len(numbers))
 
@@ -59,14 +75,17 @@ def test_what_is_no_alias_is_not_repeated_and_an_unknown_one_is():
         with pytest.raises(UnknownAlias) as caught:
             made.symbol(written)
         said = str(caught.value)
-        assert (written in said) == (written in ("", unknown)) and not any(name in said for name in names)
+        assert (written in said) == (written in ("", unknown)) and not any(
+            name in said for name in names
+        )
         assert isinstance(caught.value, AgentError) and isinstance(caught.value, DataError)
 
 
 # -- days -------------------------------------------------------------------------------------------------------
 
 SESSIONS = np.array(
-    ["2024-02-07", "2024-02-08", "2024-02-19", "2024-02-20", "2024-02-21", "2024-02-23"], dtype="datetime64[D]"
+    ["2024-02-07", "2024-02-08", "2024-02-19", "2024-02-20", "2024-02-21", "2024-02-23"],
+    dtype="datetime64[D]",
 )
 
 
@@ -93,7 +112,9 @@ def test_days_count_sessions(day, label):
     assert np.datetime64(day) not in SESSIONS or days.read(label) == number(day)
 
 
-@pytest.mark.parametrize("written", ["2024-02-19", "day_3", "day_+x", "yesterday", "", "day_+9999999"])
+@pytest.mark.parametrize(
+    "written", ["2024-02-19", "day_3", "day_+x", "yesterday", "", "day_+9999999"]
+)
 def test_what_is_no_label_is_refused(written):
     with pytest.raises(UnknownAlias, match="no day of this episode"):
         DayMap(SESSIONS, 2).read(written)
@@ -129,7 +150,12 @@ def test_a_config_survives_its_encoding(level):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"level": "dim"}, {"level": "blinded", "control": True}, {"level": "bright", "rebase_prices": True}]
+    "wrong",
+    [
+        {"level": "dim"},
+        {"level": "blinded", "control": True},
+        {"level": "bright", "rebase_prices": True},
+    ],
 )
 def test_a_contradicting_config_is_refused(wrong):
     with pytest.raises(UserError):
@@ -141,11 +167,19 @@ def test_a_bound_is_read_from_its_measurement():
     from importlib.resources import files
 
     hardened = "+".join(("blinded", *HARDENINGS))
-    record = tomllib.loads((files("tradeassay.masking") / "bounds.toml").read_text())["bound"]
-    without = [one for one in record if (one["arm"], one["metric"], one["archive"]) == (hardened, "top_5", False)]
+    record = tomllib.loads((files("tradeassay_bench.masking") / "bounds.toml").read_text())["bound"]
+    without = [
+        one
+        for one in record
+        if (one["arm"], one["metric"], one["archive"]) == (hardened, "top_5", False)
+    ]
     assert len(without) == 3 and all(one["probes"] >= 200 for one in without)
     most = max(one["times_chance"] for one in without)
-    assert all(one["times_chance"] <= 2.0 for one in record if one["arm"] == hardened and not one["archive"])
+    assert all(
+        one["times_chance"] <= 2.0
+        for one in record
+        if one["arm"] == hardened and not one["archive"]
+    )
     assert f"at most {most:.1f} times chance" in mask_bound(hardened)
     assert "was not measured" in mask_bound("blinded+rebase_prices")
     assert "one of names and days" in mask_bound("stock-blind")

@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from tradeassay.core.view import Instrument
-from tradeassay.data.dates import DateHit
-from tradeassay.data.names import company_name, us_names
-from tradeassay.masking.lexicon import Lexicon, Scrubber, Words
+from tradeassay_bench.data.names import company_name, us_names
+from tradeassay_bench.masking.dates import DateHit
+from tradeassay_bench.masking.lexicon import Lexicon, Scrubber, Words
 
 KNOWN = us_names()
 LISTED = [Instrument(symbol=ticker) for ticker in list(KNOWN)[::2]]
@@ -26,11 +26,15 @@ def lexicon(instruments: tuple[Instrument, ...]) -> Lexicon:
 
 
 def scrubber(instruments: list[Instrument], *, dates: bool = False) -> Scrubber:
-    return Scrubber(lexicon(tuple(instruments)), dates=dates, bare=True, years=range(2018, 2027), today=19_990)
+    return Scrubber(
+        lexicon(tuple(instruments)), dates=dates, bare=True, years=range(2018, 2027), today=19_990
+    )
 
 
 def headlines(spelling: str) -> list[str]:
-    wide = "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in spelling)
+    wide = "".join(
+        chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in spelling
+    )
     hidden = f"{spelling[:2]}\u200b{spelling[2:]}"
     return [
         f"{spelling} shares fall after guidance",
@@ -50,7 +54,9 @@ def test_five_hundred_companies_in_every_spelling():
     tried = 0
     for spellings in KNOWN.values():
         for spelling in spellings:
-            seen = re.compile(rf"(?<![A-Za-z0-9]){re.escape(spelling)}(?![A-Za-z0-9])", re.IGNORECASE)
+            seen = re.compile(
+                rf"(?<![A-Za-z0-9]){re.escape(spelling)}(?![A-Za-z0-9])", re.IGNORECASE
+            )
             for text in headlines(spelling):
                 tried += 1
                 shown = scrub(text, WORDS)
@@ -66,9 +72,7 @@ def test_a_company_that_is_not_in_the_data_is_hidden_too():
 
 
 def test_ordinary_words_stay_and_american_names_where_no_stock_is_american():
-    text = (
-        "an apple a day; the target of the visa office; a ford across the river; gap risk; the home depot opened"
-    )
+    text = "an apple a day; the target of the visa office; a ford across the river; gap risk; the home depot opened"
     plain = scrubber([Instrument(symbol="AAPL")]).scrub(text, WORDS)
     assert "apple a day" in plain and "ford across" in plain and "gap risk" in plain
     shares = [Instrument(symbol="600519.SH", name="贵州茅台", currency="CNY")]
@@ -76,7 +80,17 @@ def test_ordinary_words_stay_and_american_names_where_no_stock_is_american():
 
 
 @pytest.mark.parametrize(
-    "text", ["万科A涨停", "万 科Ａ涨停", "万科Ａ涨停", "万科涨停", "万　科Ａ", "*ST康美复牌", "XD康美", "康 美"]
+    "text",
+    [
+        "万科A涨停",
+        "万 科Ａ涨停",
+        "万科Ａ涨停",
+        "万科涨停",
+        "万　科Ａ",
+        "*ST康美复牌",
+        "XD康美",
+        "康 美",
+    ],
 )
 def test_chinese_names_as_exchanges_print_them(text):
     shares = [

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.masking import Gate, Mask, MaskConfig, Truth, find_leaks
-from tradeassay.masking.leaks import date_forms
+from tradeassay_bench.masking import Gate, Mask, MaskConfig, Truth, find_leaks
+from tradeassay_bench.masking.leaks import date_forms
 
 ROW = 60
 
@@ -45,11 +45,18 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize(
-    ("text", "symbol"), [(text, symbol) for symbol, texts in SPELLINGS.items() for text in texts.split("|")]
+    ("text", "symbol"),
+    [(text, symbol) for symbol, texts in SPELLINGS.items() for text in texts.split("|")],
 )
 def test_every_spelling_of_a_name_becomes_its_alias(gate, text, symbol):
     made = gate("stock-blind")
-    for framed in (text, f"We hold {text} now", f"好的，{text}，买入", f"[{text}]", f"line\n{text}\nline"):
+    for framed in (
+        text,
+        f"We hold {text} now",
+        f"好的，{text}，买入",
+        f"[{text}]",
+        f"line\n{text}\nline",
+    ):
         shown = made.outgoing(framed)
         assert made.alias(symbol) in shown
         assert not find_leaks(shown, Truth((symbol,))), shown
@@ -74,13 +81,24 @@ def test_ordinary_prose_and_numbers_stay(gate, prose):
 
 
 @pytest.mark.parametrize(
-    "form", [*date_forms("2024-03-05"), "2024-03-05T14:30:00Z", "2024-03-05 09:30", "二〇二四年三月五日"]
+    "form",
+    [*date_forms("2024-03-05"), "2024-03-05T14:30:00Z", "2024-03-05 09:30", "二〇二四年三月五日"],
 )
 def test_every_spelling_of_a_date_becomes_its_label(gate, form):
     made = gate("date-blind")
     expected = made.day("2024-03-05")
-    for frame in ("{}", "On {} it rose", "（{}）", "until {}.", "({}), then", "a {}; b", "end.{}\nnext"):
-        assert made.outgoing(frame.format(form)) == frame.format(expected + "." * form.endswith("."))
+    for frame in (
+        "{}",
+        "On {} it rose",
+        "（{}）",
+        "until {}.",
+        "({}), then",
+        "a {}; b",
+        "end.{}\nnext",
+    ):
+        assert made.outgoing(frame.format(form)) == frame.format(
+            expected + "." * form.endswith(".")
+        )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +123,10 @@ def test_lone_years_and_far_dates(gate, text, shown):
 
 
 def test_lone_years_can_be_left(gate):
-    assert gate(bare_dates=False).outgoing("in 2024, Q1 2024, on 2024-01-26") == "in 2024, Q1 2024, on day_+18"
+    assert (
+        gate(bare_dates=False).outgoing("in 2024, Q1 2024, on 2024-01-26")
+        == "in 2024, Q1 2024, on day_+18"
+    )
 
 
 def test_numbers_inside_json_are_never_touched(gate):
@@ -114,7 +135,10 @@ def test_numbers_inside_json_are_never_touched(gate):
     alias, day = made.alias("600519.SH"), made.day("2024-01-05")
     masked = f'{{"volume": 600519, "n": 2024, "id": "{alias}", "list": [600519, 20240105], "day": "{day}"}}'
     assert made.outgoing(body) == masked
-    assert made.outgoing(f"600519:\n```json\n{body}\n```\n600519") == f"{alias}:\n```json\n{masked}\n```\n{alias}"
+    assert (
+        made.outgoing(f"600519:\n```json\n{body}\n```\n600519")
+        == f"{alias}:\n```json\n{masked}\n```\n{alias}"
+    )
 
 
 def test_escapes_hide_nothing(gate):
@@ -142,7 +166,9 @@ def test_what_a_model_guesses_is_not_confirmed(gate):
 
 def test_unknown_aliases_in_prose_stay(gate):
     made = gate()
-    unknown = next(f"asset_{i:04d}" for i in range(100) if made.incoming(f"asset_{i:04d}") == f"asset_{i:04d}")
+    unknown = next(
+        f"asset_{i:04d}" for i in range(100) if made.incoming(f"asset_{i:04d}") == f"asset_{i:04d}"
+    )
     assert made.incoming(f"{unknown} day_+0") == f"{unknown} 2024-01-02"
 
 
@@ -156,7 +182,9 @@ WORDS = st.one_of(*(st.sampled_from(words.split("|")) for words in (PROSE, NAMES
 DAYS = st.dates(date(2023, 11, 1), date(2024, 4, 10)).flatmap(
     lambda day: st.sampled_from(date_forms(day.isoformat()))
 )
-GLUE = st.sampled_from([" ", ", ", "\n", "。", "（", "）", "; ", " - ", "/ ", ": ", "|", " \t", "\u3000", ".  "])
+GLUE = st.sampled_from(
+    [" ", ", ", "\n", "。", "（", "）", "; ", " - ", "/ ", ": ", "|", " \t", "\u3000", ".  "]
+)
 
 
 @pytest.fixture(scope="module")
@@ -193,11 +221,15 @@ TRUTH = Truth(
     [
         *(
             (one, "symbol")
-            for one in "buy AAPL.|x_AAPL_y|GE|$D|(ALL)|NYSE: D|600519|sh600519|BRK-B|买600519吧".split("|")
+            for one in "buy AAPL.|x_AAPL_y|GE|$D|(ALL)|NYSE: D|600519|sh600519|BRK-B|买600519吧".split(
+                "|"
+            )
         ),
         *(
             (one, "name")
-            for one in "Apple rose|APPLE|General Electric Company|Dominion|买入贵州茅台|茅台".split("|")
+            for one in "Apple rose|APPLE|General Electric Company|Dominion|买入贵州茅台|茅台".split(
+                "|"
+            )
         ),
         (r'{"t": "\u8d35\u5dde\u8305\u53f0"}', "name"),
         (r'{"t": "a\nAAPL"}', "symbol"),
@@ -223,7 +255,12 @@ def test_prose_is_left_alone(text):
 
 
 def test_json_is_searched_by_field():
-    body = {"stock_id": "D", "grade": "D", "rows": [{"aliases": ["ALL"]}, {"AAPL": 1}], "when": "2024-03-05"}
+    body = {
+        "stock_id": "D",
+        "grade": "D",
+        "rows": [{"aliases": ["ALL"]}, {"AAPL": 1}],
+        "when": "2024-03-05",
+    }
     found = [(leak.kind, leak.truth) for leak in find_leaks(body, TRUTH)]
     assert found == [("symbol", "D"), ("symbol", "ALL"), ("symbol", "AAPL"), ("date", "2024-03-05")]
     assert find_leaks(json.dumps({"n": 1}), TRUTH) == []
@@ -232,7 +269,11 @@ def test_json_is_searched_by_field():
 def test_the_truth_of_a_moment(market):
     view = market.at(60, "open")
     all_of_it = Truth.of(view, MaskConfig())
-    assert all_of_it.symbols == view.symbols and "2024-01-20" in all_of_it.days and "贵州茅台" in all_of_it.chinese
+    assert (
+        all_of_it.symbols == view.symbols
+        and "2024-01-20" in all_of_it.days
+        and "贵州茅台" in all_of_it.chinese
+    )
     assert Truth.of(view, MaskConfig(level="stock-blind")).days == ()
     assert Truth.of(view, MaskConfig(level="date-blind")).symbols == ()
     assert Truth.of(view, MaskConfig(level="bright")) == Truth()

@@ -5,15 +5,28 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.core import events as ev
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import DataError, FutureDataError
 from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.data import Snapshot
-from tradeassay.masking import LEVELS, Gate, Mask, MaskConfig, Truth, UnknownAlias, find_leaks
+from tradeassay_bench.core import events as ev
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.masking import LEVELS, Gate, Mask, MaskConfig, Truth, UnknownAlias, find_leaks
 
 ROW = 60
-SYMBOLS = ("000001.SZ", "600519.SH", "A", "AAPL", "ALL", "BRK.B", "COST", "D", "GE", "IT", "ON", "TGT")
+SYMBOLS = (
+    "000001.SZ",
+    "600519.SH",
+    "A",
+    "AAPL",
+    "ALL",
+    "BRK.B",
+    "COST",
+    "D",
+    "GE",
+    "IT",
+    "ON",
+    "TGT",
+)
 DAYS = ("2023-11-01", "2023-12-29", "2024-01-02", "2024-01-26", "2024-02-01", "2024-03-28")
 
 
@@ -44,9 +57,14 @@ def test_names_and_days_come_back(market, symbol, day, level, seed):
 
 symbols, days = st.sampled_from(SYMBOLS), st.sampled_from(DAYS)
 numbers = st.one_of(
-    st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()
+    st.integers(-(10**9), 10**9),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.none(),
 )
-words = st.sampled_from(["rank 3, low volatility", "momentum up 5.2%", "hold all of it on target", ""])
+words = st.sampled_from(
+    ["rank 3, low volatility", "momentum up 5.2%", "hold all of it on target", ""]
+)
 payloads = st.fixed_dictionaries(
     {
         "stock_id": symbols,
@@ -55,7 +73,8 @@ payloads = st.fixed_dictionaries(
         "sessions": st.lists(days, max_size=3),
         "target_weights": st.dictionaries(symbols, numbers, max_size=5),
         "orders": st.lists(
-            st.fixed_dictionaries({"stock_id": symbols, "reason": words, "shares": numbers}), max_size=3
+            st.fixed_dictionaries({"stock_id": symbols, "reason": words, "shares": numbers}),
+            max_size=3,
         ),
         "grid": st.dictionaries(symbols, st.fixed_dictionaries({"MOM_12_1": numbers}), max_size=3),
         "note": words,
@@ -175,8 +194,15 @@ def test_a_decision_may_not_name_what_is_hidden(gate):
 def test_every_event_is_masked(gate, market):
     made: list[ev.Event] = [
         ev.Deposited(cash=1e6),
-        ev.Filled(order_id="0.0", symbol="AAPL", quantity=10, price=5, reference=5, fee=1, tax=0, cash=-51),
-        ev.Rejected(order_id="0.1", symbol="D", reason="lot", detail="D (2024-01-26): Dominion trades in lots"),
+        ev.Filled(
+            order_id="0.0", symbol="AAPL", quantity=10, price=5, reference=5, fee=1, tax=0, cash=-51
+        ),
+        ev.Rejected(
+            order_id="0.1",
+            symbol="D",
+            reason="lot",
+            detail="D (2024-01-26): Dominion trades in lots",
+        ),
         ev.Trimmed(order_id="0.2", symbol="GE", asked=10, filled=5, reason="no_volume"),
         ev.Rested(order_id="0.3", symbol="A", quantity=5),
         ev.Expired(order_id="0.4", symbol="A"),
@@ -197,13 +223,19 @@ def test_every_event_is_masked(gate, market):
         assert type(shown) is type(event)
         assert find_leaks(msgspec.to_builtins(shown), truth) == []
     filled = gate.event(made[1])
-    assert isinstance(filled, ev.Filled) and filled.symbol == gate.alias("AAPL") and filled.price == 5
+    assert (
+        isinstance(filled, ev.Filled) and filled.symbol == gate.alias("AAPL") and filled.price == 5
+    )
     assert gate.event(made[14]).marks == {gate.alias("D"): 1.0, gate.alias("AAPL"): 2.0}  # type: ignore[union-attr]
 
 
 def test_requests_and_replies(gate):
     apple = gate.alias("AAPL")
-    own = Message(role="assistant", text="I think of AAPL", calls=(ToolCall(id="1", name="t", arguments="{}"),))
+    own = Message(
+        role="assistant",
+        text="I think of AAPL",
+        calls=(ToolCall(id="1", name="t", arguments="{}"),),
+    )
     asked = gate.ask(
         AskModel(
             purpose="research",
@@ -216,12 +248,18 @@ def test_requests_and_replies(gate):
             answer_schema='{"enum": ["D"]}',
         )
     )
-    assert [message.text for message in asked.messages] == [apple, "I think of AAPL", f'{{"error": "{apple}"}}']
+    assert [message.text for message in asked.messages] == [
+        apple,
+        "I think of AAPL",
+        f'{{"error": "{apple}"}}',
+    ]
     assert asked.messages[1] == own
     assert asked.tools[0].description == f"e.g. {apple}"
     assert asked.tools[0].schema == f'{{"enum": ["{apple}", "{gate.alias("D")}"]}}'
     assert asked.answer_schema == f'{{"enum": ["{gate.alias("D")}"]}}'
-    call = ToolCall(id="1", name="t", arguments=f'{{"alias": "{apple}", "day": "day_+0", "x": "Apple"}}')
+    call = ToolCall(
+        id="1", name="t", arguments=f'{{"alias": "{apple}", "day": "day_+0", "x": "Apple"}}'
+    )
     reply = gate.reply(ModelReply(text=f"{apple}, not Apple", calls=(call,)))
     assert reply.text == "AAPL, not [name]"
     assert reply.calls[0].arguments == '{"alias": "AAPL", "day": "2024-01-02", "x": "[name]"}'

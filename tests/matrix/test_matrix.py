@@ -8,23 +8,26 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import get_args
 
 import golden
 import pytest
+from sources import PYTHONPATH
 
-import tradeassay
-from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.code_protocol import code_benchmarks
-from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
-from tradeassay.benchmarks.stockbench.stockbench_config import INPUTS, Prompt
 from tradeassay.cli import main
 from tradeassay.core.errors import TradeassayError
-from tradeassay.data import load_dataset
-from tradeassay.masking import LEVELS
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.benchmarks.code_protocol import code_benchmarks
+from tradeassay_bench.benchmarks.ktdfin.ktdfin_config import MODES
+from tradeassay_bench.benchmarks.stockbench.stockbench_config import INPUTS, Prompt
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.masking import LEVELS
 
-needs_walls = pytest.mark.skipif(golden.no_sandbox(), reason="this machine cannot hold untrusted code")
+pytestmark = pytest.mark.journey
+
+needs_walls = pytest.mark.skipif(
+    golden.no_sandbox(), reason="this machine cannot hold untrusted code"
+)
 PLAYED = [
     pytest.param(
         name,
@@ -50,13 +53,17 @@ def commands(folder, out, *, programs, quick):
     }
     if programs:
         del shared["verify the seal"]  # examines the programs a second time
-        if quick:  # such programs are examined again by the tests of QuantCode's and SysTrade's runs
+        if (
+            quick
+        ):  # such programs are examined again by the tests of QuantCode's and SysTrade's runs
             shared["verify"].append("--no-programs")
             del shared["site"]
         return shared
     if quick:
         del shared["verify the seal"]  # a sealed run is verified like any other
-    return shared | {"assay": ["assay", str(folder), "-o", str(out / "assay.html"), "--portfolios", "0"]}
+    return shared | {
+        "assay": ["assay", str(folder), "-o", str(out / "assay.html"), "--portfolios", "0"]
+    }
 
 
 def every_command_reads(run, tmp_path, capsys, *, programs, quick=False):
@@ -64,14 +71,19 @@ def every_command_reads(run, tmp_path, capsys, *, programs, quick=False):
     for name, argv in commands(folder, tmp_path, programs=programs, quick=quick).items():
         status = main(argv)
         said = capsys.readouterr()
-        assert status == (3 if "--no-programs" in argv else 0), f"{name}: {said.out[-2000:]}{said.err[-2000:]}"
+        assert status == (3 if "--no-programs" in argv else 0), (
+            f"{name}: {said.out[-2000:]}{said.err[-2000:]}"
+        )
         if name == "verify" and status == 0:
-            assert said.out.startswith(f"{folder} is re-derived: ") and "\n" in said.out
+            assert said.out.startswith(f"{folder} is verified: ") and "\n" in said.out
             notes = [line for line in said.err.splitlines() if " again" not in line]
             lines = [line.rstrip() for line in (*said.out.splitlines(), *notes)]
             assert sum(max(1, -(-len(line) // 80)) for line in lines) <= SCREEN, "\n".join(lines)
     if programs:
-        assert main(["assay", str(folder)]) == 2 and "holds a run of programs" in capsys.readouterr().err
+        assert (
+            main(["assay", str(folder)]) == 2
+            and "holds a run of programs" in capsys.readouterr().err
+        )
 
 
 @pytest.mark.parametrize("name", PLAYED)
@@ -103,28 +115,82 @@ def _days(name):
 
 SETTINGS = {
     "ktdfin": ("--mask", ",".join(LEVELS), "--mode", ",".join(MODES)),
-    "stockbench": ("--set", f"inputs={','.join(INPUTS)}", "--set", f"prompt={','.join(get_args(Prompt))}"),
+    "stockbench": (
+        "--set",
+        f"inputs={','.join(INPUTS)}",
+        "--set",
+        f"prompt={','.join(get_args(Prompt))}",
+    ),
 }
 PROGRAMS = {
-    "quantcode-single": ("quantcode-v1", "-m", "scripted/coder-sma", "-t", "d-ibs-long", "--wording", "formal"),
+    "quantcode-single": (
+        "quantcode-v1",
+        "-m",
+        "scripted/coder-sma",
+        "-t",
+        "d-ibs-long",
+        "--wording",
+        "formal",
+    ),
     "quantcode-all": (
-        *("quantcode-v1 -m scripted/coder-mends -t d-sma-cross-long --judge scripted/code-judge".split()),
-        *("--setting", "single-turn", "--setting", "agentic", "--framework", "backtrader", "--framework", "frame"),
-        *("--wording", "formal", "--wording", "conversational", "--turns", "3", "--decides", "both", "--strict"),
+        *(
+            "quantcode-v1 -m scripted/coder-mends -t d-sma-cross-long --judge scripted/code-judge".split()
+        ),
+        *(
+            "--setting",
+            "single-turn",
+            "--setting",
+            "agentic",
+            "--framework",
+            "backtrader",
+            "--framework",
+            "frame",
+        ),
+        *(
+            "--wording",
+            "formal",
+            "--wording",
+            "conversational",
+            "--turns",
+            "3",
+            "--decides",
+            "both",
+            "--strict",
+        ),
     ),
     "systrade-reviewed": (
-        *("systrade-v1", "-m", "scripted/builder-gold", "--strategy", "double-ma", "--iterations", "2"),
+        *(
+            "systrade-v1",
+            "-m",
+            "scripted/builder-gold",
+            "--strategy",
+            "double-ma",
+            "--iterations",
+            "2",
+        ),
         *("--reviewer", "scripted/builder-mends", "--to-the-end"),
     ),
     "systrade-minutes": (
-        *("systrade-v1", "-m", "scripted/builder-gold", "--strategy", "vol-target", "--iterations", "1"),
+        *(
+            "systrade-v1",
+            "-m",
+            "scripted/builder-gold",
+            "--strategy",
+            "vol-target",
+            "--iterations",
+            "1",
+        ),
         *("--minutes", "2000"),
     ),
     "systrade-systb": (
-        *("systrade-systb-v1 -m scripted/builder-gold --strategy systb-double-ma --iterations 1".split()),
+        *(
+            "systrade-systb-v1 -m scripted/builder-gold --strategy systb-double-ma --iterations 1".split()
+        ),
     ),
 }
-AGENTS = tuple("-a random:k=4 -a min-variance:every=1 -a momentum-12-1:k=3,every=1 -m scripted/sensible".split())
+AGENTS = tuple(
+    "-a random:k=4 -a min-variance:every=1 -a momentum-12-1:k=3,every=1 -m scripted/sensible".split()
+)
 
 
 def played(name):
@@ -136,7 +202,18 @@ def played(name):
     except TradeassayError as error:
         pytest.skip(f"its data is not here: {error.message}")
     settings = SETTINGS.get(benchmarks.get(name).protocol, ())
-    return ["run", name, *AGENTS, *settings, "--first", first, "--last", last, "--executor", "inline"]
+    return [
+        "run",
+        name,
+        *AGENTS,
+        *settings,
+        "--first",
+        first,
+        "--last",
+        last,
+        "--executor",
+        "inline",
+    ]
 
 
 LONG = ("systrade-minutes",)
@@ -144,7 +221,9 @@ LONG = ("systrade-minutes",)
 EVERY = [
     *benchmarks.names(),
     *(
-        pytest.param(name, marks=[needs_walls, *([pytest.mark.timeout(3600)] if name in LONG else [])])
+        pytest.param(
+            name, marks=[needs_walls, *([pytest.mark.timeout(3600)] if name in LONG else [])]
+        )
         for name in PROGRAMS
     ),
 ]
@@ -152,8 +231,10 @@ EVERY = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
-def test_every_benchmark_with_every_setting_goes_through_every_command(name, tmp_path, tell, capsys):
-    tell([*played(name), "--runs", str(tmp_path / "made"), "--slug", "r", "--json"])
+def test_every_benchmark_with_every_setting_goes_through_every_command(
+    name, tmp_path, tell, capsys
+):
+    tell([*played(name), "--runs", str(tmp_path / "made"), "--name", "r", "--json"])
     every_command_reads(tmp_path / "made" / "r", tmp_path, capsys, programs=name in PROGRAMS)
 
 
@@ -170,10 +251,16 @@ def pythons():
     """Return the interpreters that have what tradeassay needs, by version; TRADEASSAY_PYTHONS names more (a:b)."""
     found = {}
     named = filter(None, os.environ.get("TRADEASSAY_PYTHONS", "").split(":"))
-    for python in (sys.executable, *named, *map(shutil.which, ("python3.11", "python3.12", "python3.13"))):
+    for python in (
+        sys.executable,
+        *named,
+        *map(shutil.which, ("python3.11", "python3.12", "python3.13")),
+    ):
         if python is None:
             continue
-        program = "import sys, tradeassay.runs.verify.report; print('%d.%d' % sys.version_info[:2])"
+        program = (
+            "import sys, tradeassay_bench.runs.verify.report; print('%d.%d' % sys.version_info[:2])"
+        )
         done = subprocess.run(
             [python, "-c", program], env=_environment(), capture_output=True, text=True, check=False
         )
@@ -183,7 +270,7 @@ def pythons():
 
 
 def _environment():
-    return {**os.environ, "PYTHONPATH": str(Path(tradeassay.__file__).parents[1])}
+    return {**os.environ, "PYTHONPATH": PYTHONPATH}
 
 
 @pytest.mark.slow
@@ -192,14 +279,37 @@ def test_a_run_of_each_python_is_verified_by_the_others(name, tmp_path, record_p
     found = pythons()
     record_property("pythons", sorted(found))
     if len(found) < 2:
-        pytest.skip(f"only Python {', '.join(found)} has the packages; name others with TRADEASSAY_PYTHONS")
+        pytest.skip(
+            f"only Python {', '.join(found)} has the packages; name others with TRADEASSAY_PYTHONS"
+        )
     argv = played(name)
     for version, python in found.items():
-        made = [python, "-m", "tradeassay", *argv, "--runs", str(tmp_path), "--slug", version, "--json"]
+        made = [
+            python,
+            "-m",
+            "tradeassay",
+            *argv,
+            "--runs",
+            str(tmp_path),
+            "--name",
+            version,
+            "--json",
+        ]
         done = subprocess.run(made, env=_environment(), capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{version}: {done.stderr[-2000:]}"
         for other, checker in found.items():
-            check = [checker, "-m", "tradeassay", "verify", str(tmp_path / version), "--workers", "1", "--json"]
-            done = subprocess.run(check, env=_environment(), capture_output=True, text=True, check=False)
+            check = [
+                checker,
+                "-m",
+                "tradeassay",
+                "verify",
+                str(tmp_path / version),
+                "--workers",
+                "1",
+                "--json",
+            ]
+            done = subprocess.run(
+                check, env=_environment(), capture_output=True, text=True, check=False
+            )
             told = json.loads(done.stdout)["verification"] if done.stdout else done.stderr[-2000:]
             assert done.returncode == 0, f"made on {version}, verified on {other}: {told}"

@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from tradeassay.metrics import e_bh, e_value, lucky_share, watched_interval, watched_mean, watched_sign
+from tradeassay.metrics import (
+    e_bh,
+    e_value,
+    lucky_share,
+    watched_interval,
+    watched_mean,
+    watched_sign,
+)
 from tradeassay.metrics.anytime import FIRST_LOOK, level_at
 
 

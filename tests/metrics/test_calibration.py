@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import UserError
-from tradeassay.metrics import BootstrapConfig, brier, calibration, calibration_curve, expected_calibration_error
+from tradeassay.metrics import (
+    BootstrapConfig,
+    brier,
+    calibration,
+    calibration_curve,
+    expected_calibration_error,
+)
 
 CONFIDENCE = np.array([0.95, 0.85, 0.85, 0.55, 0.51])
 RIGHT = np.array([1, 1, 0, 1, 0])
@@ -24,8 +30,12 @@ def test_by_hand():
     # The lower edge is in.
     for value, at in zip([0.0, 0.1, 0.3, 0.6, 0.7, 0.999, 1.0], [0, 1, 3, 6, 7, 9, 9], strict=True):
         assert calibration_curve(np.array([value]), np.array([1]))[at].n == 1
-    assert expected_calibration_error(np.ones(4), np.ones(4)) == 0.0 == brier(np.ones(4), np.ones(4))
-    assert expected_calibration_error(np.ones(4), np.zeros(4)) == 1.0 == brier(np.ones(4), np.zeros(4))
+    assert (
+        expected_calibration_error(np.ones(4), np.ones(4)) == 0.0 == brier(np.ones(4), np.ones(4))
+    )
+    assert (
+        expected_calibration_error(np.ones(4), np.zeros(4)) == 1.0 == brier(np.ones(4), np.zeros(4))
+    )
     assert brier(np.full(4, 0.5), np.array([0, 1, 0, 1])) == 0.25
 
 
@@ -46,7 +56,9 @@ def test_intervals_resample_whole_sessions():
     confidence = rng.uniform(0.5, 0.9, session.size)
     lucky = np.repeat(rng.random(60) < 0.6, 5)
     clustered = calibration(confidence, lucky, session)
-    alone = calibration(confidence, lucky, np.arange(session.size), bootstrap=BootstrapConfig(block=1.0))
+    alone = calibration(
+        confidence, lucky, np.arange(session.size), bootstrap=BootstrapConfig(block=1.0)
+    )
     for name in ("ece", "brier"):
         assert clustered[name].value == alone[name].value and clustered[name].n == 300
     wide, narrow = (m["brier"].high - m["brier"].low for m in (clustered, alone))
@@ -60,7 +72,9 @@ def test_intervals_resample_whole_sessions():
     assert some["brier"].low is not None
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40), st.integers(1, 12))
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40), st.integers(1, 12)
+)
 def test_bounds(pairs, bins):
     confidence, right = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     ece, score = expected_calibration_error(confidence, right, bins), brier(confidence, right)

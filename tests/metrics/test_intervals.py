@@ -17,7 +17,9 @@ USUAL = m.BootstrapConfig()
 
 
 def autoregressive(shape, phi: float, seed: int = 0) -> np.ndarray:
-    return scipy.signal.lfilter([1.0], [1.0, -phi], np.random.default_rng(seed).standard_normal(shape))
+    return scipy.signal.lfilter(
+        [1.0], [1.0, -phi], np.random.default_rng(seed).standard_normal(shape)
+    )
 
 
 @pytest.mark.parametrize("n", [20, 83, 250, 1000])
@@ -73,18 +75,24 @@ def test_like_archs_bootstrap():
 
     values = autoregressive(300, 0.5, 4) * 0.01 + 0.001
     block = m.mean_block_length(values)
-    ours = np.concatenate([m.sharpe(values[rows], 252) for rows in m.resamples(300, 2000, block, 3)])
+    ours = np.concatenate(
+        [m.sharpe(values[rows], 252) for rows in m.resamples(300, 2000, block, 3)]
+    )
     drawn = StationaryBootstrap(block, values, seed=np.random.default_rng(8))
     theirs = drawn.apply(lambda x: float(m.sharpe(x, 252)), 2000)
     assert ours.mean() == pytest.approx(theirs.mean(), abs=4 * theirs.std() / np.sqrt(2000) * 1.5)
     assert ours.std() == pytest.approx(theirs.std(), rel=0.08)
     for tail in (0.025, 0.975):
-        assert np.quantile(ours, tail) == pytest.approx(np.quantile(theirs, tail), abs=0.2 * theirs.std())
+        assert np.quantile(ours, tail) == pytest.approx(
+            np.quantile(theirs, tail), abs=0.2 * theirs.std()
+        )
 
 
 def covers(values, block, draws, seed):
     """Return whether the interval of a mean that is truly 0 holds it."""
-    means = np.concatenate([values[rows].mean(axis=1) for rows in m.resamples(values.size, draws, block, seed)])
+    means = np.concatenate(
+        [values[rows].mean(axis=1) for rows in m.resamples(values.size, draws, block, seed)]
+    )
     low, high = np.quantile(means, [0.025, 0.975])
     return low <= 0.0 <= high
 
@@ -93,7 +101,8 @@ def covers(values, block, draws, seed):
 def test_intervals_cover_the_truth_about_as_often_as_they_say(phi, least):
     worlds = [autoregressive(250, phi, 1000 + trial) for trial in range(200)]
     covered = [
-        covers(one, intervals.choose_block(one, USUAL), 300, intervals.content_seed(USUAL, one)) for one in worlds
+        covers(one, intervals.choose_block(one, USUAL), 300, intervals.content_seed(USUAL, one))
+        for one in worlds
     ]
     assert least <= np.mean(covered) <= 0.99
 
@@ -102,7 +111,10 @@ def test_an_interval_without_blocks_would_lie():
     """With autocorrelated returns the plain bootstrap is far too sure: blocks are not decoration."""
     worlds = [autoregressive(250, 0.6, 5000 + trial) for trial in range(60)]
     plain = [covers(one, 1.0, 200, trial) for trial, one in enumerate(worlds)]
-    blocks = [covers(one, intervals.choose_block(one, USUAL), 200, trial) for trial, one in enumerate(worlds)]
+    blocks = [
+        covers(one, intervals.choose_block(one, USUAL), 200, trial)
+        for trial, one in enumerate(worlds)
+    ]
     assert np.mean(plain) < 0.75 < np.mean(blocks)
 
 
@@ -161,8 +173,14 @@ def test_the_variance_is_the_mean_of_squared_cosine_transforms_and_the_interval_
     assert m.cosine_variance(values) == pytest.approx((transforms**2).mean(), rel=1e-12)
     values = returns(250)
     found, middle = m.cosine_interval(values, "mean"), values.mean() * 252
-    half = scipy.stats.t.ppf(0.975, cosine_terms(250)) * math.sqrt(float(m.cosine_variance(values)) / 250) * 252
-    assert (found.value, found.low, found.high) == pytest.approx((middle, middle - half, middle + half), rel=1e-9)
+    half = (
+        scipy.stats.t.ppf(0.975, cosine_terms(250))
+        * math.sqrt(float(m.cosine_variance(values)) / 250)
+        * 252
+    )
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (middle, middle - half, middle + half), rel=1e-9
+    )
 
 
 def test_the_p_value_and_the_interval_agree():
@@ -193,12 +211,19 @@ def test_a_sharpe_ratio_is_the_one_of_the_measures_and_scale_does_not_move_it():
 
 def test_where_there_is_no_value_no_interval_and_no_question():
     short, holed = np.ones(1), np.r_[np.nan, returns(30)]
-    for values, reason in ((short, "fewer than two"), (holed, "missing"), (np.full(40, 0.25), "not defined")):
+    for values, reason in (
+        (short, "fewer than two"),
+        (holed, "missing"),
+        (np.full(40, 0.25), "not defined"),
+    ):
         found = m.cosine_interval(values)
         assert found.value is None and reason in str(found.reason)
     found = m.cosine_interval(returns(10))
     assert found.value is not None and found.low is None and "10 sessions" in str(found.note)
-    wrong = ((returns(), {"statistic": "median"}, "no interval for"), (np.ones((2, 3)), {}, "shape"))
+    wrong = (
+        (returns(), {"statistic": "median"}, "no interval for"),
+        (np.ones((2, 3)), {}, "shape"),
+    )
     for values, asked, said in (*wrong, (returns(), {"level": 1.0}, "level")):
         with pytest.raises(UserError, match=said):
             m.cosine_interval(values, **asked)
@@ -215,4 +240,6 @@ def test_the_long_run_variance_by_hand_and_that_of_statsmodels() -> None:
     assert m.long_run_variance(values, 6) == pytest.approx(reference, rel=1e-12)
     # Dependence inflates the variance of a mean.
     assert m.ar1_inflation(0.5) == 3.0 and m.variance_inflation(np.ones(10), 3) == 1.0
-    assert m.variance_inflation(autoregressive(20_000, 0.5, seed=3), 60) == pytest.approx(3.0, rel=0.15)
+    assert m.variance_inflation(autoregressive(20_000, 0.5, seed=3), 60) == pytest.approx(
+        3.0, rel=0.15
+    )

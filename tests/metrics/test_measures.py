@@ -19,7 +19,12 @@ ACTIVE = np.array([0.05, -0.05, 0.0, 0.05])
 TRADED, BEFORE = np.array([100.0, 0.0, 0.0, 110.0]), np.array([100.0, 100.0, 100.0, 110.0])
 # Mean 0.0125; deviations 0.0875, -0.1125, 0.0875, -0.0625; their squares sum to 0.031875; divided by 3.
 SPREAD, YEAR = math.sqrt(0.031875 / 3), math.sqrt(252)
-FLAT, HOLED, ONE, NONE = np.full(300, 0.1 / 3), np.array([0.1, np.nan, -0.1]), np.array([0.1]), np.array([])
+FLAT, HOLED, ONE, NONE = (
+    np.full(300, 0.1 / 3),
+    np.array([0.1, np.nan, -0.1]),
+    np.array([0.1]),
+    np.array([]),
+)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +71,25 @@ FLAT, HOLED, ONE, NONE = np.full(300, 0.1 / 3), np.array([0.1, np.nan, -0.1]), n
         (m.concentration(NONE), np.nan),
         (m.rejection_rate(np.array([0]), np.array([0])), np.nan),
         # Too short is not a number, and a hole is not skipped.
-        ([m.volatility(ONE, 252), m.sharpe(ONE, 252), m.sortino(NONE, 252), m.failure_rate(NONE)], [np.nan] * 4),
+        (
+            [
+                m.volatility(ONE, 252),
+                m.sharpe(ONE, 252),
+                m.sortino(NONE, 252),
+                m.failure_rate(NONE),
+            ],
+            [np.nan] * 4,
+        ),
         (m.annualised_return(np.array([100.0]), 252), np.nan),
-        ([m.sharpe(HOLED, 1), m.sortino(HOLED, 1), m.sortino_stockbench(HOLED), m.hit_rate(HOLED)], [np.nan] * 4),
+        (
+            [
+                m.sharpe(HOLED, 1),
+                m.sortino(HOLED, 1),
+                m.sortino_stockbench(HOLED),
+                m.hit_rate(HOLED),
+            ],
+            [np.nan] * 4,
+        ),
         (m.max_drawdown(np.array([1.0, np.nan, 2.0])), np.nan),
     ],
 )
@@ -112,7 +133,9 @@ def test_one_call_for_many_series_equals_many_calls(values):
     ):
         stacked = measure(two)
         assert stacked.shape == (2,)
-        np.testing.assert_allclose(stacked, [measure(one), measure(one[::-1])], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            stacked, [measure(one), measure(one[::-1])], rtol=1e-9, atol=1e-12
+        )
 
 
 @given(st.lists(st.floats(-0.9, 2.0), min_size=1, max_size=60))

@@ -20,7 +20,12 @@ def test_the_tests_are_scipys_and_by_hand():
     assert one.p_value == pytest.approx(scipy.stats.wilcoxon(differences, method="exact").pvalue)
     # All ranks positive: 1 + 2 + 3 + 4 + 5 = 15; two of 32 sign patterns are as extreme.
     found = m.wilcoxon(np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
-    assert (found.statistic, found.p_value, found.median, found.smallest_p) == (15.0, 0.0625, 0.3, 0.0625)
+    assert (found.statistic, found.p_value, found.median, found.smallest_p) == (
+        15.0,
+        0.0625,
+        0.3,
+        0.0625,
+    )
     # Ranks 1 2 | 3 4 with signs + + | + -: sums 3 and -1. Every flip of +-3 +-1 is at least 2 away from zero.
     found = m.wilcoxon_clustered(np.array([1.0, 2.0, 3.0, -4.0]), ["a", "a", "b", "b"])
     assert (found.statistic, found.p_value, found.smallest_p) == (2.0, 1.0, 0.5)
@@ -32,7 +37,10 @@ def test_the_tests_are_scipys_and_by_hand():
 
 
 def test_many_clusters_use_the_normal_law():
-    differences, clusters = np.random.default_rng(3).normal(0.0, 1.0, 80), np.repeat(np.arange(40), 2).tolist()
+    differences, clusters = (
+        np.random.default_rng(3).normal(0.0, 1.0, 80),
+        np.repeat(np.arange(40), 2).tolist(),
+    )
     assert 0.0 < m.wilcoxon_clustered(differences, clusters).p_value <= 1.0
     assert m.wilcoxon_clustered(differences + 2.0, clusters).p_value < 1e-6
 
@@ -42,7 +50,9 @@ def test_false_alarms_stay_at_their_level_where_the_plain_test_fails():
     sound = plain = 0
     for _ in range(200):
         differences = (rng.normal(size=(10, 1)) + 0.2 * rng.normal(size=(10, 6))).ravel()
-        sound += m.wilcoxon_clustered(differences, np.repeat(np.arange(10), 6).tolist()).p_value <= 0.05
+        sound += (
+            m.wilcoxon_clustered(differences, np.repeat(np.arange(10), 6).tolist()).p_value <= 0.05
+        )
         plain += m.wilcoxon(differences).p_value <= 0.05
     assert sound <= 20
     assert plain >= 60
@@ -55,7 +65,11 @@ def test_nothing_and_nonsense_and_windows_that_share_days_share_a_cluster():
         m.wilcoxon(np.array([np.nan, 1.0]))
     with pytest.raises(UserError, match="clusters"):
         m.wilcoxon_clustered(np.ones(3), ["a"])
-    touching = [("2024-03-01", "2024-04-30"), ("2024-01-01", "2024-02-15"), ("2024-02-15", "2024-02-20")]
+    touching = [
+        ("2024-03-01", "2024-04-30"),
+        ("2024-01-01", "2024-02-15"),
+        ("2024-02-15", "2024-02-20"),
+    ]
     assert m.overlapping_clusters([*touching, ("2025-01-01", "2025-01-02")]) == [1, 0, 0, 2]
     assert m.overlapping_clusters([]) == []
 
@@ -92,7 +106,9 @@ def test_two_are_told_apart_by_the_test_of_their_difference():
     rng = np.random.default_rng(3)
     for edge in np.linspace(0.0, 0.002, 40):
         growth = rng.normal(0.0, 0.004, (80, 2)) + np.array([edge, 0.0])
-        assert (len(m.tiers(growth)) == 2) == (float(m.mean_p_value(growth[:, 0] - growth[:, 1])) < 0.05)
+        assert (len(m.tiers(growth)) == 2) == (
+            float(m.mean_p_value(growth[:, 0] - growth[:, 1])) < 0.05
+        )
 
 
 def test_twins_stay_together_and_a_constant_lead_is_certain():
@@ -111,7 +127,10 @@ def _against(*p_values: float) -> list[m.AgainstBaseline]:
 
     wanted = np.array([-stdtrit(freedom, p / 2.0) for p in p_values])
     market = rng.normal(0, 0.01, 250)
-    paths = [growth(np.expm1(market + row + shift)) for row, shift in zip(noise, 1e-5 * wanted / t, strict=True)]
+    paths = [
+        growth(np.expm1(market + row + shift))
+        for row, shift in zip(noise, 1e-5 * wanted / t, strict=True)
+    ]
     return [m.compare_to_baseline(path, growth(np.expm1(market))) for path in paths]
 
 

@@ -31,22 +31,34 @@ def test_seeds_help_until_they_repeat_each_other():
     assert m.power_of(2.3, m.Design(sessions=252, seed_correlation=0.3, seeds=four)) >= 0.8
     assert m.power_of(2.3, m.Design(sessions=252, seed_correlation=0.3, seeds=four - 1)) < 0.8
     assert m.seeds_needed(0.5, m.Design(sessions=252)) is None
-    assert m.minimum_detectable_ir(m.Design(seeds=50, seed_correlation=1.0)) == m.minimum_detectable_ir(m.Design())
+    assert m.minimum_detectable_ir(
+        m.Design(seeds=50, seed_correlation=1.0)
+    ) == m.minimum_detectable_ir(m.Design())
 
 
 def test_dependence_and_company_cost_sessions():
     plain = m.sessions_needed(1.0, m.Design())
-    assert m.sessions_needed(1.0, m.Design(inflation=m.ar1_inflation(0.2))) == pytest.approx(1.5 * plain, abs=1)
+    assert m.sessions_needed(1.0, m.Design(inflation=m.ar1_inflation(0.2))) == pytest.approx(
+        1.5 * plain, abs=1
+    )
     assert m.sessions_needed(1.0, m.Design(comparisons=10)) > 1.6 * plain
 
 
-@given(st.floats(0.1, 5.0), st.integers(20, 5000), st.integers(1, 20), st.floats(0.0, 1.0), st.integers(1, 30))
+@given(
+    st.floats(0.1, 5.0),
+    st.integers(20, 5000),
+    st.integers(1, 20),
+    st.floats(0.0, 1.0),
+    st.integers(1, 30),
+)
 def test_the_answers_fit_each_other(ir, sessions, seeds, shared, company):
     design = m.Design(sessions=sessions, seeds=seeds, seed_correlation=shared, comparisons=company)
     smallest = m.minimum_detectable_ir(design)
     assert m.power_of(smallest, design) == pytest.approx(0.8, abs=1e-3)
     needed = m.sessions_needed(ir, design)
-    assert (needed <= sessions) == (ir >= smallest * (1 - 1e-12)) or needed == pytest.approx(sessions, abs=1)
+    assert (needed <= sessions) == (ir >= smallest * (1 - 1e-12)) or needed == pytest.approx(
+        sessions, abs=1
+    )
 
 
 @pytest.mark.slow_for("1-250-0.2-400", "3-250-0.2-400")
@@ -55,7 +67,9 @@ def test_the_answers_fit_each_other(ir, sessions, seeds, shared, company):
     [(1, 120, 0.1, 50), (3, 120, 0.1, 40), (1, 250, 0.2, 400), (3, 250, 0.2, 400)],
 )
 def test_simulation_agrees_with_the_formula(seeds, sessions, carry, worlds):
-    design = m.Design(sessions=sessions, seeds=seeds, inflation=m.ar1_inflation(carry), seed_correlation=0.5)
+    design = m.Design(
+        sessions=sessions, seeds=seeds, inflation=m.ar1_inflation(carry), seed_correlation=0.5
+    )
     smallest = m.minimum_detectable_ir(design)
     found = simulated_power(smallest, design, worlds=worlds)
     assert m.power_of(smallest, design) == pytest.approx(0.8, abs=1e-3)
@@ -88,7 +102,9 @@ def test_what_is_said_and_what_cannot_be_asked():
         m.power_summary(m.Design(sessions=83, seeds=3, comparisons=5)),
         m.power_summary(m.Design(sessions=5000)),
     )
-    assert short.hopeless and "can hardly show skill" in short.sentence and "among 5" in short.sentence
+    assert (
+        short.hopeless and "can hardly show skill" in short.sentence and "among 5" in short.sentence
+    )
     assert not long.hopeless and "show an information ratio of" in long.sentence
     assert short.sessions > 83
     for said, wrong in (
@@ -132,8 +148,13 @@ def simulated_power(ir: float, design: m.Design, *, worlds: int = 200, seed: int
         gaps = np.log1p(market + active) - np.log1p(market)
         # Two-sided, sessions and seeds redrawn.
         start = content_seed(_ANY, gaps)
-        block, chosen = choose_block(gaps.mean(axis=0), _ANY), seed_resamples(design.seeds, draws, start)
-        each = np.concatenate([gaps[:, rows].mean(axis=-1).T for rows in m.resamples(n, draws, block, start)])
+        block, chosen = (
+            choose_block(gaps.mean(axis=0), _ANY),
+            seed_resamples(design.seeds, draws, start),
+        )
+        each = np.concatenate(
+            [gaps[:, rows].mean(axis=-1).T for rows in m.resamples(n, draws, block, start)]
+        )
         means = np.take_along_axis(each, chosen, axis=1).mean(axis=1)
         least = min(int((means <= 0).sum()), int((means >= 0).sum()))
         found += 2.0 * (1 + least) / (draws + 1) <= (1.0 - design.level) / design.comparisons

@@ -59,7 +59,12 @@ def test_the_worked_example(level, printed):
 def test_two_raters_by_hand_and_nothing_to_measure():
     # yes/yes, yes/yes, no/no, yes/no: coincidences yy 4, nn 2, yn + ny 2; margins 5 and 3 of 8.
     # observed 2/8; expected 2*5*3/(8*7) = 30/56; alpha = 1 - (2/8)/(30/56) = 8/15.
-    units = [{"a": "yes", "b": "yes"}, {"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": "no"}]
+    units = [
+        {"a": "yes", "b": "yes"},
+        {"a": "yes", "b": "yes"},
+        {"a": "no", "b": "no"},
+        {"a": "yes", "b": "no"},
+    ]
     assert raters.krippendorff_alpha(units).value == pytest.approx(8 / 15)
     assert raters.krippendorff_alpha([{"a": 1}, {"b": 2}]).reason == "no unit has two ratings"
     assert raters.krippendorff_alpha([{"a": 1, "b": 1}]).value is None
@@ -69,15 +74,21 @@ def test_two_raters_by_hand_and_nothing_to_measure():
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=4), min_size=2, max_size=12))
 def test_full_agreement_is_one_and_order_of_units_is_nothing(ratings):
     units = [dict(zip("abcd", row, strict=False)) for row in ratings]
-    perfect = raters.krippendorff_alpha([dict.fromkeys(unit, next(iter(unit.values()))) for unit in units]).value
+    perfect = raters.krippendorff_alpha(
+        [dict.fromkeys(unit, next(iter(unit.values()))) for unit in units]
+    ).value
     assert perfect is None or perfect == pytest.approx(1.0)
-    found, again = (raters.krippendorff_alpha(each, "interval").value for each in (units, units[::-1]))
+    found, again = (
+        raters.krippendorff_alpha(each, "interval").value for each in (units, units[::-1])
+    )
     assert found == again if found is None else found == pytest.approx(again)
     assert found is None or found <= 1.0 + 1e-12
 
 
 def games(first: str, second: str, won: int, lost: int) -> list[Pairing]:
-    return [Pairing(first=first, second=second, won=w, group="g") for w in [1.0] * won + [0.0] * lost]
+    return [
+        Pairing(first=first, second=second, won=w, group="g") for w in [1.0] * won + [0.0] * lost
+    ]
 
 
 def test_two_players_by_hand_and_one_who_never_lost() -> None:
@@ -135,13 +146,20 @@ def counted_tau(x: np.ndarray, y: np.ndarray) -> float:
 def test_rank_correlations_are_counted_or_scipys_and_carry_intervals():
     generator = np.random.default_rng(1)
     for _ in range(10):
-        x, y = generator.integers(0, 6, 12).astype(float), generator.integers(0, 6, 12).astype(float)
+        x, y = (
+            generator.integers(0, 6, 12).astype(float),
+            generator.integers(0, 6, 12).astype(float),
+        )
         assert raters.kendall_tau(x, y) == pytest.approx(counted_tau(x, y), abs=1e-9)
-        assert raters.spearman_rho(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-9)
+        assert raters.spearman_rho(x, y) == pytest.approx(
+            scipy.stats.spearmanr(x, y).statistic, abs=1e-9
+        )
     assert np.isnan(raters.kendall_tau(np.ones(4), np.arange(4.0)))
     assert raters.kendall_tau(np.array([1, 2, np.nan]), np.array([1, 2, 0.0])) == 1.0
     x = np.arange(12.0)
-    found = raters.correlation_measure(raters.spearman_rho, x, -x + np.random.default_rng(0).normal(0, 3, 12))
+    found = raters.correlation_measure(
+        raters.spearman_rho, x, -x + np.random.default_rng(0).normal(0, 3, 12)
+    )
     assert found.low < found.value < found.high < 0
     assert raters.correlation_measure(raters.spearman_rho, x[:1], x[:1]).value is None
 

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.metrics.intervals import wilson_interval
-from tradeassay.metrics.reliability import Play, PlayWords, axis_shares, pass_all, reliability, spread_shares
+from tradeassay.metrics.reliability import (
+    Play,
+    PlayWords,
+    axis_shares,
+    pass_all,
+    reliability,
+    spread_shares,
+)
 
 
 def play(model: str, window: str, seed: int, score: float | None, wording: str = "plain") -> Play:
@@ -67,8 +74,14 @@ def test_components_are_unbiased_over_many_tables():
     shape, sizes = (4, 3, 5, 3), np.array([2.0, 1.0, 3.0, 0.5, 1.0])
     sums = np.zeros(5)
     for _ in range(300):
-        table = rng.normal(0, sizes[0] ** 0.5, (4, 1, 1, 1)) + rng.normal(0, sizes[1] ** 0.5, (1, 3, 1, 1))
-        table = table + rng.normal(0, sizes[2] ** 0.5, (1, 1, 5, 1)) + rng.normal(0, sizes[3] ** 0.5, (4, 3, 5, 1))
+        table = rng.normal(0, sizes[0] ** 0.5, (4, 1, 1, 1)) + rng.normal(
+            0, sizes[1] ** 0.5, (1, 3, 1, 1)
+        )
+        table = (
+            table
+            + rng.normal(0, sizes[2] ** 0.5, (1, 1, 5, 1))
+            + rng.normal(0, sizes[3] ** 0.5, (4, 3, 5, 1))
+        )
         sums += spread_shares(table + rng.normal(0, 1.0, shape))
     assert sums / 300 == pytest.approx(sizes / sizes.sum(), abs=0.05)
 
@@ -95,7 +108,9 @@ def test_a_record_says_what_was_repeated_and_what_was_left_out():
     assert found.spread["wording"].reason == "there is one wording"
     assert "no interval" in str(found.spread["model"].note)
     assert sum(one.value or 0.0 for one in found.spread.values()) == pytest.approx(1.0)
-    assert any(line.startswith("The spread of growth by source: model 79.8%") for line in found.sentences)
+    assert any(
+        line.startswith("The spread of growth by source: model 79.8%") for line in found.sentences
+    )
     rules = reliability(plays, called=PlayWords(score="growth", model="agent"))
     assert rules is not None and "by source: agent 79.8%" in rules.of_spread
 
@@ -105,9 +120,13 @@ def test_a_failed_play_passes_nothing_and_one_play_says_nothing():
     found = reliability([play("a", "w", 0, 1.0), play("a", "w", 1, None)])
     assert found is not None and found.passes["a"]["seed"][1].value == 0.0
     assert found.spread["seed"].value is None
-    many = reliability([play(m, f"w{w}", s, m == "a" or s) for m in "ab" for w in range(6) for s in (0, 1)])
+    many = reliability(
+        [play(m, f"w{w}", s, m == "a" or s) for m in "ab" for w in range(6) for s in (0, 1)]
+    )
     assert many is not None and many.spread["model"].low is not None
-    known = [(one.low, one.value, one.high) for one in many.spread.values() if one.value is not None]
+    known = [
+        (one.low, one.value, one.high) for one in many.spread.values() if one.value is not None
+    ]
     assert all(0.0 <= low <= value <= high <= 1.0 for low, value, high in known)
 
 
@@ -116,11 +135,19 @@ def test_a_play_given_twice_is_one_and_reasons_are_those_of_the_plays():
         return Play(model="m", wording="a", window=window, seed=seed, passed=passed, score=score)
 
     twice = reliability([play("w", 0), play("w", 0), play("w", 1)])
-    assert twice is not None and list(twice.passes["m"]) == ["seed"] and len(twice.passes["m"]["seed"]) == 2
+    assert (
+        twice is not None
+        and list(twice.passes["m"]) == ["seed"]
+        and len(twice.passes["m"]["seed"]) == 2
+    )
     assert twice.spread["seed"].reason == "all scores are the same"
-    failed = reliability([play(window, seed, None, passed=False) for window in "vw" for seed in (0, 1)])
+    failed = reliability(
+        [play(window, seed, None, passed=False) for window in "vw" for seed in (0, 1)]
+    )
     assert failed is not None and failed.spread["window"].reason == "no play has a score"
-    endless = reliability([play(w, s, math.inf if s == 2 else 0.1 * s) for w in "vw" for s in range(3)])
+    endless = reliability(
+        [play(w, s, math.inf if s == 2 else 0.1 * s) for w in "vw" for s in range(3)]
+    )
     assert endless is not None and endless.left_out == 2 and endless.spread["seed"].value == 1.0
 
 
@@ -131,4 +158,6 @@ def test_all_plays_are_all_of_them():
     first, *_, eight, every = found.passes["a"]["seed"]
     assert len(found.passes["a"]["seed"]) == 9
     assert [first.value, eight.value, every.value] == pytest.approx([0.9, 0.2, 0.0])
-    assert found.sentences[0].startswith("a passes in 90.0% of plays; in all 10 seeds at once: 0.0% (")
+    assert found.sentences[0].startswith(
+        "a passes in 90.0% of plays; in all 10 seeds at once: 0.0% ("
+    )

@@ -31,8 +31,17 @@ PLAIN = m.series_from_nav(path(), index=path(seed=1))
 def test_every_measure_is_there_in_order_with_an_interval():
     scores = score(PLAIN, bootstrap=QUICK)
     assert list(scores) == [info.id for info in m.MEASURES]
-    returns = "cumulative_return annualised_return excess_return volatility max_drawdown hit_rate".split()
-    for name in (*returns, "sharpe", "sortino", "sortino_stockbench", "calmar", "information_ratio"):
+    returns = (
+        "cumulative_return annualised_return excess_return volatility max_drawdown hit_rate".split()
+    )
+    for name in (
+        *returns,
+        "sharpe",
+        "sortino",
+        "sortino_stockbench",
+        "calmar",
+        "information_ratio",
+    ):
         measure = scores[name]
         assert measure.value is not None and measure.low < measure.high and measure.n == 120, name
     assert scores["hhi"].reason == "nothing was ever held"
@@ -42,8 +51,13 @@ def test_every_measure_is_there_in_order_with_an_interval():
 
 
 def test_equal_input_equal_bytes_that_survive_json_with_twelve_digits():
-    salted, (one, two) = m.BootstrapConfig(draws=200, salt=1), (score(PLAIN, bootstrap=QUICK) for _ in range(2))
-    assert canonical_json(one) == canonical_json(two) != canonical_json(score(PLAIN, bootstrap=salted))
+    salted, (one, two) = (
+        m.BootstrapConfig(draws=200, salt=1),
+        (score(PLAIN, bootstrap=QUICK) for _ in range(2)),
+    )
+    assert (
+        canonical_json(one) == canonical_json(two) != canonical_json(score(PLAIN, bootstrap=salted))
+    )
     assert msgspec.json.decode(msgspec.json.encode(one), type=dict[str, Measure]) == one
     for measure in one.values():
         for value in (measure.value, measure.low, measure.high):
@@ -52,7 +66,9 @@ def test_equal_input_equal_bytes_that_survive_json_with_twelve_digits():
 
 def test_cash_has_a_return_of_zero_and_no_ratios():
     scores = score(m.series_from_nav(np.full(60, 1e5), index=path(59)), bootstrap=QUICK)
-    assert {scores[name].value for name in ("cumulative_return", "volatility", "max_drawdown")} == {0.0}
+    assert {scores[name].value for name in ("cumulative_return", "volatility", "max_drawdown")} == {
+        0.0
+    }
     for name, reason in (
         ("sharpe", "the returns do not vary"),
         ("sortino", "no session lost money"),
@@ -72,7 +88,10 @@ def test_a_ruined_account_shows_its_loss():
     assert scores["annualised_return"].value is None
     # No sessions, no money.
     assert score(m.series_from_nav(np.array([1e5])))["sharpe"].reason == "there are no sessions"
-    assert score(m.series_from_nav(np.array([0.0, 1.0])))["sharpe"].reason == "the account started with nothing"
+    assert (
+        score(m.series_from_nav(np.array([0.0, 1.0])))["sharpe"].reason
+        == "the account started with nothing"
+    )
 
 
 def test_what_must_be_known_about_the_index_goes_with_both_measures():
@@ -85,7 +104,10 @@ def test_what_must_be_known_about_the_index_goes_with_both_measures():
     scores, few, others = (score(one, bootstrap=QUICK) for one in (series, short, other))
     noted = {name for name, measure in scores.items() if "without dividends" in str(measure.note)}
     assert noted == {"excess_return", "information_ratio"}
-    assert few["information_ratio"].note == "no interval: 12 sessions, at least 20 are needed; without dividends"
+    assert (
+        few["information_ratio"].note
+        == "no interval: 12 sessions, at least 20 are needed; without dividends"
+    )
     both = m.across_seeds([series, other], [scores, others], bootstrap=QUICK)
     assert str(both["information_ratio"].median.note) == "over 2 repetitions; without dividends"
     same = m.across_seeds([series, series], [scores, scores], bootstrap=QUICK)
@@ -130,7 +152,9 @@ def test_intervals_that_cannot_be_given():
     few = score(m.series_from_nav(path(12)), bootstrap=QUICK)["sharpe"]
     assert few.value is not None and few.low is None
     assert few.note == "no interval: 12 sessions, at least 20 are needed"
-    rising = 1e5 * m.growth(np.concatenate([np.full(59, 0.01), [-0.02], np.full(59, 0.01), [-0.03]]))
+    rising = 1e5 * m.growth(
+        np.concatenate([np.full(59, 0.01), [-0.02], np.full(59, 0.01), [-0.03]])
+    )
     measure = score(m.series_from_nav(rising), bootstrap=QUICK)["sortino_stockbench"]
     assert measure.value is not None and measure.low is None
     assert "of the resamples have no value" in str(measure.note)
@@ -139,7 +163,9 @@ def test_intervals_that_cannot_be_given():
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.floats(-0.2, 0.2), min_size=1, max_size=40))
 def test_whatever_happened_there_is_a_number_or_a_reason(returns):
-    for measure in score(m.series_from_nav(1e5 * m.growth(np.array(returns))), bootstrap=QUICK).values():
+    for measure in score(
+        m.series_from_nav(1e5 * m.growth(np.array(returns))), bootstrap=QUICK
+    ).values():
         assert (measure.value is None) != (measure.reason is None)
         assert measure.value is None or math.isfinite(measure.value)
 
@@ -148,11 +174,22 @@ def test_repetitions_by_hand():
     summary = m.summarise([Measure(value=value) for value in (1.0, 2.0, 4.0, 8.0)])
     assert summary.median.value == 3.0
     assert (summary.q1, summary.q3, summary.iqr) == (1.75, 5.0, 3.25)
-    assert (summary.n, summary.missing, summary.lowest, summary.highest, summary.mean) == (4, 0, 1.0, 8.0, 3.75)
+    assert (summary.n, summary.missing, summary.lowest, summary.highest, summary.mean) == (
+        4,
+        0,
+        1.0,
+        8.0,
+        3.75,
+    )
     assert summary.std == pytest.approx(math.sqrt((2.75**2 + 1.75**2 + 0.25**2 + 4.25**2) / 3))
     assert summary.cv == pytest.approx(summary.std / 3.75)
     nothing = m.summarise([not_scored("it failed"), not_scored("it failed")])
-    assert (nothing.median.reason, nothing.n, nothing.missing, nothing.cv) == ("it failed", 0, 2, None)
+    assert (nothing.median.reason, nothing.n, nothing.missing, nothing.cv) == (
+        "it failed",
+        0,
+        2,
+        None,
+    )
     one = m.summarise([Measure(value=1.0), not_scored("it failed")])
     assert (one.n, one.missing, one.std, one.cv) == (1, 1, None, None)
     assert m.summarise([Measure(value=-1.0), Measure(value=1.0)]).cv is None
@@ -196,21 +233,34 @@ def test_luck_cannot_be_told_apart_and_skill_can():
         (base, skilled, "the index", True, "falls behind the index by more than chance explains"),
     ):
         verdict = m.compare_to_baseline(one, other, bootstrap=QUICK, baseline=name)
-        assert (verdict.distinguishable, verdict.p_value < 0.05, verdict.sentence) == (apart, apart, sentence)
+        assert (verdict.distinguishable, verdict.p_value < 0.05, verdict.sentence) == (
+            apart,
+            apart,
+            sentence,
+        )
 
 
 def test_pairing_cancels_the_market():
     """The same edge is invisible beside another market's noise and plain beside its own."""
     base = path(250, seed=3, scale=0.02)
-    better = base * m.growth(np.full(250, 0.0004) + 0.001 * np.random.default_rng(1).standard_normal(250))
+    better = base * m.growth(
+        np.full(250, 0.0004) + 0.001 * np.random.default_rng(1).standard_normal(250)
+    )
     assert m.compare_to_baseline(better, base, bootstrap=QUICK).distinguishable is True
-    assert m.compare_to_baseline(better, path(250, seed=8, scale=0.02), bootstrap=QUICK).distinguishable is False
+    assert (
+        m.compare_to_baseline(
+            better, path(250, seed=8, scale=0.02), bootstrap=QUICK
+        ).distinguishable
+        is False
+    )
 
 
 def test_repetitions_are_compared_together():
     base = path(250, seed=3)
     rng = np.random.default_rng(9)
-    several = np.stack([base * m.growth(0.001 + 0.002 * rng.standard_normal(250)) for _ in range(3)])
+    several = np.stack(
+        [base * m.growth(0.001 + 0.002 * rng.standard_normal(250)) for _ in range(3)]
+    )
     verdict = m.compare_to_baseline(several, base, bootstrap=QUICK)
     assert verdict.distinguishable is True
     centre = np.diff(np.log(several), axis=1).mean() - np.diff(np.log(base)).mean()
@@ -231,7 +281,9 @@ def test_what_cannot_be_compared():
         m.compare_to_baseline(path(30), path(31))
     short = m.compare_to_baseline(path(10), path(10, seed=1))
     assert short.distinguishable is None
-    assert short.sentence == "was not compared with buy and hold: 10 sessions, at least 20 are needed"
+    assert (
+        short.sentence == "was not compared with buy and hold: 10 sessions, at least 20 are needed"
+    )
     ruined = m.compare_to_baseline(np.concatenate([path(29), [0.0]]), path(30))
     assert ruined.difference.reason == "an account was worth nothing or less"
 

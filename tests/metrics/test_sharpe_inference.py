@@ -41,7 +41,11 @@ def test_the_papers_example_of_a_deflated_ratio() -> None:
     hurdle = m.expected_best_sharpe(100, 0.5)
     assert hurdle / math.sqrt(250) == pytest.approx(0.1132, abs=2e-4)
     ratio = 2.5 / math.sqrt(250)
-    z = (ratio - hurdle / math.sqrt(250)) * math.sqrt(1249) / math.sqrt(1 + 3 * ratio + 9 / 4 * ratio**2)
+    z = (
+        (ratio - hurdle / math.sqrt(250))
+        * math.sqrt(1249)
+        / math.sqrt(1 + 3 * ratio + 9 / 4 * ratio**2)
+    )
     assert scipy.stats.norm.cdf(z) == pytest.approx(0.9004, abs=1e-3)
 
 
@@ -58,7 +62,9 @@ def test_the_expected_best_is_that_of_simulated_trials_and_more_deflate_more():
 @given(st.floats(1.0, 1e6), st.floats(0.0, 4.0))
 def test_the_hurdle_never_falls_below_zero(trials, variance):
     assert (
-        0.0 <= m.expected_best_sharpe(trials, variance) <= m.expected_best_sharpe(trials * 2.0, variance) + 1e-12
+        0.0
+        <= m.expected_best_sharpe(trials, variance)
+        <= m.expected_best_sharpe(trials * 2.0, variance) + 1e-12
     )
 
 
@@ -85,14 +91,19 @@ def slow(returns: np.ndarray, splits: int) -> tuple[float, float]:
 def test_it_is_the_definition(seed, count, splits):
     returns = np.random.default_rng(seed).normal(0.0002, 0.01, (97, count))
     found = m.overfitting(returns, splits=splits)
-    assert (found.probability.value, found.loss.value) == pytest.approx(slow(returns, splits), rel=1e-10)
+    assert (found.probability.value, found.loss.value) == pytest.approx(
+        slow(returns, splits), rel=1e-10
+    )
     assert found.best.sum() == found.logits.size
 
 
 def test_noise_is_overfitted_half_of_the_time_and_skill_is_not():
     for count in (2, 3, 5, 10):
         rng = np.random.default_rng(1)
-        noise = [m.overfitting(rng.normal(0, 1, (160, count)), splits=8).probability.value for _ in range(60)]
+        noise = [
+            m.overfitting(rng.normal(0, 1, (160, count)), splits=8).probability.value
+            for _ in range(60)
+        ]
         assert np.mean(noise) == pytest.approx(0.5, abs=0.12), count
     skilled = np.random.default_rng(1).normal(0, 1, (800, 10))
     skilled[:, 3] += 0.3
@@ -103,7 +114,11 @@ def test_noise_is_overfitted_half_of_the_time_and_skill_is_not():
 
 def test_no_value_and_nonsense():
     assert "do not vary" in str(m.probabilistic_sharpe(np.full(30, 0.25)).reason)
-    assert m.probabilistic_sharpe(RETURNS[:2]).value is None is m.minimum_track_record(RETURNS[:2]).value
+    assert (
+        m.probabilistic_sharpe(RETURNS[:2]).value
+        is None
+        is m.minimum_track_record(RETURNS[:2]).value
+    )
     assert "no interval" in str(m.probabilistic_sharpe(RETURNS[:10]).note)
     assert "no length" in str(m.minimum_track_record(-RETURNS).reason)
     assert "two strategies" in str(m.overfitting(np.ones((50, 1))).probability.reason)

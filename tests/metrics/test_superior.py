@@ -57,7 +57,9 @@ def test_everybody_may_be_superior_in_more_than_one_step():
         rng = np.random.default_rng(seed)
         base = rng.normal(0, 0.01, 120)
         table = base[:, None] + rng.normal((0.004, 0.0012), 0.004, (120, 2))
-        stepwise = StepM(-base, -table, size=0.05, block_size=3, reps=200, bootstrap="stationary", seed=1)
+        stepwise = StepM(
+            -base, -table, size=0.05, block_size=3, reps=200, bootstrap="stationary", seed=1
+        )
         found = superior(table, base, ["a", "b"], bootstrap=FEW)
         try:
             stepwise.compute()

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from tradeassay.core.view import CorporateAction, Instrument
-from tradeassay.data import Listing, Membership, Panel, PanelFacts, Snapshot, open_snapshot, write_snapshot
+from tradeassay_bench.data import (
+    Listing,
+    Membership,
+    Panel,
+    PanelFacts,
+    Snapshot,
+    open_snapshot,
+    write_snapshot,
+)
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -45,7 +53,9 @@ def build(
 
     listings = tuple(
         Listing(
-            instrument=i, listed=iso((listed or {}).get(i.symbol, 0)), delisted=iso((delisted or {}).get(i.symbol))
+            instrument=i,
+            listed=iso((listed or {}).get(i.symbol, 0)),
+            delisted=iso((delisted or {}).get(i.symbol)),
         )
         for i in instruments
     )
@@ -65,7 +75,9 @@ def build(
     }
     return Panel(
         name=name,
-        facts=PanelFacts(kind="synthetic", source="hand", query="", currency="USD", calendar="24/7"),
+        facts=PanelFacts(
+            kind="synthetic", source="hand", query="", currency="USD", calendar="24/7"
+        ),
         listings=listings,
         sessions=days,
         open_time=midnights + 9 * HOUR,
@@ -74,7 +86,11 @@ def build(
         suspended=halted,
         actions=tuple(
             CorporateAction(
-                symbol=symbol, kind=kind, ex_date=iso(row), known_at=int(midnights[row]) + 7 * HOUR, value=value
+                symbol=symbol,
+                kind=kind,
+                ex_date=iso(row),
+                known_at=int(midnights[row]) + 7 * HOUR,
+                value=value,
             )
             for symbol, kind, row, value in actions
         ),

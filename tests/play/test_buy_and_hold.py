@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.agents import make_agent
-from tradeassay.benchmarks import day, drive
-from tradeassay.core.agent import EpisodeInfo
-from tradeassay.core.events import Marked
-from tradeassay.data import Panel
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.agents import make_agent
+from tradeassay_bench.benchmarks import day, play_day
+from tradeassay_bench.core.agent import EpisodeInfo
+from tradeassay_bench.core.events import Marked
+from tradeassay_bench.data import Panel
+from tradeassay_bench.play import Market, MarketConfig
 
 BUFFER = 0.005
 
@@ -19,7 +19,9 @@ BUFFER = 0.005
 def eventful(panel: Any, seed: int, rows: int = 60, columns: int = 8) -> Panel:
     """Return a random market with suspensions, dividends, splits and a delisting."""
     rng = np.random.default_rng(seed)
-    closes = np.round(rng.uniform(5, 80, columns) * np.cumprod(1 + rng.normal(0, 0.02, (rows, columns)), 0), 2)
+    closes = np.round(
+        rng.uniform(5, 80, columns) * np.cumprod(1 + rng.normal(0, 0.02, (rows, columns)), 0), 2
+    )
     opens = np.round(closes * (1 + rng.normal(0, 0.01, (rows, columns))), 2)
     splits = (("S1", "split", 20, 2.0), ("S2", "split", 31, 1.5))
     for _, _, row, ratio in splits:
@@ -32,7 +34,12 @@ def eventful(panel: Any, seed: int, rows: int = 60, columns: int = 8) -> Panel:
         closes,
         delisted={"S7": 39},
         suspended=[(1, 5), (15, 3), (16, 3), (31, 4), (59, 0)],
-        actions=(*splits, ("S0", "dividend", 10, 0.37), ("S1", "dividend", 20, 0.2), ("S3", "dividend", 16, 0.11)),
+        actions=(
+            *splits,
+            ("S0", "dividend", 10, 0.37),
+            ("S1", "dividend", 20, 0.2),
+            ("S3", "dividend", 16, 0.11),
+        ),
     )
 
 
@@ -99,7 +106,7 @@ def play(snapshot: Any, config: MarketConfig, name: str = "equal-weight") -> lis
         assert before.cash + sum(p.value for p in before.positions.values()) == pytest.approx(
             before.nav, rel=1e-14
         )
-        record, seen = market.step(drive(day(seen), agent))
+        record, seen = market.step(play_day(day(seen), agent))
         marked = record.events[-1]
         assert isinstance(marked, Marked)
         assert marked.nav == marked.cash + marked.positions
@@ -114,12 +121,18 @@ def play(snapshot: Any, config: MarketConfig, name: str = "equal-weight") -> lis
         ("ashare-flat-v1", {"lot": 100.0, "bps": 5.0, "slip": 0.0, "least": 5.0}),
     ],
 )
-@pytest.mark.parametrize(("fill", "mark"), [("open", "close"), ("open", "open"), ("close", "close")])
+@pytest.mark.parametrize(
+    ("fill", "mark"), [("open", "close"), ("open", "open"), ("close", "close")]
+)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_equal_weight_is_the_baseline_to_the_last_bit(panel, store, venue, costs, fill, mark, seed):
     table = eventful(panel, seed)
-    config = MarketConfig(venue=venue, first="2024-01-03", last="2024-02-29", cash=1e5, fill=fill, mark=mark)
-    assert play(store(table), config) == simulate_buy_and_hold(table, 2, 1e5, fill=fill, mark=mark, **costs)
+    config = MarketConfig(
+        venue=venue, first="2024-01-03", last="2024-02-29", cash=1e5, fill=fill, mark=mark
+    )
+    assert play(store(table), config) == simulate_buy_and_hold(
+        table, 2, 1e5, fill=fill, mark=mark, **costs
+    )
 
 
 def test_equal_weight_worked_out_by_hand(panel, store):

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.agents import agents, converses, make_agent, plays_alone
-from tradeassay.benchmarks import day, drive
-from tradeassay.core.agent import EpisodeInfo
-from tradeassay.core.events import ENCODER
-from tradeassay.data import Panel, open_snapshot, synthetic, write_snapshot
-from tradeassay.play import Market, MarketConfig
-from tradeassay.testing.agent import fingerprint, rewrite_after
+from tradeassay.core.our_code import is_ours
+from tradeassay_bench.agents import agents, converses, make_agent, plays_alone
+from tradeassay_bench.benchmarks import day, play_day
+from tradeassay_bench.core.agent import EpisodeInfo
+from tradeassay_bench.core.events import ENCODER
+from tradeassay_bench.data import Panel, open_snapshot, synthetic, write_snapshot
+from tradeassay_bench.play import Market, MarketConfig
+from tradeassay_bench.testing.agent import fingerprint, rewrite_after
 
 FIRST, SESSIONS = 30, 40
 SHORT = {
@@ -29,7 +30,7 @@ SHORT = {
 RULES = [
     name
     for name, cls in agents.items()
-    if cls.__module__.startswith("tradeassay.") and not converses(name) and plays_alone(name)
+    if is_ours(cls.__module__) and not converses(name) and plays_alone(name)
 ]
 FILLS = {"pre_open": "open", "at_open": "open", "close": "close"}
 PHASES = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
@@ -37,7 +38,9 @@ PHASES = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 
 @pytest.fixture(scope="module")
 def world() -> Panel:
-    config = synthetic.preset("ashare", seed=3, names=16, sessions=FIRST + SESSIONS, new_listings=1, delistings=1)
+    config = synthetic.preset(
+        "ashare", seed=3, names=16, sessions=FIRST + SESSIONS, new_listings=1, delistings=1
+    )
     return synthetic.generate(config).panel
 
 
@@ -46,7 +49,9 @@ def folder(tmp_path_factory: Any) -> Path:
     return tmp_path_factory.mktemp("futures")
 
 
-def watch(panel: Panel, folder: Path, decide: str, last: int) -> tuple[list[str], dict[str, list[bytes]]]:
+def watch(
+    panel: Panel, folder: Path, decide: str, last: int
+) -> tuple[list[str], dict[str, list[bytes]]]:
     """Return what was seen and decided up to decision ``last``, by every agent registered."""
     write_snapshot(panel, folder, allow_faults=True)
     snapshot = open_snapshot(folder)
@@ -68,15 +73,21 @@ def watch(panel: Panel, folder: Path, decide: str, last: int) -> tuple[list[str]
         while seen is not None and seen.step <= last:
             if name == "random":
                 seen_by_all.append(fingerprint(seen, "IDX"))
-            decision = drive(day(seen), agent)
+            decision = play_day(day(seen), agent)
             lines.append(ENCODER.encode(decision))
             seen = market.step(decision).observation
         decided[name] = lines
     return seen_by_all, decided
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cut=st.integers(1, SESSIONS - 2), seed=st.integers(0, 2**32 - 1), decide=st.sampled_from(sorted(PHASES)))
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    cut=st.integers(1, SESSIONS - 2),
+    seed=st.integers(0, 2**32 - 1),
+    decide=st.sampled_from(sorted(PHASES)),
+)
 def test_the_future_cannot_be_felt(world, folder, cut, seed, decide):
     other = rewrite_after(world, FIRST + cut, np.random.default_rng(seed), PHASES[decide])
     count = len(list(folder.iterdir()))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Marked, Rejected
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Board, Instrument
-from tradeassay.data import Panel, Snapshot
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.core.events import ENCODER, STEP_DECODER, Filled, Marked, Rejected
+from tradeassay_bench.data import Panel, Snapshot
+from tradeassay_bench.play import Market, MarketConfig
 
 ROWS, NAMES = 14, 5
 BOARDS = (Board.MAIN, Board.STAR, Board.NONE, Board.CHINEXT, Board.MAIN)
@@ -60,10 +60,14 @@ def rough(panel: Any, store: Any) -> Snapshot:
     return store(table)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     days=st.lists(st.lists(orders(), max_size=4), min_size=ROWS - 2, max_size=ROWS - 2),
-    venue=st.sampled_from(["us-v1", "us-fractional-v1", "ashare-flat-v1", "crypto-v1", "us-margin-v1"]),
+    venue=st.sampled_from(
+        ["us-v1", "us-fractional-v1", "ashare-flat-v1", "crypto-v1", "us-margin-v1"]
+    ),
     moment=st.sampled_from(
         [
             ("pre_open", "open", "close"),
@@ -92,8 +96,13 @@ def test_the_money_adds_up(rough, days, venue, moment):
         record, seen = market.step(Decision(orders=tuple(day)))
         lines.append(ENCODER.encode(record))
         marked = record.events[-1]
-        assert isinstance(marked, Marked) and sum(isinstance(event, Marked) for event in record.events) == 1
-        moved = [event for event in (*record.opening, *record.events) if not isinstance(event, Marked)]
+        assert (
+            isinstance(marked, Marked)
+            and sum(isinstance(event, Marked) for event in record.events) == 1
+        )
+        moved = [
+            event for event in (*record.opening, *record.events) if not isinstance(event, Marked)
+        ]
         flow += sum(getattr(event, "cash", 0.0) for event in moved)
         assert marked.cash == pytest.approx(flow, rel=1e-12, abs=1e-6)
         assert marked.nav == marked.cash + marked.positions

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.agents import make_agent
-from tradeassay.benchmarks import day, drive
-from tradeassay.core.agent import Agent, EpisodeInfo, Observation
 from tradeassay.core.errors import RunError
-from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Rested, StepRecord
 from tradeassay.core.orders import Decision, Order
-from tradeassay.data import Panel
-from tradeassay.play import Episode, Market, MarketConfig
+from tradeassay_bench.agents import make_agent
+from tradeassay_bench.benchmarks import day, play_day
+from tradeassay_bench.core.agent import Agent, EpisodeInfo, Observation
+from tradeassay_bench.core.events import ENCODER, STEP_DECODER, Filled, Rested, StepRecord
+from tradeassay_bench.data import Panel
+from tradeassay_bench.play import Episode, Market, MarketConfig
 
 CONFIG = MarketConfig(venue="us-v1", first="2024-01-05", last="2024-02-10", cash=50_000.0)
 
@@ -36,12 +36,14 @@ def begin(market: Market, name: str, params: dict[str, Any]) -> Agent:
 def play(market: Market, agent: Agent, seen: Observation | None) -> list[bytes]:
     lines = []
     while seen is not None:
-        record, seen = market.step(drive(day(seen), agent))
+        record, seen = market.step(play_day(day(seen), agent))
         lines.append(ENCODER.encode(record))
     return lines
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(cut=st.integers(0, 37))
 def test_a_journal_cut_anywhere_continues_to_the_same_bytes(panel, store, cut):
     snapshot = store(wild(panel))
@@ -52,7 +54,7 @@ def test_a_journal_cut_anywhere_continues_to_the_same_bytes(panel, store, cut):
     agent = begin(again, "random", params)
 
     def witness(seen: Observation, record: StepRecord) -> None:
-        assert drive(day(seen), agent) == record.decision
+        assert play_day(day(seen), agent) == record.decision
 
     seen = again.restore(map(STEP_DECODER.decode, whole[:cut]), witness)
     assert whole[:cut] + play(again, agent, seen) == whole
@@ -71,7 +73,9 @@ def test_orders_that_wait_survive(panel, store):
     again.restore([STEP_DECODER.decode(ENCODER.encode(first))])
     again.step(Decision())
     filled = [event for event in again.step(Decision()).record.events if isinstance(event, Filled)]
-    assert [(event.order_id, event.quantity, event.reference) for event in filled] == [("0.0", 7.0, 90.0)]
+    assert [(event.order_id, event.quantity, event.reference) for event in filled] == [
+        ("0.0", 7.0, 90.0)
+    ]
 
 
 def test_a_journal_that_comes_out_differently_is_refused(panel, store):
@@ -82,7 +86,10 @@ def test_a_journal_that_comes_out_differently_is_refused(panel, store):
     with pytest.raises(RunError, match="comes out differently"):
         changed.restore(records)
     richer = msgspec.structs.replace(records[3].events[-1], nav=1e9)
-    forged = [*records[:3], msgspec.structs.replace(records[3], events=(*records[3].events[:-1], richer))]
+    forged = [
+        *records[:3],
+        msgspec.structs.replace(records[3], events=(*records[3].events[:-1], richer)),
+    ]
     with pytest.raises(RunError, match=r"2024-01-08 \(step 3\)"):
         market.restore(forged)
     with pytest.raises(RunError, match="after the last session"):
@@ -98,7 +105,9 @@ GOOD = Order(symbol="S0", amount=10, side="BUY")
 @pytest.fixture
 def episode(panel, store):
     snapshot = store(panel(np.full((4, 2), 10.0), np.full((4, 2), 10.0)))
-    config = MarketConfig(venue="us-v1", universe="all", cash=1e5, first="2024-01-02", last="2024-01-04")
+    config = MarketConfig(
+        venue="us-v1", universe="all", cash=1e5, first="2024-01-02", last="2024-01-04"
+    )
     opened: Episode = Episode(snapshot, config)
     opened.open()
     return opened

@@ -7,7 +7,9 @@ from hypothesis import given, settings, strategies as st
 from week_journal import buy, silent, step, traded_week
 
 from tradeassay.core.errors import LedgerError, UserError
-from tradeassay.core.events import (
+from tradeassay.core.orders import Decision, Order
+from tradeassay.metrics import BootstrapConfig, EpisodeSeries, across_seeds, score, series_from_nav
+from tradeassay_bench.core.events import (
     AccountTerms,
     BorrowCharged,
     Deposited,
@@ -19,9 +21,7 @@ from tradeassay.core.events import (
     StepRecord,
     Trimmed,
 )
-from tradeassay.core.orders import Decision, Order
-from tradeassay.metrics import BootstrapConfig, EpisodeSeries, across_seeds, score, series_from_nav
-from tradeassay.play import holdings_from_records, series_from_records
+from tradeassay_bench.play import holdings_from_records, series_from_records
 
 
 def test_a_week_by_hand():
@@ -45,7 +45,9 @@ def test_a_week_by_hand():
 
 def placing(number: int, orders: int, *events: Event) -> StepRecord:
     """A session that places orders and trades nothing."""
-    decision = Decision(orders=tuple(Order(symbol="A", amount=1, side="BUY") for _ in range(orders)))
+    decision = Decision(
+        orders=tuple(Order(symbol="A", amount=1, side="BUY") for _ in range(orders))
+    )
     opening = (Deposited(100.0),) if number == 0 else ()
     return step(number, *events, cash=100.0, decision=decision, opening=opening)
 
@@ -72,7 +74,8 @@ def test_a_refusal_belongs_to_the_session_that_placed_the_order():
 def test_nobodys_order_and_orders_of_a_failed_answer_do_not_count():
     stranger = Rejected("7.0", "A", "limit_up", "at the limit")
     failed = msgspec.structs.replace(
-        placing(1, 3), decision=Decision(status="failed", orders=(Order(symbol="A", amount=1, side="BUY"),))
+        placing(1, 3),
+        decision=Decision(status="failed", orders=(Order(symbol="A", amount=1, side="BUY"),)),
     )
     series = series_from_records([placing(0, 1, stranger), failed])
     assert series.orders.tolist() == [1, 0]
@@ -97,7 +100,9 @@ def test_resampled_rates_stay_within_bounds(orders, late):
     both = across_seeds([series, series], [scores, scores], bootstrap=quick)
     for name in ("rejection_rate", "abstention_rate", "failure_rate"):
         for measure in (scores[name], both[name].median):
-            assert all(0.0 <= x <= 1.0 for x in (measure.value, measure.low, measure.high) if x is not None)
+            assert all(
+                0.0 <= x <= 1.0 for x in (measure.value, measure.low, measure.high) if x is not None
+            )
 
 
 def test_the_week_scored():
@@ -123,7 +128,9 @@ def test_holdings():
 def test_costs_of_borrowing_and_the_value_of_contracts():
     terms = AccountTerms(margin=True)
     future = Filled("o", "F", 2.0, 10.0, 10.0, 0.5, 0.0, -0.5, multiplier=5.0, margined=True)
-    first = step(0, future, BorrowCharged("S", -0.25), cash=99.25, opening=(Deposited(100.0, terms),))
+    first = step(
+        0, future, BorrowCharged("S", -0.25), cash=99.25, opening=(Deposited(100.0, terms),)
+    )
     # A future has no value in the account: only its mark is recorded.
     marked = Marked(99.25, 0.0, 99.25, (), {"F": 10.0})
     record = msgspec.structs.replace(first, events=(*first.events[:-1], marked))
@@ -141,7 +148,9 @@ def test_a_model_that_never_answers_has_no_return():
     assert scores["cumulative_return"].value is None
     assert scores["cumulative_return"].reason == series.failure
     assert scores["failure_rate"].value == 1.0
-    assert [name for name, measure in scores.items() if measure.value is not None] == ["failure_rate"]
+    assert [name for name, measure in scores.items() if measure.value is not None] == [
+        "failure_rate"
+    ]
 
 
 def test_a_run_that_failed_has_no_return_whatever_it_recorded():
@@ -173,4 +182,7 @@ def test_series_of_other_lengths_are_refused():
             rejected=np.ones(3, int),
         )
     with pytest.raises(UserError, match="cash"):
-        EpisodeSeries(**{name: getattr(good, name) for name in good.__slots__ if name != "cash"}, cash=np.zeros(2))
+        EpisodeSeries(
+            **{name: getattr(good, name) for name in good.__slots__ if name != "cash"},
+            cash=np.zeros(2),
+        )

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, Marked
 from tradeassay.core.orders import Decision, Order
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.account import Ledger
+from tradeassay_bench.core.events import Filled, Marked
+from tradeassay_bench.play import Market, MarketConfig
 
 OPENS = [[10.0], [20.0], [40.0]]
 CLOSES = [[11.0], [22.0], [44.0]]
@@ -17,7 +17,12 @@ HALF = Decision(orders=(Order(symbol="S0", amount=0.5, unit="target_weight"),))
 
 
 def config(**changes: Any) -> MarketConfig:
-    plain = {"venue": "us-fractional-v1", "first": "2024-01-02", "last": "2024-01-03", "cash": 1000.0}
+    plain = {
+        "venue": "us-fractional-v1",
+        "first": "2024-01-02",
+        "last": "2024-01-03",
+        "cash": 1000.0,
+    }
     return MarketConfig(**{**plain, **changes})
 
 
@@ -35,7 +40,9 @@ def test_what_is_seen(panel, store, decide, closes, opens):
     assert seen.time == seen.view.clock
     record, following = market.step(HALF)
     assert record.decided_at == seen.time and record.session == seen.session
-    assert following is not None and following.session == "2024-01-03" and following.sessions_left == 1
+    assert (
+        following is not None and following.session == "2024-01-03" and following.sessions_left == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,9 @@ def test_what_is_seen(panel, store, decide, closes, opens):
         ("close", "close", "close", 22.0, 22.0),
     ],
 )
-def test_where_orders_fill_and_accounts_are_marked(panel, store, decide, fill, mark, filled, marked):
+def test_where_orders_fill_and_accounts_are_marked(
+    panel, store, decide, fill, mark, filled, marked
+):
     market = Market(store(panel(OPENS, CLOSES)), config(decide=decide, fill=fill, mark=mark))
     market.reset()
     fill_event, mark_event = market.step(HALF).record.events
@@ -108,11 +117,14 @@ def test_observations_cannot_be_written_to(panel, store):
     assert isinstance(seen.columns, np.ndarray) and seen.columns.dtype == np.int64
 
 
-@pytest.mark.parametrize(("decide", "fill"), [("at_open", "open"), ("at_open", "close"), ("close", "close")])
+@pytest.mark.parametrize(
+    ("decide", "fill"), [("at_open", "open"), ("at_open", "close"), ("close", "close")]
+)
 def test_nobody_takes_an_order_back_after_seeing_that_it_was_reached(panel, store, decide, fill):
     opens, closes = [[100.0], [100.0], [94.0], [60.0]], [[100.0], [100.0], [80.0], [60.0]]
     market = Market(
-        store(panel(opens, closes)), config(venue="us-v1", decide=decide, fill=fill, last="2024-01-04", cash=1e5)
+        store(panel(opens, closes)),
+        config(venue="us-v1", decide=decide, fill=fill, last="2024-01-04", cash=1e5),
     )
     market.reset()
     patient = Order(symbol="S0", amount=10.0, side="BUY", kind="limit", limit_price=95.0, tif="gtc")

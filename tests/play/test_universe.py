@@ -7,25 +7,36 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Instrument
-from tradeassay.play import Market, MarketConfig, parse_universe
+from tradeassay_bench.core.events import Filled, Rejected
+from tradeassay_bench.play import Market, MarketConfig, parse_universe
 
 NAMES = (Instrument(symbol="A"), Instrument(symbol="B"), Instrument(symbol="FUND", kind="index"))
 FLAT = [[10.0, 10.0, 10.0]] * 4
-IDX = {"memberships": (("IDX", "A", 0, 1), ("IDX", "B", 1, None)), "indices": {"IDX": [1.0, 1.0, 1.0, 1.0]}}
+IDX = {
+    "memberships": (("IDX", "A", 0, 1), ("IDX", "B", 1, None)),
+    "indices": {"IDX": [1.0, 1.0, 1.0, 1.0]},
+}
 
 
 def play(snapshot: Any, *days: tuple[Order, ...], universe: str = "IDX") -> list[Any]:
     market = Market(
         snapshot,
-        MarketConfig(venue="us-v1", universe=universe, first="2024-01-01", last="2024-01-04", cash=1000.0),
+        MarketConfig(
+            venue="us-v1", universe=universe, first="2024-01-01", last="2024-01-04", cash=1000.0
+        ),
     )
     seen, out = market.reset(), []
     for orders in days:
         record, following = market.step(Decision(orders=orders))
-        out.append((seen.universe, seen.columns.tolist(), [e for e in record.events if not hasattr(e, "nav")]))
+        out.append(
+            (
+                seen.universe,
+                seen.columns.tolist(),
+                [e for e in record.events if not hasattr(e, "nav")],
+            )
+        )
         seen = following
     return out
 
@@ -35,7 +46,9 @@ def order(symbol: str, side: str = "BUY", amount: float = 10.0) -> Order:
 
 
 def reasons(events: list[Any]) -> list[str]:
-    return [event.reason if isinstance(event, Rejected) else type(event).__name__ for event in events]
+    return [
+        event.reason if isinstance(event, Rejected) else type(event).__name__ for event in events
+    ]
 
 
 def test_members_are_dated_and_funds_are_not_members(panel, store):
@@ -64,14 +77,18 @@ def test_a_delisted_name_leaves_the_universe_and_is_paid_out(panel, store):
     nan = float("nan")
     prices = [[10.0, 10.0, 10.0], [12.0, 10.0, 10.0], [nan, 10.0, 10.0], [nan, 10.0, 10.0]]
     snapshot = store(panel(prices, prices, instruments=NAMES, delisted={"A": 1}))
-    market = Market(snapshot, MarketConfig(venue="us-v1", first="2024-01-01", last="2024-01-04", cash=1000.0))
+    market = Market(
+        snapshot, MarketConfig(venue="us-v1", first="2024-01-01", last="2024-01-04", cash=1000.0)
+    )
     market.reset()
     market.step(Decision(orders=(order("A"),)))
     seen = market.step(Decision()).observation
     assert seen.universe == ("B",) and seen.account.positions == {}
     (paid,) = [event for event in seen.since_last if type(event).__name__ == "Delisted"]
     assert (paid.price, paid.cash) == (12.0, 120.0)
-    assert reasons([e for e in market.step(Decision(orders=(order("A"),))).record.events][:1]) == ["not_listed"]
+    assert reasons([e for e in market.step(Decision(orders=(order("A"),))).record.events][:1]) == [
+        "not_listed"
+    ]
 
 
 def test_a_new_listing_is_appended(panel, store):
@@ -87,7 +104,8 @@ def test_symbols_are_one_and_the_same_tuple_until_a_name_is_listed(panel, store)
     prices = [[10.0, nan], [10.0, 10.0], [10.0, 10.0]]
     snapshot = store(panel(prices, prices, listed={"S1": 1}))
     before, *later = [
-        snapshot.at(row, phase) for row, phase in ((0, "close"), (1, "pre_open"), (1, "close"), (2, "close"))
+        snapshot.at(row, phase)
+        for row, phase in ((0, "close"), (1, "pre_open"), (1, "close"), (2, "close"))
     ]
     assert before.symbols == ("S0",)
     assert all(view.symbols is later[0].symbols for view in later)
@@ -95,7 +113,9 @@ def test_symbols_are_one_and_the_same_tuple_until_a_name_is_listed(panel, store)
 
 
 def test_a_failed_decision_trades_nothing_even_when_it_carries_orders(panel, store):
-    market = Market(store(panel(FLAT, FLAT)), MarketConfig(venue="us-v1", first="2024-01-01", last="2024-01-02"))
+    market = Market(
+        store(panel(FLAT, FLAT)), MarketConfig(venue="us-v1", first="2024-01-01", last="2024-01-02")
+    )
     market.reset()
     record = market.step(Decision(orders=(order("S0"),), status="failed")).record
     assert [type(event).__name__ for event in record.events] == ["Marked"]
@@ -110,7 +130,10 @@ def sized(panel: Any, store: Any, volumes: list[float], universe: str) -> Market
     bars["amount"] = bars["volume"] * 10.0
     bars["amount"][3:, 0] = 1e12  # what is traded later must not decide
     snapshot = store(replace(made, bars=bars))
-    return Market(snapshot, MarketConfig(venue="us-v1", universe=universe, first="2024-01-04", last="2024-01-06"))
+    return Market(
+        snapshot,
+        MarketConfig(venue="us-v1", universe=universe, first="2024-01-04", last="2024-01-06"),
+    )
 
 
 def test_a_sized_universe_is_what_was_traded_most_before_the_first_session(panel, store):
@@ -120,7 +143,10 @@ def test_a_sized_universe_is_what_was_traded_most_before_the_first_session(panel
     market = sized(panel, store, [5.0, 9.0, 99.0], "all:1")
     market.reset()
     record, _ = market.step(Decision(orders=(order("A"), order("B"))))
-    assert sorted(reasons([e for e in record.events if not hasattr(e, "nav")])) == ["Filled", "not_in_universe"]
+    assert sorted(reasons([e for e in record.events if not hasattr(e, "nav")])) == [
+        "Filled",
+        "not_in_universe",
+    ]
 
 
 def test_a_sized_universe_needs_a_number_and_names(panel, store):
@@ -135,6 +161,8 @@ def test_a_sized_universe_needs_a_number_and_names(panel, store):
 def test_a_universe_that_never_has_a_member_is_refused(panel, store):
     two = [[10.0, 10.0]] * 4
     nobody = store(panel(two, two, instruments=NAMES[:2], indices=IDX["indices"]))
-    with pytest.raises(UserError, match=r"nothing to buy: 'IDX' has no dated members.*universe='all'"):
+    with pytest.raises(
+        UserError, match=r"nothing to buy: 'IDX' has no dated members.*universe='all'"
+    ):
         play(nobody)
     assert play(nobody, (), universe="all")[0][0] == ("A", "B")

@@ -1,7 +1,7 @@
 """Small journals, written by hand, for the tests of scoring."""
 
-from tradeassay.core.events import Deposited, Event, Filled, Marked, Rejected, StepRecord
 from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay_bench.core.events import Deposited, Event, Filled, Marked, Rejected, StepRecord
 
 
 def buy(symbol: str, quantity: float, price: float, fee: float = 0.0, order: str = "o") -> Filled:
@@ -19,7 +19,9 @@ def step(
     """One record that ends with a mark; ``held`` maps a symbol to (quantity, price)."""
     held = held or {}
     value = sum(quantity * price for quantity, price in held.values())
-    mark = Marked(cash, value, cash + value, (), {symbol: price for symbol, (_, price) in held.items()})
+    mark = Marked(
+        cash, value, cash + value, (), {symbol: price for symbol, (_, price) in held.items()}
+    )
     return StepRecord(
         step=number,
         session=f"2025-03-{3 + number:02d}",
@@ -35,7 +37,10 @@ def traded_week() -> list[StepRecord]:
     orders = (Order(symbol="A", amount=5, side="BUY"), Order(symbol="B", amount=2, side="BUY"))
     refused = Rejected("1.0", "C", "limit_up", "at the limit")
     idle = Rejected("1.1", "A", "no_change", "already there")
-    one = (Order(symbol="C", amount=1, side="BUY"), Order(symbol="A", amount=5, unit="target_shares"))
+    one = (
+        Order(symbol="C", amount=1, side="BUY"),
+        Order(symbol="A", amount=5, unit="target_shares"),
+    )
     broken = Decision(status="failed", failures=(Failure(kind="schema", detail="no JSON"),))
     return [
         step(
@@ -47,7 +52,14 @@ def traded_week() -> list[StepRecord]:
             decision=Decision(orders=orders),
             opening=(Deposited(100.0),),
         ),
-        step(1, refused, idle, cash=24.0, held={"A": (5, 12.0), "B": (1, 25.0)}, decision=Decision(orders=one)),
+        step(
+            1,
+            refused,
+            idle,
+            cash=24.0,
+            held={"A": (5, 12.0), "B": (1, 25.0)},
+            decision=Decision(orders=one),
+        ),
         step(2, cash=24.0, held={"A": (5, 12.0), "B": (1, 25.0)}, decision=broken),
         step(3, cash=24.0, held={"A": (5, 12.0), "B": (1, 20.0)}),
     ]

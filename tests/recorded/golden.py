@@ -21,17 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from sources import FOLDERS, PYTHONPATH
 
-import tradeassay
+import tradeassay_bench
 from tradeassay.cli import main
 from tradeassay.core.hashing import sha256_of
-from tradeassay.llm.cassette import content_id
-from tradeassay.play.dialogue_log import whole_messages
-from tradeassay.runs import CodeRun, load_run
+from tradeassay_bench.llm.recording import content_id
+from tradeassay_bench.play.dialogue_log import whole_messages
+from tradeassay_bench.runs import CodeRun, load_run
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"
-PACKAGE = Path(tradeassay.__file__).parent
 SECRET = "9d" * 16
 _ASK = "--first 2022-06-27 --last 2022-06-29"
 _KTDFIN = "--first 2022-03-01 --last 2022-03-02"
@@ -63,7 +63,17 @@ SMALLEST = ("daily", "stockbench-paper", "ktdfin-paper", "systrade-peeps")
 
 
 PROSE = frozenset(
-    ["reason", "reasons", "note", "notes", "detail", "work_sha256", "events_sha256", "outcomes", "format"]
+    [
+        "reason",
+        "reasons",
+        "note",
+        "notes",
+        "detail",
+        "work_sha256",
+        "events_sha256",
+        "outcomes",
+        "format",
+    ]
 )
 """Fields of ``scores.json`` that are words, or hashes of files that hold words."""
 
@@ -72,7 +82,7 @@ def play(name: str, out: Path) -> Path:
     """Play one of the runs below ``out``; returns its folder."""
     argv = RUNS[name]
     inline = ("--executor", "inline") if argv[0] == "run" else ("--workers", "1")
-    main([*argv, *inline, "--runs", str(out), "--slug", name, "--secret", SECRET, "--json"])
+    main([*argv, *inline, "--runs", str(out), "--name", name, "--secret", SECRET, "--json"])
     return out / name
 
 
@@ -105,10 +115,13 @@ def stored(name: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / name / "scores.json").exists():
             # In a process of its own: what a test has patched must not show in a run that others read.
-            path = f"{HERE}{os.pathsep}{PACKAGE.parent}"
+            path = os.pathsep.join((str(HERE), str(HERE.parent / "support"), PYTHONPATH))
             environment = {**os.environ, "PYTHONPATH": path, "TRADEASSAY_HOME": str(session_home())}
             done = subprocess.run(
-                [sys.executable, "-c", _PLAY, shared, *together], env=environment, capture_output=True, text=True
+                [sys.executable, "-c", _PLAY, shared, *together],
+                env=environment,
+                capture_output=True,
+                text=True,
             )
             assert (shared / name / "scores.json").exists(), done.stderr
             for one in together:
@@ -118,7 +131,7 @@ def stored(name: str) -> Path:
 
 def verify(folder: Path, *, programs: bool = True) -> int:
     """Return the exit status of ``tradeassay verify``: 0 when everything is re-derived, 3 when not all is."""
-    found = tradeassay.verify(folder, workers=1, programs=programs)
+    found = tradeassay_bench.verify(folder, workers=1, programs=programs)
     print(*found.violations, found.summary(), sep="\n")
     return found.exit_code
 
@@ -135,7 +148,9 @@ def _trading(run: Any) -> dict[str, Any]:
     tables: dict[str, dict[str, list[Any]]] = {episode.key: {} for episode in run.episodes}
     for name, frame in frames:
         if name != "scores":
-            told = frame.drop("benchmark", "dataset", "agent", "seed", "session", *words.get(name, ()))
+            told = frame.drop(
+                "benchmark", "dataset", "agent", "seed", "session", *words.get(name, ())
+            )
             for key, *row in told.rows():
                 tables[key].setdefault(name, []).append(row)
     return {
@@ -147,14 +162,20 @@ def _trading(run: Any) -> dict[str, Any]:
 
 def _episode(run: Any, key: str) -> dict[str, Any]:
     outcome = run.outcome(key)
-    spent = None if isinstance(outcome.model, msgspec.UnsetType) else msgspec.to_builtins(outcome.model)
+    spent = (
+        None if isinstance(outcome.model, msgspec.UnsetType) else msgspec.to_builtins(outcome.model)
+    )
     return {
         "status": outcome.status,
         "steps": outcome.steps,
         "model": spent,
         "sessions": [record.session for record in run.records(key)],
-        "orders": [[_order(order) for order in record.decision.orders] for record in run.records(key)],
-        "failures": [[failure.kind for failure in record.decision.failures] for record in run.records(key)],
+        "orders": [
+            [_order(order) for order in record.decision.orders] for record in run.records(key)
+        ],
+        "failures": [
+            [failure.kind for failure in record.decision.failures] for record in run.records(key)
+        ],
         "questions": questions(run, key),
     }
 
@@ -162,12 +183,24 @@ def _episode(run: Any, key: str) -> dict[str, Any]:
 def questions(run: Any, key: str) -> list[list[Any]]:
     """Return where each question was asked, what for, and the hash of everything that it said."""
     lines = list(run.dialogue(key))
-    asked = [sha256_of([content_id(one) for one in messages])[:16] for messages in whole_messages(lines)]
-    return [[line.step, line.purpose, line.attempt, one] for line, one in zip(lines, asked, strict=True)]
+    asked = [
+        sha256_of([content_id(one) for one in messages])[:16] for messages in whole_messages(lines)
+    ]
+    return [
+        [line.step, line.purpose, line.attempt, one] for line, one in zip(lines, asked, strict=True)
+    ]
 
 
 def _order(order: Any) -> list[Any]:
-    return [order.symbol, order.side, order.amount, order.unit, order.kind, order.limit_price, order.confidence]
+    return [
+        order.symbol,
+        order.side,
+        order.amount,
+        order.unit,
+        order.kind,
+        order.limit_price,
+        order.confidence,
+    ]
 
 
 def _roles(outcome: Any) -> Any:
@@ -183,7 +216,9 @@ def _code(run: Any) -> dict[str, Any]:
         "kind": "code",
         "items": {key: [found.status, _roles(found)] for key, found in outcomes.items()},
         "questions": {key: questions(run, key) for key in outcomes},
-        "records": {key: told(msgspec.to_builtins(record)) for key, record in run.records().items()},
+        "records": {
+            key: told(msgspec.to_builtins(record)) for key, record in run.records().items()
+        },
         "scores": without_prose(msgspec.to_builtins(run.scores)),
     }
 
@@ -202,16 +237,30 @@ def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
     behaviour, language, leak = (
         evaluation.get(name) or {} for name in ("judge_behaviour", "judge_language", "leak")
     )
-    markets = ("market", "value", "fills", "exposure", "entries", "exits", "matched", "candidate_events")
+    markets = (
+        "market",
+        "value",
+        "fills",
+        "exposure",
+        "entries",
+        "exits",
+        "matched",
+        "candidate_events",
+    )
     return {
         **found,
-        "stages": {name: _some(evaluation.get(name) or {}, ("status", "error_class")) for name in stages},
+        "stages": {
+            name: _some(evaluation.get(name) or {}, ("status", "error_class")) for name in stages
+        },
         **_some(evaluation, ("decided_by", "trades", "earned")),
         "behaviour": _some(behaviour, ("status", "agreement", "threshold")),
         "markets": [_some(market, markets) for market in behaviour.get("markets", ())],
         "language": _some(language, ("status", "judge", "attempts")),
         "criteria": [_some(one, ("name", "verdict")) for one in language.get("criteria", ())],
-        "leak": _some(leak, ("verdict", "cause", "runs", "bars", "failed_runs", "screened", "unconfirmed", "fed")),
+        "leak": _some(
+            leak,
+            ("verdict", "cause", "runs", "bars", "failed_runs", "screened", "unconfirmed", "fed"),
+        ),
         "tricks": [trick["name"] for trick in evaluation.get("tricks", ())],
     }
 
@@ -237,7 +286,8 @@ def _iteration(one: Mapping[str, Any]) -> dict[str, Any]:
         "develop": _scorecard(scored.get("develop")),
         "drift": _some(drift, ("kind", "moved", "before", "after", "changed_lines", "budget")),
         "trail": _some(
-            trail, ("bars", "rows", "timeframe", "first", "last", "trades", "counts", "marks", "audit")
+            trail,
+            ("bars", "rows", "timeframe", "first", "last", "trades", "counts", "marks", "audit"),
         ),
     }
 
@@ -245,7 +295,7 @@ def _iteration(one: Mapping[str, Any]) -> dict[str, Any]:
 def _scorecard(card: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if card is None:
         return None
-    scores = ("sound", "paper", "paper_parts", "overall", "complexity", "year", "data")
+    scores = ("corrected", "paper", "paper_parts", "overall", "complexity", "year", "data")
     regimes = [_some(one, ("regime", "decisions", "breaches")) for one in card.get("regimes") or ()]
     gates = card["gates"]
     return {
@@ -283,7 +333,7 @@ def play_season(name: str, db: Path) -> Path:
 
 def season_said(db: Path) -> dict[str, Any]:
     """Return every decision, position, fee and value of a season's database, and its standings."""
-    from tradeassay.arena.queries.snapshot import board_of
+    from tradeassay_arena.queries.snapshot import board_of
 
     return {
         "decisions": [list(row) for row in _decisions(db)],
@@ -304,7 +354,7 @@ def _decisions(db: Path) -> Iterator[tuple[Any, ...]]:
 
 def venue_hashes() -> dict[str, str]:
     """Return the hash of every registered venue's rules."""
-    from tradeassay.account import venues
+    from tradeassay_bench.account import venues
 
     return {name: sha256_of(venue) for name, venue in venues.items()}
 
@@ -312,7 +362,10 @@ def venue_hashes() -> dict[str, str]:
 def benchmark_hashes() -> dict[str, str]:
     """Return the hash of what decides a score in every registered benchmark."""
     words = {"title", "description"}
-    found = {benchmark.id: msgspec.to_builtins(benchmark) for benchmark in tradeassay.list_benchmarks()}
+    found = {
+        benchmark.id: msgspec.to_builtins(benchmark)
+        for benchmark in tradeassay_bench.list_benchmarks()
+    }
     return {
         name: sha256_of({key: value for key, value in spec.items() if key not in words})
         for name, spec in found.items()
@@ -320,16 +373,17 @@ def benchmark_hashes() -> dict[str, str]:
 
 
 def prompt_hashes() -> dict[str, str]:
-    """Return the hashes of all prompt files that are shipped, by their place in the package."""
+    """Return the hashes of all prompt files that are shipped, by their place in their package."""
     return {
-        path.relative_to(PACKAGE).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(PACKAGE.rglob("prompts/*.txt"))
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for folder in FOLDERS
+        for path in sorted(folder.rglob("prompts/*.txt"))
     }
 
 
 def no_sandbox() -> bool:
     """Whether this machine cannot hold untrusted code."""
-    from tradeassay.sandbox import ask_kernel, refusal
+    from tradeassay_programs.sandbox import ask_kernel, refusal
 
     return refusal(ask_kernel()) is not None
 
@@ -343,11 +397,17 @@ def said_of(name: str, place: Path) -> Any:
     """Play a run or a season below ``place``, and return what it says."""
     if name == "hashes":
         return hashes()
-    return season_said(play_season(name, place / "arena.db")) if name in SEASONS else said(play(name, place))
+    return (
+        season_said(play_season(name, place / "arena.db"))
+        if name in SEASONS
+        else said(play(name, place))
+    )
 
 
 if __name__ == "__main__":
     for each in sys.argv[1:] or (*RUNS, *SEASONS, "hashes"):
         with tempfile.TemporaryDirectory() as here:
             found = said_of(each, Path(here))
-        (EXPECTED / f"{each}.json").write_text(json.dumps(found, sort_keys=True, default=str) + "\n")
+        (EXPECTED / f"{each}.json").write_text(
+            json.dumps(found, sort_keys=True, default=str) + "\n"
+        )

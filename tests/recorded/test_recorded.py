@@ -14,8 +14,15 @@ sys.path.insert(0, str(HERE))
 
 import golden  # noqa: E402  # beside this file, which is no package
 
-needs_walls = pytest.mark.skipif(golden.no_sandbox(), reason="this machine cannot hold untrusted code")
-PLAYED = [pytest.param(name, marks=needs_walls if argv[0] == "code" else ()) for name, argv in golden.RUNS.items()]
+pytestmark = pytest.mark.journey
+
+needs_walls = pytest.mark.skipif(
+    golden.no_sandbox(), reason="this machine cannot hold untrusted code"
+)
+PLAYED = [
+    pytest.param(name, marks=needs_walls if argv[0] == "code" else ())
+    for name, argv in golden.RUNS.items()
+]
 
 
 def expected(name):
@@ -41,14 +48,15 @@ def _differences(found, wanted, place):
             yield f"{place}: {len(found)} instead of {len(wanted)} entries"
         for number, (one, other) in enumerate(zip(found, wanted, strict=False)):
             yield from _differences(one, other, f"{place}/{number}")
-    elif isinstance(wanted, float) and isinstance(found, float | int) and not isinstance(found, bool):
+    elif (
+        isinstance(wanted, float) and isinstance(found, float | int) and not isinstance(found, bool)
+    ):
         if not math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-12):
             yield f"{place}: {found!r} instead of {wanted!r}"
     elif found != wanted:
         yield f"{place}: {found!r} instead of {wanted!r}"
 
 
-@pytest.mark.slow_for("quantcode", "quantcode-frame", "systrade")
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_golden_run_says_what_it_said_and_is_verified(name, capsys):
     folder = golden.stored(name)

@@ -5,14 +5,18 @@ from unittest import mock
 
 import msgspec
 
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.code.backtrader import Trick
-from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
-from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, ValuePath
-from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict, MarketAgreement
-from tradeassay.code.lookahead.grow import ChangedDecision, LeakRecord
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.runs import run as run_spec
+from tradeassay_bench.runs import run as run_spec
+from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay_programs.code.backtrader import Trick
+from tradeassay_programs.code.checks import PASSED, failed, not_reached, not_scored
+from tradeassay_programs.code.evaluation import Earned, EvaluateConfig, Evaluation, ValuePath
+from tradeassay_programs.code.judges.decisions import (
+    BehaviourVerdict,
+    LanguageVerdict,
+    MarketAgreement,
+)
+from tradeassay_programs.code.lookahead.grow import ChangedDecision, LeakRecord
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 TASKS = (
@@ -59,21 +63,31 @@ def examined(task, source, **rest):
     )
     replace = msgspec.structs.replace
     if "Broken" in source:
-        after = dict.fromkeys(("backtest", "trade", "lookahead", "judge"), not_reached("it does not compile"))
+        after = dict.fromkeys(
+            ("backtest", "trade", "lookahead", "judge"), not_reached("it does not compile")
+        )
         wrong = failed(HOSTILE, "SyntaxError", line=5)
         return replace(plain, compile=wrong, judge_behaviour=None, earned=None, **after)
     if "Peeker" in source:
-        evidence = ChangedDecision(method="truncation", cut_row=10, row=9, scored="a buy", other="nothing")
+        evidence = ChangedDecision(
+            method="truncation", cut_row=10, row=9, scored="a buy", other="nothing"
+        )
         leak = LeakRecord(verdict="leaky", reason="it looks ahead", evidence=(evidence,))
-        return replace(plain, lookahead=failed(evidence.text, "future-index"), leak=leak, judge=_NOT_REACHED)
+        return replace(
+            plain, lookahead=failed(evidence.text, "future-index"), leak=leak, judge=_NOT_REACHED
+        )
     if "Printer" in source or "Patcher" in source or "Spy" in source:
         trick = Trick(name="printed-result", detail=HOSTILE)
-        return replace(plain, tricks=(trick,), lookahead=_NOT_REACHED, judge=_NOT_REACHED, judge_behaviour=None)
+        return replace(
+            plain, tricks=(trick,), lookahead=_NOT_REACHED, judge=_NOT_REACHED, judge_behaviour=None
+        )
     if "class SmaCross(" in source and task.id != "d-sma-cross-long":
         wrong = _behaviour(0.1)
         return replace(plain, judge=failed(wrong.reason, "does_not_match"), judge_behaviour=wrong)
     if task.id == "h-night-shift":
-        return replace(plain, judge=not_scored("the reference trades on 2 markets"), judge_behaviour=None)
+        return replace(
+            plain, judge=not_scored("the reference trades on 2 markets"), judge_behaviour=None
+        )
     return plain
 
 
@@ -97,7 +111,9 @@ def code_run(folder, **changes):
 def coders_given():
     """Let no program run: what an examination finds is given."""
     with (
-        mock.patch("tradeassay.benchmarks.quantcode.benchmark.examine", examined),
-        mock.patch("tradeassay.benchmarks.quantcode.benchmark.QuantCodeProtocol.open_executor"),
+        mock.patch("tradeassay_programs.benchmarks.quantcode.benchmark.examine", examined),
+        mock.patch(
+            "tradeassay_programs.benchmarks.quantcode.benchmark.QuantCodeProtocol.open_executor"
+        ),
     ):
         yield

@@ -9,10 +9,10 @@ from report_sample import ATTACK, agent, bare_cell, weekdays
 from tradeassay.core.measure import Badges, Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, Calibration, rate_measure
-from tradeassay.report import render_html
-from tradeassay.runs.score import Inference
-from tradeassay.runs.summary import ModelSummary, RunSummary, completed_run
-from tradeassay.runs.summary.rows import (
+from tradeassay_bench.report import render_html
+from tradeassay_bench.runs.score import Inference
+from tradeassay_bench.runs.summary import ModelSummary, RunSummary, completed_run
+from tradeassay_bench.runs.summary.rows import (
     CallNote,
     DecisionNote,
     ErrorRow,
@@ -26,7 +26,9 @@ PROMPT = 'It is day 7.\n\n```json\n{"kind":"observation","cash":1000.0,"position
 
 def decision(session, word=""):
     asked = (("system", word or "You manage a portfolio."), ("user", word or PROMPT))
-    call = CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}')
+    call = CallNote(
+        name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}'
+    )
     return DecisionNote(
         session=session,
         reason=word or "two names look cheap",
@@ -46,7 +48,12 @@ def decision(session, word=""):
         problems=(f"schema: {word or 'no JSON'}",),
         turns=(
             ShownTurn(purpose="research", attempt=1, asked=asked, said="", calls=(call,)),
-            ShownTurn(purpose="submit", attempt=2, asked=(("assistant", word or "before"),), said=word or "Done."),
+            ShownTurn(
+                purpose="submit",
+                attempt=2,
+                asked=(("assistant", word or "before"),),
+                said=word or "Done.",
+            ),
             ShownTurn(purpose="submit", attempt=3, asked=(), said="", error=f"timeout: {word}"),
         ),
         attempts=2,
@@ -76,14 +83,25 @@ def model(answers, *, usd, word=""):
             tokens_per_decision=24_900.0,
             usd_per_decision=None if usd is None else usd / 100,
         ),
-        net_return=Measure(value=None, reason="the price is unknown") if usd is None else Measure(value=0.05),
+        net_return=Measure(value=None, reason="the price is unknown")
+        if usd is None
+        else Measure(value=0.05),
         sessions=100,
         errors=(
-            ErrorRow(kind=word or "schema", answers=40, sessions=25, rate=rate_measure(25, 100, nothing="")),
+            ErrorRow(
+                kind=word or "schema",
+                answers=40,
+                sessions=25,
+                rate=rate_measure(25, 100, nothing=""),
+            ),
             ErrorRow(kind="give_up", answers=3, sessions=3, rate=rate_measure(3, 100, nothing="")),
         ),
-        rates=(FormRate(title="Valid tool calls", defined="Calls that were answered.", rate=valid),),
-        confidence=Calibration(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
+        rates=(
+            FormRate(title="Valid tool calls", defined="Calls that were answered.", rate=valid),
+        ),
+        confidence=Calibration(
+            bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)
+        ),
     )
 
 
@@ -101,7 +119,9 @@ def masked_cell(place, mask, *, n=120, attack=False):
             decisions=tuple(decision(day, word) for day in reversed(sessions[-3:])),
             decisions_left_out=len(sessions) - 3,
         )
-        return msgspec.structs.replace(plain, detail=detail, model=model(answers, usd=usd, word=word))
+        return msgspec.structs.replace(
+            plain, detail=detail, model=model(answers, usd=usd, word=word)
+        )
 
     lost = -0.003 if mask == "blinded" else 0.0
     agents = (
@@ -116,15 +136,15 @@ def masked_cell(place, mask, *, n=120, attack=False):
         title=f"KTD-Fin, {mask}",
         benchmark="ktdfin-v1",
         dataset="synthetic/ashare:7",
-        badges=Badges(data="synthetic", convention="sound", model="live"),
-        settings={"mask": mask},
+        badges=Badges(data="synthetic", convention="corrected", model="live"),
+        options={"mask": mask},
     )
 
 
 @cache
 def model_report(*, attack=False):
     cells = (masked_cell(0, "blinded", attack=attack), masked_cell(1, "bright", attack=attack))
-    return completed_run(RunSummary(title="masks", cells=cells, draws=200))
+    return completed_run(RunSummary(title="masks", settings=cells, draws=200))
 
 
 @cache

@@ -22,10 +22,22 @@ from tradeassay.metrics import (
     series_from_nav,
     summarise,
 )
-from tradeassay.report import render_html
-from tradeassay.runs.score import AgentScores
-from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, completed_episode, completed_run
-from tradeassay.runs.summary.rows import DecisionNote, EpisodeDetail, HoldingsOverTime, OrderNote, Trade
+from tradeassay_bench.report import render_html
+from tradeassay_bench.runs.score import AgentScores
+from tradeassay_bench.runs.summary import (
+    AgentSummary,
+    RunSummary,
+    SettingSummary,
+    completed_episode,
+    completed_run,
+)
+from tradeassay_bench.runs.summary.rows import (
+    DecisionNote,
+    EpisodeDetail,
+    HoldingsOverTime,
+    OrderNote,
+    Trade,
+)
 
 QUICK = BootstrapConfig(draws=200)
 ORDERS = (
@@ -78,14 +90,25 @@ def played(returns, index, sessions, seed=0):
 
 
 def agent(
-    name, paths, sessions, base, *, baseline=False, symbols=(), reason="the trend is up and volume confirms it"
+    name,
+    paths,
+    sessions,
+    base,
+    *,
+    baseline=False,
+    symbols=(),
+    reason="the trend is up and volume confirms it",
 ):
     episodes = [played(returns, base, sessions, place) for place, returns in enumerate(paths)]
     scores = [score(episode, bootstrap=QUICK) for episode in episodes]
-    versus = compare_to_baseline(np.stack([e.nav for e in episodes]), 1e5 * growth(base), bootstrap=QUICK)
+    versus = compare_to_baseline(
+        np.stack([e.nav for e in episodes]), 1e5 * growth(base), bootstrap=QUICK
+    )
     rng = np.random.default_rng(len(name))
     n = len(sessions)
-    weights = np.abs(np.cumsum(rng.normal(0, 0.01, (len(symbols), n)), axis=1) + 0.8 / max(1, len(symbols)))
+    weights = np.abs(
+        np.cumsum(rng.normal(0, 0.01, (len(symbols), n)), axis=1) + 0.8 / max(1, len(symbols))
+    )
     trades = tuple(
         Trade(
             session=sessions[int(day)],
@@ -94,16 +117,24 @@ def agent(
             price=float(price),
         )
         for symbol in symbols[:5]
-        for day, price in zip(sorted(rng.choice(n, 6, replace=False)), rng.uniform(60, 140, 6), strict=True)
+        for day, price in zip(
+            sorted(rng.choice(n, 6, replace=False)), rng.uniform(60, 140, 6), strict=True
+        )
     )
-    row = scored(name, across_seeds(episodes, scores, bootstrap=QUICK), len(paths), baseline=baseline)
+    row = scored(
+        name, across_seeds(episodes, scores, bootstrap=QUICK), len(paths), baseline=baseline
+    )
     navs = tuple(tuple(float(value) for value in episode.nav) for episode in episodes)
     detail = EpisodeDetail(
         place=len(paths) // 2,
         seed=len(paths) // 2,
-        holdings=HoldingsOverTime(symbols=symbols, weights=tuple(tuple(row) for row in weights.tolist())),
+        holdings=HoldingsOverTime(
+            symbols=symbols, weights=tuple(tuple(row) for row in weights.tolist())
+        ),
         trades=trades,
-        decisions=tuple(DecisionNote(session=day, orders=DONE, reason=reason) for day in sessions[:6]),
+        decisions=tuple(
+            DecisionNote(session=day, orders=DONE, reason=reason) for day in sessions[:6]
+        ),
         decisions_left_out=max(0, n - 6),
     )
     return AgentSummary(
@@ -117,7 +148,7 @@ def agent(
 
 def scored(name, measures, seeds=1, *, baseline=False):
     return AgentScores(
-        cell="cell0",
+        setting="cell0",
         benchmark="daily-us-v1",
         dataset="synthetic/us:7",
         agent=name,
@@ -149,9 +180,21 @@ def cell(place=0, n=250, *, title="US large caps, daily", attack=False):
         agent("equal-weight", [market], sessions, market, baseline=True, symbols=symbols),
         agent("momentum-12-1", [noisy(0.0002, 0.004, 1)], sessions, market, symbols=symbols),
         agent("oracle-reader", [noisy(0.0016, 0.004, 2)], sessions, market, symbols=symbols[:5]),
-        agent("min-variance", [market * 0.5 + noisy(0, 0.001, 3) * 0.1], sessions, market, symbols=symbols[3:9]),
+        agent(
+            "min-variance",
+            [market * 0.5 + noisy(0, 0.001, 3) * 0.1],
+            sessions,
+            market,
+            symbols=symbols[3:9],
+        ),
         agent("reversal", [noisy(-0.0018, 0.005, 4)], sessions, market, symbols=symbols[2:12]),
-        agent("random", [noisy(-0.0003, 0.005, 5 + seed) for seed in range(5)], sessions, market, symbols=symbols),
+        agent(
+            "random",
+            [noisy(-0.0003, 0.005, 5 + seed) for seed in range(5)],
+            sessions,
+            market,
+            symbols=symbols,
+        ),
         agent("vol-target", [market * 0.8], sessions, market, symbols=symbols[:1]),
         agent("sector-equal", [noisy(0.0, 0.001, 11)], sessions, market, symbols=symbols[:8]),
         agent("cash", [np.zeros(n)], sessions, market),
@@ -159,7 +202,14 @@ def cell(place=0, n=250, *, title="US large caps, daily", attack=False):
     ]
     if attack:
         agents.append(
-            agent(ATTACK, [noisy(0, 0.002, 30)], sessions, market, symbols=(ATTACK, "S01"), reason=ATTACK)
+            agent(
+                ATTACK,
+                [noisy(0, 0.002, 30)],
+                sessions,
+                market,
+                symbols=(ATTACK, "S01"),
+                reason=ATTACK,
+            )
         )
     agents = [
         msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, versus_baseline=versus))
@@ -174,7 +224,7 @@ def cell(place=0, n=250, *, title="US large caps, daily", attack=False):
         sessions,
         id=f"cell{place}",
         title=title,
-        badges=Badges(data="synthetic", convention="sound", biases=(ATTACK,) if attack else ()),
+        badges=Badges(data="synthetic", convention="corrected", biases=(ATTACK,) if attack else ()),
         rules=RULES,
         index_name="IDX",
         index=tuple(float(value) for value in 1000 * growth(market * 0.9)),
@@ -184,10 +234,15 @@ def cell(place=0, n=250, *, title="US large caps, daily", attack=False):
 
 def bare_cell(agents, sessions, **changes):
     """Return a cell of the daily benchmark on synthetic data, or what changes of it."""
-    badges = Badges(data="synthetic", convention="sound")
-    names = {"id": "c", "title": "A market", "benchmark": "daily-us-v1", "dataset": "synthetic/us:7"}
+    badges = Badges(data="synthetic", convention="corrected")
+    names = {
+        "id": "c",
+        "title": "A market",
+        "benchmark": "daily-us-v1",
+        "dataset": "synthetic/us:7",
+    }
     fields = {**names, "badges": badges, "baseline": "equal-weight", **changes}
-    return CellSummary(agents=tuple(agents), sessions=sessions, **fields)
+    return SettingSummary(agents=tuple(agents), sessions=sessions, **fields)
 
 
 @cache
@@ -195,7 +250,7 @@ def report(*, attack=False):
     return completed_run(
         RunSummary(
             title=ATTACK if attack else "Rule agents on three markets",
-            cells=(
+            settings=(
                 cell(0, attack=attack),
                 cell(1, 120, title="A-shares, daily"),
                 cell(2, 60, title="Crypto, daily"),

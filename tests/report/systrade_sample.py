@@ -5,14 +5,29 @@ from unittest import mock
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.examine import AuditStep, Examined, FollowedTrade, LegPath, Mark, Trail
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
-from tradeassay.code.checks import Exhibit, convicted, not_run, passed
-from tradeassay.code.gates import GATES, GateReport
-from tradeassay.code.scores import Breach, CostPoint, Discipline, PaperScore, Robustness, Scorecard, overall
-from tradeassay.code.submission import SubmissionRun
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.runs import run as run_spec
+from tradeassay_bench.runs import run as run_spec
+from tradeassay_programs.benchmarks.systrade.examine import (
+    AuditStep,
+    Examined,
+    FollowedTrade,
+    LegPath,
+    Mark,
+    Trail,
+)
+from tradeassay_programs.benchmarks.systrade.spec import SystradeSpec
+from tradeassay_programs.code.checks import Exhibit, convicted, not_run, passed
+from tradeassay_programs.code.gates import GATES, GateReport
+from tradeassay_programs.code.scores import (
+    Breach,
+    CostPoint,
+    Discipline,
+    PaperScore,
+    Robustness,
+    Scorecard,
+    overall,
+)
+from tradeassay_programs.code.submission import SubmissionRun
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 
@@ -20,10 +35,22 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 *
 def trail():
     closes = tuple(100.0 + (n % 7) - (n % 3) for n in range(60))
     marks = (
-        Mark(kind="both", row=5, time="2025-01-08", leg="X", share=1.0, frozen=1.0, signal="ENTER_LONG"),
+        Mark(
+            kind="both",
+            row=5,
+            time="2025-01-08",
+            leg="X",
+            share=1.0,
+            frozen=1.0,
+            signal="ENTER_LONG",
+        ),
         Mark(kind="other size", row=9, time="2025-01-14", leg="X", share=0.5, frozen=1.0),
-        Mark(kind="only submission", row=20, time="2025-01-29", leg="X", share=-1.0, signal=HOSTILE),
-        Mark(kind="only frozen", row=30, time="2025-02-12", leg="X", frozen=0.0, frozen_signal="EXIT"),
+        Mark(
+            kind="only submission", row=20, time="2025-01-29", leg="X", share=-1.0, signal=HOSTILE
+        ),
+        Mark(
+            kind="only frozen", row=30, time="2025-02-12", leg="X", frozen=0.0, frozen_signal="EXIT"
+        ),
     )
     steps = (
         AuditStep(kind="signal", id="s-1"),
@@ -32,7 +59,14 @@ def trail():
         AuditStep(kind="position", id="p-1", claimed=11.0, own=10.0),
         AuditStep(kind="pnl", id="g-1", claimed=0.0, own=0.0),
     )
-    where = {"number": 0, "row": 5, "time": "2025-01-08", "leg": "X", "quantity": 10.0, "order_id": "o-1"}
+    where = {
+        "number": 0,
+        "row": 5,
+        "time": "2025-01-08",
+        "leg": "X",
+        "quantity": 10.0,
+        "order_id": "o-1",
+    }
     trade = FollowedTrade(**where, claimed_price=101.0, price=101.0, signal=HOSTILE, steps=steps)
     about = {"bars": "synthetic us:1 test", "rows": 60, "timeframe": "1d"}
     return Trail(
@@ -50,7 +84,13 @@ def trail():
 def robustness():
     unknown = {"per_turnover": None, "break_even_turnover": None}
     points = tuple(
-        CostPoint(cost_bp=bp, total=0.05 - bp / 200.0, sharpe=None if bp > 10 else 0.4, fees=bp / 500.0, **unknown)
+        CostPoint(
+            cost_bp=bp,
+            total=0.05 - bp / 200.0,
+            sharpe=None if bp > 10 else 0.4,
+            fees=bp / 500.0,
+            **unknown,
+        )
         for bp in (0.1, 1.0, 5.0, 10.0, 20.0)
     )
     return Robustness(
@@ -65,12 +105,14 @@ def robustness():
     )
 
 
-def examined(submission, spec, executor, bars, config, scenarios=None, pins=None):
+def examined(submission, spec, executor, bars, config, scenarios=None, sensitivity=None):
     """Return what might have been found, by what the source is."""
     gates = {name: passed() for name in GATES}
     if "_Honest" in submission.source:
         found = Exhibit(code="replay", text=HOSTILE, bar=7)
-        gates["leak"] = convicted([found, *[Exhibit(code="x", text=f"bar {n}") for n in range(6)]], {"runs": 9})
+        gates["leak"] = convicted(
+            [found, *[Exhibit(code="x", text=f"bar {n}") for n in range(6)]], {"runs": 9}
+        )
     if "raise KeyError" in submission.source:
         gates["exec"] = convicted([Exhibit(code="KeyError", text="'close'", line=12)])
         for name in ("determinism", "leak", "audit", "scenarios", "agreement"):
@@ -86,7 +128,7 @@ def examined(submission, spec, executor, bars, config, scenarios=None, pins=None
         tier="full",
         gates=tuple(gate.named(name) for name, gate in gates.items()),
     )
-    sound = {
+    corrected = {
         "D1": Measure(value=9.0 if honest else 1.0) if ran else not_scored("it could not be run"),
         "D2": Measure(value=10.0),
         "D3": Measure(value=10.0 if honest else 5.0),
@@ -106,10 +148,10 @@ def examined(submission, spec, executor, bars, config, scenarios=None, pins=None
         submission=submission.name,
         submission_sha256=submission.sha256,
         gates=report,
-        sound=sound,
+        corrected=corrected,
         paper={"D1": none, "D2": none, "D3": Measure(value=8.0), "D4": Measure(value=8.0)},
         paper_parts={"D3": part, "D4": part},
-        overall=overall(sound),
+        overall=overall(corrected),
         regimes=regimes,
         year=robustness() if ran and honest else None,
         year_reason=None if ran and honest else "a result that may know the future says nothing",
@@ -141,7 +183,9 @@ def builders_given():
     """Let no program run: what an examination finds is given."""
     given = {"examine_submission": examined, "run_scenarios": on_scenarios}
     with (
-        mock.patch.multiple("tradeassay.benchmarks.systrade.benchmark", **given),
-        mock.patch("tradeassay.benchmarks.systrade.benchmark.SystradeProtocol.open_executor"),
+        mock.patch.multiple("tradeassay_programs.benchmarks.systrade.benchmark", **given),
+        mock.patch(
+            "tradeassay_programs.benchmarks.systrade.benchmark.SystradeProtocol.open_executor"
+        ),
     ):
         yield

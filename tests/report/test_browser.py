@@ -11,11 +11,13 @@ from browser import NEEDS_BROWSER, opened
 from model_sample import model_report
 from report_sample import report
 
-from tradeassay.report import write_html
+from tradeassay_bench.report import write_html
 
-pytestmark = NEEDS_BROWSER
+pytestmark = [pytest.mark.journey, *NEEDS_BROWSER]
 FIRST = ".panel:not([hidden]) "
-NAMES = f"[...document.querySelectorAll('{FIRST}.plot.tall .period:not([hidden]) .name:not(.thin)')]"
+NAMES = (
+    f"[...document.querySelectorAll('{FIRST}.plot.tall .period:not([hidden]) .name:not(.thin)')]"
+)
 LINE = "return getComputedStyle(document.querySelector('#c0 .plot.tall path.ink')).stroke"
 
 
@@ -32,19 +34,26 @@ def pages(tmp_path_factory):
 
 def test_it_opens_without_errors_and_names_lines_at_their_ends(driver, pages):
     opened(driver, pages["plain"])
-    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    driver.execute_script(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+    )
+    assert [
+        entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+    ] == []
     asked = [
         message["params"]["request"]["url"]
         for entry in driver.get_log("performance")
-        if (message := json.loads(entry["message"])["message"])["method"] == "Network.requestWillBeSent"
+        if (message := json.loads(entry["message"])["message"])["method"]
+        == "Network.requestWillBeSent"
     ]
     assert asked
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     opened(driver, pages["plain"])
     names = driver.execute_script(f"return {NAMES}.map(e => e.textContent)")
     assert {"oracle-reader", "equal-weight", "random"} <= set(names) and "index IDX" not in names
-    boxes = driver.execute_script(f"return {NAMES}.map(e => e.getBoundingClientRect()).map(b => [b.top, b.right])")
+    boxes = driver.execute_script(
+        f"return {NAMES}.map(e => e.getBoundingClientRect()).map(b => [b.top, b.right])"
+    )
     tops = sorted(top for top, _ in boxes)
     assert min(b - a for a, b in pairwise(tops)) > 9
     assert max(right for _, right in boxes) <= 1280
@@ -85,17 +94,33 @@ def test_the_theme_follows_the_system_and_the_switch(driver, pages):
     before = driver.execute_script(LINE)
     for expected in ("dark", "light", "auto"):
         driver.execute_script("document.getElementById('theme').click()")
-        assert driver.execute_script("return document.getElementById('theme').textContent") == f"Theme: {expected}"
+        assert (
+            driver.execute_script("return document.getElementById('theme').textContent")
+            == f"Theme: {expected}"
+        )
         assert driver.execute_script(colour) == (night if expected == "dark" else day)
         assert (driver.execute_script(LINE) == before) == (expected != "dark")
 
 
 @pytest.mark.slow_for(
-    "attack-1201", "attack-360", "models-360", "models-attack-768", "plain-1101", "plain-1340", "plain-768"
+    "attack-1201",
+    "attack-360",
+    "models-360",
+    "models-attack-768",
+    "plain-1101",
+    "plain-1340",
+    "plain-768",
 )
 @pytest.mark.parametrize(
     ("which", "width"),
-    [("plain", 360), ("attack", 360), ("plain", 768), ("plain", 1101), ("attack", 1201), ("plain", 1340)]
+    [
+        ("plain", 360),
+        ("attack", 360),
+        ("plain", 768),
+        ("plain", 1101),
+        ("attack", 1201),
+        ("plain", 1340),
+    ]
     + [(which, width) for which in ("models", "models-attack") for width in (360, 768, 1280)],
 )
 def test_nothing_sticks_out(driver, pages, which, width):
@@ -121,11 +146,17 @@ def test_tabs_by_keyboard(driver, pages):
 
 def test_trades_are_put_on_the_price_of_the_chosen_symbol(driver, pages):
     opened(driver, pages["plain"])
-    driver.execute_script("document.querySelector(arguments[0]).open = true", FIRST + "details.agent")
+    driver.execute_script(
+        "document.querySelector(arguments[0]).open = true", FIRST + "details.agent"
+    )
     select, chart = "select[data-trades=c0-a0-trades]", "#c0-a0-trades "
     price = f"return document.querySelector('{chart}path.ink').getAttribute('d')"
-    marks = f"return [...document.querySelectorAll('{chart}.mark')].map(e => e.textContent).join('')"
-    traded = f"return JSON.parse(document.querySelector('{chart}').dataset.traded).map(e => e[1].length)"
+    marks = (
+        f"return [...document.querySelectorAll('{chart}.mark')].map(e => e.textContent).join('')"
+    )
+    traded = (
+        f"return JSON.parse(document.querySelector('{chart}').dataset.traded).map(e => e[1].length)"
+    )
     before = driver.execute_script(price)
     for place, count in enumerate(driver.execute_script(traded)[:2]):
         driver.execute_script(
@@ -171,16 +202,20 @@ def test_the_pointer_reads_values_out(driver, pages):
         "{bubbles: true, clientX: f.right, clientY: f.top + 50}))",
         FIRST + ".plot.tall",
     )
-    said = driver.execute_script("return document.querySelector('.plot-tip').innerText").splitlines()
-    row = next(agent for agent in report().cells[0].agents if agent.name == "oracle-reader")
+    said = driver.execute_script(
+        "return document.querySelector('.plot-tip').innerText"
+    ).splitlines()
+    row = next(agent for agent in report().settings[0].agents if agent.name == "oracle-reader")
     assert row.result.value is not None
-    assert said[0] == report().cells[0].sessions[-1]
+    assert said[0] == report().settings[0].sessions[-1]
     assert " ".join(said[1].split()) == f"oracle-reader +{row.result.value:.1%}"
 
 
 def test_words_of_others_do_not_run(driver, pages):
     opened(driver, pages["attack"])
-    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    driver.execute_script(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+    )
     assert driver.execute_script("return window.hacked") is None
     names = driver.execute_script(f"return {NAMES}.map(e => e.textContent)")
     assert any(name.startswith("<script>window") for name in names)
@@ -190,7 +225,9 @@ def test_words_of_others_do_not_run(driver, pages):
     )
     assert driver.execute_script("return window.hacked") is None
     opened(driver, pages["models-attack"])
-    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    driver.execute_script(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+    )
     assert driver.execute_script("return window.hacked") is None
     assert driver.execute_script("return document.querySelectorAll('main img').length") == 0
 
@@ -202,12 +239,20 @@ def test_a_decision_unfolds_to_its_prompt_and_its_calls(driver, pages):
 
     opened(driver, pages["models"])
     panel = driver.find_element(By.CSS_SELECTOR, ".panel:not([hidden])")
-    row = next(e for e in panel.find_elements(By.CSS_SELECTOR, "details.agent") if "live model" in e.text)
-    driver.execute_script("arguments[0].open = true; arguments[0].querySelector('.viewer').scrollIntoView()", row)
-    WebDriverWait(driver, 60).until(lambda _: row.find_elements(By.CSS_SELECTOR, ".viewer[data-state=open]"))
+    row = next(
+        e for e in panel.find_elements(By.CSS_SELECTOR, "details.agent") if "live model" in e.text
+    )
+    driver.execute_script(
+        "arguments[0].open = true; arguments[0].querySelector('.viewer').scrollIntoView()", row
+    )
+    WebDriverWait(driver, 60).until(
+        lambda _: row.find_elements(By.CSS_SELECTOR, ".viewer[data-state=open]")
+    )
     listed = "return arguments[0].querySelectorAll('.decision').length"
     assert driver.execute_script(listed, row) == 3
-    kind, find = (row.find_element(By.CSS_SELECTOR, f".viewer {one}") for one in ("[data-kind]", "input"))
+    kind, find = (
+        row.find_element(By.CSS_SELECTOR, f".viewer {one}") for one in ("[data-kind]", "input")
+    )
     Select(kind).select_by_value("failed")
     assert driver.execute_script(listed, row) == 0
     Select(kind).select_by_value("refused")
@@ -215,9 +260,17 @@ def test_a_decision_unfolds_to_its_prompt_and_its_calls(driver, pages):
     assert driver.execute_script(listed, row) == 3
     decision = row.find_element(By.CSS_SELECTOR, "details.decision")
     decision.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
-    body = WebDriverWait(driver, 60).until(lambda _: decision.find_element(By.CSS_SELECTOR, ".body"))
+    body = WebDriverWait(driver, 60).until(
+        lambda _: decision.find_element(By.CSS_SELECTOR, ".body")
+    )
     assert body.is_displayed()
-    for words in ("bought 10 at 99.5", "refused: lot", "schema: no JSON", "timeout:", "price unknown"):
+    for words in (
+        "bought 10 at 99.5",
+        "refused: lot",
+        "schema: no JSON",
+        "timeout:",
+        "price unknown",
+    ):
         assert words in body.text
     for kind, inside in (("user", "It is day 7."), ("call", '{"names":["S01"]}')):
         part = body.find_element(By.CSS_SELECTOR, f"details.part.{kind}")
@@ -226,7 +279,9 @@ def test_a_decision_unfolds_to_its_prompt_and_its_calls(driver, pages):
         part.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
         assert hidden.is_displayed()
         assert inside in hidden.text
-    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    assert [
+        entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+    ] == []
 
 
 def test_a_mask_leads_to_its_tab(driver, pages):
@@ -245,9 +300,12 @@ def test_on_paper_the_answer_is_on_two_white_sheets(driver, pages):
     )
     try:
         assert (
-            driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+            driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+            == "rgb(255, 255, 255)"
         )
-        heights = driver.execute_script("return [...document.querySelectorAll('.panel')].map(e => e.clientHeight)")
+        heights = driver.execute_script(
+            "return [...document.querySelectorAll('.panel')].map(e => e.clientHeight)"
+        )
         assert heights[0] > 100 and heights[1:] == [0, 0]
         sheets = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
         assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 2

@@ -6,12 +6,12 @@ import re
 import pytest
 from code_report_sample import HOSTILE, code_run
 
-from tradeassay.benchmarks.quantcode.scores import pooled_rates
-from tradeassay.benchmarks.quantcode.tables import findings
 from tradeassay.core.tables import Cell, Table, amount, line
-from tradeassay.report import print_code_board, write_code_html
-from tradeassay.report.code_page import render_code_html, shown_run
 from tradeassay.report.formatting import cell_shown
+from tradeassay_bench.report import print_code_board, write_code_html
+from tradeassay_bench.report.code_page import render_code_html, shown_run
+from tradeassay_programs.benchmarks.quantcode.scores import pooled_rates
+from tradeassay_programs.benchmarks.quantcode.tables import findings
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,11 @@ def test_who_is_best_by_rates_turns_groups_and_costs(shown, page):
     solved = rf"mends · formal · backtrader 0.0% {rates} 100.0% {rates} 100.0% {rates} 100.0%"
     assert re.search(solved, turns)
     (groups,) = [section for section in shown.sections if section.id == "groups"]
-    assert {table.title for table in groups.tables} == {"By difficulty", "By timeframe", "By family"}
+    assert {table.title for table in groups.tables} == {
+        "By difficulty",
+        "By timeframe",
+        "By family",
+    }
     costs = part(page, "costs")
     assert "$0.00" in costs and "no task was solved" in costs
     found = shown.reliability
@@ -74,11 +78,16 @@ def test_who_is_best_by_rates_turns_groups_and_costs(shown, page):
 
 def test_the_papers_tables_stand_beside_ours_and_are_marked(shown, page):
     filled = {one.exhibit.number: one.ours.tables for one in shown.paper.exhibits}
-    assert [name for name, tables in filled.items() if tables][:8] == [f"Table {n}" for n in range(1, 9)]
+    assert [name for name, tables in filled.items() if tables][:8] == [
+        f"Table {n}" for n in range(1, 9)
+    ]
     first = filled["Table 3"][0].rows
     assert next(row.head.text for row in first if not row.ours) == "claude-opus-4.6"
     assert first[0].ours and cell_shown(first[0].cells[3]).text == "100.0%"
-    ends = {row.head.text: [cell_shown(cell).text for cell in row.cells] for row in filled["Table 5"][0].rows}
+    ends = {
+        row.head.text: [cell_shown(cell).text for cell in row.cells]
+        for row in filled["Table 5"][0].rows
+    }
     assert ends["Solved"] == ["48.2%", "20.0%"]  # 6 of 30 single-turn answers
     assert "not comparable" in page and "our data is synthetic" in page
     texts = (("17/20", "low", "", "+0.42"), ("$0.07 to $0.16", "2022-01-17", "", "n/a"))
@@ -107,7 +116,11 @@ def test_every_turn_is_there_and_nothing_of_it_is_believed(run, page):
     items = page[page.index('id="items"') :]
     mends = items[re.search(r'data-words="scripted/coder-mends \S+ [^"]* agentic', items).start() :]
     first = mends[: mends.index("Turn 2")]
-    assert "does not compile" in first and "Feedback it was given" in first and "<b>Program</b>" in first
+    assert (
+        "does not compile" in first
+        and "Feedback it was given" in first
+        and "<b>Program</b>" in first
+    )
     assert HOSTILE not in page and "<img" not in page
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page
     assert page.count("<script>") == 2 and "{{ 7 * 7 }}" in page

@@ -11,12 +11,12 @@ import report_sample as made
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import BootstrapConfig, summarise
 from tradeassay.metrics.ranks import over_limit
-from tradeassay.report import render_html
-from tradeassay.report.export_tables import paste_tables
-from tradeassay.report.leaderboard import board
-from tradeassay.report.run_words import answer, contest_words, markets_words, setting_title
-from tradeassay.runs.summary import RunSummary, compare_cell
-from tradeassay.runs.summary.figures import over_markets
+from tradeassay_bench.report import render_html
+from tradeassay_bench.report.export_tables import paste_tables
+from tradeassay_bench.report.leaderboard import board
+from tradeassay_bench.report.run_words import answer, contest_words, markets_words, setting_title
+from tradeassay_bench.runs.summary import RunSummary, compare_setting
+from tradeassay_bench.runs.summary.figures import over_markets
 
 FEW = BootstrapConfig(draws=200)
 SESSIONS = made.weekdays(120)
@@ -43,7 +43,7 @@ def cell():
         playing("bad", noisy(-0.003, 4)),
         playing("silent", noisy(0.006, 5), failing=0.43),
     )
-    return compare_cell(made.bare_cell(agents, SESSIONS, baseline="base"), FEW)
+    return compare_setting(made.bare_cell(agents, SESSIONS, baseline="base"), FEW)
 
 
 def test_tiers_stand_where_places_would_be_luck(cell):
@@ -67,7 +67,7 @@ def test_one_agent_is_in_no_contest(cell, monkeypatch):
     """No package that loads half of scientific Python stands between agents and their tiers."""
     monkeypatch.setitem(sys.modules, "arch.bootstrap", None)
     agents = (cell.agents[0], playing("one", noisy(0.003, 6)))
-    alone = compare_cell(msgspec.structs.replace(cell, agents=agents), FEW)
+    alone = compare_setting(msgspec.structs.replace(cell, agents=agents), FEW)
     assert alone.contest.tiers == (("one",),)
     assert not any("tier" in line for line in answer(alone).support)
 
@@ -76,14 +76,16 @@ def test_every_surface_gives_the_same_places_with_tiers_and_without(cell):
     places = {"good": "1", "as good": "1", "bad": "2", "silent": "–", "base": "–"}
     ranks = {"good": "1", "as good": "2", "base": "3", "bad": "4", "silent": "–"}
     for found, expected in ((cell, places), (msgspec.structs.replace(cell, contest=None), ranks)):
-        run = RunSummary(title="t", cells=(found,))
+        run = RunSummary(title="t", settings=(found,))
         table = paste_tables(run)[0]
         assert {row[1].text: row[0].text for row in table.rows} == expected
         why = f"not ranked: {cell.agents[-1].unranked}"
         assert [row[0].reason for row in table.rows if row[1].text == "silent"] == [why]
         page = render_html(run)
         assert page.count("<small>not ranked: 43% of its sessions") == 1
-        shown = re.findall(r'<td class="num rank"[^>]*>([^<]*)</td>\s*<th scope="row" data-v="([^"]*)"', page)
+        shown = re.findall(
+            r'<td class="num rank"[^>]*>([^<]*)</td>\s*<th scope="row" data-v="([^"]*)"', page
+        )
         assert {name: place for place, name in shown} == expected
         assert any("silent is not ranked" in line for line in contest_words(found))
 
@@ -91,22 +93,33 @@ def test_every_surface_gives_the_same_places_with_tiers_and_without(cell):
 def test_what_holds_for_the_ranked_is_not_said_of_all(cell):
     base, good, _, bad, silent = cell.agents
     worse = playing("worse", noisy(-0.004, 6))
-    said = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, bad, worse, silent)), FEW))
-    assert said.headline == "Every ranked agent falls behind buy and hold by more than chance explains."
+    said = answer(
+        compare_setting(msgspec.structs.replace(cell, agents=(base, bad, worse, silent)), FEW)
+    )
+    assert (
+        said.headline
+        == "Every ranked agent falls behind buy and hold by more than chance explains."
+    )
     assert any("bad has the highest return of a ranked agent, " in line for line in said.support)
-    said = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, good, bad, silent)), FEW))
-    assert said.headline.startswith("good is best: it beats buy and hold and every other ranked agent by")
+    said = answer(
+        compare_setting(msgspec.structs.replace(cell, agents=(base, good, bad, silent)), FEW)
+    )
+    assert said.headline.startswith(
+        "good is best: it beats buy and hold and every other ranked agent by"
+    )
     alone = "good alone is in the first tier: every other ranked agent can be told apart from it."
     assert said.support[:2] == (alone, f"silent is not ranked: {silent.unranked}.")
-    without = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, good, bad)), FEW))
+    without = answer(compare_setting(msgspec.structs.replace(cell, agents=(base, good, bad)), FEW))
     assert without.support[0] == alone.replace("ranked agent", "agent")
-    said = answer(compare_cell(msgspec.structs.replace(cell, agents=(*cell.agents[:3], silent)), FEW))
+    said = answer(
+        compare_setting(msgspec.structs.replace(cell, agents=(*cell.agents[:3], silent)), FEW)
+    )
     assert said.support[0].startswith("All ranked agents share one tier: ")
 
 
 def test_the_highest_return_need_not_be_a_winner(cell):
     wild = playing("wild", MARKET + np.random.default_rng(8).normal(0.004, 0.03, 120))
-    found = compare_cell(msgspec.structs.replace(cell, agents=(*cell.agents[:2], wild)), FEW)
+    found = compare_setting(msgspec.structs.replace(cell, agents=(*cell.agents[:2], wild)), FEW)
     assert [one.name for one in found.ranked if not one.baseline] == ["wild", "good"]
     said = answer(found)
     assert said.headline == "good beats buy and hold by more than chance explains."
@@ -124,7 +137,11 @@ def test_places_over_markets_need_a_difference(cell):
     assert (found.places.markets, found.places.mean_ranks["bad"]) == (3, 4.0)
     assert markets_words(found).endswith("cannot be told apart, bad is behind.")
     pair = [market(one.dataset, agents=cell.agents[:2]) for one in three]
-    assert markets_words(over_markets(pair, 0.95)[0]).endswith("none can.")  # three of three may be chance
+    assert markets_words(over_markets(pair, 0.95)[0]).endswith(
+        "none can."
+    )  # three of three may be chance
     settings = [{"mask": "bright"}, {"mask": "blinded"}]
-    both = over_markets([market(one.dataset, settings=way) for way in settings for one in three], 0.95)
+    both = over_markets(
+        [market(one.dataset, options=way) for way in settings for one in three], 0.95
+    )
     assert [setting_title(one, both) for one in both] == [" (bright)", " (blinded)"]

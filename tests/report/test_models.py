@@ -12,22 +12,30 @@ from model_sample import decision, masked_cell, model_page, model_report
 from report_sample import ATTACK, page_text, printed, report
 from test_page import Page
 
-from tradeassay.core.dialogue import Message, ModelReply, ToolCall, Usage
-from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.measure import Badges
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.core.screen import StackedTable
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.report import render_html, terminal
-from tradeassay.report.decisions import packed
 from tradeassay.report.numbers import dollars, short
-from tradeassay.report.run_words import arm_standing
 from tradeassay.report.words import badge_words
-from tradeassay.runs import DialogueLine
-from tradeassay.runs.summary import RunSummary, completed_run, contrasts, decision_notes
-from tradeassay.runs.summary.figures import setting_words
-from tradeassay.runs.summary.models import Fates, clipped, error_rows, interesting, turns
-from tradeassay.runs.summary.rows import ShownTurn
+from tradeassay_bench.core.dialogue import Message, ModelReply, ToolCall, Usage
+from tradeassay_bench.core.events import (
+    Expired,
+    Filled,
+    Marked,
+    Rejected,
+    Rested,
+    StepRecord,
+    Trimmed,
+)
+from tradeassay_bench.report import render_html, terminal
+from tradeassay_bench.report.decisions import packed
+from tradeassay_bench.report.run_words import arm_standing
+from tradeassay_bench.runs import DialogueLine
+from tradeassay_bench.runs.summary import RunSummary, completed_run, contrasts, decision_notes
+from tradeassay_bench.runs.summary.figures import option_words
+from tradeassay_bench.runs.summary.models import Fates, clipped, error_rows, interesting, turns
+from tradeassay_bench.runs.summary.rows import ShownTurn
 
 QUICK = BootstrapConfig(draws=200)
 MARK = Marked(cash=1.0, positions=0.0, nav=1.0)
@@ -35,7 +43,14 @@ MARK = Marked(cash=1.0, positions=0.0, nav=1.0)
 
 def filled(order, quantity, price=10.0):
     return Filled(
-        order_id=order, symbol="A", quantity=quantity, price=price, reference=price, fee=1.0, tax=0.5, cash=0.0
+        order_id=order,
+        symbol="A",
+        quantity=quantity,
+        price=price,
+        reference=price,
+        fee=1.0,
+        tax=0.5,
+        cash=0.0,
     )
 
 
@@ -93,7 +108,11 @@ def test_results_stand_with_their_calls_even_when_ids_come_again():
     ask = ToolCall(id="c", name="look", arguments="{}")
     lines = [
         line(
-            0, 0, ModelReply(calls=(ask,)), Message(role="system", text="rules"), Message(role="user", text="go")
+            0,
+            0,
+            ModelReply(calls=(ask,)),
+            Message(role="system", text="rules"),
+            Message(role="user", text="go"),
         ),
         line(
             0,
@@ -123,7 +142,10 @@ def test_sessions_worth_reading_are_chosen_before_others():
     records = []
     for step, nav in enumerate(navs):
         decision = Decision(failures=(failure,), status="failed") if step == 5 else Decision()
-        events = (*((filled("3.0", 500),) if step == 3 else ()), Marked(cash=nav, positions=0.0, nav=nav))
+        events = (
+            *((filled("3.0", 500),) if step == 3 else ()),
+            Marked(cash=nav, positions=0.0, nav=nav),
+        )
         records.append(msgspec.structs.replace(record(step, decision), events=events))
     assert interesting(records, 5) == {
         5: "mistakes",
@@ -137,7 +159,10 @@ def test_sessions_worth_reading_are_chosen_before_others():
 
 def test_shown_sessions_have_their_cost_and_their_mistakes():
     order = Order(symbol="A", amount=5, side="BUY", confidence=0.6, reason="why not")
-    records = [record(step, Decision(orders=(order,), reason="r"), filled(f"{step}.0", 5)) for step in range(5)]
+    records = [
+        record(step, Decision(orders=(order,), reason="r"), filled(f"{step}.0", 5))
+        for step in range(5)
+    ]
     known, unknown = Usage(input_tokens=10, output_tokens=5, usd=0.25), Usage(input_tokens=1)
     dialogue = [
         line(0, 0, ModelReply(usage=known)),
@@ -153,7 +178,9 @@ def test_shown_sessions_have_their_cost_and_their_mistakes():
     assert (shown[3].usd, shown[3].tokens, shown[3].attempts) == (0.5, 30, 2)
     assert (shown[3].orders[0].order.confidence, shown[3].orders[0].tone) == (0.6, "filled")
     assert decision_notes((), (), talks=2, most=9) == ((), 0)
-    twice = Decision(failures=(Failure(kind="schema", detail="a"), Failure(kind="schema", detail="b")))
+    twice = Decision(
+        failures=(Failure(kind="schema", detail="a"), Failure(kind="schema", detail="b"))
+    )
     noted = Decision(failures=(Failure(kind="context_cut", detail="c"),) * 9)
     rows = error_rows([record(0, twice), record(1), record(2, noted), record(3, twice)], 0.95)
     assert [(row.kind, row.answers, row.sessions, row.rate.value) for row in rows] == [
@@ -179,26 +206,39 @@ def test_a_page_of_long_conversations_leaves_out_what_is_least_worth_reading():
     assert everything[1:] == (28, 28) and some[1] == 28
     assert 0 < some[2] < 28 and len(some[0]) < 30_000
     rows = json.loads(gzip.decompress(base64.b64decode(some[0])))["rows"]
-    assert [one["session"] for one in rows if "turns" in one and one.get("why") == "mistakes"] == ["2024-01-07"]
+    assert [one["session"] for one in rows if "turns" in one and one.get("why") == "mistakes"] == [
+        "2024-01-07"
+    ]
 
 
 def test_dollars_and_large_counts():
-    for value, text in ((None, "price unknown"), (0.0, "$0.00"), (0.00123, "$0.0012"), (1234.5, "$1,234.50")):
+    for value, text in (
+        (None, "price unknown"),
+        (0.0, "$0.00"),
+        (0.00123, "$0.0012"),
+        (1234.5, "$1,234.50"),
+    ):
         assert dollars(value) == text
     for value, text in ((940, "940"), (12_345, "12.3k"), (999_999, "1.0M"), (345_678, "346k")):
         assert short(value) == text
 
 
 def test_badges_name_every_kind_of_answer():
-    plain = Badges(data="synthetic", convention="sound")
+    plain = Badges(data="synthetic", convention="corrected")
     assert ("model", "rules only, no model") in badge_words(plain)
     said = [text for kind, text in badge_words(plain, ("live", "scripted")) if kind == "model"]
-    assert said == ["live model", "scripted model", "answers as recorded by the runner, not re-derivable"]
-    assert ("model", "replayed model") in badge_words(msgspec.structs.replace(plain, model="replayed"))
+    assert said == [
+        "live model",
+        "scripted model",
+        "answers as recorded by the runner, not re-derivable",
+    ]
+    assert ("model", "replayed model") in badge_words(
+        msgspec.structs.replace(plain, model="replayed")
+    )
 
 
 def test_settings_are_compared_with_bright_or_say_why_not():
-    (found,) = contrasts(model_report().cells, QUICK)
+    (found,) = contrasts(model_report().settings, QUICK)
     assert found.labels == ("bright", "blinded")
     assert [row.agent for row in found.rows] == ["rememberer", "honest"]
     lost, kept = (row.arms[1] for row in found.rows)
@@ -213,10 +253,10 @@ def test_settings_are_compared_with_bright_or_say_why_not():
     arm = found.rows[0].arms[1]
     assert arm is not None
     assert "the sessions differ" in arm_standing(arm, "bright").sentence
-    alone = msgspec.structs.replace(cells[1], settings={"mask": "bright"}, dataset="other")
+    alone = msgspec.structs.replace(cells[1], options={"mask": "bright"}, dataset="other")
     assert contrasts((cells[0], alone), QUICK) == ()
     bright = masked_cell(0, "bright")
-    blinded = msgspec.structs.replace(bright, id="other", settings={"mask": "blinded"})
+    blinded = msgspec.structs.replace(bright, id="other", options={"mask": "blinded"})
     (found,) = contrasts((bright, blinded), QUICK)
     arm = found.rows[0].arms[1]
     assert arm is not None
@@ -226,7 +266,7 @@ def test_settings_are_compared_with_bright_or_say_why_not():
 def test_a_grid_is_compared_one_setting_at_a_time():
     cells = [
         msgspec.structs.replace(
-            masked_cell(0, mask, n=60), id=f"{mask}-{mode}", settings={"mask": mask, "mode": mode}
+            masked_cell(0, mask, n=60), id=f"{mask}-{mode}", options={"mask": mask, "mode": mode}
         )
         for mask in ("blinded", "bright")
         for mode in ("memory-only", "open-research")
@@ -234,10 +274,16 @@ def test_a_grid_is_compared_one_setting_at_a_time():
     found = contrasts(cells, QUICK)
     assert [one.key for one in found] == ["mask", "mask", "mode", "mode"]
     assert found[0].where == "ktdfin-v1 on synthetic/ashare:7, mode: memory-only"
-    assert setting_words("control", True) == "control: yes"
-    page = Page(render_html(completed_run(RunSummary(title="grid", cells=tuple(cells), draws=100))))
+    assert option_words("control", True) == "control: yes"
+    page = Page(
+        render_html(completed_run(RunSummary(title="grid", settings=tuple(cells), draws=100)))
+    )
     assert page.wrong == []
-    folded = [attrs for tag, attrs in page.elements if tag == "details" and "contrast" in str(attrs.get("class"))]
+    folded = [
+        attrs
+        for tag, attrs in page.elements
+        if tag == "details" and "contrast" in str(attrs.get("class"))
+    ]
     assert ["open" in attrs for attrs in folded] == [True, False, False, False]
 
 
@@ -293,12 +339,28 @@ def test_a_page_of_rules_has_nothing_of_models():
         return re.findall(r'role="tab" id="tab-c\d".*?>([^<]+)</button>', text)
 
     assert tabs(model_page()) == ["blinded", "bright"]
-    assert tabs(page_text()) == [cell.title for cell in report().cells]
+    assert tabs(page_text()) == [cell.title for cell in report().settings]
 
 
 def test_no_number_is_cut_off_at_any_width():
-    rows = [("1", "scripted-sensible", "−9.3% [−35.5%, +27.5%]", "−5.6% cannot be told apart", "−1.38", "13.55")]
-    titles = (">tier", "agent", ">return (95% interval)", "against it, per year", ">sharpe", ">turnover per year")
+    rows = [
+        (
+            "1",
+            "scripted-sensible",
+            "−9.3% [−35.5%, +27.5%]",
+            "−5.6% cannot be told apart",
+            "−1.38",
+            "13.55",
+        )
+    ]
+    titles = (
+        ">tier",
+        "agent",
+        ">return (95% interval)",
+        "against it, per year",
+        ">sharpe",
+        ">turnover per year",
+    )
     for width in range(52, 160):
         text = printed(StackedTable(titles, rows, heads=2), width)
         assert max(len(one) for one in text.splitlines()) <= width
@@ -313,7 +375,7 @@ def test_the_terminal_shows_cost_at_any_width(width):
     assert "live model | scripted model" in " ".join(text.split())
     for wanted in ("Mask by mask", "price unknown", "+"):
         assert wanted in text
-    rules = RunSummary(title="r", cells=(report().cells[2],), draws=100)
+    rules = RunSummary(title="r", settings=(report().settings[2],), draws=100)
     assert "tokens" not in printed(terminal(rules), width)
 
 
@@ -322,5 +384,5 @@ def test_numbers_of_names_held():
     detail = cell.agents[1].detail
     weights = np.asarray(detail.holdings.weights)
     assert detail.times.names == (np.abs(weights) > 0).sum(axis=0).mean()
-    text = render_html(completed_run(RunSummary(title="x", cells=(cell,), draws=100)))
+    text = render_html(completed_run(RunSummary(title="x", settings=(cell,), draws=100)))
     assert f"{detail.times.names:.1f}" in text

@@ -10,6 +10,7 @@ import pytest
 from golden import stored as played
 
 import tradeassay
+import tradeassay_bench
 from tradeassay.core.errors import UserError
 
 EVIL = "<script>alert(1)</script>"
@@ -20,30 +21,29 @@ def table():
     rng = np.random.default_rng(3)
     market = rng.normal(0.0004, 0.01, 300)
     days = pd.bdate_range("2022-01-03", periods=300)
-    return pd.DataFrame({"return": market * 1.2 + rng.normal(0, 0.002, 300), "market": market}, index=days)
+    return pd.DataFrame(
+        {"return": market * 1.2 + rng.normal(0, 0.002, 300), "market": market}, index=days
+    )
 
 
 @pytest.fixture(scope="module")
 def judged(table):
-    return tradeassay.assay(table, against="market", title=EVIL)
+    return tradeassay.assay(table, benchmark="market", title=EVIL)
 
 
 def test_a_frame_is_judged_whichever_library_it_is_of(table, judged):
     plain = pl.DataFrame(
         {"date": [str(day.date()) for day in table.index], **{k: table[k].to_list() for k in table}}
     )
-    again = tradeassay.assay(plain, against="market", title=EVIL)
+    again = tradeassay.assay(plain, benchmark="market", title=EVIL)
     assert again.verdict.sentence == judged.verdict.sentence
     assert "market" in judged.verdict.sentence
-    import importlib
-
-    package = importlib.import_module("tradeassay.assay")
-    assert package.Assay.__name__ == "Assay"
-    tradeassay.__dict__["assay"] = package  # what importing it does
     assert tradeassay.assay(table["return"]).verdict.kind == "open"
     given = {"trials": np.int64(2), "interest": np.float64(0.25)}
-    made = tradeassay.assay(table * 100, against="market", reading={"unit": "percent"}, **given)
-    assert (made.config.trials, made.config.interest) == (2, 0.25) and abs(made.agents[0].total.value) < 1
+    made = tradeassay.assay(table * 100, benchmark="market", reading={"unit": "percent"}, **given)
+    assert (made.config.trials, made.config.interest) == (2, 0.25) and abs(
+        made.agents[0].total.value
+    ) < 1
 
 
 def test_a_verdict_is_a_frame_of_either_kind(judged):
@@ -54,7 +54,9 @@ def test_a_verdict_is_a_frame_of_either_kind(judged):
     assert sum(parts) == pytest.approx(frame["total"][0], abs=1e-9)
     tested = judged.agents[0].edge.tested
     for table in (frame, other):
-        edge = tuple(table[name][0] for name in ("edge_per_year", "edge_per_year_low", "edge_per_year_high"))
+        edge = tuple(
+            table[name][0] for name in ("edge_per_year", "edge_per_year_low", "edge_per_year_high")
+        )
         assert edge == (tested.value, tested.low, tested.high)
         assert edge[1] < edge[0] < edge[2], "a yearly edge comes with its interval"
 
@@ -67,7 +69,7 @@ def test_a_verdict_is_a_frame_of_either_kind(judged):
         (lambda one, here: one.agent("nobody"), "'nobody' was not judged"),
         (lambda one, here: tradeassay.plot.made_of(one).save(here), "is a folder"),
         (
-            lambda one, here: tradeassay.plot.made_of(tradeassay.load_run(played("daily"))),
+            lambda one, here: tradeassay.plot.made_of(tradeassay_bench.load_run(played("daily"))),
             "a Run is not a verdict",
         ),
     ],
@@ -88,14 +90,14 @@ def test_what_cannot_be_shown_says_what_can(judged, tmp_path, ask, said):
         ({"title": 3}, "title cannot be 3"),
         ({"between": "never"}, "between cannot be 'never'"),
         ({"reading": {"units": "percent"}}, "did you mean unit?"),
-        ({"benchmark": "daily-us-v1", "names": 5}, "'benchmark' has no use without a data set"),
+        ({"suite": "daily-us-v1", "names": 5}, "'suite' has no use without a data set"),
         ({"until": "soon"}, "'until' has no use without a log of trades"),
         ({"dataset": "no-such-data"}, "no dataset 'no-such-data'"),
     ],
 )
 def test_a_keyword_is_used_or_refused(table, keywords, said):
     with pytest.raises(UserError, match=re.escape(said)):
-        tradeassay.assay(table, against="market", **keywords)
+        tradeassay.assay(table, benchmark="market", **keywords)
 
 
 def test_a_notebook_shows_words_and_never_runs_them(judged, tmp_path):
@@ -103,7 +105,7 @@ def test_a_notebook_shows_words_and_never_runs_them(judged, tmp_path):
     assert "<script>alert" not in piece and "&lt;script&gt;" in piece
     assert "<svg" in piece and judged.verdict.label in piece
     for name in ("daily", "systrade-peeps"):
-        piece = tradeassay.load_run(played(name))._repr_html_()
+        piece = tradeassay_bench.load_run(played(name))._repr_html_()
         assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
     drawing = tradeassay.plot.made_of(judged)
     assert "<svg" in drawing.html and 'class="whisker' in drawing.html and EVIL not in drawing.html
@@ -131,7 +133,7 @@ def test_what_is_no_table_gets_one_line(wrong):
 
 
 def test_words_for_tables_are_refused_for_runs():
-    for words in ({"against": "x"}, {"interest": 0.01}):
+    for words in ({"benchmark": "x"}, {"interest": 0.01}):
         with pytest.raises(UserError, match="goes with a table"):
             tradeassay.assay(played("daily"), **words)
     with pytest.raises(UserError, match="programs"):

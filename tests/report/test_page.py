@@ -15,9 +15,9 @@ from verdict_sample import sample
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
-from tradeassay.report import render_html, write_html
 from tradeassay.report.page import AccountOnPage
-from tradeassay.runs.summary import RunSummary, completed_run
+from tradeassay_bench.report import render_html, write_html
+from tradeassay_bench.runs.summary import RunSummary, completed_run
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 SHAPES = {"line", "circle", "path"}
@@ -36,9 +36,18 @@ class Page(HTMLParser):
         self.feed(text)
         self.close()
         self.tags = [tag for tag, _ in self.elements]
-        self.links = [link for _, attrs in self.elements for name in ("href", "src") if (link := attrs.get(name))]
-        self.handlers = [name for _, attrs in self.elements for name in attrs if name.startswith("on")]
-        self.running = [body for attrs, body in self.scripts if attrs.get("type") != "application/json"]
+        self.links = [
+            link
+            for _, attrs in self.elements
+            for name in ("href", "src")
+            if (link := attrs.get(name))
+        ]
+        self.handlers = [
+            name for _, attrs in self.elements for name in attrs if name.startswith("on")
+        ]
+        self.running = [
+            body for attrs, body in self.scripts if attrs.get("type") != "application/json"
+        ]
         packs = [body for attrs, body in self.scripts if attrs.get("type") == "application/json"]
         self.packs = [json.loads(gzip.decompress(base64.b64decode(one))) for one in packs]
 
@@ -132,29 +141,48 @@ def test_failures_badges_hashes_versions_and_rules_are_there(page):
     words = " ".join(page.text)
     assert "no usable answer in any of 250 sessions (timeout 250)" in words
     assert "an agent that did not answer did not earn 0%" in words
-    kinds = [attrs["class"] for tag, attrs in page.elements if tag == "li" and "badge" in str(attrs.get("class"))]
+    kinds = [
+        attrs["class"]
+        for tag, attrs in page.elements
+        if tag == "li" and "badge" in str(attrs.get("class"))
+    ]
     assert kinds.count("badge synthetic") == 3
     assert kinds.count("badge convention") == 3
     assert kinds.count("badge model") == 3
     words = " ".join(page.text)
-    for wanted in ("9f" * 32, "numpy", "tradeassay verify demo", "The rules", "you start with 100,000 in cash"):
+    for wanted in (
+        "9f" * 32,
+        "numpy",
+        "tradeassay verify demo",
+        "The rules",
+        "you start with 100,000 in cash",
+    ):
         assert wanted in words
 
 
 def test_a_section_says_what_can_be_checked_and_what_was():
     from tradeassay.core.measure import NOT_REDERIVABLE
-    from tradeassay.runs.store.outcome import ClaimOutcome, Violation
-    from tradeassay.runs.summary.rows import Coverage
-    from tradeassay.runs.verify.report import VerifyReport
+    from tradeassay_bench.runs.store.outcome import ClaimOutcome, Violation
+    from tradeassay_bench.runs.summary.rows import Coverage
+    from tradeassay_bench.runs.verify.report import VerifyReport
 
-    said = ClaimOutcome(claim="answers", outcome="cannot be checked", why=NOT_REDERIVABLE, episodes=2)
+    said = ClaimOutcome(
+        claim="answers", outcome="cannot be checked", why=NOT_REDERIVABLE, episodes=2
+    )
     data = replace(report(), coverage=Coverage(again=("rules",), not_again=(said,)))
     plain = render_html(data)
-    assert "was not verified when this page was written" in plain and f"2 episodes: {NOT_REDERIVABLE}" in plain
+    assert (
+        "was not verified when this page was written" in plain
+        and f"2 episodes: {NOT_REDERIVABLE}" in plain
+    )
     made = ClaimOutcome(claim="account", outcome="re-derived", episodes=4)
     found = VerifyReport(folder="r", episodes=4, steps=9, claims=(made, said), violations=())
     unsure = render_html(data, verified=found)
-    assert "Nothing was contradicted" in unsure and NOT_REDERIVABLE in unsure and "re-derived" in unsure
+    assert (
+        "Nothing was contradicted" in unsure
+        and NOT_REDERIVABLE in unsure
+        and "re-derived" in unsure
+    )
     wrong = replace(found, violations=(Violation(check="scores", what="<b>other</b>"),))
     page = render_html(data, verified=wrong)
     assert "Contradicted." in page and "run: scores: &lt;b&gt;other" in page
@@ -164,38 +192,53 @@ def test_a_section_says_what_can_be_checked_and_what_was():
 def test_two_hundred_judged_accounts_stay_below_two_megabytes():
     """Those behind the first are told in brief, with the command that has all of it."""
     data, judged = report(), sample()
-    one, found = data.cells[0], judged.agents[0]
-    players = [agent for agent in one.agents if not agent.baseline and agent.result.value is not None]
+    one, found = data.settings[0], judged.agents[0]
+    players = [
+        agent for agent in one.agents if not agent.baseline and agent.result.value is not None
+    ]
     base = [agent for agent in one.agents if agent.baseline]
     names = [f"agent-{place}" for place in range(200)]
     renamed = [
-        replace(players[place % len(players)], row=replace(players[place % len(players)].row, agent=name))
+        replace(
+            players[place % len(players)],
+            row=replace(players[place % len(players)].row, agent=name),
+        )
         for place, name in enumerate(names)
     ]
     crowd = replace(one, agents=(*base, *renamed), contest=None)
-    said = replace(judged, agents=tuple(replace(found, agent=name, cell=one.id) for name in names))
-    text = render_html(replace(data, cells=(crowd,), check="tradeassay verify crowd"), (), None, said)
+    said = replace(
+        judged, agents=tuple(replace(found, agent=name, setting=one.id) for name in names)
+    )
+    text = render_html(
+        replace(data, settings=(crowd,), check="tradeassay verify crowd"), (), None, said
+    )
     assert len(text.encode()) < 2_000_000
     assert text.count("tradeassay assay crowd --json") == 200 - 12
-    alone = render_html(replace(data, cells=(one,), check="tradeassay verify crowd"))
+    alone = render_html(replace(data, settings=(one,), check="tradeassay verify crowd"))
     assert "<code data-placed>tradeassay assay crowd</code> takes the returns apart" in alone
 
 
 def test_pages_of_one_cell_and_of_none(tmp_path):
-    one = Page(render_html(completed_run(RunSummary(title="one", cells=(cell(0, 30),), draws=100))))
+    one = Page(
+        render_html(completed_run(RunSummary(title="one", settings=(cell(0, 30),), draws=100)))
+    )
     assert one.wrong == []
     assert "tablist" not in {attrs.get("role") for _, attrs in one.elements}
-    empty = Page(render_html(RunSummary(title="empty", cells=())))
+    empty = Page(render_html(RunSummary(title="empty", settings=())))
     assert empty.wrong == []
-    path = write_html(RunSummary(title="empty", cells=()), tmp_path / "new" / "report.html")
+    path = write_html(RunSummary(title="empty", settings=()), tmp_path / "new" / "report.html")
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(UserError, match="give a path"):
-        write_html(RunSummary(title="empty", cells=()))
+        write_html(RunSummary(title="empty", settings=()))
 
 
 def test_exposures_that_are_equal_stand_in_the_same_order_whatever_the_record_keeps():
     """A page written with an assay and one made again from its record are the same: verify compares them."""
-    known = {"volatility": Measure(value=0.0), "beta": Measure(value=0.0), "momentum": Measure(value=0.5)}
+    known = {
+        "volatility": Measure(value=0.0),
+        "beta": Measure(value=0.0),
+        "momentum": Measure(value=0.5),
+    }
 
     def shown(exposures):
         account = object.__new__(AccountOnPage)

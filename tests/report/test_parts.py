@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 from report_sample import cell
 
-from tradeassay.core import secrets
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.core.tables import counted
@@ -19,9 +18,8 @@ from tradeassay.report import numbers
 from tradeassay.report.charts import HUES, ChartLook, kept, picked, plain_chart, styles, ticks
 from tradeassay.report.formatting import common_scale, in_line, shown
 from tradeassay.report.numbers import order_words
-from tradeassay.report.run_charts import account_curves, holdings_chart, traded
-from tradeassay.report.run_page import PageKept, write_run_page
 from tradeassay.report.shell import script_json, template_text
+from tradeassay_bench.report.run_charts import account_curves, holdings_chart, traded
 
 CELL = cell(0, 120)
 EQUITY, UNDERWATER = account_curves(CELL)
@@ -50,7 +48,9 @@ def test_measures_in_words_and_in_their_forms():
     assert in_line(Measure(value=0.5, low=-0.25, high=0.75), "{:.2f}") == "0.50 (−0.25 to 0.75)"
     assert in_line(Measure(value=0.5, note="no interval: 2 days"), "{:.0%}") == "50%"
     assert in_line(not_scored("nothing was asked"), "{:.0%}") == "n/a"
-    assert numbers.interval("sharpe", Measure(value=1.0, low=-0.5, high=2.0)) == "\u22120.50 to +2.00"
+    assert (
+        numbers.interval("sharpe", Measure(value=1.0, low=-0.5, high=2.0)) == "\u22120.50 to +2.00"
+    )
     assert numbers.interval("sharpe", Measure(value=1.0)) == ""
     assert numbers.p_value(0.004) == "p < 0.01"
     assert numbers.p_value(0.3) == "p = 0.30"
@@ -70,7 +70,10 @@ def test_months_by_hand():
     days = ("2023-12-28", "2023-12-29", "2024-01-02", "2024-01-03", "2024-03-01")
     years = by_month(days, (100.0, 101.0, 110.0, 99.0, 121.0, 60.5))
     assert [year.year for year in years] == ["2023", "2024"]
-    assert (years[0].months[11], years[1].months[:3]) == (pytest.approx(0.10), pytest.approx((0.10, None, -0.5)))
+    assert (years[0].months[11], years[1].months[:3]) == (
+        pytest.approx(0.10),
+        pytest.approx((0.10, None, -0.5)),
+    )
     assert years[1].total == pytest.approx(-0.45)
     assert by_month(days, (100.0, 0.0, 1.0, 1.0, 1.0, 1.0)) == ()
 
@@ -84,7 +87,11 @@ def test_months_compound_to_the_return(returns):
 
 
 def test_bars_share_a_scale_that_holds_zero_and_no_wild_one_squeezes_the_others():
-    measures = [Measure(value=0.1, low=-0.1, high=0.3), Measure(value=0.2, low=0.1, high=0.4), not_scored("x")]
+    measures = [
+        Measure(value=0.1, low=-0.1, high=0.3),
+        Measure(value=0.2, low=0.1, high=0.4),
+        not_scored("x"),
+    ]
     scale = common_scale(measures)
     one, two = scale.bar(measures[0]), scale.bar(measures[1])
     assert scale.bar(measures[2]) is None
@@ -115,14 +122,20 @@ def test_lines_differ_without_colour():
     looks = styles([f"a{number}" for number in range(20)] + ["base"], "base")
     assert (looks["base"].hue, looks["base"].dash) == ("base", "6 4")
     assert len({(look.hue, look.dash) for look in looks.values()}) == 21
-    assert len({(look.dash, look.marker) for look in list(looks.values())[: len(HUES)]}) == len(HUES)
+    assert len({(look.dash, look.marker) for look in list(looks.values())[: len(HUES)]}) == len(
+        HUES
+    )
     sheet = template_text("page.css")
-    assert all(sheet.count(f"--{hue}:#") == 4 for hue in (*HUES, "base", "rest"))  # light, dark twice, paper
+    assert all(
+        sheet.count(f"--{hue}:#") == 4 for hue in (*HUES, "base", "rest")
+    )  # light, dark twice, paper
 
 
 def test_equity_has_one_line_per_agent_and_none_is_above_water():
     chart = EQUITY
-    assert [curve.entry for curve in chart.curves] == [agent.name for agent in CELL.ranked if agent.paths]
+    assert [curve.entry for curve in chart.curves] == [
+        agent.name for agent in CELL.ranked if agent.paths
+    ]
     assert [curve.entry for curve in chart.curves if curve.baseline] == ["equal-weight"]
     for curve in chart.curves:
         assert len(curve.returns) == len(chart.days) == 121
@@ -175,9 +188,15 @@ def test_json_cannot_leave_its_element():
     ("order", "text"),
     [
         (Order(symbol="A", amount=0.1, unit="target_weight"), "A to 10.0% of the account"),
-        (Order(symbol="A", amount=20, side="BUY", kind="limit", limit_price=10.5), "buy 20 A, limit 10.5"),
+        (
+            Order(symbol="A", amount=20, side="BUY", kind="limit", limit_price=10.5),
+            "buy 20 A, limit 10.5",
+        ),
         (Order(symbol="A", amount=500, unit="dollars", side="SELL"), "sell A for 500"),
-        (Order(symbol="A", amount=0, unit="target_shares", kind="stop", stop_price=9), "A to 0 shares, stop 9"),
+        (
+            Order(symbol="A", amount=0, unit="target_shares", kind="stop", stop_price=9),
+            "A to 0 shares, stop 9",
+        ),
         (Order(symbol="A", amount=1234.5, unit="target_value"), "A to a value of 1,234.5"),
     ],
 )
@@ -189,22 +208,18 @@ def test_an_account_that_grew_far_has_a_log_axis():
     days = [f"{year}-06-30" for year in range(1930, 2020)]
     grown = [1.12**place - 1.0 for place in range(len(days))]
     far = str(plain_chart(days, [("a", "the account", grown)], ChartLook(), "far"))
-    assert " data-log" in far and ">1×<" in far and ">1,000×<" in far and ">10k×<" in far and "%</text>" not in far
+    assert (
+        " data-log" in far
+        and ">1×<" in far
+        and ">1,000×<" in far
+        and ">10k×<" in far
+        and "%</text>" not in far
+    )
     # Equal growth is an equal distance: the line is straight.
     (path,) = re.findall(r'class="ink[^>]* d="M[^l]*((?:l\S+ ?-?\d+)*)', far)
     rises = [float(one) for one in re.findall(r"l\d+[ ]?(-?\d+)", path)]
     assert max(rises) - min(rises) <= 1.0
-    near = str(plain_chart(days, [("a", "the account", [one / 1e4 for one in grown])], ChartLook(), "near"))
+    near = str(
+        plain_chart(days, [("a", "the account", [one / 1e4 for one in grown])], ChartLook(), "near")
+    )
     assert " data-log" not in near and "%</text>" in near
-
-
-def test_a_page_that_a_secret_was_taken_out_of_is_still_this_machines(tmp_path, monkeypatch):
-    known = secrets.Secrets()
-    known.add("a7Bq2Zx9Kd4Wm1Pv")
-    monkeypatch.setattr(secrets, "KNOWN", known)
-    page = write_run_page(tmp_path, None, "<p>it said a7Bq2Zx9Kd4Wm1Pv</p>")
-    assert page.read_text() == f"<p>it said {secrets.REMOVED}</p>"
-    write_run_page(tmp_path, None, "<p>written again</p>")
-    page.write_text("<p>somebody else's</p>")
-    with pytest.raises(PageKept):
-        write_run_page(tmp_path, None, "<p>once more</p>")

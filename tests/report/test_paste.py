@@ -15,15 +15,17 @@ import pytest
 from golden import stored as played
 from report_sample import report
 
-from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
-from tradeassay.report import paste, paste_tables, tracking
-from tradeassay.report.cards import BenchmarkCard, croissant, results_card, write_cards
-from tradeassay.report.export_tables import PasteCell, PasteTable
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.report import paste, paste_tables, tracking
+from tradeassay_bench.report.cards import BenchmarkCard, croissant, results_card, write_cards
+from tradeassay_bench.report.export_tables import PasteCell, PasteTable
 
 
-@pytest.mark.slow_for("md-quantcode-frame", "latex-quantcode-frame", "csv-quantcode-frame", "json-quantcode-frame")
+@pytest.mark.slow_for(
+    "md-quantcode-frame", "latex-quantcode-frame", "csv-quantcode-frame", "json-quantcode-frame"
+)
 @pytest.mark.parametrize("name", ["daily", "stockbench", "quantcode-frame", "systrade-peeps"])
 @pytest.mark.parametrize("form", ["md", "latex", "csv", "json"])
 def test_every_kind_of_run_becomes_a_table(name, form, tell):
@@ -35,7 +37,7 @@ def test_every_kind_of_run_becomes_a_table(name, form, tell):
 
 def test_numbers_keep_every_digit_where_programs_read_them():
     data = report()
-    cell = data.cells[0]
+    cell = data.settings[0]
     tables = json.loads(paste(data, "json"))
     rows = {row[1]["text"]: row for row in tables[0]["rows"]}
     column = tables[0]["columns"].index("Sharpe")
@@ -52,13 +54,17 @@ def test_numbers_keep_every_digit_where_programs_read_them():
     for agent in cell.agents:
         if (value := agent.result.value) is not None:
             assert float(numbers[agent.name, tables[0]["columns"][2]]) == value
-    failed = [agent for agent in data.cells[0].agents if agent.result.value is None]
+    failed = [agent for agent in data.settings[0].agents if agent.result.value is None]
     assert failed, "the sample has one"
     table = paste_tables(data)[0]
     row = next(row for row in table.rows if row[1].text == failed[0].name)
     assert (row[0].text, row[2].text) == ("–", "n/a")
     assert any(failed[0].name in note for note in table.notes)
-    ranked = [(cell, table) for cell, table in zip(data.cells, paste_tables(data), strict=True) if cell.contest]
+    ranked = [
+        (cell, table)
+        for cell, table in zip(data.settings, paste_tables(data), strict=True)
+        if cell.contest
+    ]
     assert ranked, "the sample has a contest"
     for cell, table in ranked:
         assert cell.contest is not None
@@ -74,7 +80,7 @@ def test_words_of_others_cannot_break_a_table():
         if line.startswith("|"):
             assert line.replace("\\|", "").count("|") == len(paste_tables(data)[0].columns) + 1
     tex = paste(data, "latex")
-    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == 2 * len(data.cells)
+    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == 2 * len(data.settings)
     for line in csv.reader(io.StringIO(paste(data, "csv"))):
         assert len(line) == 9
         assert not line[2].startswith(("=", "@"))
@@ -94,9 +100,15 @@ PAPER = r"""\documentclass{article}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX is not installed: see scripts/system-packages")
-@pytest.mark.parametrize(("name", "columns"), [("sample", None), ("daily", "Sharpe"), ("quantcode-frame", None)])
-def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(name, columns, tmp_path, tell):
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="TeX is not installed: see scripts/system-packages"
+)
+@pytest.mark.parametrize(
+    ("name", "columns"), [("sample", None), ("daily", "Sharpe"), ("quantcode-frame", None)]
+)
+def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(
+    name, columns, tmp_path, tell
+):
     printed = {}
     for form in ("latex", "bibtex"):
         if name == "sample":
@@ -127,11 +139,14 @@ def test_columns_and_forms_are_chosen(tell, tmp_path):
     assert len(tables[0]["columns"]) == len(tables[0]["rows"][0]) == 3
     with pytest.raises(UserError, match="no column 'sharp ratio'"):
         paste(data, "md", ("sharp ratio",))
-    assert "give --format too" in tell(["report", str(played("daily")), "--columns", "Sharpe"], 2).err
+    assert (
+        "is only valid with --format"
+        in tell(["report", str(played("daily")), "--columns", "Sharpe"], 2).err
+    )
     cited = paste(report(), "bibtex")
     assert cited.startswith("@software{tradeassay,") and cited.count("@misc") <= 5
     argv = ["report", str(played("daily")), "--format", "md", "--out", str(tmp_path / "page.html")]
-    assert "leave -o out" in tell(argv, 2).err
+    assert "-o is not valid with --format" in tell(argv, 2).err
 
 
 def test_the_results_card_holds_every_number_of_the_table():
@@ -142,7 +157,9 @@ def test_the_results_card_holds_every_number_of_the_table():
     found = {model["name"]: model["results"] for model in yaml.safe_load(head)["model-index"]}
     for table in paste_tables(data):
         for row in table.rows:
-            wanted = {t: c.value for t, c in zip(table.columns, row, strict=True) if c.value is not None}
+            wanted = {
+                t: c.value for t, c in zip(table.columns, row, strict=True) if c.value is not None
+            }
             if set(wanted) - {"#", "tier"}:
                 mine = next(r for r in found[row[1].text] if r["dataset"]["name"] == table.title)
                 assert {m["type"]: m["value"] for m in mine["metrics"]} == {
@@ -158,9 +175,10 @@ def test_the_results_card_holds_every_number_of_the_table():
 
 def test_every_benchmark_version_has_both_cards(tmp_path):
     written = write_cards(tmp_path)
-    assert {f"{name}.md" for name in benchmarks.names()} | {"quantcode-v1.md", "systrade-v1.md"} <= {
-        path.name for path in written
-    }
+    assert {f"{name}.md" for name in benchmarks.names()} | {
+        "quantcode-v1.md",
+        "systrade-v1.md",
+    } <= {path.name for path in written}
     for path in tmp_path.glob("*.json"):
         made = json.loads(path.read_text())
         assert made["@type"] == "sc:Dataset" and made["conformsTo"].endswith("croissant/1.0")
@@ -173,8 +191,17 @@ def test_every_benchmark_version_has_both_cards(tmp_path):
 
 
 def test_a_stored_data_set_is_named_as_the_source_of_every_field():
-    said = {"title": "A", "description": "B", "dataset": "c", "kind": "real", "licence": "d", "get": "e"}
-    about = BenchmarkCard(id="a-v3", sha256="ab" * 32, fields=(("close", "sc:Float", "last price"),), **said)
+    said = {
+        "title": "A",
+        "description": "B",
+        "dataset": "c",
+        "kind": "real",
+        "licence": "d",
+        "get": "e",
+    }
+    about = BenchmarkCard(
+        id="a-v3", sha256="ab" * 32, fields=(("close", "sc:Float", "last price"),), **said
+    )
     made = croissant(about)
     (file,), (records,) = made["distribution"], made["recordSet"]
     assert "ab" * 32 in file["description"] and made["version"] == "3.0.0"
@@ -201,7 +228,10 @@ def test_a_tracker_gets_the_numbers(run, mlflow, tell):
     mlflow.log_metrics.assert_called_once_with(told["numbers"])
     mlflow.set_experiment.assert_called_once_with("mine")
     assert told["id"] == "abc"
-    assert [Path(call.args[0]).name for call in mlflow.log_artifact.mock_calls] == ["report.html", "scores.json"]
+    assert [Path(call.args[0]).name for call in mlflow.log_artifact.mock_calls] == [
+        "report.html",
+        "scores.json",
+    ]
     assert all(re.fullmatch(r"[A-Za-z0-9_. /-]+", name) for name in told["numbers"])
 
 
@@ -210,11 +240,20 @@ def test_nothing_is_sent_unless_it_is_asked_for(run, mlflow, monkeypatch, tell):
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert "tradeassay[tracking]" in tell(["report", run, "--to", "wandb"], 2).err
     mlflow.set_experiment.side_effect = ZeroDivisionError
-    assert "mlflow did not take the run: ZeroDivisionError" in tell(["report", run, "--to", "mlflow"], 2).err
+    assert (
+        "mlflow did not accept the run: ZeroDivisionError"
+        in tell(["report", run, "--to", "mlflow"], 2).err
+    )
 
 
 def test_names_that_a_tracker_cannot_tell_apart_are_numbered(monkeypatch):
-    rows = tuple((PasteCell(name), PasteCell("1", value)) for name, value in (("a/b", 1.0), ("a:b", 2.0)))
-    monkeypatch.setattr(tracking, "paste_tables", lambda run: [PasteTable("t", ("agent", "return"), rows, ())])
-    run = SimpleNamespace(complete=True, episodes=(), name="r", manifest=SimpleNamespace(work_sha256="0"))
+    rows = tuple(
+        (PasteCell(name), PasteCell("1", value)) for name, value in (("a/b", 1.0), ("a:b", 2.0))
+    )
+    monkeypatch.setattr(
+        tracking, "paste_tables", lambda run: [PasteTable("t", ("agent", "return"), rows, ())]
+    )
+    run = SimpleNamespace(
+        complete=True, episodes=(), name="r", manifest=SimpleNamespace(work_sha256="0")
+    )
     assert tracking.tracked(run)[1] == {"a-b/return": 1.0, "a-b/return-2": 2.0}

@@ -9,12 +9,14 @@ import pytest
 import systrade_sample
 from code_report_sample import code_run
 
-from tradeassay.benchmarks.exhibits import Filled
-from tradeassay.benchmarks.quantcode.tables import quantcode_paper
-from tradeassay.code.scores import overall
 from tradeassay.core.measure import not_scored
-from tradeassay.report import print_code_board
-from tradeassay.report.code_page import shown_run
+from tradeassay_bench.benchmarks.exhibits import Filled
+from tradeassay_bench.report import print_code_board
+from tradeassay_bench.report.code_page import shown_run
+from tradeassay_programs.benchmarks.quantcode.tables import quantcode_paper
+from tradeassay_programs.code.scores import overall
+
+pytestmark = pytest.mark.journey
 
 DIMENSIONS = ("D1", "D2", "D3", "D4")
 
@@ -28,9 +30,13 @@ def systrade(tmp_path_factory):
         found = sample(submission, spec, *rest, **more)
         if spec.id != "double-ma":
             return found
-        sound = found.scorecard.sound | {"D1": not_scored("no trace to compare with")}
+        corrected = found.scorecard.corrected | {"D1": not_scored("no trace to compare with")}
         card = msgspec.structs.replace(
-            found.scorecard, sound=sound, overall=overall(sound), year=None, year_reason="no account"
+            found.scorecard,
+            corrected=corrected,
+            overall=overall(corrected),
+            year=None,
+            year_reason="no account",
         )
         return replace(found, scorecard=card)
 
@@ -44,7 +50,11 @@ def quantcode(tmp_path_factory):
 
 
 def every_table(shown):
-    found = [shown.board, *(table for section in shown.sections for table in section.tables), *shown.paper.tables]
+    found = [
+        shown.board,
+        *(table for section in shown.sections for table in section.tables),
+        *shown.paper.tables,
+    ]
     return {(table.title, table.columns): table for table in found}
 
 
@@ -78,18 +88,25 @@ def test_overall_is_the_mean_of_the_four_beside_it_or_says_over_how_many(systrad
                     most = max(count for count in counts if count is not None)
                     for cell in (whole, *parts):
                         fewer = cell.measure.n is not None and cell.measure.n < most
-                        assert not fewer or cell.small.startswith(f"{cell.measure.n} of "), (table.title, cell)
+                        assert not fewer or cell.small.startswith(f"{cell.measure.n} of "), (
+                            table.title,
+                            cell,
+                        )
                 checked += 1
     assert checked >= 4
 
 
 def test_the_papers_overall_is_the_mean_of_reviewers_and_automatic_scores(systrade):
     (table,) = (
-        table for (_, columns), table in every_table(shown_run(systrade)).items() if "LLM, ours" in columns
+        table
+        for (_, columns), table in every_table(shown_run(systrade)).items()
+        if "LLM, ours" in columns
     )
     found = 0
     for cells in cells_of(table).values():
-        marked, automatic, whole = (cells[f"{name}, ours"].measure for name in ("llm", "qr", "overall"))
+        marked, automatic, whole = (
+            cells[f"{name}, ours"].measure for name in ("llm", "qr", "overall")
+        )
         if whole is None or marked is None or automatic is None:
             continue
         if marked.value is None or automatic.value is None:
@@ -102,7 +119,9 @@ def test_the_papers_overall_is_the_mean_of_reviewers_and_automatic_scores(systra
 
 def test_a_mean_return_stands_beside_the_number_of_submissions_it_is_over(systrade, capsys):
     tables = every_table(shown_run(systrade))
-    (table,) = (table for (title, _), table in tables.items() if title == "Return and trades by iteration")
+    (table,) = (
+        table for (title, _), table in tables.items() if title == "Return and trades by iteration"
+    )
     fewer = 0
     for cells in cells_of(table).values():
         for count, mean in (("with a return", "return, ours"), ("with a run", "trades")):
@@ -131,7 +150,11 @@ def test_marks_given_and_groups_follow_from_the_rows(systrade):
             for name, cell in cells.items():
                 if cell.measure.value is not None:
                     known = [one[name].measure.value for one in models.values()]
-                    assert min(filter(None.__ne__, known)) <= cell.measure.value <= max(filter(None.__ne__, known))
+                    assert (
+                        min(filter(None.__ne__, known))
+                        <= cell.measure.value
+                        <= max(filter(None.__ne__, known))
+                    )
 
 
 def test_tokens_of_iterations_add_up_to_what_was_paid(systrade):
@@ -145,19 +168,29 @@ def test_tokens_of_iterations_add_up_to_what_was_paid(systrade):
     for row in table.rows:
         items, request, answer = (cell.measure.value for cell in row.cells)
         total += items * (request + answer)
-    paid = [systrade.record(episode.key).usage for episode in systrade.episodes if systrade.record(episode.key)]
+    paid = [
+        systrade.record(episode.key).usage
+        for episode in systrade.episodes
+        if systrade.record(episode.key)
+    ]
     assert close(total, sum(one.input_tokens + one.output_tokens for one in paid))
 
 
 def test_quantcode_shares_follow_from_the_counts_beside_them(quantcode):
     shown = shown_run(quantcode)
     tables = every_table(shown)
-    (costs,) = (table for (title, columns), table in tables.items() if "Tokens per solved task" in columns)
+    (costs,) = (
+        table for (title, columns), table in tables.items() if "Tokens per solved task" in columns
+    )
     cells = {cell.name: cell for cell in quantcode.scores.cells}
     for row, cell in zip(costs.rows, sorted(cells.values(), key=_rank), strict=True):
         tokens, per_solved = row.cells[1].measure.value, row.cells[3].measure.value
         assert per_solved is None or close(per_solved * cell.solved, tokens)
-    (failures,) = (table for (title, columns), table in tables.items() if columns == ("Class", "Items", "Share"))
+    (failures,) = (
+        table
+        for (title, columns), table in tables.items()
+        if columns == ("Class", "Items", "Share")
+    )
     answers = sum(cell.rates.items for cell in quantcode.scores.cells)
     for row in failures.rows:
         assert close(row.cells[0].measure.value / answers, row.cells[1].measure.value)
@@ -166,7 +199,8 @@ def test_quantcode_shares_follow_from_the_counts_beside_them(quantcode):
             for row in table.rows:
                 both_pass, both_fail, *only = (cell.measure.value for cell in row.cells[:4])
                 assert close(
-                    (both_pass + both_fail) / (both_pass + both_fail + sum(only)), row.cells[4].measure.value
+                    (both_pass + both_fail) / (both_pass + both_fail + sum(only)),
+                    row.cells[4].measure.value,
                 )
     turns = next(table for (title, _), table in tables.items() if title == "Share solved by turn")
     for row in turns.rows:

@@ -8,16 +8,23 @@ import pytest
 from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
 from test_page import Page
 
-from tradeassay.benchmarks.programs import SubmissionCard
-from tradeassay.benchmarks.systrade import load_reference, load_spec
-from tradeassay.benchmarks.systrade.data import synthetic_year
-from tradeassay.benchmarks.systrade.examine import SubmissionCheck
-from tradeassay.code.drift import DriftReport
-from tradeassay.report import print_code_board, write_html
-from tradeassay.report.scorecard import cost_chart, leg_charts, render_card, write_check_html
-from tradeassay.report.verifying import check_beside
-from tradeassay.runs import load_run
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.report import print_code_board, write_html
+from tradeassay_bench.report.verifying import check_beside
+from tradeassay_bench.runs import load_run
+from tradeassay_bench.runs.verify.report import verify
+from tradeassay_programs.benchmarks.programs import SubmissionCard
+from tradeassay_programs.benchmarks.systrade import load_reference, load_spec
+from tradeassay_programs.benchmarks.systrade.data import synthetic_year
+from tradeassay_programs.benchmarks.systrade.examine import SubmissionCheck
+from tradeassay_programs.code.drift import DriftReport
+from tradeassay_programs.report.scorecard import (
+    cost_chart,
+    leg_charts,
+    render_card,
+    write_check_html,
+)
+
+pytestmark = pytest.mark.journey
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +58,14 @@ def test_the_run_page_its_scorecards_and_the_table(run, capsys):
         assert words.lower() in page.lower(), words
     marks = page[page.rindex("Bradley-Terry") : page.rindex("How much higher the marks are")]
     assert "Leak gate held" in marks, "a reader may mark highest what reads tomorrow's close"
-    found_again = verify(run.folder, programs=False)  # what the sandbox found is given by the sample
+    found_again = verify(
+        run.folder, programs=False
+    )  # what the sandbox found is given by the sample
     assert (found_again.violations, found_again.exit_code) == ((), 3)
-    assert {one.claim for one in found_again.claims if one.outcome == "re-derived"} == {"rules", "scores"}
+    assert {one.claim for one in found_again.claims if one.outcome == "re-derived"} == {
+        "rules",
+        "scores",
+    }
     print_code_board(run)
     shown = capsys.readouterr().out
     assert "scripted/builder-gold" in shown and "overall" in shown and "\x1b[31m" not in shown
@@ -73,14 +85,18 @@ def test_scorecards_are_checked_where_there_is_no_page(run, tmp_path, tell):
     assert f"cards/{leaky.name} is not what the record gives" in tell(check, 1)[0]
     leaky.write_text(honest)
     (folder / "cards" / "openai-gpt-5__bollinger__s0.html").write_text(honest)
-    assert "cards/openai-gpt-5__bollinger__s0.html is not among what is written" in tell(check, 1)[0]
+    assert (
+        "cards/openai-gpt-5__bollinger__s0.html is not among what is written" in tell(check, 1)[0]
+    )
     (folder / "cards" / "openai-gpt-5__bollinger__s0.html").unlink()
     leaky.unlink()
     (folder / "cards" / ".DS_Store").touch()
     tell(check, 3)  # one that is not there accuses nobody
 
 
-@pytest.mark.parametrize("every", [60, pytest.param(4, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize(
+    "every", [60, pytest.param(4, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+)
 def test_every_number_of_a_scorecard_is_checked(run, tmp_path, every):
     """Each number that a reader sees is changed in turn, in every ``every``th place."""
     folder = tmp_path / "handed-on"
@@ -124,7 +140,11 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
         assert words in page, words
     (held,) = (run.folder / "cards").glob("*gold*bollinger*.html")
     page = held.read_text()
-    assert "All 8 gates held." in page and "break-even 9.87 bp" in page and "evidence, not proof" in page
+    assert (
+        "All 8 gates held." in page
+        and "break-even 9.87 bp" in page
+        and "evidence, not proof" in page
+    )
     (mended,) = (run.folder / "cards").glob("*mends*bollinger*.html")
     page = mended.read_text()
     assert "came no nearer" not in page  # what did not run before was repaired, and did not drift
@@ -132,14 +152,21 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
 
 def test_the_drawings_are_where_the_numbers_are():
     (leg,) = leg_charts(trail())
-    assert [mark["kind"] for mark in leg["marks"]] == ["both", "other-size", "only-submission", "only-frozen"]
+    assert [mark["kind"] for mark in leg["marks"]] == [
+        "both",
+        "other-size",
+        "only-submission",
+        "only-frozen",
+    ]
     xs = [mark["x"] for mark in leg["marks"]]
     assert xs == sorted(xs) and xs[0] == pytest.approx(62 + 5 / 59 * 926, abs=0.1)
     price = trail().paths[0].closes
     lowest, highest = leg["prices"][0]["at"], leg["prices"][-1]["at"]
     share = (price[5] - min(price)) / (max(price) - min(price))
     assert leg["marks"][0]["y"] == pytest.approx(lowest + share * (highest - lowest), abs=0.2)
-    assert leg["exposure"] != leg["frozen"] and leg["exposure"].count(",") == leg["frozen"].count(",")
+    assert leg["exposure"] != leg["frozen"] and leg["exposure"].count(",") == leg["frozen"].count(
+        ","
+    )
     chart = cost_chart([(p.cost_bp, p.total) for p in robustness().costs], 9.87)
     assert chart["dots"][3]["x"] > chart["even"] > chart["dots"][2]["x"]
     falling = [dot["y"] for dot in chart["dots"]]
@@ -152,9 +179,15 @@ def test_the_scorecard_of_ones_own_folder(tmp_path):
     found = examined(mine, spec, None, synthetic_year(spec), None)
     check = SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=mine)
     page = write_check_html(check, tmp_path / "deep" / "card.html").read_text()
-    assert "no model was asked" in page and "Back to the run" not in page and "class TradingStrategy" in page
+    assert (
+        "no model was asked" in page
+        and "Back to the run" not in page
+        and "class TradingStrategy" in page
+    )
     assert 'id="drift"' not in page
-    patched = replace(check, drift=DriftReport(kind="drift", card_changes=("parameter 'n': 20 became 30",)))
+    patched = replace(
+        check, drift=DriftReport(kind="drift", card_changes=("parameter 'n': 20 became 30",))
+    )
     page = write_check_html(patched, tmp_path / "patched.html").read_text()
     assert "gates held, but it cannot take the earlier one&#39;s place" in page
     assert "since the earlier submission" in page and "20 became 30" in page
@@ -163,7 +196,13 @@ def test_the_scorecard_of_ones_own_folder(tmp_path):
 
 
 def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path):
-    run = systrade_run(tmp_path / "r", models=("scripted/away",), reviewers=(), strategies=("bollinger",))
+    run = systrade_run(
+        tmp_path / "r", models=("scripted/away",), reviewers=(), strategies=("bollinger",)
+    )
     page = write_html(run).read_text()
-    assert "No model has a result." in page and "Nobody reviewed" in page and not (run.folder / "cards").exists()
+    assert (
+        "No model has a result." in page
+        and "Nobody reviewed" in page
+        and not (run.folder / "cards").exists()
+    )
     assert HOSTILE not in page

@@ -11,10 +11,10 @@ from browser import NEEDS_BROWSER, opened
 from report_sample import printed
 from verdict_sample import ATTACK, sample
 
-from tradeassay.assay import assay
-from tradeassay.assay.verdict.record import waterfall
-from tradeassay.report import render_html, write_html
 from tradeassay.report.verdicts import VerdictBoard
+from tradeassay.verdict.record import waterfall
+from tradeassay_bench.examine import assay
+from tradeassay_bench.report import render_html, write_html
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,9 @@ def test_every_agent_has_its_sentence_and_its_numbers(page):
 def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page):
     sections = [text_of(part) for part in page.split('<details class="card agent account')[1:]]
     rule = next(words for words in sections if "rules only, no model" in words)
-    assert "scripted model" not in rule and sum("scripted model" in words for words in sections) == 3
+    assert (
+        "scripted model" not in rule and sum("scripted model" in words for words in sections) == 3
+    )
     # What does not apply is not there.
     assert "Memory gap" not in rule and "Dollars" not in rule and "Calibration" not in rule
     assert "nearly everything on offer" not in text_of(page)
@@ -84,21 +86,29 @@ def test_the_terminal_shows_verdicts_at_any_width(width):
     assert max(map(len, shown.splitlines())) <= width
 
 
+@pytest.mark.journey
 @NEEDS_BROWSER[0]
 @NEEDS_BROWSER[1]
 def test_a_browser_draws_it_and_runs_nothing_else(driver, tmp_path):
     path = write_html(sample(attack=True), tmp_path / "deep" / "verdicts.html")
     for width in (360, 768, 1280):
         opened(driver, path, width)
-        driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        driver.execute_script(
+            "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+        )
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-    assert driver.execute_script("return document.querySelectorAll('svg.drawing rect.gain').length") > 0
+    assert (
+        driver.execute_script("return document.querySelectorAll('svg.drawing rect.gain').length")
+        > 0
+    )
     colour = "return getComputedStyle(document.body).backgroundColor"
     before = driver.execute_script(colour)
     driver.execute_script("document.getElementById('theme').click()")
     assert driver.execute_script(colour) != before
     assert driver.execute_script("return window.hacked") is None
-    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    assert [
+        entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+    ] == []
 
 
 OVERLAPS = """
@@ -110,6 +120,7 @@ return [...document.querySelectorAll(".forest li:not(.axis)")].filter((lane) => 
 """
 
 
+@pytest.mark.journey
 @NEEDS_BROWSER[0]
 @NEEDS_BROWSER[1]
 def test_a_verdict_does_not_lie_over_its_number_on_a_telephone(driver, tmp_path):

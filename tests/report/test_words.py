@@ -6,15 +6,15 @@ import pytest
 from report_sample import QUICK, agent, bare_cell, cell, failed, weekdays
 
 from tradeassay.metrics import corrected, nothing_to_compare
-from tradeassay.report.run_words import answer, in_words, standing
-from tradeassay.runs.summary import compare_cell
+from tradeassay_bench.report.run_words import answer, in_words, standing
+from tradeassay_bench.runs.summary import compare_setting
 
 SESSIONS = weekdays(120)
 MARKET = np.random.default_rng(1).normal(0.0003, 0.01, 120)
 
 
 def made(*agents):
-    return compare_cell(bare_cell(agents, SESSIONS), QUICK)
+    return compare_setting(bare_cell(agents, SESSIONS), QUICK)
 
 
 def rival(name, edge, noise=0.002, seed=2):
@@ -40,7 +40,10 @@ def test_nobody_can_be_told_apart():
     assert said.headline == "lucky cannot be told apart from buy and hold."
     assert standing(LUCKY, made(BASE, LUCKY)).label == "cannot be told apart"
     copy = agent("copy", [MARKET], SESSIONS, MARKET)
-    assert standing(copy, made(BASE, copy)).sentence == "copy is the same as buy and hold, session by session."
+    assert (
+        standing(copy, made(BASE, copy)).sentence
+        == "copy is the same as buy and hold, session by session."
+    )
 
 
 def test_winners_and_losers():
@@ -66,11 +69,15 @@ def test_winners_and_losers():
     assert "All agents share one tier" in said.support[0]
     said = answer(made(BASE, POOR))
     assert said.headline == "poor falls behind buy and hold by more than chance explains."
-    assert any(one.startswith("After buy and hold, poor has the highest return") for one in said.support)
+    assert any(
+        one.startswith("After buy and hold, poor has the highest return") for one in said.support
+    )
     said = answer(made(BASE, POOR, rival("worse", -0.003, seed=5)))
     assert said.headline == "Every agent falls behind buy and hold by more than chance explains."
     said = answer(made(BASE, POOR, LUCKY))
-    assert said.headline == ("No agent beats buy and hold, and poor falls behind it by more than chance explains.")
+    assert said.headline == (
+        "No agent beats buy and hold, and poor falls behind it by more than chance explains."
+    )
 
 
 def test_agents_of_one_standing_share_a_sentence():
@@ -78,7 +85,9 @@ def test_agents_of_one_standing_share_a_sentence():
     said = in_words(market)
     assert said == ("other and lucky cannot be told apart from buy and hold.",)
     market = made(BASE, POOR, rival("worse", -0.003, seed=5))
-    assert in_words(market) == ("poor and worse fall behind buy and hold by more than chance explains.",)
+    assert in_words(market) == (
+        "poor and worse fall behind buy and hold by more than chance explains.",
+    )
 
 
 def test_without_a_result_or_a_comparison():
@@ -96,7 +105,9 @@ def test_without_a_result_or_a_comparison():
     assert standing(lone, made(BASE, lone)).sentence == (
         "lucky was not compared with buy and hold: 10 sessions, at least 20 are needed."
     )
-    assert answer(made(BASE, lone)).headline.endswith("nothing could be compared with buy and hold.")
+    assert answer(made(BASE, lone)).headline.endswith(
+        "nothing could be compared with buy and hold."
+    )
 
 
 @pytest.mark.parametrize("place", [0, 1])

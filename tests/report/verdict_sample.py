@@ -2,8 +2,10 @@
 
 import msgspec
 
-from tradeassay.assay.verdict import AgentFindings, Assay, VerdictConfig, judge
-from tradeassay.assay.verdict.record import (
+from tradeassay.core.measure import Badges, Measure, not_scored
+from tradeassay.metrics import Bin, Calibration
+from tradeassay.verdict import AgentFindings, Assay, VerdictConfig, judge
+from tradeassay.verdict.record import (
     Dollars,
     Edge,
     LeakEvidence,
@@ -11,8 +13,6 @@ from tradeassay.assay.verdict.record import (
     MemoryEvidence,
     Ranks,
 )
-from tradeassay.core.measure import Badges, Measure, not_scored
-from tradeassay.metrics import Bin, Calibration
 
 CONFIG = VerdictConfig()
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
@@ -34,7 +34,7 @@ def one(name="sound-model", **changes):
         "trading": span(-0.02, 0.004),
     }
     fields = {
-        "cell": "daily-us-v1__synthetic",
+        "setting": "daily-us-v1__synthetic",
         "benchmark": "daily-us-v1",
         "dataset": "synthetic/us:7",
         "agent": name,
@@ -53,7 +53,9 @@ def one(name="sound-model", **changes):
         "style_variance": 0.1,
         "active_variance": 0.2,
         "edge": Edge(tested=edge, ratio=span(2.1, 1.2), gross=edge, comparisons=3),
-        "luck": LuckEvidence(percentile=Measure(value=0.997, low=0.93, high=1.0), p=0.003, portfolios=10_000),
+        "luck": LuckEvidence(
+            percentile=Measure(value=0.997, low=0.93, high=1.0), p=0.003, portfolios=10_000
+        ),
         "memory": MemoryEvidence(against="blinded", gap=span(0.01, 0.05), masked=span(0.11, 0.06)),
         "leaks": LeakEvidence(tested=True, sentence="No leak was found."),
         "calibration": Calibration(
@@ -79,11 +81,16 @@ def sample(*, attack=False):
         gross=span(0.01, 0.1),
         comparisons=3,
     )
-    badges = Badges(data="synthetic", convention="sound", model="scripted", biases=(f"made up {name}",))
+    badges = Badges(
+        data="synthetic", convention="corrected", model="scripted", biases=(f"made up {name}",)
+    )
     silent = not_scored("no usable answer in any of 252 sessions")
     agents = (
         one(),
-        one("leaky-model", leaks=LeakEvidence(tested=True, findings=("news",), sentence="It leaks (news).")),
+        one(
+            "leaky-model",
+            leaks=LeakEvidence(tested=True, findings=("news",), sentence="It leaks (news)."),
+        ),
         one(
             name,
             by_model=False,
@@ -92,7 +99,7 @@ def sample(*, attack=False):
             dollars=None,
             calibration=None,
             failures={},
-            badges=Badges(data="synthetic", convention="sound"),
+            badges=Badges(data="synthetic", convention="corrected"),
             edge=nothing,
             could_not=True,
             leaks=LeakEvidence(tested=False),
@@ -121,7 +128,8 @@ def sample(*, attack=False):
         source="run",
         config=msgspec.structs.replace(CONFIG, trials=2),
         agents=tuple(
-            judge(msgspec.structs.replace(found, badges=found.badges or badges), CONFIG) for found in agents
+            judge(msgspec.structs.replace(found, badges=found.badges or badges), CONFIG)
+            for found in agents
         ),
         badges={"daily-us-v1__synthetic": badges},
     )

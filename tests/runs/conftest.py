@@ -11,7 +11,7 @@ import runs_agents  # noqa: F401  # registers the agents
 import runs_code_toy  # noqa: F401  # registers the toy benchmark
 import runs_world as world
 
-from tradeassay.runs import AgentSpec, run
+from tradeassay_bench.runs import AgentSpec, run
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,12 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="session")
 def finished(home, tmp_path_factory):
     """One uninterrupted run in this process. Tests must not change it: copy it first."""
-    return run(world.tiny_spec(), tmp_path_factory.mktemp("finished") / "tiny", executor="inline", home=home)
+    return run(
+        world.tiny_spec(),
+        tmp_path_factory.mktemp("finished") / "tiny",
+        executor="inline",
+        home=home,
+    )
 
 
 @pytest.fixture
@@ -36,6 +41,13 @@ def play(home, tmp_path):
         fields = {"agents": named, "benchmarks": ("tiny-us-v1",), "seeds": (0,), **changes}
         executor, workers = how
         spec = world.tiny_spec(**fields)
-        return run(spec, tmp_path / folder, executor=executor, workers=workers, home=home, progress=progress)
+        return run(
+            spec,
+            tmp_path / folder,
+            executor=executor,
+            workers=workers,
+            home=home,
+            progress=progress,
+        )
 
     return given

@@ -16,25 +16,25 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.core.errors import UNDECODABLE, TradeassayError
-from tradeassay.core.events import STEP_DECODER, TURN_DECODER
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
-from tradeassay.llm import cassette
-from tradeassay.play.dialogue_log import Spending, read_dialogue
-from tradeassay.play.journal import encode_line
-from tradeassay.runs.play.programs import code_scores, recorded_code_spec, reopen
-from tradeassay.runs.play.trading import score_tasks
-from tradeassay.runs.score import encode_scores, gather, score_agent
-from tradeassay.runs.spec.run_spec import work_sha256
-from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import RunManifest, read_manifest
-from tradeassay.runs.store.outcome import read_outcome, write_outcome
-from tradeassay.runs.verify.replay import differences
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.core.events import STEP_DECODER, TURN_DECODER
+from tradeassay_bench.llm import recording
+from tradeassay_bench.play.dialogue_log import Spending, read_dialogue
+from tradeassay_bench.play.journal import encode_line
+from tradeassay_bench.runs.play.programs import code_scores, recorded_code_spec, reopen
+from tradeassay_bench.runs.play.trading import score_tasks
+from tradeassay_bench.runs.score import encode_scores, gather, score_agent
+from tradeassay_bench.runs.spec.run_spec import work_sha256
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import RunManifest, read_manifest
+from tradeassay_bench.runs.store.outcome import read_outcome, write_outcome
+from tradeassay_bench.runs.verify.replay import differences
+from tradeassay_bench.runs.verify.report import verify
 
 NOT_COVERED = {
     r"manifest\.json versions\.": "the environment is stated by the runner",
     r"manifest\.json facts\.package ": "the environment is stated by the runner",
-    r"manifest\.json spec\.slug": "the slug is only a name",
+    r"manifest\.json spec\.slug": "the name of a run is not part of its work",
     r"manifest\.json agents\..*\.module": "our own code may move to another file",
     r"manifest\.json benchmarks\.[^ ]*\.config\.(title|description)": "what a benchmark is called may be reworded",
     r"manifest\.json benchmarks\.[^.]*\.sha256": "the forger computes it again",
@@ -43,7 +43,14 @@ NOT_COVERED = {
     r"(models/.*|dialogue)\.jsonl \d+\.reply\..*": "what a model replied is a claim of the runner",
 }
 """Fields that a forger can change without being contradicted, and why; none of them moves a score by itself."""
-_PAIRS = ("BUY SELL", "done failed", "sound paper", "synthetic real", "scripted live", "user assistant")
+_PAIRS = (
+    "BUY SELL",
+    "done failed",
+    "corrected paper",
+    "synthetic real",
+    "scripted live",
+    "user assistant",
+)
 _OTHER = {one: other for pair in map(str.split, _PAIRS) for one, other in (pair, pair[::-1])}
 _OTHER |= {"replayed": "scripted", "ok": "failed", "passed": "failed", "stop": "length"}
 _KINDS = {
@@ -67,13 +74,17 @@ def counted(tried, not_covered=NOT_COVERED):
     for _, what, became in tried:
         why = why_uncovered(what, not_covered) if became == "passed" else None
         noticed = became in ("contradicted", "marked")
-        found[became if noticed else f"not covered: {why}" if why else f"MISSED: {what} ({became})"] += 1
+        found[
+            became if noticed else f"not covered: {why}" if why else f"MISSED: {what} ({became})"
+        ] += 1
     return found
 
 
 def share_noticed(found):
     """Return the share of counted changes that were noticed, of those that should be; None without any."""
-    wanted = found["made"] - sum(count for name, count in found.items() if name.startswith("not covered"))
+    wanted = found["made"] - sum(
+        count for name, count in found.items() if name.startswith("not covered")
+    )
     return (found["contradicted"] + found["marked"]) / wanted if wanted else None
 
 
@@ -94,8 +105,10 @@ def attack(folder, *, home=None, most=20, part=None, seed=0):
         assert not honest.contradicted, honest.violations
         planned = []
         for path, content in before.items():
-            kind = "cassette" if path.parent.name == "models" else _KINDS.get(path.name)
-            planned += [(kind, path, *one) for one in _changes(path, content, rng, most)] if kind else []
+            kind = "recording" if path.parent.name == "models" else _KINDS.get(path.name)
+            planned += (
+                [(kind, path, *one) for one in _changes(path, content, rng, most)] if kind else []
+            )
         if part is not None:
             random.Random(seed).shuffle(planned)
             planned = planned[part.start : part.stop]
@@ -121,7 +134,7 @@ def attack(folder, *, home=None, most=20, part=None, seed=0):
                 became = "contradicted"  # one line that names the file: nothing of it is shown
             except Exception as error:
                 became = f"crashed: {type(error).__name__} {error}"
-            tried.append((kind, what if kind != "cassette" else f"models/{what}", became))
+            tried.append((kind, what if kind != "recording" else f"models/{what}", became))
             for file, was in before.items():
                 if not file.is_file() or file.read_bytes() != was:
                     file.write_bytes(was)
@@ -132,11 +145,20 @@ def field_at(path, was, now):
     """Name the one field that a changed byte lies in; None where it is no field, or not the only one."""
     try:
         if path.suffix == ".jsonl":
-            then, after = ([msgspec.json.decode(line) for line in text.splitlines()] for text in (was, now))
+            then, after = (
+                [msgspec.json.decode(line) for line in text.splitlines()] for text in (was, now)
+            )
             pairs = zip(then, after, strict=True)
-            found = [f"{at}.{where}" for at, pair in enumerate(pairs) for where, _, _ in differences(*pair)]
+            found = [
+                f"{at}.{where}"
+                for at, pair in enumerate(pairs)
+                for where, _, _ in differences(*pair)
+            ]
         else:
-            found = [where for where, _, _ in differences(msgspec.json.decode(was), msgspec.json.decode(now))]
+            found = [
+                where
+                for where, _, _ in differences(msgspec.json.decode(was), msgspec.json.decode(now))
+            ]
     except (ValueError, *UNDECODABLE):
         return None
     return f"{path.name} {found[0]} (a byte)" if len(found) == 1 else None
@@ -217,7 +239,11 @@ def leaves(value, where=()):
     """Yield the place of every value that is not a container, and of every list that can lose a member."""
     if not isinstance(value, dict) and value != []:
         yield where
-    inside = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value if isinstance(value, list) else ())
+    )
     for key, one in inside:
         yield from leaves(one, (*where, key))
 
@@ -247,9 +273,19 @@ def other_value(value, rng):
 
 def cover_tracks(work, path, home=None):
     """Make a changed run agree with itself: form, names, hashes, counts, sums and scores. What fails is left."""
-    cover = {"manifest.json": _cover_manifest, "events.jsonl": _cover_journal, "dialogue.jsonl": _cover_spending}
-    with suppress(TradeassayError, ValueError, KeyError, TypeError, AttributeError, OSError, *UNDECODABLE):
-        (_cover_cassette if path.parent.name == "models" else cover.get(path.name, lambda path: None))(path)
+    cover = {
+        "manifest.json": _cover_manifest,
+        "events.jsonl": _cover_journal,
+        "dialogue.jsonl": _cover_spending,
+    }
+    with suppress(
+        TradeassayError, ValueError, KeyError, TypeError, AttributeError, OSError, *UNDECODABLE
+    ):
+        (
+            _cover_recording
+            if path.parent.name == "models"
+            else cover.get(path.name, lambda path: None)
+        )(path)
     if path.name != "scores.json":
         with suppress(Exception):  # a forger whose forgery cannot be scored keeps the old scores
             rescore(work, home)
@@ -262,7 +298,9 @@ def _cover_manifest(path):
     path.write_bytes(_written(path, raw))
     manifest = read_manifest(path)
     trades = isinstance(manifest, RunManifest)
-    raw["work_sha256"] = work_sha256(manifest.spec) if trades else sha256_of(recorded_code_spec(manifest))
+    raw["work_sha256"] = (
+        work_sha256(manifest.spec) if trades else sha256_of(recorded_code_spec(manifest))
+    )
     path.write_bytes(_written(path, raw))
 
 
@@ -277,20 +315,23 @@ def _cover_journal(path):
         write_outcome(end, msgspec.structs.replace(outcome, events_sha256=digest, steps=len(lines)))
 
 
-def _cover_cassette(path):
+def _cover_recording(path):
     renamed, written = {}, []
     for text in path.read_bytes().splitlines():
-        line = cassette.DECODER.decode(text)
+        line = recording.DECODER.decode(text)
         match line:
-            case cassette.MessageLine(id=name, message=content) | cassette.ToolsLine(id=name, tools=content):
-                renamed[name] = cassette.content_id(content)
+            case (
+                recording.MessageLine(id=name, message=content)
+                | recording.ToolsLine(id=name, tools=content)
+            ):
+                renamed[name] = recording.content_id(content)
                 line = msgspec.structs.replace(line, id=renamed[name])
-            case cassette.AnswerLine(asked=asked):
+            case recording.AnswerLine(asked=asked):
                 names = tuple(renamed.get(name, name) for name in asked.messages)
                 tools = None if asked.tools is None else renamed.get(asked.tools, asked.tools)
                 question = msgspec.structs.replace(asked, messages=names, tools=tools)
-                line = msgspec.structs.replace(line, asked=question, key=cassette.key_of(question))
-        written.append(cassette.ENCODER.encode(line) + b"\n")
+                line = msgspec.structs.replace(line, asked=question, key=recording.key_of(question))
+        written.append(recording.ENCODER.encode(line) + b"\n")
     path.write_bytes(b"".join(written))
 
 
@@ -298,7 +339,9 @@ def _cover_spending(path):
     end = path.with_name("outcome.json")
     outcome = read_outcome(end)
     if outcome is not None and not isinstance(outcome.model, msgspec.UnsetType):
-        spent = reduce(Spending.plus, (line.reply.usage for line in read_dialogue(path)), Spending())
+        spent = reduce(
+            Spending.plus, (line.reply.usage for line in read_dialogue(path)), Spending()
+        )
         model = msgspec.structs.replace(outcome.model, spending=spent)
         write_outcome(end, msgspec.structs.replace(outcome, model=model))
 
@@ -310,7 +353,9 @@ def rescore(work, home=None):
         tasks = score_tasks(place, None if home is None else str(home), manifest)
         parts = [score_agent(task) for task in tasks.values()]
         content = encode_scores(
-            gather(manifest.work_sha256, manifest.episodes, parts, level=manifest.spec.bootstrap.level)
+            gather(
+                manifest.work_sha256, manifest.episodes, parts, level=manifest.spec.bootstrap.level
+            )
         )
     else:
         content = code_scores(reopen(manifest), manifest, place)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tradeassay.agents import AgentConfig, agents
-from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.agents import AgentConfig, agents
+from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
 
 
 class ToyConfig(AgentConfig, frozen=True, kw_only=True):
@@ -54,7 +54,13 @@ class Provoker(Base):
             wish = (
                 {"amount": 0.2, "unit": "target_weight"},
                 {"amount": 300, "side": "BUY", "kind": "limit", "limit_price": close * 0.99},
-                {"amount": amount, "side": "SELL", "kind": "stop", "stop_price": close * 0.98, "tif": "gtc"},
+                {
+                    "amount": amount,
+                    "side": "SELL",
+                    "kind": "stop",
+                    "stop_price": close * 0.98,
+                    "tif": "gtc",
+                },
                 {"amount": 1e9, "side": "SELL"},
                 {"amount": 30_000, "side": "BUY", "tif": "gtc"},
                 {"amount": 0.0, "unit": "target_weight"},
@@ -100,7 +106,9 @@ class Slow(Base):
         seen = request.observation
         symbol = seen.universe[int(self.rng.integers(len(seen.universe)))]
         side = "BUY" if self.rng.random() < 0.7 else "SELL"
-        return Decision(orders=(Order(symbol=symbol, amount=100, side=side),), reason="tosses a coin")
+        return Decision(
+            orders=(Order(symbol=symbol, amount=100, side=side),), reason="tosses a coin"
+        )
 
 
 @agents.register("test-costly")

@@ -10,7 +10,7 @@ import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.runs import AgentSpec, Asking, run
+from tradeassay_bench.runs import AgentSpec, Asking, run
 
 AGENTS = (
     AgentSpec(name="test-slow", params={"ms": 4.0}, label="slow"),
@@ -31,4 +31,9 @@ if __name__ == "__main__":
         talk.LOG.path = Path(other)
         run(talk.talk_spec("tiny-slow"), folder, executor="inline", home=one)
     else:
-        run(toy.ToySpec(log=one, kill_at=int(other)), folder, asking=Asking(concurrency=2), workers=1)
+        run(
+            toy.ToySpec(log=one, kill_at=int(other)),
+            folder,
+            asking=Asking(concurrency=2),
+            workers=1,
+        )

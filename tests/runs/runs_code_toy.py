@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from tradeassay.benchmarks.code_protocol import (
+from tradeassay.core.errors import SandboxError
+from tradeassay.core.measure import Measure
+from tradeassay_bench.benchmarks.code_protocol import (
     AskRole,
     CodeItem,
     CodeRow,
@@ -18,10 +20,9 @@ from tradeassay.benchmarks.code_protocol import (
     Shown,
     code_protocols,
 )
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
-from tradeassay.core.errors import SandboxError
-from tradeassay.core.measure import Measure
-from tradeassay.llm import ModelParams, scripted_models
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply
+from tradeassay_bench.llm import ModelParams, scripted_models
+from tradeassay_programs.sandbox import TimeoutTeller
 
 NAME = "test-toy-code"
 TURNS = 3
@@ -118,16 +119,22 @@ class ToyProtocol:
         lines: list[int] = []
         for turn in range(1, TURNS + 1):
             reply = yield AskRole(
-                role="writer", request=AskModel(purpose="write", messages=tuple(messages), attempt=turn)
+                role="writer",
+                request=AskModel(purpose="write", messages=tuple(messages), attempt=turn),
             )
             if reply.error is not None:
                 return ToyRecord(
-                    replies=tuple(replies), lines=tuple(lines), error=f"{reply.error_kind}: {reply.error}"
+                    replies=tuple(replies),
+                    lines=tuple(lines),
+                    error=f"{reply.error_kind}: {reply.error}",
                 )
             found = yield Examine(request=Count(text=reply.text, turn=turn))
             replies.append(reply.text)
             lines.append(found.lines)
-            messages += [Message(role="assistant", text=reply.text), Message(role="user", text=f"again {turn}")]
+            messages += [
+                Message(role="assistant", text=reply.text),
+                Message(role="user", text=f"again {turn}"),
+            ]
         return ToyRecord(replies=tuple(replies), lines=tuple(lines))
 
     def check_installed(self) -> None:
@@ -137,6 +144,9 @@ class ToyProtocol:
         type(self).opened += 1
         return _Nothing()
 
+    def with_timeout_callback(self, executor: Any, on_timeout: Any) -> Any:
+        return TimeoutTeller(executor, on_timeout)
+
     def examine(self, episode: CodeItem, request: Count, executor: Any) -> Lines:
         self.worked.append(f"{episode.task}/{request.turn}")
         if self.broken is not None:
@@ -144,7 +154,10 @@ class ToyProtocol:
         if self.spec.log:
             with Path(self.spec.log).open("a") as log:
                 log.write(f"{episode.task}/{request.turn}\n")
-            if self.spec.kill_at and len(Path(self.spec.log).read_text().splitlines()) == self.spec.kill_at:
+            if (
+                self.spec.kill_at
+                and len(Path(self.spec.log).read_text().splitlines()) == self.spec.kill_at
+            ):
                 os.kill(os.getpid(), 9)
         return Lines(lines=len(request.text.splitlines()), third=request.turn / 3)
 
@@ -162,10 +175,18 @@ class ToyProtocol:
 
     @classmethod
     def rows(cls, scores: ToyScores) -> tuple[CodeRow, ...]:
-        return (CodeRow(cell="toy", agent="all", measures={"total": Measure(value=float(scores.total), n=1)}),)
+        return (
+            CodeRow(
+                setting="toy",
+                agent="all",
+                measures={"total": Measure(value=float(scores.total), n=1)},
+            ),
+        )
 
     @classmethod
-    def tables(cls, spec: ToySpec, items: Any, scores: ToyScores, records: Any, endings: Any) -> Shown:
+    def tables(
+        cls, spec: ToySpec, items: Any, scores: ToyScores, records: Any, endings: Any
+    ) -> Shown:
         raise NotImplementedError
 
 

@@ -47,7 +47,9 @@ def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], 
     raise ValueError(word)
 
 
-def perform_on_node(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], bool]) -> bytes:
+def perform_on_node(
+    payload: bytes, tick: Callable[[int], None], stopping: Callable[[], bool]
+) -> bytes:
     folder, _, answer = payload.decode().rpartition(":")
     hold_first_of_node(Path(folder))
     return answer.encode()

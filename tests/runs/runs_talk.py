@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 import runs_world as world
 
-from tradeassay.benchmarks import ProtocolConfig, benchmarks, protocols
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.llm import scripted_models
-from tradeassay.runs import AgentSpec, RunSpec
+from tradeassay_bench.benchmarks import ProtocolConfig, benchmarks, protocols
+from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.dialogue import AskModel, Dialogue, Message, ModelReply
+from tradeassay_bench.llm import scripted_models
+from tradeassay_bench.runs import AgentSpec, RunSpec
 
 PROMPT = Path(__file__).parent / "runs_talk_prompt.txt"
 
@@ -55,7 +55,11 @@ class TinyTalk:
             Message(role="user", text=f"```json\n{json.dumps(shown)}\n```"),
         )
         look = yield AskModel(purpose="look", messages=opening)
-        talk = (*opening, Message(role="assistant", text=look.text or "-"), Message(role="user", text="Decide."))
+        talk = (
+            *opening,
+            Message(role="assistant", text=look.text or "-"),
+            Message(role="user", text="Decide."),
+        )
         failures: list[Failure] = []
         for attempt in range(1, self.config.attempts + 1):
             reply = yield AskModel(purpose="decide", messages=talk, attempt=attempt)
@@ -64,7 +68,9 @@ class TinyTalk:
                 order = Order(symbol=wish["symbol"], amount=float(wish["shares"]), side="BUY")
                 return Decision(orders=(order,), reason=wish["why"], failures=tuple(failures))
             except (ValueError, KeyError):
-                failures.append(Failure(kind=reply.error_kind or "parse", detail=reply.error or "no JSON"))
+                failures.append(
+                    Failure(kind=reply.error_kind or "parse", detail=reply.error or "no JSON")
+                )
                 talk = (*talk, Message(role="user", text=f"That was no answer ({attempt})."))
         return Decision(status="failed", reason="no answer", failures=tuple(failures))
 
@@ -76,9 +82,13 @@ class _Base:
     summary: ClassVar[str] = "for tests"
 
     def answer(self, request: AskModel) -> ModelReply:
-        payload = json.loads(request.messages[1].text.removeprefix("```json\n").removesuffix("\n```"))
+        payload = json.loads(
+            request.messages[1].text.removeprefix("```json\n").removesuffix("\n```")
+        )
         if request.purpose == "look":
-            return ModelReply(text=f"I see {len(payload['symbols'])} names and remember {payload['past']}.")
+            return ModelReply(
+                text=f"I see {len(payload['symbols'])} names and remember {payload['past']}."
+            )
         return self.decide(request, payload)
 
     def decide(self, request: AskModel, payload: dict[str, object]) -> ModelReply:
@@ -86,7 +96,9 @@ class _Base:
         day = payload["day"]
         assert isinstance(symbols, list) and isinstance(day, int)
         symbol = symbols[(day + int(str(payload["alias"]))) % len(symbols)]
-        return ModelReply(text=json.dumps({"symbol": symbol, "shares": 3 + day % 4, "why": f"day {day}"}))
+        return ModelReply(
+            text=json.dumps({"symbol": symbol, "shares": 3 + day % 4, "why": f"day {day}"})
+        )
 
 
 @scripted_models.register("tiny-good")
@@ -140,7 +152,9 @@ def register() -> None:
     world.register()
     if "tiny-talk-v1" not in benchmarks:
         plain = benchmarks.get("tiny-us-v1")
-        benchmarks.add("tiny-talk-v1", msgspec.structs.replace(plain, id="tiny-talk-v1", protocol="tiny-talk"))
+        benchmarks.add(
+            "tiny-talk-v1", msgspec.structs.replace(plain, id="tiny-talk-v1", protocol="tiny-talk")
+        )
 
 
 def model(name: str, **params: float | int | str) -> AgentSpec:
@@ -155,7 +169,7 @@ def talk_spec(*names: str, **changes: object) -> RunSpec:
         *(model(name) for name in names or ("tiny-good",)),
     )
     fields: dict[str, object] = {
-        "slug": "talk",
+        "name": "talk",
         "benchmarks": ("tiny-talk-v1",),
         "agents": agents,
         "seeds": (0, 1),

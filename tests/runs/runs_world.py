@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import Board, CorporateAction, Instrument
-from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.play import MarketConfig
-from tradeassay.runs import AgentSpec, RunSpec
+from tradeassay_bench.benchmarks import Benchmark, benchmarks
+from tradeassay_bench.data import Listing, Membership, Panel, PanelFacts, write_snapshot
+from tradeassay_bench.play import MarketConfig
+from tradeassay_bench.runs import AgentSpec, RunSpec
 
 SESSIONS = 60
 STOCKS = 8
@@ -93,13 +93,21 @@ def tiny_panel(seed: int = 0, *, venue: str = "us") -> Panel:
         bars=bars,
         suspended=suspended,
         actions=(
-            CorporateAction(symbol="S0", kind="split", ex_date=str(day[30]), known_at=int(opens[28]), value=2.0),
             CorporateAction(
-                symbol="S2", kind="dividend", ex_date=str(day[25]), known_at=int(opens[20]), value=0.4
+                symbol="S0", kind="split", ex_date=str(day[30]), known_at=int(opens[28]), value=2.0
+            ),
+            CorporateAction(
+                symbol="S2",
+                kind="dividend",
+                ex_date=str(day[25]),
+                known_at=int(opens[20]),
+                value=0.4,
             ),
         ),
         memberships=tuple(
-            Membership(index="IDX", symbol=f"S{n}", start=str(day[0]), end=str(day[44]) if n == 1 else None)
+            Membership(
+                index="IDX", symbol=f"S{n}", start=str(day[0]), end=str(day[44]) if n == 1 else None
+            )
             for n in range(STOCKS)
         ),
         indices={"IDX": 100 * np.cumprod(1 + rng.normal(0, 0.01, SESSIONS))},
@@ -115,7 +123,11 @@ def futures_panel(seed: int = 0) -> Panel:
     listings = tuple(
         Listing(
             instrument=Instrument(
-                symbol=f"{root}{place}", kind="future", root=root, expiry=str(ends[place]), multiplier=10.0
+                symbol=f"{root}{place}",
+                kind="future",
+                root=root,
+                expiry=str(ends[place]),
+                multiplier=10.0,
             ),
             listed=str(day[0]),
             delisted=str(ends[place]) if place < 2 else None,
@@ -157,7 +169,9 @@ def register() -> None:
             continue
         days = {"first": str(day[0]), "last": str(day[1])}
         most = {"max_weight": 0.9, "max_positions": 5} if venue == "us-fractional" else {}
-        market = MarketConfig(venue=f"{venue}-v1", universe=universe, cash=cash, index="IDX", **days, **most)
+        market = MarketConfig(
+            venue=f"{venue}-v1", universe=universe, cash=cash, index="IDX", **days, **most
+        )
         said = {"id": name, "title": name, "description": "a test", "dataset": f"tiny-{panel}"}
         benchmarks.add(name, Benchmark(**said, market=market, takes_secret=False))
 
@@ -166,7 +180,7 @@ def tiny_spec(slug: str = "tiny", **changes: object) -> RunSpec:
     """Two markets, a rule, a random agent under two seeds, and the baseline."""
     register()
     fields: dict[str, object] = {
-        "slug": slug,
+        "name": slug,
         "benchmarks": ("tiny-us-v1", "tiny-ashare-v1"),
         "agents": (
             AgentSpec(name="reversal", params={"lookback": 3, "every": 4}),

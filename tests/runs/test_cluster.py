@@ -5,10 +5,12 @@ import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.core.executors import ray
-from tradeassay.core.executors.task import InProcess
-from tradeassay.runs import Asking, run
-from tradeassay.runs.play import programs
+from tradeassay_bench.core.executors import ray
+from tradeassay_bench.core.executors.task import InProcess
+from tradeassay_bench.runs import Asking, run
+from tradeassay_bench.runs.play import programs
+
+pytestmark = pytest.mark.journey
 
 
 class Cluster(InProcess):

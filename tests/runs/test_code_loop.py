@@ -14,12 +14,22 @@ import pytest
 from runs_code_toy import Lines, SandboxError, ToyProtocol, ToySpec, fresh, same
 
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.events import TurnRecord
-from tradeassay.llm import CassetteMismatch
-from tradeassay.runs import Answered, CodeRun, Finished, Run, RunEnded, compare, load_run, resume, run as run_spec
-from tradeassay.runs.spec.episode import Asking
-from tradeassay.runs.verify.report import verify
-from tradeassay.sandbox.failures import CpuTimeout, WallTimeout
+from tradeassay_bench.core.events import TurnRecord
+from tradeassay_bench.llm import RecordingMismatch
+from tradeassay_bench.runs import (
+    Answered,
+    CodeRun,
+    Finished,
+    Run,
+    RunEnded,
+    compare,
+    load_run,
+    resume,
+    run as run_spec,
+)
+from tradeassay_bench.runs.spec.episode import Asking
+from tradeassay_bench.runs.verify.report import verify
+from tradeassay_programs.sandbox.failures import CpuTimeout, WallTimeout
 
 HERE = Path(__file__).parent
 
@@ -65,7 +75,14 @@ def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path):
     log = tmp_path / "log"
     run_spec(ToySpec(log=str(tmp_path / "other")), whole)
     child = subprocess.run(
-        [sys.executable, str(HERE / "runs_child.py"), "programs", str(tmp_path / "cut"), str(log), "5"],
+        [
+            sys.executable,
+            str(HERE / "runs_child.py"),
+            "programs",
+            str(tmp_path / "cut"),
+            str(log),
+            "5",
+        ],
         env={**os.environ, "PYTHONPATH": str(HERE)},
         capture_output=True,
     )
@@ -93,7 +110,9 @@ def test_what_stops_a_run_leaves_what_was_done_and_it_goes_on(tmp_path):
     assert run_spec(ToySpec(), tmp_path / "r").scores.total == 27
     fresh()
     run_spec(ToySpec(), tmp_path / "r")
-    assert not ToyProtocol.worked and not ToyProtocol.opened, "a finished run is not worked on again"
+    assert not ToyProtocol.worked and not ToyProtocol.opened, (
+        "a finished run is not worked on again"
+    )
 
 
 def test_a_bug_fails_the_item_and_a_retry_mends_it(tmp_path):
@@ -103,7 +122,9 @@ def test_a_bug_fails_the_item_and_a_retry_mends_it(tmp_path):
     assert run.record("tiny-lines__t0") is None and run.scores.total == 0
     assert "Traceback" in str(run.outcome("tiny-lines__t0").traceback)
     fresh()
-    assert run_spec(ToySpec(tasks=1), tmp_path / "r").failed, "without being told to, nothing is played again"
+    assert run_spec(ToySpec(tasks=1), tmp_path / "r").failed, (
+        "without being told to, nothing is played again"
+    )
     again = resume(tmp_path / "r", retry_failed=True)
     assert not again.failed and again.scores.total == 9
     assert verify(tmp_path / "r").ok
@@ -117,10 +138,10 @@ def test_a_model_that_never_answers_has_no_result(tmp_path):
 
 def test_recorded_answers_are_replayed_and_nothing_else(tmp_path):
     run_spec(ToySpec(tasks=1), tmp_path / "a")
-    replay = Asking(replay=True, cassettes=tmp_path / "a")
+    replay = Asking(replay=True, recordings=tmp_path / "a")
     run_spec(ToySpec(tasks=1), tmp_path / "b", asking=replay)
     assert same(tmp_path / "a") == same(tmp_path / "b")
-    with pytest.raises(CassetteMismatch, match="answers another question"):
+    with pytest.raises(RecordingMismatch, match="answers another question"):
         run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "c", asking=replay)
 
 
@@ -149,13 +170,14 @@ def test_a_change_refuses_the_resume(tmp_path):
 
 def test_verify_names_what_was_touched(tmp_path):
     run_spec(ToySpec(tasks=2), tmp_path / "r")
-    assert "re-derived: 2 episodes, 6 steps" in verify(tmp_path / "r").summary()
+    assert "verified: 2 episodes, 6 steps" in verify(tmp_path / "r").summary()
     path = tmp_path / "r/episodes/tiny-lines__t1/outcome.json"
     path.write_bytes(path.read_bytes().replace(b"[1,3,5]", b"[1,3,6]"))
     found = verify(tmp_path / "r")
     told = [str(one) for one in found.violations]
     assert any(
-        "the episode ends otherwise when it is played again: program.record.lines[2]" in one for one in told
+        "the episode ends differently when it is played again: program.record.lines[2]" in one
+        for one in told
     )
     assert any("scores: scoring again gives other bytes" in one for one in told)
     path.unlink()
@@ -173,7 +195,9 @@ def test_a_benchmark_of_somebody_elses_in_another_version_contradicts_nobody(tmp
     assert rules.why == "these are not the rules of 'test-toy-code': the toy is 1, here it is 2"
 
 
-@pytest.mark.parametrize("failure", [WallTimeout(limit_s=120), CpuTimeout(limit_s=60, used_s=60.02), None])
+@pytest.mark.parametrize(
+    "failure", [WallTimeout(limit_s=120), CpuTimeout(limit_s=60, used_s=60.02), None]
+)
 def test_a_busy_machine_that_ends_a_program_contradicts_nobody(failure, tmp_path, monkeypatch):
     run_spec(ToySpec(tasks=1), tmp_path / "r", workers=1)
     result = mock.Mock(failure=failure)
@@ -187,9 +211,9 @@ def test_a_busy_machine_that_ends_a_program_contradicts_nobody(failure, tmp_path
     monkeypatch.setattr(ToyProtocol, "open_executor", lambda *_: contextlib.nullcontext(jobs))
     found = verify(tmp_path / "r", workers=1)
     assert found.exit_code == (1 if failure is None else 3), found.summary()
-    assert any("one ran out of time, here or by the runner's word" in one.why for one in found.claims) == bool(
-        failure
-    )
+    assert any(
+        "one ran out of time, here or by the runner's word" in one.why for one in found.claims
+    ) == bool(failure)
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"kind": "code"}', b'{"format": 1}'])
@@ -216,10 +240,12 @@ def test_a_journal_of_other_answers_is_refused(tmp_path):
     (folder / "outcome.json").unlink()
     (folder / "dialogue.jsonl").unlink()
     events = folder / "events.jsonl"
-    lines = [msgspec.json.decode(line, type=TurnRecord) for line in events.read_bytes().splitlines()]
+    lines = [
+        msgspec.json.decode(line, type=TurnRecord) for line in events.read_bytes().splitlines()
+    ]
     other = msgspec.structs.replace(lines[1], request="0" * 64)
     events.write_bytes(b"\n".join(map(msgspec.json.encode, (lines[0], other))) + b"\n")
-    with pytest.raises(RunError, match="step 1 of tiny-lines__t0 does not come out as the journal says"):
+    with pytest.raises(RunError, match="step 1 of tiny-lines__t0 differs from the journal"):
         resume(tmp_path / "r")
 
 
@@ -240,6 +266,8 @@ def test_a_torn_line_is_cut_and_worked_out_again(tmp_path):
 def test_two_runs_are_compared_and_kinds_do_not_mix(tmp_path, finished):
     one, two = (run_spec(ToySpec(tasks=n), tmp_path / f"r{n}") for n in (1, 2))
     found = compare(one, two.folder)
-    assert found.pairs[0].measures["total"].difference == 9.0 and found.pairs[0].paired.p_value is None
+    assert (
+        found.pairs[0].measures["total"].difference == 9.0 and found.pairs[0].paired.p_value is None
+    )
     with pytest.raises(RunError, match="runs of different kinds"):
         compare(one, finished)

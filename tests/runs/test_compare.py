@@ -7,17 +7,17 @@ import msgspec
 import pytest
 import runs_world as world
 
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
-from tradeassay.code.evaluation import EvaluateConfig
-from tradeassay.code.gates import GateConfig
-from tradeassay.code.scores import ScoreConfig
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs import AgentSpec, RunSpec, Window, compare, run
-from tradeassay.runs.verify.freedom import code_departures, trading_departures
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.runs import AgentSpec, RunSpec, Window, compare, run
+from tradeassay_bench.runs.verify.freedom import code_departures, trading_departures
+from tradeassay_bench.runs.verify.report import verify
+from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay_programs.benchmarks.systrade.benchmark import SystradeProtocol
+from tradeassay_programs.benchmarks.systrade.spec import SystradeSpec
+from tradeassay_programs.code.evaluation import EvaluateConfig
+from tradeassay_programs.code.gates import GateConfig
+from tradeassay_programs.code.scores import ScoreConfig
 
 ONE = {"benchmarks": ("tiny-us-v1",), "seeds": (0,)}
 
@@ -26,11 +26,16 @@ ONE = {"benchmarks": ("tiny-us-v1",), "seeds": (0,)}
 def first(home, tmp_path_factory):
     agents = (AgentSpec(name="random", params={"k": 2}, label="dice"), AgentSpec(name="cash"))
     folder = tmp_path_factory.mktemp("first")
-    return run(world.tiny_spec("first", agents=agents, **ONE), folder / "r", executor="inline", home=home)
+    return run(
+        world.tiny_spec("first", agents=agents, **ONE), folder / "r", executor="inline", home=home
+    )
 
 
 def second(home, folder, **changes):
-    agents = (AgentSpec(name="random", params={"k": 2, "every": 2}, label="dice"), AgentSpec(name="index-hold"))
+    agents = (
+        AgentSpec(name="random", params={"k": 2, "every": 2}, label="dice"),
+        AgentSpec(name="index-hold"),
+    )
     fields = {"agents": agents, **ONE, **changes}
     return run(world.tiny_spec("second", **fields), folder / "r", executor="inline", home=home)
 
@@ -55,9 +60,14 @@ def test_differences_are_second_minus_first_and_paired(first, home, tmp_path):
         "equal-weight",
         "rule random-k=2: dice and rule random-every=2-k=2: dice",
     ]
-    assert (found.only_first, found.only_second) == (("tiny-us-v1: cash",), ("tiny-us-v1: index-hold",))
+    assert (found.only_first, found.only_second) == (
+        ("tiny-us-v1: cash",),
+        ("tiny-us-v1: index-hold",),
+    )
     dice = found.pairs[1]
-    one, two = (run.scores.agents[1].measures["cumulative_return"].median.value for run in (first, other))
+    one, two = (
+        run.scores.agents[1].measures["cumulative_return"].median.value for run in (first, other)
+    )
     assert one is not None
     assert two is not None
     assert dice.measures["cumulative_return"].difference == pytest.approx(two - one, abs=1e-12)
@@ -70,7 +80,10 @@ def test_differences_are_second_minus_first_and_paired(first, home, tmp_path):
     ("changes", "reason"),
     [
         ({"datasets": {"tiny-us-v1": ("tiny-ashare",)}}, "data differ: 'tiny-us' "),
-        ({"window": Window(first="2024-02-01", last="2024-03-15")}, "windows differ: 2024-01-15 to "),
+        (
+            {"window": Window(first="2024-02-01", last="2024-03-15")},
+            "windows differ: 2024-01-15 to ",
+        ),
     ],
 )
 def test_what_is_not_comparable_says_why(first, home, tmp_path, changes, reason):
@@ -88,10 +101,14 @@ def test_other_rules_and_other_conventions_are_not_comparable(first, home, tmp_p
     shutil.copytree(first.folder, tmp_path / "other")
     manifest = tmp_path / "other" / "manifest.json"
     text = manifest.read_text()
-    manifest.write_text(text.replace('"convention": "sound"', '"convention": "paper"'))
-    assert "conventions differ" in str(compare(first, tmp_path / "other", home=home).pairs[0].reason)
+    manifest.write_text(text.replace('"convention": "corrected"', '"convention": "paper"'))
+    assert "conventions differ" in str(
+        compare(first, tmp_path / "other", home=home).pairs[0].reason
+    )
     manifest.write_text(text.replace('"decide": "pre_open"', '"decide": "at_open"'))
-    assert "the rules of benchmark" in str(compare(first, tmp_path / "other", home=home).pairs[0].reason)
+    assert "the rules of benchmark" in str(
+        compare(first, tmp_path / "other", home=home).pairs[0].reason
+    )
 
 
 def test_a_failed_episode_has_nothing_to_compare(first, home, tmp_path):
@@ -104,12 +121,14 @@ def test_a_failed_episode_has_nothing_to_compare(first, home, tmp_path):
 
 
 WIDE = SystradeSpec(
-    models=("scripted/away",), strategies=("turtle",), score=ScoreConfig(gates=GateConfig(tolerance=1e9))
+    models=("scripted/away",),
+    strategies=("turtle",),
+    score=ScoreConfig(gates=GateConfig(tolerance=1e9)),
 )
 
 
 def test_a_run_as_registered_departs_in_nothing_and_every_choice_is_listed():
-    plain = RunSpec(slug="x", benchmarks=("ktdfin-v1",), agents=(AgentSpec(name="cash"),))
+    plain = RunSpec(name="x", benchmarks=("ktdfin-v1",), agents=(AgentSpec(name="cash"),))
     assert trading_departures(plain) == ()
     chosen = msgspec.structs.replace(
         plain,
@@ -124,7 +143,10 @@ def test_a_run_as_registered_departs_in_nothing_and_every_choice_is_listed():
     found = trading_departures(chosen)
     fields = ["dataset", "window", "seeds", "index", "universe", "protocol.mask", "bootstrap.level"]
     assert [one.field for one in found] == fields and not any(one.rule for one in found)
-    assert str(found[1]) == "window is 2022-03-01 .. 2022-03-02, registered is 2022-02-07 .. 2024-01-31"
+    assert (
+        str(found[1])
+        == "window is 2022-03-01 .. 2022-03-02, registered is 2022-02-07 .. 2024-01-31"
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +168,9 @@ def test_rules_are_told_from_what_is_free_and_other_rules_are_refused(spec, rule
 
 
 def test_a_record_made_under_other_rules_is_named_and_not_scored_by_them(tmp_path, tell):
-    with mock.patch.object(SystradeProtocol, "fixed", ()):  # as somebody who edits the program would run it
+    with mock.patch.object(
+        SystradeProtocol, "fixed", ()
+    ):  # as somebody who edits the program would run it
         folder = run(WIDE, tmp_path / "r").folder
     found = verify(folder)
     why = "these are not the rules of 'systrade-v1': score.gates.tolerance is 1000000000.0, registered is 1e-06"

@@ -11,9 +11,16 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, RunError, UserError
-from tradeassay.core.executors import make_executor, pool
-from tradeassay.core.executors.pool import LocalProcesses
-from tradeassay.core.executors.task import InProcess, Lost, Task, TaskResult, cores, one_thread
+from tradeassay_bench.core.executors import make_executor, pool
+from tradeassay_bench.core.executors.pool import LocalProcesses
+from tradeassay_bench.core.executors.task import (
+    InProcess,
+    Lost,
+    Task,
+    TaskResult,
+    cores,
+    one_thread,
+)
 
 ENTRY = "runs_entry:perform"
 
@@ -22,7 +29,9 @@ def perform(executor, *payloads):
     tasks = [Task(str(place), payload.encode()) for place, payload in enumerate(payloads)]
     ticks = {}
     results = {}
-    for result in executor.perform(tasks, lambda key, n: ticks.__setitem__(key, ticks.get(key, 0) + n)):
+    for result in executor.perform(
+        tasks, lambda key, n: ticks.__setitem__(key, ticks.get(key, 0) + n)
+    ):
         assert isinstance(result, TaskResult)
         results[result.key] = result.payload
     if any(payload.startswith("echo") for payload in payloads):
@@ -128,8 +137,8 @@ def started(tmp_path, text, *words, **how):
     """Start a script, which is a file as a user's is."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     env.pop("PYTHONUNBUFFERED", None)  # which would hide output that is lost in a buffer
-    head = "import sys\nfrom tradeassay.core.executors.task import Task\n"
-    head += "from tradeassay.core.executors.pool import LocalProcesses\n"
+    head = "import sys\nfrom tradeassay_bench.core.executors.task import Task\n"
+    head += "from tradeassay_bench.core.executors.pool import LocalProcesses\n"
     (tmp_path / "script.py").write_text(head + text)
     command = [sys.executable, str(tmp_path / "script.py"), *map(str, words)]
     return subprocess.Popen(command, env=env, text=True, **how)
@@ -141,6 +150,7 @@ with LocalProcesses("runs_entry:perform", 2) as executor:
 """
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("word", ["wait", "deaf"])
 def test_workers_end_when_their_parent_is_killed(word, tmp_path):
     marker = tmp_path / "marker"
@@ -184,7 +194,10 @@ with LocalProcesses('runs_entry:perform', 2) as executor:
 @pytest.mark.parametrize(
     ("text", "out", "err"),
     [(STOPPED_AT_ONCE, "stopped\n", ""), (UNGUARDED, "2\n", "an agent prints to stdout\n")],
-    ids=["a stop while workers start is no traceback of theirs", "no main guard, and stdout stays clean"],
+    ids=[
+        "a stop while workers start is no traceback of theirs",
+        "no main guard, and stdout stays clean",
+    ],
 )
 def test_a_script_shows_no_more_than_it_should(text, out, err, tmp_path):
     with started(tmp_path, text, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as script:
@@ -202,9 +215,11 @@ def test_choosing_one(monkeypatch):
     assert isinstance(make_executor("inline", entry=ENTRY, workers=4), InProcess)
     assert isinstance(make_executor("local", entry=ENTRY, workers=2), LocalProcesses)
     assert cores() >= 1
-    monkeypatch.setattr("tradeassay.core.executors.cores", lambda: 2)
-    assert isinstance(make_executor("local", entry=ENTRY), LocalProcesses), "as many as there are cores"
-    with pytest.raises(UserError, match="no executor 'cloud'"):
+    monkeypatch.setattr("tradeassay_bench.core.executors.cores", lambda: 2)
+    assert isinstance(make_executor("local", entry=ENTRY), LocalProcesses), (
+        "as many as there are cores"
+    )
+    with pytest.raises(UserError, match="unknown executor 'cloud'"):
         make_executor("cloud", entry=ENTRY)
-    with pytest.raises(UserError, match="0 workers"):
+    with pytest.raises(UserError, match="got 0"):
         make_executor("local", entry=ENTRY, workers=0)

@@ -10,17 +10,19 @@ import pytest
 import runs_talk as talk
 from forger import attack, counted, cover_tracks, rescore, share_noticed
 
-from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import RunError
-from tradeassay.llm import cassette
-from tradeassay.runs import run
-from tradeassay.runs.play.episodes import play_task
-from tradeassay.runs.spec.run_spec import Window
-from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import read_manifest
-from tradeassay.runs.store.outcome import read_outcome, write_outcome
-from tradeassay.runs.verify.replay import replay_conversation
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.llm import recording
+from tradeassay_bench.runs import run
+from tradeassay_bench.runs.play.episodes import play_task
+from tradeassay_bench.runs.spec.run_spec import Window
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import read_manifest
+from tradeassay_bench.runs.store.outcome import read_outcome, write_outcome
+from tradeassay_bench.runs.verify.replay import replay_conversation
+from tradeassay_bench.runs.verify.report import verify
+
+pytestmark = pytest.mark.journey
 
 RULE = "tiny-talk-v1__tiny-us__reversal-lookback=3__s0"
 MODEL = "tiny-talk-v1__tiny-us__tiny-good__s0"
@@ -28,7 +30,9 @@ MODEL = "tiny-talk-v1__tiny-us__tiny-good__s0"
 
 @pytest.fixture(scope="module")
 def honest(home, tmp_path_factory):
-    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24"))
+    spec = talk.talk_spec(
+        "tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24")
+    )
     return run(spec, tmp_path_factory.mktemp("honest") / "r", executor="inline", home=home)
 
 
@@ -43,7 +47,7 @@ def look(folder, home):
 
 
 def invent_replies(folder, home, key):
-    """Replace a model's replies in cassette and dialogue, and play the whole episode by them."""
+    """Replace a model's replies in recording and dialogue, and play the whole episode by them."""
     manifest = read_manifest(folder / "manifest.json")
     episode = next(one for one in manifest.episodes if one.key == key)
     log = folder / "episodes" / key / "dialogue.jsonl"
@@ -63,28 +67,39 @@ def invent_replies(folder, home, key):
 
 def test_invented_replies_of_a_model_that_can_be_asked_again(forged, home, honest, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
+        patch.setattr("tradeassay_bench.runs.verify.replay.can_be_asked", lambda names: False)
         invent_replies(forged, home, MODEL)
     assert look(forged, home).exit_code == 1, "the scripted model answers otherwise"
     tape = [
-        cassette.DECODER.decode(line)
+        recording.DECODER.decode(line)
         for line in (honest.folder / "models" / f"{MODEL}.jsonl").read_bytes().splitlines()
     ]
-    assert any(isinstance(line, cassette.AnswerLine) and isinstance(line.reply, ModelReply) for line in tape)
-    shutil.copyfile(honest.folder / "models" / f"{MODEL}.jsonl", forged / "models" / f"{MODEL}.jsonl")
-    assert look(forged, home).exit_code == 1, "the cassette answers otherwise"
+    assert any(
+        isinstance(line, recording.AnswerLine) and isinstance(line.reply, ModelReply)
+        for line in tape
+    )
+    shutil.copyfile(
+        honest.folder / "models" / f"{MODEL}.jsonl", forged / "models" / f"{MODEL}.jsonl"
+    )
+    assert look(forged, home).exit_code == 1, "the recording answers otherwise"
 
 
-def test_invented_replies_of_a_live_model_are_marked_as_what_cannot_be_checked(home, tmp_path, monkeypatch):
-    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24"))
+def test_invented_replies_of_a_live_model_are_marked_as_what_cannot_be_checked(
+    home, tmp_path, monkeypatch
+):
+    spec = talk.talk_spec(
+        "tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24")
+    )
     run(spec, tmp_path / "r", executor="inline", home=home)
-    monkeypatch.setattr("tradeassay.runs.verify.checks.can_be_asked", lambda names: False)
-    monkeypatch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.checks.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.replay.can_be_asked", lambda names: False)
     invent_replies(tmp_path / "r", home, MODEL)
     found = look(tmp_path / "r", home)
     assert (found.violations, found.exit_code) == ((), 3)
-    assert any("answers as recorded by the runner, not re-derivable" in one for one in found.unchecked)
-    assert "nothing is contradicted, but not everything is re-derived" in found.summary()
+    assert any(
+        "answers as recorded by the runner, not re-derivable" in one for one in found.unchecked
+    )
+    assert "nothing is contradicted, but not everything was made again" in found.summary()
 
 
 def test_a_sample_of_all_changes_is_noticed(honest, home):
@@ -96,7 +111,9 @@ def test_a_sample_of_all_changes_is_noticed(honest, home):
 def test_thousands_of_changes_are_noticed(honest, home):
     tried = attack(honest.folder, home=home, most=60)
     assert share_noticed(counted(tried)) >= 0.99, counted(tried)
-    assert {kind for kind, _, _ in tried} == set("manifest journal outcome dialogue cassette scores".split())
+    assert {kind for kind, _, _ in tried} == set(
+        "manifest journal outcome dialogue recording scores".split()
+    )
 
 
 @pytest.mark.slow
@@ -136,7 +153,11 @@ def test_data_that_came_along_is_never_re_derived(home, tmp_path, monkeypatch, w
     shutil.copytree(home / "store" / "tiny-us", tmp_path / "sent" / "us-2024")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / ("here" if way == "climbing" else "sent"))
-    names = {"absolute": str(tmp_path / "sent" / "us-2024"), "relative": "us-2024", "climbing": "../sent/us-2024"}
+    names = {
+        "absolute": str(tmp_path / "sent" / "us-2024"),
+        "relative": "us-2024",
+        "climbing": "../sent/us-2024",
+    }
     spec = talk.talk_spec(
         "tiny-good",
         datasets={"tiny-talk-v1": (names[way],)},
@@ -153,7 +174,9 @@ def test_data_that_came_along_is_never_re_derived(home, tmp_path, monkeypatch, w
 
 def test_a_failed_episode_does_not_become_a_neutral_one(home, tmp_path, monkeypatch):
     """A model that never answered is written down as one that held its cash, account and scores included."""
-    spec = talk.talk_spec("tiny-mute", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
+    spec = talk.talk_spec(
+        "tiny-mute", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17")
+    )
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     place = done.folder / "episodes" / "tiny-talk-v1__tiny-us__tiny-mute__s0"
     events = (place / "events.jsonl").read_bytes()
@@ -161,13 +184,17 @@ def test_a_failed_episode_does_not_become_a_neutral_one(home, tmp_path, monkeypa
     lines = [json.loads(line) for line in events.splitlines()]
     for line in lines:
         line["decision"] |= {"status": "ok", "failures": [], "reason": "I wait"}
-    (place / "events.jsonl").write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    (place / "events.jsonl").write_bytes(
+        b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    )
     outcome = read_outcome(place / "outcome.json")
     assert outcome.status == "failed"
-    write_outcome(place / "outcome.json", msgspec.structs.replace(outcome, status="done", error=None))
+    write_outcome(
+        place / "outcome.json", msgspec.structs.replace(outcome, status="done", error=None)
+    )
     cover_tracks(done.folder, place / "events.jsonl", home)
     assert look(done.folder, home).exit_code == 1
     # Nor where nobody can be asked again: the recorded replies are still those of a model that never answered.
-    monkeypatch.setattr("tradeassay.runs.verify.checks.can_be_asked", lambda names: False)
-    monkeypatch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.checks.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.replay.can_be_asked", lambda names: False)
     assert look(done.folder, home).exit_code == 1

@@ -14,19 +14,26 @@ import runs_world as world
 from click.testing import CliRunner
 from tests.report.code_report_sample import code_run
 
-import tradeassay
-from tradeassay.cli.runs import report
+import tradeassay_bench
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.runs import AgentSpec, run
-from tradeassay.runs.store.frames import SCHEMAS
-from tradeassay.runs.summary.trajectories import training_lines, trajectories
+from tradeassay_bench.cli.runs import report
+from tradeassay_bench.runs import AgentSpec, run
+from tradeassay_bench.runs.store.frames import SCHEMAS
+from tradeassay_bench.runs.summary.trajectories import training_lines, trajectories
+
+pytestmark = pytest.mark.journey
 
 
 @pytest.fixture(scope="module")
 def busy(home, tmp_path_factory):
     agents = (AgentSpec(name="test-provoker"), AgentSpec(name="test-never-answers"))
     folder = tmp_path_factory.mktemp("busy")
-    return run(world.tiny_spec("busy", agents=agents, seeds=(0,)), folder / "r", executor="inline", home=home)
+    return run(
+        world.tiny_spec("busy", agents=agents, seeds=(0,)),
+        folder / "r",
+        executor="inline",
+        home=home,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +46,12 @@ def test_nav_is_the_series(busy, frames):
         rows = frames.nav.filter(pl.col("episode") == episode.key)
         assert rows["nav"].to_list() == busy.series(episode.key).nav.tolist()
         assert rows["session"].to_list()[0] is None
-        assert [str(day) for day in rows["session"].to_list()[1:]] == list(busy.series(episode.key).sessions)
-    total = frames.nav.select((pl.col("cash") + pl.col("positions") - pl.col("nav")).abs().max()).item()
+        assert [str(day) for day in rows["session"].to_list()[1:]] == list(
+            busy.series(episode.key).sessions
+        )
+    total = frames.nav.select(
+        (pl.col("cash") + pl.col("positions") - pl.col("nav")).abs().max()
+    ).item()
     assert total < 1e-6
 
 
@@ -102,7 +113,9 @@ def test_programs_carry_their_reward_and_what_it_rests_on(tmp_path):
     assert all(one.completion for one in every)
     wrong = [one for one in every if one.evidence.get("stage") == "judge"]
     assert wrong and all(one.reward == pytest.approx(0.08) for one in wrong) and wrong[0].reason
-    assert {one.reward for one in every if one.evidence.get("stage") in ("trick", "lookahead")} == {0.0}
+    assert {one.reward for one in every if one.evidence.get("stage") in ("trick", "lookahead")} == {
+        0.0
+    }
     for line in (sft := list(training_lines(made, "sft"))):
         assert line["reward"] == 1.0 and line["messages"][-1]["role"] == "assistant"
     for line in (pairs := list(training_lines(made, "dpo"))):
@@ -110,7 +123,9 @@ def test_programs_carry_their_reward_and_what_it_rests_on(tmp_path):
     assert sft and pairs
     done = CliRunner().invoke(report, [str(made.folder), "--format", "rl"])
     assert done.exit_code == 0
-    assert [json.loads(line)["reward"] for line in done.stdout.splitlines()] == [one.reward for one in every]
+    assert [json.loads(line)["reward"] for line in done.stdout.splitlines()] == [
+        one.reward for one in every
+    ]
 
 
 def test_days_carry_what_the_account_made_of_them(tmp_path, home):
@@ -122,7 +137,9 @@ def test_days_carry_what_the_account_made_of_them(tmp_path, home):
     session, until = first.evidence["session"], first.evidence["until"]
     assert first.reward == pytest.approx(marks[until] / marks[session] - 1.0)
     assert len(known) < len(every), "the last day has no next one"
-    assert {one.reason for one in every if one.reward is None} == {"nothing is recorded about this answer"}
+    assert {one.reason for one in every if one.reward is None} == {
+        "nothing is recorded about this answer"
+    }
 
 
 world.register()
@@ -132,20 +149,29 @@ SMALL = {"agents": ["reversal", {"name": "random", "label": "dice"}], "bootstrap
 
 def test_one_call_runs_and_the_same_call_continues(home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    first = tradeassay.run("tiny-us-v1", seeds=2, executor="inline", home=home, progress="none", **SMALL)
-    assert first.folder == Path("runs") / first.spec.slug
-    assert first.spec.slug.startswith("tiny-us-v1-")
+    first = tradeassay_bench.run(
+        "tiny-us-v1", seeds=2, executor="inline", home=home, progress="none", **SMALL
+    )
+    assert first.folder == Path("runs") / first.spec.name
+    assert first.spec.name.startswith("tiny-us-v1-")
     assert [row.agent for row in first.scores.agents] == ["equal-weight", "reversal", "dice"]
     before = world.same_bytes(first.folder)
-    again = tradeassay.run(
-        benchmarks=["tiny-us-v1"], seeds=[0, 1], executor="inline", home=home, progress="none", **SMALL
+    again = tradeassay_bench.run(
+        benchmarks=["tiny-us-v1"],
+        seeds=[0, 1],
+        executor="inline",
+        home=home,
+        progress="none",
+        **SMALL,
     )
     assert again.folder == first.folder
     assert world.same_bytes(first.folder) == before
-    assert tradeassay.load_run(first.folder, home=home).scores == first.scores
-    assert tradeassay.verify(first.folder, home=home).ok
-    assert tradeassay.compare(first, again).pairs[0].comparable
-    assert tradeassay.resume(first.folder, home=home, executor="inline", progress="none").complete
+    assert tradeassay_bench.load_run(first.folder, home=home).scores == first.scores
+    assert tradeassay_bench.verify(first.folder, home=home).ok
+    assert tradeassay_bench.compare(first, again).pairs[0].comparable
+    assert tradeassay_bench.resume(
+        first.folder, home=home, executor="inline", progress="none"
+    ).complete
     assert first.frames().nav.shape[0] == 5 * 51
     assert "complete" in repr(first)
 
@@ -153,66 +179,80 @@ def test_one_call_runs_and_the_same_call_continues(home, tmp_path, monkeypatch):
 def test_a_spec_file_and_a_spec(home, tmp_path):
     path = tmp_path / "grid.toml"
     path.write_text('benchmarks = ["tiny-us-v1"]\nagents = ["cash"]\nbootstrap = { draws = 20 }\n')
-    for what in (path, str(path), tradeassay.load_spec(path)):
-        done = tradeassay.run(
-            what, folder=tmp_path / "r", home=home, executor="inline", progress="none", slug="named"
+    for what in (path, str(path), tradeassay_bench.load_spec(path)):
+        done = tradeassay_bench.run(
+            what, folder=tmp_path / "r", home=home, executor="inline", progress="none", name="named"
         )
-        assert done.spec.slug == "named"
+        assert done.spec.name == "named"
     with pytest.raises(UserError, match="so 'agents' has no place"):
-        tradeassay.run(path, agents=["cash"])
-    assert tradeassay.plan(path, home=home).episodes == 2
+        tradeassay_bench.run(path, agents=["cash"])
+    assert tradeassay_bench.plan(path, home=home).episodes == 2
 
 
 def test_making_a_spec():
-    spec = tradeassay.make_spec("tiny-us-v1", slug="s", dataset="x", first="2024-02-01", convention="sound")
-    assert {agent.name for agent in spec.agents} >= {"equal-weight", "momentum-12-1", "min-variance"}
+    spec = tradeassay_bench.make_spec(
+        "tiny-us-v1", name="s", dataset="x", first="2024-02-01", convention="corrected"
+    )
+    assert {agent.name for agent in spec.agents} >= {
+        "equal-weight",
+        "momentum-12-1",
+        "min-variance",
+    }
     assert spec.datasets == {"tiny-us-v1": ("x",)}
     assert (spec.window.first, spec.window.last) == ("2024-02-01", "2024-03-22")
-    assert tradeassay.make_spec("tiny-us-v1", seeds=3).seeds == (0, 1, 2)
+    assert tradeassay_bench.make_spec("tiny-us-v1", seeds=3).seeds == (0, 1, 2)
     with pytest.raises(UserError, match=r"a run has no keyword 'agent' \(did you mean agents"):
-        tradeassay.make_spec("tiny-us-v1", agent=["cash"])  # it was left out, and every agent played
+        tradeassay_bench.make_spec(
+            "tiny-us-v1", agent=["cash"]
+        )  # it was left out, and every agent played
     for odd in (1.5, True):
         with pytest.raises(UserError, match=f"{odd} seeds cannot be run"):
-            tradeassay.make_spec("tiny-us-v1", seeds=odd)
-    assert tradeassay.make_spec("tiny-us-v1", first=date(2024, 2, 1), last="2024-02-09") == tradeassay.make_spec(
-        "tiny-us-v1", first="2024-02-01", last="2024-02-09"
-    )
-    assert tradeassay.make_spec("tiny-us-v1", "tiny-ashare-v1") == tradeassay.make_spec(
+            tradeassay_bench.make_spec("tiny-us-v1", seeds=odd)
+    assert tradeassay_bench.make_spec(
+        "tiny-us-v1", first=date(2024, 2, 1), last="2024-02-09"
+    ) == tradeassay_bench.make_spec("tiny-us-v1", first="2024-02-01", last="2024-02-09")
+    assert tradeassay_bench.make_spec("tiny-us-v1", "tiny-ashare-v1") == tradeassay_bench.make_spec(
         benchmarks=["tiny-us-v1", "tiny-ashare-v1"]
     )
-    assert tradeassay.make_spec("tiny-us") == tradeassay.make_spec("tiny-us-v1")
+    assert tradeassay_bench.make_spec("tiny-us") == tradeassay_bench.make_spec("tiny-us-v1")
     with pytest.raises(UserError, match="tiny-us-v1"):
-        tradeassay.make_spec("tiny-us-v7")
+        tradeassay_bench.make_spec("tiny-us-v7")
     with pytest.raises(UserError, match="different 'last' days"):
-        tradeassay.make_spec(["tiny-us-v1", "daily-us-v1"], first="2024-02-01")
+        tradeassay_bench.make_spec(["tiny-us-v1", "daily-us-v1"], first="2024-02-01")
 
 
 def test_listings(home):
-    momentum = next(info for info in tradeassay.list_agents() if info.name == "reversal")
+    momentum = next(info for info in tradeassay_bench.list_agents() if info.name == "reversal")
     assert momentum.summary
     assert momentum.params["lookback"] == 6
-    assert "daily-us-v1" in {benchmark.id for benchmark in tradeassay.list_benchmarks()}
-    assert {info.name for info in tradeassay.list_datasets(home)} >= {"tiny-us", "tiny-ashare"}
-    assert tradeassay.load_dataset("tiny-us", home).name == "tiny-us"
+    assert "daily-us-v1" in {benchmark.id for benchmark in tradeassay_bench.list_benchmarks()}
+    assert {info.name for info in tradeassay_bench.list_datasets(home)} >= {
+        "tiny-us",
+        "tiny-ashare",
+    }
+    assert tradeassay_bench.load_dataset("tiny-us", home).name == "tiny-us"
 
 
 def test_running_loads_neither_pandas_nor_inspect_into_the_caller(home, tmp_path):
     code = (
-        "import sys, runs_world, tradeassay;"
-        "tradeassay.run(runs_world.tiny_spec(), folder=sys.argv[1], home=sys.argv[2], workers=2, progress='none');"
+        "import sys, runs_world, tradeassay_bench;"
+        "tradeassay_bench.run(runs_world.tiny_spec(), folder=sys.argv[1], home=sys.argv[2], "
+        "workers=2, progress='none');"
         "heavy = [m for m in ('pandas', 'inspect_ai', 'polars', 'numba', 'scipy', 'exchange_calendars')"
         " if m in sys.modules]; assert not heavy, heavy"
     )
     env = {"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "r"), str(home)], check=True, env=env)
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "r"), str(home)], check=True, env=env
+    )
 
 
 @pytest.mark.slow
 def test_an_agent_of_the_calling_script_is_played_in_its_process(home, tmp_path):
     script = tmp_path / "mine.py"
     script.write_text(
-        "import sys, runs_world, tradeassay\n"
-        "from tradeassay.agents import AgentConfig, agents\n"
+        "import sys, runs_world, tradeassay_bench\n"
+        "from tradeassay_bench.agents import AgentConfig, agents\n"
         "from tradeassay.core.orders import Decision, Order\n"
         "@agents.register('mine')\n"
         "class Mine:\n"
@@ -224,12 +264,16 @@ def test_an_agent_of_the_calling_script_is_played_in_its_process(home, tmp_path)
         "        order = Order(symbol=seen.universe[0], amount=10, side='BUY')\n"
         "        return Decision(orders=(order,) if seen.step == 0 else ())\n"
         "runs_world.register()\n"
-        "run = tradeassay.run('tiny-us-v1', agents=['mine'], folder=sys.argv[1], home=sys.argv[2], workers=2)\n"
+        "run = tradeassay_bench.run('tiny-us-v1', agents=['mine'], folder=sys.argv[1], "
+        "home=sys.argv[2], workers=2)\n"
         "print(run.failed, len(run.frames().trades))\n"
     )
     env = {"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "r"), str(home)], env=env, capture_output=True, text=True
+        [sys.executable, str(script), str(tmp_path / "r"), str(home)],
+        env=env,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("{} 9")
@@ -237,14 +281,20 @@ def test_an_agent_of_the_calling_script_is_played_in_its_process(home, tmp_path)
 
 def test_universe_and_index_are_options_of_the_run(home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plain = tradeassay.make_spec("tiny-us-v1", agents=["equal-weight"])
-    spec = tradeassay.make_spec("tiny-us-v1", agents=["equal-weight"], universe="IDX:3", index="IDX")
-    assert spec.slug != plain.slug and plain.universe is not spec.universe
-    done = tradeassay.run(spec, executor="inline", home=home, progress="none")
+    plain = tradeassay_bench.make_spec("tiny-us-v1", agents=["equal-weight"])
+    spec = tradeassay_bench.make_spec(
+        "tiny-us-v1", agents=["equal-weight"], universe="IDX:3", index="IDX"
+    )
+    assert spec.name != plain.name and plain.universe is not spec.universe
+    done = tradeassay_bench.run(spec, executor="inline", home=home, progress="none")
     market = done.manifest.benchmark(done.episodes[0]).market
     assert (market.universe, market.index) == ("IDX:3", "IDX")
     assert 0 < len(set(done.frames().trades["symbol"])) <= 3
     with pytest.raises(DataError, match="no index 'NOPE' is known"):
-        tradeassay.run("tiny-us-v1", agents=["cash"], index="NOPE", executor="inline", home=home)
+        tradeassay_bench.run(
+            "tiny-us-v1", agents=["cash"], index="NOPE", executor="inline", home=home
+        )
     with pytest.raises(UserError, match="asks for 99 names"):
-        tradeassay.run("tiny-us-v1", agents=["cash"], universe="IDX:99", executor="inline", home=home)
+        tradeassay_bench.run(
+            "tiny-us-v1", agents=["cash"], universe="IDX:99", executor="inline", home=home
+        )

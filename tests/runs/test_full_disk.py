@@ -10,10 +10,10 @@ import runs_world as world
 
 from tradeassay import cli
 from tradeassay.core.files import naming, write_atomic
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.store.read import read_panel
 from tradeassay.report.shell import write_page
-from tradeassay.runs import AgentSpec, resume, run
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.store.read import read_panel
+from tradeassay_bench.runs import AgentSpec, resume, run
 
 
 def limited(most, work):
@@ -41,18 +41,26 @@ def limited(most, work):
 
 
 def leftovers(folder):
-    return [path.name for path in folder.rglob("*") if path.name.endswith(".tmp") or path.name.startswith(".writ")]
+    return [
+        path.name
+        for path in folder.rglob("*")
+        if path.name.endswith(".tmp") or path.name.startswith(".writ")
+    ]
 
 
 def one_agent():
-    return world.tiny_spec(agents=(AgentSpec(name="reversal"),), seeds=(0,), benchmarks=("tiny-us-v1",))
+    return world.tiny_spec(
+        agents=(AgentSpec(name="reversal"),), seeds=(0,), benchmarks=("tiny-us-v1",)
+    )
 
 
 def test_a_run_on_a_full_disk_goes_on_when_there_is_room(home, tmp_path):
     whole = run(one_agent(), tmp_path / "whole", executor="inline", home=home)
     for most in (0, 1_000, 9_000):
         folder = tmp_path / str(most)
-        said = limited(most, lambda folder=folder: run(one_agent(), folder, executor="inline", home=home))
+        said = limited(
+            most, lambda folder=folder: run(one_agent(), folder, executor="inline", home=home)
+        )
         assert said.startswith("EFBIG /") and leftovers(folder) == []
         if (folder / "manifest.json").exists():
             resume(folder, executor="inline", home=home)
@@ -76,14 +84,20 @@ def test_a_store_is_whole_or_not_there(tmp_path, most):
     assert os.listdir(tmp_path) == []
     write_snapshot(panel, tmp_path / "store", allow_faults=True)
     before = limited(
-        most, lambda: write_snapshot(panel, tmp_path / "store", allow_faults=True, replace_existing=True)
+        most,
+        lambda: write_snapshot(panel, tmp_path / "store", allow_faults=True, replace_existing=True),
     )
     assert before.startswith("EFBIG /")
-    assert read_panel(tmp_path / "store").symbols == open_snapshot(tmp_path / "store").at(59, "close").symbols
+    assert (
+        read_panel(tmp_path / "store").symbols
+        == open_snapshot(tmp_path / "store").at(59, "close").symbols
+    )
 
 
 @pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EIO])
-def test_any_trouble_of_the_disk_names_the_file_and_leaves_the_old_one(tmp_path, monkeypatch, trouble):
+def test_any_trouble_of_the_disk_names_the_file_and_leaves_the_old_one(
+    tmp_path, monkeypatch, trouble
+):
     path = tmp_path / "file"
     write_atomic(path, b"old")
 
@@ -99,11 +113,23 @@ def test_any_trouble_of_the_disk_names_the_file_and_leaves_the_old_one(tmp_path,
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device (make room"),
-        (OSError(errno.ENOSPC, "No space left on device", "runs/x"), "error: runs/x: No space left on device"),
-        (PermissionError(errno.EACCES, "Permission denied", "runs"), "error: runs: Permission denied"),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "error: No space left on device (make room",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "runs/x"),
+            "error: runs/x: No space left on device",
+        ),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "runs"),
+            "error: runs: Permission denied",
+        ),
         (OSError(errno.EROFS, "Read-only file system"), "error: Read-only file system"),
-        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "error: the connection was lost"),
+        (
+            ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+            "error: the connection was lost",
+        ),
         (TimeoutError("timed out"), "error: the connection was lost: timed out (try again)"),
     ],
 )

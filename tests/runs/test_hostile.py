@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import zipfile
 from dataclasses import replace
 from functools import partial
@@ -16,23 +15,23 @@ import numpy as np
 import pytest
 import runs_talk as talk
 
-from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.cli import main
 from tradeassay.core.errors import DataError, RunError, TradeassayError, UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.data import load_dataset, load_proven
-from tradeassay.data.datasets import write_snapshot
-from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics.baseline import compare_to_baseline
 from tradeassay.metrics.intervals import BootstrapConfig
-from tradeassay.runs import AgentSpec, CodeRun, RunSpec, Window, run
-from tradeassay.runs.spec.run_spec import spec_from
-from tradeassay.runs.verify import seal
-from tradeassay.runs.verify.report import verify
-from tradeassay.runs.verify.seal import SEAL, SIGNATURE, Signers, open_seal, seal_run
-from tradeassay.sandbox import ask_kernel, refusal
+from tradeassay_bench.data import load_dataset, load_verified
+from tradeassay_bench.data.datasets import write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.runs import AgentSpec, CodeRun, RunSpec, Window, run
+from tradeassay_bench.runs.spec.run_spec import spec_from
+from tradeassay_bench.runs.verify import seal
+from tradeassay_bench.runs.verify.report import verify
+from tradeassay_bench.runs.verify.seal import open_seal, seal_run
+from tradeassay_programs.benchmarks.quantcode.benchmark import QuantCodeProtocol
+from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay_programs.benchmarks.systrade.spec import SystradeSpec
+from tradeassay_programs.sandbox import ask_kernel, refusal
 
 SPEC = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
 
@@ -62,10 +61,15 @@ def test_a_sparse_file_is_not_read_into_memory(copy, home, name):
 @pytest.mark.parametrize("name", ["manifest.json", f"{MODEL}/outcome.json"])
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(b"1" * 100_000, "it holds a value that cannot be read"), (b"null", "'zzz' has no place in it")],
+    [
+        (b"1" * 100_000, "it holds a value that cannot be read"),
+        (b"null", "'zzz' has no place in it"),
+    ],
     ids=["endless", "null"],
 )
-def test_a_name_that_no_record_knows_is_told_whatever_stands_behind_it(copy, home, name, value, said):
+def test_a_name_that_no_record_knows_is_told_whatever_stands_behind_it(
+    copy, home, name, value, said
+):
     content = (copy / name).read_bytes().lstrip()
     (copy / name).write_bytes(b'{"zzz":' + value + b"," + content[1:])
     found = verify(copy, home=home, workers=1)
@@ -97,17 +101,27 @@ def test_thousands_of_strange_files_are_one_note(copy, home):
 
 
 def test_an_agent_that_bears_the_name_of_another(home, tmp_path):
-    agents = (AgentSpec(name="cash", label="momentum-12-1"), AgentSpec(name="random", label="gpt-9"))
+    agents = (
+        AgentSpec(name="cash", label="momentum-12-1"),
+        AgentSpec(name="random", label="gpt-9"),
+    )
     spec = msgspec.structs.replace(SPEC, agents=agents)
-    found = verify(run(spec, tmp_path / "r", executor="inline", home=home).folder, home=home, workers=1)
-    assert [one.what for one in found.violations] == ["'cash' is called 'momentum-12-1', which is another agent"]
+    found = verify(
+        run(spec, tmp_path / "r", executor="inline", home=home).folder, home=home, workers=1
+    )
+    assert [one.what for one in found.violations] == [
+        "'cash' is called 'momentum-12-1', which is another agent"
+    ]
     (labels,) = (note for note in found.notes if note.startswith("the runner's own labels: "))
     assert "'gpt-9' is shown as 'rule random: gpt-9'" in labels
 
 
 def test_intervals_that_were_made_easy_are_named(honest, home):
     found = verify(honest.folder, home=home, workers=1)
-    assert any(note.startswith("the runner chose how intervals are made: draws 50") for note in found.notes)
+    assert any(
+        note.startswith("the runner chose how intervals are computed: draws 50")
+        for note in found.notes
+    )
     path = [1.01**day * (1 + 0.001 * (day % 3)) for day in range(60)]
     easy = compare_to_baseline(path, [1.0] * 60, bootstrap=BootstrapConfig(level=0.05))
     assert easy.sentence.endswith("judged at a level of only 5%")
@@ -133,30 +147,12 @@ def test_an_archive_that_is_made_to_hurt(honest, tmp_path, monkeypatch):
         pass
 
 
-@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
-def test_the_signature_of_another_archive(honest, copy, tmp_path):
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "k"], check=True)
-    (tmp_path / "signers").write_text(f"me@lab {(tmp_path / 'k.pub').read_text()}")
-    seal_run(honest.folder, tmp_path / "a.seal", key=tmp_path / "k")
-    manifest = json.loads((copy / "manifest.json").read_bytes())
-    manifest["versions"]["packages"] = {}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    seal_run(copy, tmp_path / "b.seal")
-    with zipfile.ZipFile(tmp_path / "a.seal") as archive:
-        signature = archive.read(SIGNATURE)
-        assert SEAL in archive.namelist()
-    bad = repacked(tmp_path / "b.seal", tmp_path / "f.seal", lambda made: made.writestr(SIGNATURE, signature))
-    for signers in (None, tmp_path / "signers"):
-        with pytest.raises(RunError, match="ssh-keygen"), open_seal(bad, signers and Signers(signers)):
-            pass
-
-
 needs_walls = pytest.mark.skipif(
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )
 
 AWAY = {"models": ("scripted/away",)}
-GRID = {"slug": "x", "benchmarks": ("ktdfin-v1",), "agents": (AgentSpec(name="cash"),)}
+GRID = {"name": "x", "benchmarks": ("ktdfin-v1",), "agents": (AgentSpec(name="cash"),)}
 MANY = {"models": tuple(f"scripted/{n}" for n in range(1000)), "seeds": tuple(range(1000))}
 
 
@@ -189,9 +185,13 @@ def test_numbers_beyond_their_bounds_are_refused_before_any_work(make):
     assert refused.value.hint
 
 
-@pytest.mark.parametrize("setting", ["tool_calls=1000000000", "retries=-1", "timeout_s=nan", "max_tokens=1e300"])
+@pytest.mark.parametrize(
+    "setting", ["tool_calls=1000000000", "retries=-1", "timeout_s=nan", "max_tokens=1e300"]
+)
 def test_settings_of_a_conversation_have_bounds(setting, tell):
-    assert tell(["run", "ktdfin-v1", "-m", "scripted/sensible", "--set", setting], 2).err.startswith("error: ")
+    assert tell(
+        ["run", "ktdfin-v1", "-m", "scripted/sensible", "--set", setting], 2
+    ).err.startswith("error: ")
 
 
 def edited(folder, target, **spec):
@@ -199,7 +199,9 @@ def edited(folder, target, **spec):
     shutil.copytree(folder, target)
     manifest = json.loads((target / "manifest.json").read_text())
     manifest["spec"] |= spec
-    manifest["work_sha256"] = sha256_of(msgspec.convert(manifest["spec"], CodeRun.load(folder).kind.Spec))
+    manifest["work_sha256"] = sha256_of(
+        msgspec.convert(manifest["spec"], CodeRun.load(folder).kind.Spec)
+    )
     (target / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return target
 
@@ -208,15 +210,23 @@ def edited(folder, target, **spec):
 @needs_walls
 def test_no_path_of_a_received_run_is_opened(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
-    folder = edited(golden.stored("quantcode-frame"), tmp_path / "r", task_file=str(tmp_path / "pipe"))
+    folder = edited(
+        golden.stored("quantcode-frame"), tmp_path / "r", task_file=str(tmp_path / "pipe")
+    )
     real, opened = Path.open, []
-    with mock.patch.object(Path, "open", lambda self, *a, **k: opened.append(self) or real(self, *a, **k)):
+    with mock.patch.object(
+        Path, "open", lambda self, *a, **k: opened.append(self) or real(self, *a, **k)
+    ):
         found = verify(folder, workers=1)
         assert main(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
         assert main(["compare", str(folder), str(folder)]) == 0
     assert tmp_path / "pipe" not in opened
     why = "its tasks are those of a file of the runner's ('pipe'), which is not opened"
-    assert {one.claim for one in found.claims if one.why.startswith(why)} >= {"rules", "programs", "scores"}
+    assert {one.claim for one in found.claims if one.why.startswith(why)} >= {
+        "rules",
+        "programs",
+        "scores",
+    }
     assert "--task-file" in capsys.readouterr().out + str(found.claims)
     for path in ("/proc/kmsg", str(tmp_path / "pipe"), str(tmp_path)):
         with pytest.raises(TradeassayError):
@@ -235,13 +245,17 @@ def test_a_run_with_a_pipe_or_a_link_is_refused_by_every_command(place, odd, tmp
 
 
 @needs_walls
-@pytest.mark.parametrize("name", [pytest.param("quantcode-frame", marks=pytest.mark.slow), "systrade-peeps"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("quantcode-frame", marks=pytest.mark.slow), "systrade-peeps"]
+)
 @pytest.mark.parametrize(
     "damage",
     [
         lambda line: line[: len(line) // 2],
         lambda line: b"[" * 100_000 + b"\n",
-        lambda line: json.dumps({**json.loads(line), "result": {"a": [1e308, -1]}}).encode() + b"\n",
+        lambda line: (
+            json.dumps({**json.loads(line), "result": {"a": [1e308, -1]}}).encode() + b"\n"
+        ),
     ],
 )
 def test_a_damaged_journal_of_programs_is_contradicted_in_words(name, damage, tmp_path):
@@ -255,25 +269,28 @@ def test_a_damaged_journal_of_programs_is_contradicted_in_words(name, damage, tm
 
 def test_a_fault_of_verify_itself_has_a_status_of_its_own(capsys):
     folder = golden.stored("stockbench-paper")
-    with mock.patch("tradeassay.runs.verify.report.read_manifest", side_effect=TypeError("of ours\nmore")):
+    with mock.patch(
+        "tradeassay_bench.runs.verify.report.read_manifest", side_effect=TypeError("of ours\nmore")
+    ):
         assert main(["verify", str(folder)]) == 4
     (line,) = capsys.readouterr().err.splitlines()
     assert (
-        line.startswith("error: a fault of tradeassay's own, TypeError at ") and "of ours (nothing is said" in line
+        line.startswith("error: a fault of tradeassay's own, TypeError at ")
+        and "of ours (nothing is said" in line
     )
 
 
 def test_a_synthetic_world_is_made_again_and_not_believed_from_the_store(tmp_path):
     world = "synthetic/crypto:7"
     stored = load_dataset(world, tmp_path)
-    assert load_proven(world, tmp_path).sha256 == stored.sha256
+    assert load_verified(world, tmp_path).sha256 == stored.sha256
     shutil.rmtree(stored.folder)
     panel = generate(preset("crypto", seed=8)).panel  # hashed as it should be, and another world
     write_snapshot(replace(panel, name=world), stored.folder)
     with pytest.raises(DataError, match="is not the one that its seed gives"):
-        load_proven(world, tmp_path)
+        load_verified(world, tmp_path)
     spec = RunSpec(
-        slug="x",
+        name="x",
         benchmarks=("daily-crypto-v1",),
         agents=(AgentSpec(name="random", params={"k": 3}),),
         window=Window(first="2022-03-01", last="2022-03-03"),
@@ -282,6 +299,10 @@ def test_a_synthetic_world_is_made_again_and_not_believed_from_the_store(tmp_pat
     honest = run(spec, tmp_path / "h", home=tmp_path / "other", executor="inline")
     found = verify(made.folder, home=tmp_path, workers=1)
     assert found.exit_code == 1 and "is not the one that its seed gives" in str(found.violations[0])
-    found = verify(honest.folder, home=tmp_path, workers=1)  # the store of whoever verifies accuses nobody
-    assert found.exit_code == 3 and any("it is made anew on its next use" in one.why for one in found.claims)
+    found = verify(
+        honest.folder, home=tmp_path, workers=1
+    )  # the store of whoever verifies accuses nobody
+    assert found.exit_code == 3 and any(
+        "it is made anew on its next use" in one.why for one in found.claims
+    )
     assert verify(honest.folder, home=tmp_path / "other", workers=1).exit_code == 0

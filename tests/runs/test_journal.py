@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import RunError
-from tradeassay.core.events import Marked, StepRecord
 from tradeassay.core.orders import Decision
-from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, encode_line, read_lines, read_records
+from tradeassay_bench.core.events import Marked, StepRecord
+from tradeassay_bench.play.journal import (
+    BATCHED,
+    EVERY_LINE,
+    Journal,
+    encode_line,
+    read_lines,
+    read_records,
+)
 
 
 def record(step):
@@ -114,7 +121,10 @@ def test_two_processes_cannot_write_one_journal_and_a_dead_one_is_no_obstacle(tm
     child.start()
     try:
         assert ready.wait(120)
-        with pytest.raises(RunError, match="is being written by another process"), Journal(path, patience=0.05):
+        with (
+            pytest.raises(RunError, match="is being written by another process"),
+            Journal(path, patience=0.05),
+        ):
             pass
     finally:
         child.kill()

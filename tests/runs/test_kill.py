@@ -14,9 +14,11 @@ import runs_child
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.runs import AskStarted, Run, resume, run
-from tradeassay.runs.play.progress import Advanced, PhaseStarted
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.runs import AskStarted, Run, resume, run
+from tradeassay_bench.runs.play.progress import Advanced, PhaseStarted
+from tradeassay_bench.runs.verify.report import verify
+
+pytestmark = pytest.mark.journey
 
 HERE = Path(__file__).parent
 
@@ -39,7 +41,9 @@ def written(folder):
 
 @pytest.fixture(scope="module")
 def whole(home, tmp_path_factory):
-    done = run(runs_child.spec(), tmp_path_factory.mktemp("whole") / "r", executor="inline", home=home)
+    done = run(
+        runs_child.spec(), tmp_path_factory.mktemp("whole") / "r", executor="inline", home=home
+    )
     assert not done.failed
     return world.same_bytes(done.folder)
 
@@ -56,7 +60,9 @@ def test_killed_again_and_again(whole, home, tmp_path, seed, workers):
             before = written(folder)
             deadline = time.monotonic() + 60
             # Wait until this process writes something, then strike a random moment later.
-            while written(folder) == before and child.poll() is None and time.monotonic() < deadline:
+            while (
+                written(folder) == before and child.poll() is None and time.monotonic() < deadline
+            ):
                 time.sleep(0.002)
             time.sleep(delay)
             if child.poll() is None:
@@ -126,7 +132,10 @@ def talked(home, tmp_path_factory):
 
 def same(folder):
     """Journals, scores, and here the conversations too: they hold no time."""
-    talks = {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("episodes/*/dialogue.jsonl")}
+    talks = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.glob("episodes/*/dialogue.jsonl")
+    }
     return world.same_bytes(folder) | talks
 
 
@@ -139,7 +148,9 @@ def test_kill_9_in_the_middle_of_a_day(talked, home, tmp_path, seed):
         before = len(log.read_text().splitlines()) if log.exists() else 0
         target = before + dice.randint(5, 60)
         with start("model", folder, home, log) as child:
-            while child.poll() is None and (not log.exists() or len(log.read_text().splitlines()) < target):
+            while child.poll() is None and (
+                not log.exists() or len(log.read_text().splitlines()) < target
+            ):
                 time.sleep(0.002)
             child.kill()
             child.wait()
@@ -172,6 +183,8 @@ def test_ctrl_c_in_the_callers_process(kind, count, said, whole, talked, home, t
     spec = talk.talk_spec("tiny-slow") if talks else runs_child.spec()
     with pytest.raises(KeyboardInterrupt, match=said.format(folder)):
         run(spec, folder, executor="inline", home=home, progress=interrupt)
-    assert (written(folder) > 0) == (folder / "manifest.json").exists() == (kind is not PhaseStarted)
+    assert (
+        (written(folder) > 0) == (folder / "manifest.json").exists() == (kind is not PhaseStarted)
+    )
     run(spec, folder, executor="inline", home=home)
     assert (same(folder) == talked[0]) if talks else (world.same_bytes(folder) == whole)

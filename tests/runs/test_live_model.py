@@ -16,15 +16,15 @@ import runs_talk as talk
 import runs_world as world
 from runs_code_toy import ToySpec
 
-import tradeassay
+import tradeassay_bench
 from tradeassay.core.errors import UserError
-from tradeassay.llm import get_local_model
-from tradeassay.play.dialogue_log import Spending, read_dialogue
-from tradeassay.runs import AgentSpec, Asking, Window, run
-from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import read_manifest
-from tradeassay.runs.store.outcome import ModelPart, read_outcome, write_outcome
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.llm import get_local_model
+from tradeassay_bench.play.dialogue_log import Spending, read_dialogue
+from tradeassay_bench.runs import AgentSpec, Asking, Window, run
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import read_manifest
+from tradeassay_bench.runs.store.outcome import ModelPart, read_outcome, write_outcome
+from tradeassay_bench.runs.verify.report import verify
 
 MODEL = "openai-api/standin/tiny"
 
@@ -40,11 +40,23 @@ class Answers(BaseHTTPRequestHandler):
         Answers.heard.append(body)
         text = "I looked."
         if body["messages"][0]["role"] == "system" and len(body["messages"]) > 2:
-            payload = json.loads(body["messages"][1]["content"].removeprefix("```json\n").removesuffix("\n```"))
+            payload = json.loads(
+                body["messages"][1]["content"].removeprefix("```json\n").removesuffix("\n```")
+            )
             text = talk.Good().decide(None, payload).text
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        choice = {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text},
+        }
         usage = {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77}
-        said = {"id": "x", "object": "chat.completion", "created": 0, "model": "tiny", "choices": [choice]}
+        said = {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "tiny",
+            "choices": [choice],
+        }
         content = json.dumps({**said, "usage": usage}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -83,13 +95,17 @@ def test_live_then_replayed(server, home, tmp_path):
     assert live.badges(key).model == "live"
     row = live.scores.agents[-1]
     assert row.measures["return_net_of_inference"].median.value is None
-    assert "the price of 16 of 16 answers is unknown" in str(row.measures["return_net_of_inference"].median.reason)
+    assert "the price of 16 of 16 answers is unknown" in str(
+        row.measures["return_net_of_inference"].median.reason
+    )
     assert (row.inference.input_tokens, row.inference.usd) == (32 * 70, None)
     server.shutdown()
-    asking = Asking(replay=True, cassettes=live.folder)
+    asking = Asking(replay=True, recordings=live.folder)
     again = run(spec(), tmp_path / "again", executor="inline", home=home, asking=asking)
     assert world.same_bytes(again.folder) == world.same_bytes(live.folder)
-    assert again.badges(key).model == again.cell_badges("tiny-talk-v1__tiny-us").model == "replayed"
+    assert (
+        again.badges(key).model == again.setting_badges("tiny-talk-v1__tiny-us").model == "replayed"
+    )
     assert len(Answers.heard) == 2 * 8 * 2
     assert verify(again.folder, home=home, workers=1).exit_code == 3
 
@@ -166,7 +182,9 @@ def test_dollars_follow_from_tokens_and_the_dated_table(programs, paid, home, tm
     ):
         found = spend(paid, tmp_path / "copy", home, **changes)
         assert found.exit_code == 1, changes
-        assert any(one.check == "spending" and what in one.what for one in found.violations), changes
+        assert any(one.check == "spending" and what in one.what for one in found.violations), (
+            changes
+        )
     (tmp_path / "mine/models.toml").write_text(PRICED.replace("2026-01-01", "2026-02-02"))
     found = verify(paid, home=home, workers=1)
     why = [one.why for one in found.claims if one.claim == "dollars"]
@@ -181,7 +199,9 @@ def test_counts_that_cannot_be_are_named(paid, home, tmp_path):
         (10**6, 7, 2.00007, "than its question has bytes"),
         (70, 10**5, 1.00014, "than an answer may have"),
     ):
-        found = spend(paid, tmp_path / "copy", home, input_tokens=tokens, output_tokens=answer, usd=usd)
+        found = spend(
+            paid, tmp_path / "copy", home, input_tokens=tokens, output_tokens=answer, usd=usd
+        )
         assert not [one for one in found.violations if one.check == "spending"], found.violations
         assert any(one.claim == "dollars" and what in one.why for one in found.claims), what
 
@@ -200,13 +220,13 @@ def test_a_small_real_model_plays_a_week(tmp_path):
     pytest.importorskip("inspect_ai", reason="needs the extra [models]")
     home = tmp_path / "home"
     get_local_model("smollm2", home)
-    run = tradeassay.run(
+    run = tradeassay_bench.run(
         "ktdfin-v1",
         agents=["equal-weight", WEAK],
         protocol={"mode": "memory-only"},
         first="2022-02-07",
         last="2022-02-11",
-        slug="week",
+        name="week",
         folder=tmp_path / "week",
         home=home,
         progress="none",

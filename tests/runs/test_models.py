@@ -8,18 +8,18 @@ import pytest
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.benchmarks import benchmarks
-from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.llm import CassetteMismatch
-from tradeassay.llm.scripted.model import ScriptedProvider
-from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
-from tradeassay.runs import AgentSpec, Answered, Asking, AskStarted, Run, expand, resume, run
-from tradeassay.runs.play.episodes import conversation_rng
-from tradeassay.runs.score import NET_RETURN
-from tradeassay.runs.spec.episode import protocol_of
-from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.dialogue import Usage
+from tradeassay_bench.llm import RecordingMismatch
+from tradeassay_bench.llm.scripted.model import ScriptedProvider
+from tradeassay_bench.play.dialogue_log import DialogueLog, Spending, whole_messages
+from tradeassay_bench.runs import AgentSpec, Answered, Asking, AskStarted, Run, expand, resume, run
+from tradeassay_bench.runs.play.episodes import conversation_rng
+from tradeassay_bench.runs.score import NET_RETURN
+from tradeassay_bench.runs.spec.episode import protocol_of
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.verify.report import verify
 
 KEY = "tiny-talk-v1__tiny-us__tiny-good__s0"
 
@@ -63,9 +63,9 @@ def test_what_answers_take_is_counted(played):
 def test_badges_say_whose_answers_they_are(played):
     assert played.badges(KEY).model == "scripted"
     assert played.badges("tiny-talk-v1__tiny-us__equal-weight__s0").model == "none"
-    assert played.cell_badges("tiny-talk-v1__tiny-us").model == "scripted"
-    with pytest.raises(RunError, match="no cell"):
-        played.cell_badges("nowhere")
+    assert played.setting_badges("tiny-talk-v1__tiny-us").model == "scripted"
+    with pytest.raises(RunError, match="no setting"):
+        played.setting_badges("nowhere")
 
 
 def test_the_dialogue_is_kept_question_by_question(played):
@@ -84,12 +84,14 @@ def test_the_dialogue_is_kept_question_by_question(played):
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_replay_gives_the_same_bytes_without_asking(played, home, tmp_path, concurrency, monkeypatch):
+def test_a_replay_gives_the_same_bytes_without_asking(
+    played, home, tmp_path, concurrency, monkeypatch
+):
     def nobody(*args, **kwargs):
         raise AssertionError("a replay opened a provider")
 
     monkeypatch.setattr(ScriptedProvider, "__init__", nobody)
-    asking = Asking(replay=True, cassettes=played.folder, concurrency=concurrency)
+    asking = Asking(replay=True, recordings=played.folder, concurrency=concurrency)
     again = run(played.spec, tmp_path / "r", executor="inline", home=home, asking=asking)
     assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
     dialogue = RunFolder(again.folder).dialogue(KEY).read_bytes()
@@ -98,13 +100,15 @@ def test_a_replay_gives_the_same_bytes_without_asking(played, home, tmp_path, co
 
 def test_a_replay_from_answers_laid_into_an_empty_folder(played, home, tmp_path):
     shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
-    again = run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
+    again = run(
+        played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True)
+    )
     assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
 
 
 def test_a_replay_of_other_questions_fails_closed(played, home, tmp_path):
     changed = msgspec.structs.replace(played.spec, protocol={"mask": "bright"})
-    with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
+    with pytest.raises(RecordingMismatch, match="nothing was recorded for"):
         run(changed, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
 
 
@@ -112,7 +116,7 @@ def test_a_replay_that_lacks_answers_fails_and_can_be_gone_on_with(played, home,
     shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
     path = tmp_path / "r" / "models" / f"{KEY}.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:40]))
-    with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
+    with pytest.raises(RecordingMismatch, match="nothing was recorded for"):
         run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
     assert not Run.load(tmp_path / "r").complete
     resume(tmp_path / "r", executor="inline", home=home)
@@ -136,13 +140,15 @@ def test_being_cut_off_is_no_result_and_costs_nothing_twice(home, tmp_path):
         again = resume(tmp_path / "r", executor="inline", home=home, retry_failed=True)
         assert not again.failed
         assert (tmp_path / "r" / "models" / f"{key}.jsonl").read_bytes().startswith(recorded)
-        whole = run(talk.talk_spec("tiny-cut-off"), tmp_path / "whole", executor="inline", home=home)
+        whole = run(
+            talk.talk_spec("tiny-cut-off"), tmp_path / "whole", executor="inline", home=home
+        )
         assert world.same_bytes(again.folder) == world.same_bytes(whole.folder)
 
 
 def test_a_changed_prompt_is_refused(played, home, tmp_path, monkeypatch):
     shutil.copytree(played.folder, tmp_path / "r")
-    monkeypatch.setattr("tradeassay.runs.spec.episode.sha256_bytes", lambda prompt: "0" * 64)
+    monkeypatch.setattr("tradeassay_bench.runs.spec.episode.sha256_bytes", lambda prompt: "0" * 64)
     with pytest.raises(RunError, match=r"the prompt runs_talk_prompt\.txt has changed"):
         resume(tmp_path / "r", executor="inline", home=home)
 
@@ -156,8 +162,10 @@ def test_the_manifest_names_prompts_settings_and_prices(played):
 
 
 def test_a_grid_over_settings_is_one_spec(home, tmp_path):
-    spec = talk.talk_spec("tiny-good", protocol={"mask": ("bright", "blinded"), "attempts": 1}, seeds=(0,))
-    cells = dict.fromkeys(episode.cell for episode in expand(spec))
+    spec = talk.talk_spec(
+        "tiny-good", protocol={"mask": ("bright", "blinded"), "attempts": 1}, seeds=(0,)
+    )
+    cells = dict.fromkeys(episode.setting for episode in expand(spec))
     assert list(cells) == [
         "tiny-talk-v1__tiny-us__attempts=1+mask=bright",
         "tiny-talk-v1__tiny-us__attempts=1+mask=blinded",
@@ -167,23 +175,33 @@ def test_a_grid_over_settings_is_one_spec(home, tmp_path):
     assert bright.events_sha256 == blinded.events_sha256, "a rule is not concerned by masks"
     configs = {cell: record.config for cell, record in done.manifest.protocols.items()}
     assert [configs[cell]["mask"] for cell in cells] == ["bright", "blinded"]
-    one, other = (next(e for e in done.episodes if e.cell == cell and e.by_model) for cell in cells)
-    drawn = [conversation_rng(done.manifest.benchmark(each), each, "x").random() for each in (one, other)]
+    one, other = (
+        next(e for e in done.episodes if e.setting == cell and e.by_model) for cell in cells
+    )
+    drawn = [
+        conversation_rng(done.manifest.benchmark(each), each, "x").random() for each in (one, other)
+    ]
     assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"protocol": {"maks": "bright"}}, "has no setting 'maks'.*did you mean mask"),
+        ({"protocol": {"maks": "bright"}}, "has no option 'maks'.*did you mean mask"),
         ({"protocol": {"mask": "dark"}}, "cannot take mask='dark'.*bright, blinded"),
         ({"protocol": {"attempts": "many"}}, "cannot take attempts='many'"),
         ({"protocol": {"mask": ("bright", "bright")}}, "'bright' is given twice"),
         ({"protocol": {"mask": ()}}, "nothing is given"),
         ({"agents": (talk.model("nobody"),)}, "no scripted model 'nobody'"),
-        ({"agents": (AgentSpec(name="model", params={"model": "gpt"}),)}, "'gpt' is not a model name"),
+        (
+            {"agents": (AgentSpec(name="model", params={"model": "gpt"}),)},
+            "'gpt' is not a model name",
+        ),
         ({"agents": (talk.model("tiny-good", temperature=9.0),)}, "cannot take temperature"),
-        ({"windows": ("W1",)}, "'tiny-talk' has no window 'W1'.*first= and last=, or take after-DAY"),
+        (
+            {"windows": ("W1",)},
+            "'tiny-talk' has no window 'W1'.*first= and last=, or after-DAY",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, complaint, home, tmp_path):
@@ -206,7 +224,9 @@ def test_a_window_and_named_windows_exclude_each_other():
 def test_a_cap_needs_a_price(home, tmp_path):
     unknown = AgentSpec(name="model", params={"model": "openai/none-such"}, label="x")
     with pytest.raises(UserError, match="price of openai/none-such is unknown"):
-        run(talk.talk_spec(agents=(unknown,)), tmp_path / "r", home=home, asking=Asking(max_usd=1.0))
+        run(
+            talk.talk_spec(agents=(unknown,)), tmp_path / "r", home=home, asking=Asking(max_usd=1.0)
+        )
     for wrong in ({"max_usd": 0.0}, {"concurrency": 0}):
         with pytest.raises(UserError):
             Asking(**wrong)
@@ -222,14 +242,20 @@ def prices(path):
 def test_the_cap_is_hard_and_the_run_can_go_on_with_more(home, tmp_path):
     table = prices(tmp_path / "prices.toml")
     spec = talk.talk_spec("tiny-good")
-    first = run(spec, tmp_path / "r", executor="inline", home=home, asking=Asking(max_usd=4.0, prices=table))
+    first = run(
+        spec, tmp_path / "r", executor="inline", home=home, asking=Asking(max_usd=4.0, prices=table)
+    )
     row = next(row for row in first.scores.agents if row.agent == "tiny-good")
     assert row.failed == 2
     assert not isinstance(row.inference, msgspec.UnsetType)
     assert row.inference.usd is not None and 2.0 < row.inference.usd <= 4.0
     assert all("over_budget" in str(first.scores.episode(key).reason) for key in row.episodes)
     again = resume(
-        tmp_path / "r", executor="inline", home=home, retry_failed=True, asking=Asking(max_usd=400.0, prices=table)
+        tmp_path / "r",
+        executor="inline",
+        home=home,
+        retry_failed=True,
+        asking=Asking(max_usd=400.0, prices=table),
     )
     assert not again.failed
     whole = run(spec, tmp_path / "whole", executor="inline", home=home, asking=Asking(prices=table))
@@ -241,7 +267,9 @@ def test_the_cap_is_hard_and_the_run_can_go_on_with_more(home, tmp_path):
 
 def test_a_file_of_prices_is_what_the_manifest_names(home, tmp_path):
     asking = Asking(prices=prices(tmp_path / "prices.toml"))
-    done = run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, asking=asking)
+    done = run(
+        talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, asking=asking
+    )
     record = done.manifest.models["tiny-good"]
     assert (str(record.price_as_of), record.price_source) == ("2026-01-01", "a test")
 
@@ -272,9 +300,19 @@ def test_unknown_prices_are_not_zero():
 
 def test_progress_says_who_asks_what(home, tmp_path):
     events = []
-    run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, progress=events.append)
+    run(
+        talk.talk_spec(seeds=(0,)),
+        tmp_path / "r",
+        executor="inline",
+        home=home,
+        progress=events.append,
+    )
     asked = [event for event in events if isinstance(event, AskStarted)]
-    assert (asked[0].agent, asked[0].session, asked[0].purpose) == ("tiny-good", "2024-01-15", "look")
+    assert (asked[0].agent, asked[0].session, asked[0].purpose) == (
+        "tiny-good",
+        "2024-01-15",
+        "look",
+    )
     assert sum(isinstance(event, Answered) for event in events) == len(asked) == 100
 
 

@@ -11,17 +11,19 @@ import pytest
 import runs_talk as talk
 from click.testing import CliRunner
 
-import tradeassay.report
-from tradeassay.cli._group import root
+import tradeassay_bench.report
+from tradeassay.cli import root
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.runs import run, summary as summaries
-from tradeassay.runs.spec.run_spec import Window
-from tradeassay.runs.summary import summary_of
+from tradeassay_bench.runs import run, summary as summaries
+from tradeassay_bench.runs.spec.run_spec import Window
+from tradeassay_bench.runs.summary import summary_of
 
 
 @pytest.fixture(scope="module")
 def recorded(home, tmp_path_factory):
-    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-03-15"))
+    spec = talk.talk_spec(
+        "tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-03-15")
+    )
     return run(spec, tmp_path_factory.mktemp("one") / "r", executor="inline", home=home)
 
 
@@ -31,12 +33,14 @@ def test_nothing_in_report_can_compute_a_figure():
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo", "AgainstBaseline"},
         "tradeassay.metrics.reliability": {"Reliability"},
         "tradeassay.metrics.history": {"ROLLING", "AccountHistory"},
-        "tradeassay.assay.papers": {"paper_pages"},
-        "tradeassay.assay.verdict.record": {"WaterfallStep", "waterfall"},
+        "tradeassay_bench.papers": {"paper_pages"},
+        "tradeassay.verdict.record": {"WaterfallStep", "waterfall"},
     }
-    for path in sorted(Path(tradeassay.report.__file__).parent.glob("*.py")):
+    for path in sorted(Path(tradeassay_bench.report.__file__).parent.glob("*.py")):
         for node in ast.walk(syntax_tree(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(("tradeassay.metrics", "scipy")):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(
+                ("tradeassay.metrics", "scipy")
+            ):
                 extra = {one.name for one in node.names} - allowed.get(str(node.module), set())
                 assert not extra, f"{path.name} imports {extra}"
 
@@ -62,11 +66,18 @@ def test_the_commands_show_one_summary(recorded, home, monkeypatch):
     page = html.unescape((recorded.folder / "report.html").read_text())
     power = json.loads(say("power", folder, "--json"))
     needed = sorted(one["power_summary"]["sessions"] for one in power)
-    (limit,) = summary_of(recorded).cells[0].limits
-    assert f"{needed[0]:,} sessions" in limit and (len(set(needed)) == 1 or f"{needed[-1]:,}" in limit)
-    markdown, as_json = say("report", folder, "--format", "md"), json.loads(say("report", folder, "--json"))
+    (limit,) = summary_of(recorded).settings[0].limits
+    assert f"{needed[0]:,} sessions" in limit and (
+        len(set(needed)) == 1 or f"{needed[-1]:,}" in limit
+    )
+    markdown, as_json = (
+        say("report", folder, "--format", "md"),
+        json.loads(say("report", folder, "--json")),
+    )
     for text in (shown, page, markdown):
         figures = set(re.findall(r"about ([\d,]+) sessions", text))
         assert figures == {f"{needed[0]:,}"}, "one number for one question"
-    contest = summary_of(recorded).cells[0].contest
-    assert as_json["contests"][summary_of(recorded).cells[0].id] == json.loads(msgspec.json.encode(contest))
+    contest = summary_of(recorded).settings[0].contest
+    assert as_json["contests"][summary_of(recorded).settings[0].id] == json.loads(
+        msgspec.json.encode(contest)
+    )

@@ -1,6 +1,5 @@
-"""Plans bind the files of every kind of agent, are counted, may draw from a beacon; and say what models take."""
+"""Plans bind the files of every kind of agent, and say what models take."""
 
-import json
 from functools import partial
 
 import msgspec
@@ -8,26 +7,16 @@ import pytest
 import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
+from registries import replace_registered
 
-from tradeassay.agents.own_file import own_files
-from tradeassay.benchmarks import benchmarks
-from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.hashing import Beacon, sha256_file
-from tradeassay.llm import scripted_models
-from tradeassay.report import write_site
-from tradeassay.runs import AgentSpec, Asking, CodeRun, Run, load_run, plan, run
-from tradeassay.runs.spec.run_spec import Window
-from tradeassay.runs.verify.plans import (
-    LOG,
-    PlanLog,
-    append_plan,
-    publish_log,
-    read_plan,
-    seal_plan,
-    verify_anything,
-)
-from tradeassay.runs.verify.report import verify
+from tradeassay.core.hashing import sha256_file
+from tradeassay_bench.agents.own_file import own_files
+from tradeassay_bench.llm import scripted_models
+from tradeassay_bench.runs import AgentSpec, Asking, CodeRun, plan, run
+from tradeassay_bench.runs.spec.run_spec import Window
+from tradeassay_bench.runs.verify.plans import seal_plan, verify_anything
+from tradeassay_bench.runs.verify.report import verify
 
 SHORT = Window(first="2024-01-15", last="2024-01-19")
 
@@ -39,7 +28,9 @@ class Mine:
 
 
 def checked(folder, home, plan=None, **how):
-    found = verify_anything(folder, plan=plan, check=partial(verify, home=home, workers=1, **how))[1]
+    found = verify_anything(folder, plan=plan, check=partial(verify, home=home, workers=1, **how))[
+        1
+    ]
     assert found is not None
     return found
 
@@ -58,7 +49,9 @@ def test_files_of_every_kind_of_agent(tmp_path, monkeypatch):
     assert set(own_files("python", {"class": "pack:X"})) == {"__init__.py", "inner.py"}
     assert set(own_files("pipe", {"command": "python ./mind.py --fast"})) == both
     assert set(own_files("pipe", {"command": "python -m mind"})) == both
-    assert own_files("file", {"path": "mind.py", "name": "Mine"})["mind.py"] == sha256_file(tmp_path / "mind.py")
+    assert own_files("file", {"path": "mind.py", "name": "Mine"})["mind.py"] == sha256_file(
+        tmp_path / "mind.py"
+    )
     assert own_files("http", {"url": "http://h"}) == own_files("cash", {}) == {}
 
 
@@ -92,7 +85,9 @@ def test_a_swapped_file_is_not_the_plan(kind, home, tmp_path, monkeypatch):
 def test_what_answers_over_http_is_left_open(home, tmp_path):
     agents = (AgentSpec(name="http", params={"url": "http://127.0.0.1:9"}, label="far"),)
     spec = world.tiny_spec(seeds=(0,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
-    assert seal_plan(spec, tmp_path / "p.seal", home=home)[1].open == ("what answers for agent 'far' over HTTP",)
+    assert seal_plan(spec, tmp_path / "p.seal", home=home)[1].open == (
+        "what answers for agent 'far' over HTTP",
+    )
 
 
 def test_a_plan_of_programs(tmp_path):
@@ -110,79 +105,6 @@ def test_a_plan_of_programs(tmp_path):
     assert "not the one that was committed to" in str(found.violations)
 
 
-VALUE = "ab" * 32
-
-
-def test_a_secret_is_drawn_from_a_beacon_named_in_advance(home, tmp_path):
-    beacon = Beacon(source="drand quicknet", round="1000000")
-    world.register()
-    name = "tiny-us-drawn-v1"
-    if name not in benchmarks:
-        benchmarks.add(name, msgspec.structs.replace(benchmarks.get("tiny-us-v1"), id=name, takes_secret=True))
-    spec = world.tiny_spec(seeds=(0,), window=SHORT, beacon=beacon, benchmarks=(name,))
-    _, plan = seal_plan(spec, tmp_path / "p.plan.seal", home=home)
-    assert b"secret" not in bytes(plan.spec)
-    with pytest.raises(UserError, match="whose value is not given"):
-        run(plan.asked, tmp_path / "r", executor="inline", home=home)
-    known = msgspec.structs.replace(beacon, value=VALUE)
-    with pytest.raises(UserError, match="before its value is known"):
-        seal_plan(msgspec.structs.replace(spec, beacon=known), tmp_path / "late.seal", home=home)
-    done = run(msgspec.structs.replace(spec, beacon=known), tmp_path / "r", executor="inline", home=home)
-    assert isinstance(done, Run) and done.manifest.secret == known.secret
-    plain = checked(tmp_path / "r", home, tmp_path / "p.plan.seal")
-    assert plain.exit_code == 3 and any("look it up" in one for one in plain.unchecked)
-    assert checked(tmp_path / "r", home, tmp_path / "p.plan.seal", beacon=VALUE.upper()).exit_code == 0
-    found = checked(tmp_path / "r", home, beacon="cd" * 32)
-    assert found.exit_code == 1 and found.violations[0].what.startswith("round 1000000 of drand quicknet is cdcd")
-    chosen = msgspec.structs.replace(known, round="1000001")
-    run(msgspec.structs.replace(spec, beacon=chosen), tmp_path / "late", executor="inline", home=home)
-    assert checked(tmp_path / "late", home, tmp_path / "p.plan.seal").exit_code == 1
-
-
-def test_a_log_is_a_chain_that_is_only_appended_to(tmp_path):
-    log = tmp_path / LOG
-    for number in range(1, 51):
-        line = append_plan(log, f"{number:064d}", "ada" if number == 1 else None)
-        assert (line.number, line.author) == (number, "ada")
-    whole = log.read_bytes()
-    assert PlanLog.read(log).words(f"{7:064d}") == "this is 1 of 50 plans of ada, 49 unrevealed"
-    assert "is in no log" in PlanLog.read(log).words("f" * 64)
-    publish_log(PlanLog.read(log), tmp_path / "published.jsonl")
-    lines = whole.splitlines(keepends=True)
-    changed = lines[3].replace(b"ada", b"eve")
-    for forged in (lines[1:], [*lines[:9], *lines[10:]], [*lines[:3], changed, *lines[4:]], [*lines[:-1], b"{"]):
-        log.write_bytes(b"".join(forged))
-        with pytest.raises(RunError, match=LOG):
-            PlanLog.read(log)
-    log.write_bytes(b"".join(lines[:10]))
-    with pytest.raises(RunError, match="lacks plans"):
-        publish_log(PlanLog.read(log), tmp_path / "published.jsonl")
-
-
-def test_a_site_publishes_how_many_plans_there_were(home, tmp_path, monkeypatch, tell, capsys):
-    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
-    runs = tmp_path / "runs"
-    spec = world.tiny_spec(seeds=(0,), window=SHORT, benchmarks=("tiny-us-v1",))
-    for number in range(3):
-        file = tmp_path / f"grid{number}.json"
-        file.write_bytes(msgspec.json.encode(msgspec.structs.replace(spec, slug=f"grid{number}", seeds=(number,))))
-        words = ["seal", "--plan", str(file), "--runs", str(runs), "--author", "ada", "--json"]
-        assert main(words) == 0
-    assert f"{runs / LOG}, plan 3, of ada" in capsys.readouterr().err
-    planned = read_plan(runs / "grid1.plan.seal")[1].asked
-    run(planned, runs / "grid1", executor="inline", home=home)
-    assert (
-        "this is 1 of 3 plans of ada, 2 unrevealed"
-        in tell(["verify", "grid1", "--runs", str(runs), "--plan", str(runs / "grid1.plan.seal")]).err
-    )
-    write_site(runs, tmp_path / "site", home=home, workers=1)
-    (shown,) = json.loads((tmp_path / "site/runs.json").read_bytes())
-    assert shown["plan"] == "this is 1 of 3 plans of ada, 2 unrevealed"
-    assert "3 plans, 2 unrevealed" in (tmp_path / "site/index.html").read_text()
-    assert (tmp_path / "site" / LOG).read_bytes() == (runs / LOG).read_bytes()
-    assert isinstance(load_run(runs / "grid1"), Run)
-
-
 def test_a_plan_counts_what_the_run_then_does(finished, home):
     planned = plan(world.tiny_spec(), home=home, workers=3)
     assert planned.episodes == len(finished.episodes)
@@ -192,7 +114,7 @@ def test_a_plan_counts_what_the_run_then_does(finished, home):
     written = sum(path.stat().st_size for path in finished.folder.glob("episodes/*/events.jsonl"))
     assert planned.bytes == pytest.approx(written, rel=1.0)
     assert ("episodes", "10") in planned.rows()
-    assert [(cell.agent, cell.baseline) for cell in planned.cells[:2]] == [
+    assert [(row.agent, row.baseline) for row in planned.agents[:2]] == [
         ("equal-weight", True),
         ("reversal-every=4-lookback=3", False),
     ]
@@ -202,15 +124,15 @@ def test_a_costly_agent_is_not_asked(home, tmp_path):
     log = tmp_path / "log"
     agent = AgentSpec(name="test-costly", params={"log": str(log)}, label="costly")
     planned = plan(world.tiny_spec(agents=(agent,)), home=home)
-    cell = next(cell for cell in planned.cells if cell.agent == "costly")
-    assert (cell.seconds, cell.bytes) == (None, None)
-    assert "cost" in str(cell.note)
+    row = next(row for row in planned.agents if row.agent == "costly")
+    assert (row.seconds, row.bytes) == (None, None)
+    assert "cost" in str(row.note)
     assert not log.exists()
 
 
 def test_an_agent_that_would_fail_is_named(home):
     planned = plan(world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),)), home=home)
-    assert "would fail: RuntimeError" in str(planned.cells[1].note)
+    assert "would fail: RuntimeError" in str(planned.agents[1].note)
 
 
 def test_a_plan_refuses_what_a_run_would_refuse(home):
@@ -227,17 +149,21 @@ def model(name):
 @pytest.fixture
 def sensible(monkeypatch):
     """Let the tiny conversation be measured with a model that can hold it."""
-    monkeypatch.setitem(scripted_models._items, "sensible", talk.Good)
+    replace_registered(monkeypatch, scripted_models, "sensible", talk.Good)
 
 
 def test_calls_tokens_dollars_and_hours(home, sensible):
-    spec = talk.talk_spec(agents=(model("openai/gpt-4o"), model("openai/none-such"), model("scripted/tiny-good")))
+    spec = talk.talk_spec(
+        agents=(model("openai/gpt-4o"), model("openai/none-such"), model("scripted/tiny-good"))
+    )
     planned = plan(spec, home=home, asking=Asking(concurrency=2))
-    priced, unpriced, scripted = (cell for cell in planned.cells if cell.model)
+    priced, unpriced, scripted = (row for row in planned.agents if row.model)
     assert priced.model_calls == unpriced.model_calls == 200
     # At most 100 tokens an answer, as the conversation's own settings say.
     assert priced.output_tokens == 200 * 100
-    assert priced.usd == pytest.approx((priced.input_tokens * 2.5 + priced.output_tokens * 10) / 1e6, rel=0.02)
+    assert priced.usd == pytest.approx(
+        (priced.input_tokens * 2.5 + priced.output_tokens * 10) / 1e6, rel=0.02
+    )
     assert priced.hours == pytest.approx((200 * 2.0 + 20_000 / 60) / 2 / 3600, rel=1e-3)
     assert unpriced.usd is None
     assert (scripted.usd, scripted.hours) == (0.0, 0.0)
@@ -250,17 +176,21 @@ def test_calls_tokens_dollars_and_hours(home, sensible):
 
 def test_earlier_runs_go_before_what_is_assumed(home, sensible, tmp_path):
     name = model("scripted/tiny-good")
-    done = run(talk.talk_spec(agents=(name,)), tmp_path / "runs" / "one", home=home, executor="inline")
+    done = run(
+        talk.talk_spec(agents=(name,)), tmp_path / "runs" / "one", home=home, executor="inline"
+    )
     (tmp_path / "runs" / "other").mkdir()
     (tmp_path / "runs" / "other" / "manifest.json").write_text("not a manifest")
     spending = [part.spending for _, part in done.outcomes()]
     planned = plan(talk.talk_spec(agents=(name,)), home=home, runs=tmp_path / "runs")
-    cell = next(cell for cell in planned.cells if cell.model)
-    assert cell.source is not None and "of 1 earlier run(s)" in cell.source and cell.source in cell.words()
-    assert cell.input_tokens == sum(one.input_tokens for one in spending if one is not None)
-    assert cell.model_calls == sum(one.calls for one in spending if one is not None)
+    row = next(row for row in planned.agents if row.model)
+    assert (
+        row.source is not None and "of 1 earlier run(s)" in row.source and row.source in row.words()
+    )
+    assert row.input_tokens == sum(one.input_tokens for one in spending if one is not None)
+    assert row.model_calls == sum(one.calls for one in spending if one is not None)
     fresh = plan(talk.talk_spec(agents=(name,)), home=home, runs=tmp_path)
-    assert "assumed" in str(next(cell for cell in fresh.cells if cell.model).source)
+    assert "assumed" in str(next(row for row in fresh.agents if row.model).source)
 
 
 def test_a_plan_of_a_broken_conversation_says_so(home, sensible, monkeypatch):
@@ -269,9 +199,13 @@ def test_a_plan_of_a_broken_conversation_says_so(home, sensible, monkeypatch):
 
     monkeypatch.setattr(talk.TinyTalk, "dialogue", broken)
     planned = plan(talk.talk_spec(agents=(model("scripted/tiny-good"),)), home=home)
-    assert "would fail: ValueError: the table is gone" in str(planned.cells[-1].note)
+    assert "would fail: ValueError: the table is gone" in str(planned.agents[-1].note)
 
 
 def test_a_cap_without_a_price_is_refused_in_a_plan_too(home):
     with pytest.raises(UserError, match="is unknown"):
-        plan(talk.talk_spec(agents=(model("openai/none-such"),)), home=home, asking=Asking(max_usd=1.0))
+        plan(
+            talk.talk_spec(agents=(model("openai/none-such"),)),
+            home=home,
+            asking=Asking(max_usd=1.0),
+        )

@@ -9,20 +9,21 @@ import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.agents.factor_models.fitting import list_trained
-from tradeassay.assay import VerdictConfig, assay
-from tradeassay.assay.baselines import BaselineSpec, Span, train_baselines
-from tradeassay.assay.leaks import LeakTestConfig
-from tradeassay.assay.leaks.examine import leak_tests
-from tradeassay.assay.luck import LuckConfig, luck_of_run
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.benchmarks.quantcode.check import validate_tasks
 from tradeassay.core.errors import DataError, RunError
-from tradeassay.core.executors import HERE, Spread, make_executor
-from tradeassay.core.executors.task import Lost, Task
-from tradeassay.data import synthetic, write_snapshot
-from tradeassay.runs import AgentSpec, Asking, run
-from tradeassay.runs.play import trading
+from tradeassay.verdict.record import VerdictConfig
+from tradeassay_bench.agents.factor_models.fitting import list_trained
+from tradeassay_bench.core.executors import HERE, Spread, make_executor
+from tradeassay_bench.core.executors.task import Lost, Task
+from tradeassay_bench.data import synthetic, write_snapshot
+from tradeassay_bench.examine import assay
+from tradeassay_bench.examine.baselines import BaselineSpec, Span, train_baselines
+from tradeassay_bench.examine.leaks import LeakTestConfig
+from tradeassay_bench.examine.leaks.examine import leak_tests
+from tradeassay_bench.examine.luck import LuckConfig, luck_of_run
+from tradeassay_bench.runs import AgentSpec, Asking, run
+from tradeassay_bench.runs.play import trading
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.benchmarks.quantcode.check import validate_tasks
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
@@ -61,14 +62,16 @@ def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster):
     assert "lost" in lost.reason
 
 
-def test_models_play_on_the_cluster_each_with_its_cassette(home, tmp_path, monkeypatch):
+def test_models_play_on_the_cluster_each_with_its_recording(home, tmp_path, monkeypatch):
     """Their conversation is a test's own, which workers have to import as they would a plugin."""
-    monkeypatch.setattr(trading, "modules_of", lambda episodes: ((talk.__name__, "runs_agents"), False))
+    monkeypatch.setattr(
+        trading, "modules_of", lambda episodes: ((talk.__name__, "runs_agents"), False)
+    )
     spec = talk.talk_spec("tiny-good", "tiny-mute")
     here = run(spec, tmp_path / "here", executor="inline", home=home)
     there = run(spec, tmp_path / "there", executor="ray", workers=2, home=home)
     assert world.same_bytes(there.folder) == world.same_bytes(here.folder)
-    again = Asking(replay=True, cassettes=there.folder)
+    again = Asking(replay=True, recordings=there.folder)
     replayed = run(spec, tmp_path / "again", executor="ray", home=home, asking=again)
     for episode in replayed.episodes:
         name = f"episodes/{episode.key}/events.jsonl"
@@ -84,9 +87,14 @@ def test_programs_are_examined_on_the_cluster(tmp_path):
 
 @pytest.mark.slow
 def test_luck_leaks_and_verdicts_from_the_cluster(finished):
-    ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=100, least=20)
+    ray_, config = (
+        Spread(executor="ray", workers=2),
+        VerdictConfig(portfolios=100, draws=100, least=20),
+    )
     hundred = LuckConfig(portfolios=100)
-    assert luck_of_run(finished, config=hundred, spread=ray_) == luck_of_run(finished, config=hundred)
+    assert luck_of_run(finished, config=hundred, spread=ray_) == luck_of_run(
+        finished, config=hundred
+    )
     assert assay(finished, config, spread=ray_) == assay(finished, config)
     short = LeakTestConfig(sessions=4)
     assert leak_tests(finished, config=short, spread=ray_) == leak_tests(finished, config=short)
@@ -100,7 +108,9 @@ def test_references_and_decoys_are_validated_on_the_cluster():
         tasks, secret="5e" * 16, executor="ray", workers=2, tell=lambda line: told.append(line.name)
     )
     here = validate_tasks(tasks, secret="5e" * 16, workers=1)
-    timeless = [[msgspec.structs.replace(line, cpu_s=0.0) for line in one.lines] for one in (there, here)]
+    timeless = [
+        [msgspec.structs.replace(line, cpu_s=0.0) for line in one.lines] for one in (there, here)
+    ]
     assert timeless[0] == timeless[1] and (there.judges, there.twins) == (here.judges, here.twins)
     assert there.ok and sorted(told) == sorted(line.name for line in here.lines)
 

@@ -8,10 +8,10 @@ import time
 import pytest
 import runs_world as world
 
-from tradeassay.agents.own_file import own_agent
-from tradeassay.core.executors.ray import RayExecutor
-from tradeassay.core.executors.task import Task, TaskResult
-from tradeassay.runs import AgentSpec, run
+from tradeassay_bench.agents.own_file import own_agent
+from tradeassay_bench.core.executors.ray import RayExecutor
+from tradeassay_bench.core.executors.task import Task, TaskResult
+from tradeassay_bench.runs import AgentSpec, run
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 pytestmark = pytest.mark.slow
@@ -25,7 +25,9 @@ def nodes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+        )
         second = cluster.add_node(num_cpus=1)
         ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
         try:
@@ -41,7 +43,9 @@ def marks(nodes, tmp_path):
     cluster, second = nodes
     folder = tmp_path / "marks"
     folder.mkdir()
-    (folder / next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != second.node_id)).touch()
+    (
+        folder / next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != second.node_id)
+    ).touch()
 
     def kill():
         while not (folder / second.node_id).exists():
@@ -58,8 +62,12 @@ def test_what_a_killed_node_was_doing_is_done_again(marks):
     tasks = [Task(str(n), f"{marks}:{n}".encode()) for n in range(8)]
     with RayExecutor("runs_entry:perform_on_node") as executor:
         results = list(executor.perform(tasks, lambda key, n: None))
-    assert executor.lost == 1, "the task that said it was on the second node, and no other, was lost"
-    assert sorted(results, key=lambda one: one.key) == [TaskResult(str(n), str(n).encode()) for n in range(8)]
+    assert executor.lost == 1, (
+        "the task that said it was on the second node, and no other, was lost"
+    )
+    assert sorted(results, key=lambda one: one.key) == [
+        TaskResult(str(n), str(n).encode()) for n in range(8)
+    ]
 
 
 SLEEPER = """
@@ -94,6 +102,8 @@ def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed
     spec = world.tiny_spec(agents=(AgentSpec(name=name, params=params),), seeds=(0,))
 
     there = run(spec, tmp_path / "there", executor="ray", home=home)
-    assert not there.failed and sum(one.lost for one in used) == 1, "the episode on the killed node was lost"
+    assert not there.failed and sum(one.lost for one in used) == 1, (
+        "the episode on the killed node was lost"
+    )
     here = run(spec, tmp_path / "here", executor="inline", home=home)
     assert world.same_bytes(there.folder) == world.same_bytes(here.folder)

@@ -13,16 +13,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import tradeassay
-from tradeassay.arena.recording import changed_season_facts, replayed_differences
-from tradeassay.arena.standings.board import Standings
+import tradeassay_bench
 from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
-from tradeassay.data import list_datasets
-from tradeassay.llm import CassetteMismatch
-from tradeassay.runs import run
-from tradeassay.runs.store.archive import (
+from tradeassay_arena.recording import changed_season_facts, replayed_differences
+from tradeassay_arena.standings.board import Standings
+from tradeassay_bench.data import list_datasets
+from tradeassay_bench.llm import RecordingMismatch
+from tradeassay_bench.runs import run
+from tradeassay_bench.runs.store.archive import (
     AUDIT,
     changed_facts,
     command_of,
@@ -39,14 +39,16 @@ from tradeassay.runs.store.archive import (
     write_packed,
 )
 
+pytestmark = pytest.mark.journey
+
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     """A small run of a scripted model."""
-    spec = tradeassay.make_spec(
+    spec = tradeassay_bench.make_spec(
         "ktdfin-paper-v1",
         models=["scripted/sensible"],
-        slug="k",
+        name="k",
         first="2022-03-01",
         last="2022-03-02",
         protocol={"mask": "date-blind", "mode": "open-research"},
@@ -57,7 +59,11 @@ def played(tmp_path_factory):
 
 def packed(played, file):
     pack_recording(
-        played, file, engine="a program", precision="none", command="tradeassay recordings record again"
+        played,
+        file,
+        engine="a program",
+        precision="none",
+        command="tradeassay recordings record again",
     )
     return file
 
@@ -84,7 +90,8 @@ def repack(file, content):
     """Pack changed files, with the hashes that their label then has."""
     label = json.loads(content["recording.json"])
     label["files"] = {
-        name: hashlib.sha256(content[name]).hexdigest() for name in sorted(content.keys() - {"recording.json"})
+        name: hashlib.sha256(content[name]).hexdigest()
+        for name in sorted(content.keys() - {"recording.json"})
     }
     write_packed(file, content | {"recording.json": json.dumps(label, indent=1).encode() + b"\n"})
 
@@ -103,11 +110,20 @@ def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(played, 
 
 def test_a_recording_is_played_again_by_its_name(shelf, tmp_path, capsys):
     out = tmp_path / "runs"
-    argv = ["run", "ktdfin-paper-v1", "--cassettes", "recorded/sensible", "--replay", "--runs", str(out), "--json"]
+    argv = [
+        "run",
+        "ktdfin-paper-v1",
+        "--recordings",
+        "recorded/sensible",
+        "--replay",
+        "--runs",
+        str(out),
+        "--json",
+    ]
     assert main(argv) == 0
     opened = open_recording(shelf)
     assert score_differences(opened, out / "replay-ktdfin-paper-v1-sensible") == []
-    assert main([*argv, "--slug", "mine", "--workers", "1"]) == 0
+    assert main([*argv, "--name", "mine", "--workers", "1"]) == 0
     assert score_differences(opened, out / "mine") == []
     assert changed_facts(opened) == [] and recording_faults(opened) == []
     (one,) = list_recordings()
@@ -136,14 +152,14 @@ def test_numbers_of_another_processor_may_differ_in_their_last_digits(share, sta
 
 def test_a_changed_question_is_named_without_its_recorded_text(shelf, tmp_path):
     opened = open_recording(shelf, tmp_path / "home")
-    (cassette,) = (opened.folder / "models").glob("*.jsonl")
-    lines = cassette.read_text().splitlines()
+    (recording,) = (opened.folder / "models").glob("*.jsonl")
+    lines = recording.read_text().splitlines()
     changed = [json.loads(line) for line in lines]
     changed[1]["asked"]["messages"][0] = "0" * 64
     changed[1]["key"] = "0" * 64
-    cassette.write_text("\n".join(json.dumps(line) for line in changed) + "\n")
+    recording.write_text("\n".join(json.dumps(line) for line in changed) + "\n")
     assert any("belongs to another question" in fault for fault in recording_faults(opened))
-    with pytest.raises(CassetteMismatch, match=r"message 0 \(system\) is another text"):
+    with pytest.raises(RecordingMismatch, match=r"message 0 \(system\) is another text"):
         replay_recording(opened, tmp_path / "again")
 
 
@@ -155,8 +171,9 @@ def test_a_changed_prompt_gives_the_command_that_records_again(shelf, tell):
     manifest["protocols"][cell]["prompts"][name] = "0" * 64
     content["manifest.json"] = json.dumps(manifest).encode()
     repack(shelf, content)
-    assert f"the prompt {name} has changed since: record it again with: tradeassay recordings record again" in (
-        tell(["recordings", "check", "recorded/sensible"], 1).out
+    assert (
+        f"the prompt {name} has changed since: record it again with: tradeassay recordings record again"
+        in (tell(["recordings", "check", "recorded/sensible"], 1).out)
     )
 
 
@@ -178,11 +195,13 @@ def test_what_is_not_a_recording_is_refused_in_words(shelf, tmp_path):
     with pytest.raises(UserError, match=r"no recording 'recorded/sensibel'.*sensible"):
         find_recording("recorded/sensibel")
     for name in ("recorded/sensible/ktdfin-paper", "recorded/sensible", str(shelf)):
-        with pytest.raises(UserError, match=r"nothing of .* was recorded with 'stockbench-v1'.*ktdfin-paper-v1"):
+        with pytest.raises(
+            UserError, match=r"nothing of .* was recorded with 'stockbench-v1'.*ktdfin-paper-v1"
+        ):
             find_recording(name, "stockbench-v1")
     with pytest.raises(RunError, match="no recorded answers"):
-        rules = tradeassay.make_spec(
-            "daily-us-v1", agents=["equal-weight"], slug="d", first="2022-03-01", last="2022-03-01"
+        rules = tradeassay_bench.make_spec(
+            "daily-us-v1", agents=["equal-weight"], name="d", first="2022-03-01", last="2022-03-01"
         )
         done = run(rules, tmp_path / "rules", executor="inline")
         pack_recording(done.folder, tmp_path / "x", engine="", precision="")
@@ -217,9 +236,12 @@ def endless_seeds(content):
     content["manifest.json"] = json.dumps(manifest).encode()
 
 
-QUESTION = b'{"type":"message","id":"%s","message":{"role":"user","text":"somebody\'s article"}}\n' % (b"0" * 64)
+QUESTION = (
+    b'{"type":"message","id":"%s","message":{"role":"user","text":"somebody\'s article"}}\n'
+    % (b"0" * 64)
+)
 
-NOT_OURS = "is not one of tradeassay alone"
+NOT_OURS = "does not call tradeassay alone"
 
 
 @pytest.mark.parametrize(
@@ -242,10 +264,15 @@ NOT_OURS = "is not one of tradeassay alone"
             "tokens or dollars that cannot be true",
         ),
         (endless_seeds, "the episodes of its manifest are not those of its spec"),
-        (lambda content: content.update({"news.txt": b"by others"}), "news.txt is not part of a recording"),
+        (
+            lambda content: content.update({"news.txt": b"by others"}),
+            "news.txt is not part of a recording",
+        ),
         (answers(answer_to_nothing), "answers, and its run asked"),
         (
-            answers(lambda text: text.replace(b'"text":"', b'"text":"sk-proj-a1B2c3D4e5F6g7H8i9J0 ', 1)),
+            answers(
+                lambda text: text.replace(b'"text":"', b'"text":"sk-proj-a1B2c3D4e5F6g7H8i9J0 ', 1)
+            ),
             "holds what looks like a key",
         ),
         (answers(lambda text: text + QUESTION), "holds texts that the model was asked"),
@@ -263,7 +290,9 @@ def test_what_does_not_belong_in_a_recording_is_named_on_arrival(shelf, change, 
 def test_where_a_hash_stands_nothing_else_may_be_said():
     for word in ("0" * 64, "live"):
         assert not list(unlike_recorded({"answers": "replayed"}, {"answers": word}, ""))
-    assert list(unlike_recorded({"answers": "replayed"}, {"answers": "what somebody else wrote"}, ""))
+    assert list(
+        unlike_recorded({"answers": "replayed"}, {"answers": "what somebody else wrote"}, "")
+    )
 
 
 def test_how_and_when_data_was_obtained_may_differ_and_what_it_holds_may_not(shelf, tmp_path):
@@ -334,7 +363,9 @@ def test_a_label_names_no_file_outside_its_recording(shelf, tmp_path):
 def test_a_recording_decides_nothing_about_what_is_executed(shelf, tmp_path, agent, params):
     ran = tmp_path / "ran"
     theirs = tmp_path / "theirs.py"
-    theirs.write_text(f"open({str(ran)!r}, 'w')\nclass X:\n    def reply(self, request): return ''\n")
+    theirs.write_text(
+        f"open({str(ran)!r}, 'w')\nclass X:\n    def reply(self, request): return ''\n"
+    )
     content = members(shelf)
     manifest = json.loads(content["manifest.json"])
     filled = {key: value.format(theirs) for key, value in params.items()}
@@ -342,13 +373,21 @@ def test_a_recording_decides_nothing_about_what_is_executed(shelf, tmp_path, age
     content["manifest.json"] = json.dumps(manifest).encode()
     repack(shelf, content)
     opened = open_recording(shelf, tmp_path / "home")
-    with pytest.raises((RunError, CassetteMismatch)):
+    with pytest.raises((RunError, RecordingMismatch)):
         replay_recording(opened, tmp_path / "again")
     assert not ran.exists()
 
 
 def test_a_recorded_command_says_nothing_of_its_machine():
-    given = ["recordings", "record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"]
+    given = [
+        "recordings",
+        "record",
+        "/home/me/runs/one",
+        "-o",
+        "/home/me/one.tar.xz",
+        "--engine",
+        "a b",
+    ]
     said = command_of(given)
     assert said == "tradeassay recordings record one -o one.tar.xz" and is_our_command(said)
     # What is run by scripts/record_models.py: the label has its own fields for engine and precision.
@@ -361,7 +400,18 @@ def test_a_recorded_command_says_nothing_of_its_machine():
 def test_record_packs_a_run_that_was_played(played, tmp_path, tell):
     file = tmp_path / "one.tar.xz"
     label = msgspec.json.decode(
-        tell(["recordings", "record", str(played), "-o", str(file), "--engine", "a program", "--json"]).out
+        tell(
+            [
+                "recordings",
+                "record",
+                str(played),
+                "-o",
+                str(file),
+                "--engine",
+                "a program",
+                "--json",
+            ]
+        ).out
     )
     assert label["benchmarks"] == ["ktdfin-paper-v1"] and label["complete"] and label["answers"] > 0
 
@@ -372,7 +422,10 @@ SAMPLE = ("smollm2/systrade", "smollm2/recall-fakestockdata")
 
 
 def sampled(listed):
-    return [pytest.param(one, marks=() if one.name in SAMPLE else pytest.mark.slow, id=one.name) for one in listed]
+    return [
+        pytest.param(one, marks=() if one.name in SAMPLE else pytest.mark.slow, id=one.name)
+        for one in listed
+    ]
 
 
 def test_all_recordings_together_stay_small():
@@ -389,7 +442,9 @@ def test_a_changed_prompt_needs_a_new_recording(one, tmp_path):
     assert one.label.complete and one.label.engine != "not stated"
     if opened.is_season:
         standings = (opened.folder / "standings.json").read_bytes()
-        assert msgspec.json.encode(msgspec.json.decode(standings, type=Standings)) == standings, "another form"
+        assert msgspec.json.encode(msgspec.json.decode(standings, type=Standings)) == standings, (
+            "another form"
+        )
 
 
 @pytest.mark.parametrize("one", sampled(SHIPPED))
@@ -422,13 +477,21 @@ def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(one, tmp_path, te
     if dataset not in {known.name for known in list_datasets()}:
         pytest.skip(f"{dataset} is not on this machine: tradeassay data get {dataset}")
     command = one.label.command.split()[1:]
-    told = json.loads(tell([*command, "--cassettes", f"recorded/{model}", "--replay", "--json"]).out)
+    told = json.loads(
+        tell([*command, "--recordings", f"recorded/{model}", "--replay", "--json"]).out
+    )
     shipped = json.loads((Path(one.path).parent / "recall.json").read_text())[dataset]
     assert all(told[name] == shipped[name] for name in ("told", "sentence", "recall"))
 
 
 @pytest.mark.slow
 def test_some_programs_of_a_training_run_are_judged_again(tell):
-    file = str(Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-before-unseen.tar.xz")
+    file = str(
+        Path(__file__).parents[2]
+        / "examples"
+        / "training"
+        / "recorded"
+        / "qwen-before-unseen.tar.xz"
+    )
     told = tell(["recordings", "check", file, "--programs", "2"]).err
     assert "2 of 44 tasks were judged again" in told and "holds" in told

@@ -6,16 +6,17 @@ from importlib import import_module
 import msgspec
 import pytest
 import runs_world as world
+from registries import replace_registered
 
-from tradeassay.account import venues
-from tradeassay.agents import agents
-from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import DataError, LedgerError, RunError, TradeassayError, UserError
-from tradeassay.core.events import InterestCharged
-from tradeassay.play import Market
-from tradeassay.runs import AgentSpec, Finished, PhaseStarted, Run, Window, resume, run
-from tradeassay.runs.play import trading
-from tradeassay.runs.store.folder import Versions, present_versions, run_lock, version_changes
+from tradeassay_bench.account import venues
+from tradeassay_bench.agents import agents
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.events import InterestCharged
+from tradeassay_bench.play import Market
+from tradeassay_bench.runs import AgentSpec, Finished, PhaseStarted, Run, Window, resume, run
+from tradeassay_bench.runs.play import trading
+from tradeassay_bench.runs.store.folder import Versions, present_versions, run_lock, version_changes
 
 
 def test_a_run_has_everything_on_disk(finished):
@@ -28,7 +29,9 @@ def test_a_run_has_everything_on_disk(finished):
         outcome = finished.outcome(episode.key)
         assert (outcome.status, outcome.steps) == ("done", world.SESSIONS - world.WARM)
         assert len(list(finished.records(episode.key))) == outcome.steps
-        assert finished.series(episode.key).nav[0] == finished.manifest.benchmark(episode).market.cash
+        assert (
+            finished.series(episode.key).nav[0] == finished.manifest.benchmark(episode).market.cash
+        )
     assert len(finished.scores.agents) == 6
     assert {row.agent for row in finished.scores.agents if row.baseline} == {"equal-weight"}
 
@@ -36,7 +39,9 @@ def test_a_run_has_everything_on_disk(finished):
 @pytest.mark.slow_for("local-3")
 @pytest.mark.parametrize(("executor", "workers"), [("inline", None), ("local", 2), ("local", 3)])
 def test_the_same_bytes_from_every_executor(finished, home, tmp_path, executor, workers):
-    again = run(world.tiny_spec("other"), tmp_path / "r", executor=executor, workers=workers, home=home)
+    again = run(
+        world.tiny_spec("other"), tmp_path / "r", executor=executor, workers=workers, home=home
+    )
     assert world.same_bytes(again.folder) == world.same_bytes(finished.folder)
 
 
@@ -54,7 +59,7 @@ def test_another_spec_under_the_same_name_is_refused(finished, home, tmp_path):
     before = world.same_bytes(folder)
     with pytest.raises(RunError, match="holds another run: its seeds differ") as caught:
         run(world.tiny_spec(seeds=(0,)), folder, executor="inline", home=home)
-    assert "another slug" in str(caught.value.hint)
+    assert "another name" in str(caught.value.hint)
     assert world.same_bytes(folder) == before
 
 
@@ -72,10 +77,16 @@ def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home, t
         run(spec, tmp_path / "r", executor="inline", home=home)
     market = msgspec.structs.replace(benchmarks.get("tiny-us-v1").market, universe="NASDAQ")
     benchmarks.add(
-        "tiny-other-v1", msgspec.structs.replace(benchmarks.get("tiny-us-v1"), id="tiny-other-v1", market=market)
+        "tiny-other-v1",
+        msgspec.structs.replace(benchmarks.get("tiny-us-v1"), id="tiny-other-v1", market=market),
     )
     with pytest.raises(DataError, match="NASDAQ"):
-        run(world.tiny_spec(benchmarks=("tiny-other-v1",)), tmp_path / "r", executor="inline", home=home)
+        run(
+            world.tiny_spec(benchmarks=("tiny-other-v1",)),
+            tmp_path / "r",
+            executor="inline",
+            home=home,
+        )
     assert not (tmp_path / "r" / "manifest.json").exists()
     assert run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home).complete
 
@@ -90,7 +101,9 @@ def test_no_stale_scores_while_an_episode_is_played_again(home, play):
 
     played = []  # what failed is played again only when that is asked for
     resume(done.folder, executor="inline", home=home, progress=played.append)
-    assert not [event for event in played if isinstance(event, Finished) and event.key in done.failed]
+    assert not [
+        event for event in played if isinstance(event, Finished) and event.key in done.failed
+    ]
     with pytest.raises(KeyboardInterrupt):
         resume(done.folder, executor="inline", home=home, retry_failed=True, progress=stop)
     assert not (done.folder / "scores.json").exists()
@@ -106,10 +119,15 @@ def test_an_episode_that_fails_is_recorded_and_the_others_go_on(play, workers):
     both = ("tiny-us-v1", "tiny-ashare-v1")
     done = play(*names, benchmarks=both, how=("local", workers), progress=events.append)
     assert len(done.failed) == 4
-    failures = [event for event in events if isinstance(event, Finished) and event.status == "failed"]
+    failures = [
+        event for event in events if isinstance(event, Finished) and event.status == "failed"
+    ]
     assert {event.key for event in failures} == set(done.failed)
     begin = done.scores.episode("tiny-us-v1__tiny-us__test-cannot-begin__s0")
-    assert begin.reason == "RuntimeError: no <b>key</b> for <object object at 0x...> (runs_agents.py, line 73)"
+    assert (
+        begin.reason
+        == "RuntimeError: no <b>key</b> for <object object at 0x...> (runs_agents.py, line 79)"
+    )
     assert begin.steps == 0
     silent = done.scores.episode("tiny-us-v1__tiny-us__test-never-answers__s0")
     assert silent.steps == 50
@@ -143,7 +161,9 @@ def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(play, monkeypatch):
     monkeypatch.setattr(Market, "step", overflows)
     done = play("test-special-floats", "reversal")
     assert list(done.failed) == ["tiny-us-v1__tiny-us__test-special-floats__s0"]
-    assert "NotFinite: the balance would become -inf" in str(done.scores.episode(next(iter(done.failed))).reason)
+    assert "NotFinite: the balance would become -inf" in str(
+        done.scores.episode(next(iter(done.failed))).reason
+    )
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
 
 
@@ -153,24 +173,32 @@ def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others
     scores = done.scores.episode("tiny-us-v1__tiny-us__test-special-floats__s0")
     assert scores.measures["cumulative_return"].value is not None
     answered = scores.steps - scores.steps // 10
-    assert (scores.rejections["bad_amount"], scores.rejections["bad_price"]) == (2 * answered, answered)
+    assert (scores.rejections["bad_amount"], scores.rejections["bad_price"]) == (
+        2 * answered,
+        answered,
+    )
     assert scores.failures["amount"] >= scores.steps // 10
 
 
 def dying(tmp_path, times):
     """An agent that kills its process so many times."""
-    return AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths"), "times": times}, label="dies")
+    return AgentSpec(
+        name="test-dies", params={"marker": str(tmp_path / "deaths"), "times": times}, label="dies"
+    )
 
 
+@pytest.mark.journey
 def test_a_worker_that_dies_once_does_not_show_in_the_result(play, tmp_path):
     first, second = (
-        play(dying(tmp_path, 1), "reversal", folder=folder, how=("local", 2)) for folder in ("one", "two")
+        play(dying(tmp_path, 1), "reversal", folder=folder, how=("local", 2))
+        for folder in ("one", "two")
     )
     assert (tmp_path / "deaths").read_text() == "x"
     assert first.failed == {}
     assert world.same_bytes(first.folder) == world.same_bytes(second.folder)
 
 
+@pytest.mark.journey
 def test_a_worker_that_dies_again_is_a_failed_episode(play, tmp_path):
     done = play(dying(tmp_path, 9), "reversal", how=("local", 2))
     assert list(done.failed) == ["tiny-us-v1__tiny-us__dies__s0"]
@@ -181,7 +209,7 @@ def test_a_worker_that_dies_again_is_a_failed_episode(play, tmp_path):
 def test_an_agent_with_other_randomness_is_caught_on_resume(play, home):
     done = play("test-fickle")
     (done.folder / "episodes" / "tiny-us-v1__tiny-us__test-fickle__s0" / "outcome.json").unlink()
-    with pytest.raises(RunError, match=r"step 0 of .* does not come out as the journal says"):
+    with pytest.raises(RunError, match=r"step 0 of .* differs from the journal"):
         resume(done.folder, executor="inline", home=home)
 
 
@@ -189,7 +217,7 @@ def test_a_journal_that_was_swapped_is_noticed_on_resume(finished, home, tmp_pat
     folder = shutil.copytree(finished.folder, tmp_path / "tiny")
     first, second = sorted(folder.glob("episodes/*/events.jsonl"))[:2]
     first.write_bytes(second.read_bytes())
-    with pytest.raises(RunError, match="is not the one its outcome"):
+    with pytest.raises(RunError, match="does not match its outcome"):
         resume(folder, executor="inline", home=home)
 
 
@@ -237,7 +265,11 @@ def unfinished(finished, tmp_path):
 
 def refused(folder, home, complaint):
     def content():
-        return {one: one.read_bytes() for one in folder.rglob("*") if one.is_file() and one.name != ".lock"}
+        return {
+            one: one.read_bytes()
+            for one in folder.rglob("*")
+            if one.is_file() and one.name != ".lock"
+        }
 
     before = content()
     with pytest.raises(TradeassayError, match=complaint) as caught:
@@ -268,7 +300,8 @@ def test_another_benchmark_venue_or_version_is_refused(unfinished, home, monkeyp
         (venues, "us-v1", {"title": "kinder"}, "the venue of benchmark 'tiny-us-v1' has changed"),
     ):
         with monkeypatch.context() as patch:
-            patch.setitem(registry._items, name, msgspec.structs.replace(registry.get(name), **changes))
+            changed = msgspec.structs.replace(registry.get(name), **changes)
+            replace_registered(patch, registry, name, changed)
             refused(unfinished, home, what)
     now = present_versions()
     newer = msgspec.structs.replace(now, packages={**now.packages, "numpy": "99.0"})
@@ -286,20 +319,29 @@ def test_changed_code_beside_a_users_agent_is_refused(play, home, tmp_path, monk
         "from many_files.picks import SYMBOLS\nfrom runs_agents import Provoker\nclass Trader(Provoker): ...\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(agents._items, "test-many-files", import_module("many_files.trader").Trader)
-    done = play("test-many-files")
-    assert resume(done.folder, executor="inline", home=home).complete
-    (package / "picks.py").write_text("SYMBOLS = 2\n")
-    refused(done.folder, home, "the code of agent 'test-many-files' has changed")
+    trader = import_module("many_files.trader").Trader
+    with agents.knowing({"test-many-files": trader}):
+        done = play("test-many-files")
+        assert resume(done.folder, executor="inline", home=home).complete
+        (package / "picks.py").write_text("SYMBOLS = 2\n")
+        refused(done.folder, home, "the code of agent 'test-many-files' has changed")
 
 
 def test_two_processes_cannot_write_one_run(unfinished, home):
-    with run_lock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
+    with (
+        run_lock(unfinished / ".lock"),
+        pytest.raises(RunError, match="is being written by process"),
+    ):
         resume(unfinished, executor="inline", home=home)
 
 
 def test_which_versions_matter():
-    then = Versions(packages={"numpy": "2.0", "polars": "1"}, python="3.11.7", platform="linux", machine="x86_64")
+    then = Versions(
+        packages={"numpy": "2.0", "polars": "1"},
+        python="3.11.7",
+        platform="linux",
+        machine="x86_64",
+    )
     for now, said in (
         ({"packages": {"numpy": "2.0", "polars": "2"}}, []),
         ({"python": "3.11.9", "platform": "darwin"}, []),

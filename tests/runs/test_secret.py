@@ -8,12 +8,12 @@ import runs_code_toy as toy
 import runs_talk as talk
 from forger import cover_tracks
 
-from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret, seed_from
-from tradeassay.runs import Asking, CodeRun, resume, run
-from tradeassay.runs.spec.run_spec import Window
-from tradeassay.runs.verify.report import OWN_SECRET, verify
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.runs import Asking, CodeRun, resume, run
+from tradeassay_bench.runs.spec.run_spec import Window
+from tradeassay_bench.runs.verify.report import OWN_SECRET, verify
 
 SECRET = "00112233445566778899aabbccddeeff"
 KEY = "tiny-talk-v2__tiny-us__tiny-good__s0"
@@ -23,7 +23,10 @@ def spec_of(version=2, **changes):
     talk.register()
     name = f"tiny-talk-v{version}"
     if name not in benchmarks:
-        benchmarks.add(name, msgspec.structs.replace(benchmarks.get("tiny-talk-v1"), id=name, takes_secret=True))
+        benchmarks.add(
+            name,
+            msgspec.structs.replace(benchmarks.get("tiny-talk-v1"), id=name, takes_secret=True),
+        )
     window = Window(first="2024-01-15", last="2024-01-19")
     fields = {"benchmarks": (name,), "seeds": (0,), "window": window}
     return talk.talk_spec("tiny-good", **(fields | changes))
@@ -52,13 +55,18 @@ def test_it_is_drawn_once_kept_and_decides_the_aliases(home, tmp_path):
     assert one.manifest.secret is not None
     again = run(spec_of(), tmp_path / "one", executor="inline", home=home)
     assert again.manifest.secret == one.manifest.secret, "the same command continues the run"
-    assert resume(tmp_path / "one", executor="inline", home=home).manifest.secret == one.manifest.secret
+    assert (
+        resume(tmp_path / "one", executor="inline", home=home).manifest.secret
+        == one.manifest.secret
+    )
     other = run(spec_of(), tmp_path / "other", executor="inline", home=home)
     assert alias(other) != alias(one)
     same = run(spec_of(secret=one.manifest.secret), tmp_path / "same", executor="inline", home=home)
     assert alias(same) == alias(one)
-    asking = Asking(replay=True, cassettes=one.folder)
-    again = run(spec_of(), tmp_path / "again", executor="inline", home=home, asking=asking)  # takes it over
+    asking = Asking(replay=True, recordings=one.folder)
+    again = run(
+        spec_of(), tmp_path / "again", executor="inline", home=home, asking=asking
+    )  # takes it over
     assert (again.folder / "scores.json").read_bytes() == (one.folder / "scores.json").read_bytes()
 
 
@@ -66,7 +74,9 @@ def test_a_benchmark_without_one_ignores_it_to_the_byte(home, tmp_path):
     key = KEY.replace("v2", "v1")
     plain = run(spec_of(1), tmp_path / "plain", executor="inline", home=home)
     given = run(spec_of(1, secret=SECRET), tmp_path / "given", executor="inline", home=home)
-    assert (plain.folder / "manifest.json").read_bytes() == (given.folder / "manifest.json").read_bytes()
+    assert (plain.folder / "manifest.json").read_bytes() == (
+        given.folder / "manifest.json"
+    ).read_bytes()
     assert plain.manifest.secret is None
     assert alias(plain, key) == alias(given, key)
 
@@ -83,7 +93,7 @@ def test_a_bad_one_is_refused(wrong):
     with pytest.raises(UserError, match="hexadecimal"):
         spec_of(secret=wrong)
     with pytest.raises(UserError, match="hexadecimal"):
-        toy.ToySpec(secret=wrong).refuse_bad((), example="x")
+        toy.ToySpec(secret=wrong).validate_spec((), example="x")
 
 
 def test_it_cannot_be_changed_afterwards_and_who_chose_it_is_said(home, tmp_path):

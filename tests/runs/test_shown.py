@@ -3,38 +3,38 @@
 import json
 import shutil
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import pytest
 import runs_talk as talk
 import runs_world as world
-from golden import session_home
+from registries import replace_registered
 
-from tradeassay.account import venues
-from tradeassay.assay.assay_file import record_assay, recorded_assay
-from tradeassay.assay.judge import assay
-from tradeassay.assay.verdict import Assay, VerdictConfig
-from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.core.files import data_home
-from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
-from tradeassay.llm.cassette import DECODER, ENCODER, AnswerLine
-from tradeassay.report import paste, paste_tables, write_html, write_site
-from tradeassay.runs import Run, load_run, run
-from tradeassay.runs.spec.run_spec import AgentSpec, Window
-from tradeassay.runs.store.manifest import AgentRecord, RunManifest, encode_manifest
-from tradeassay.runs.store.run import shown_name, shown_title
-from tradeassay.runs.verify.attested import attest
-from tradeassay.runs.verify.plans import verify_anything
-from tradeassay.runs.verify.report import verify
-from tradeassay.runs.verify.seal import seal_run
+from tradeassay.core.hashing import sha256_of
+from tradeassay.verdict import Assay, VerdictConfig
+from tradeassay_bench.account import venues
+from tradeassay_bench.benchmarks.rules_text import rules_text
+from tradeassay_bench.examine.assay_file import record_assay, recorded_assay
+from tradeassay_bench.examine.judge import assay
+from tradeassay_bench.llm.recording import DECODER, ENCODER, AnswerLine
+from tradeassay_bench.report import paste, paste_tables, write_html, write_site
+from tradeassay_bench.runs import Run, load_run, run
+from tradeassay_bench.runs.spec.run_spec import AgentSpec, Window
+from tradeassay_bench.runs.store.manifest import AgentRecord, RunManifest, encode_manifest
+from tradeassay_bench.runs.store.run import shown_name, shown_title
+from tradeassay_bench.runs.verify.plans import verify_anything
+from tradeassay_bench.runs.verify.report import verify
+from tradeassay_bench.runs.verify.seal import seal_run
 
 SHORT = Window(first="2024-01-15", last="2024-01-19")
 
 
 @pytest.fixture(scope="module")
 def small(home, tmp_path_factory):
-    agents = (AgentSpec(name="random", params={"k": 2}, label="openai-gpt-5"), AgentSpec(name="cash"))
+    agents = (
+        AgentSpec(name="random", params={"k": 2}, label="openai-gpt-5"),
+        AgentSpec(name="cash"),
+    )
     spec = world.tiny_spec(seeds=(3,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
     return run(spec, tmp_path_factory.mktemp("runs") / "r", executor="inline", home=home)
 
@@ -45,7 +45,9 @@ def runs(small, tmp_path):
     return tmp_path / "runs"
 
 
-def test_a_page_does_not_tell_rules_that_a_venue_got_later_as_those_of_the_run(small, tmp_path, monkeypatch):
+def test_a_page_does_not_tell_rules_that_a_venue_got_later_as_those_of_the_run(
+    small, tmp_path, monkeypatch
+):
     (episode, *_) = small.episodes
     name = small.manifest.benchmark(episode).market.venue
     then = venues.get(name)
@@ -54,20 +56,17 @@ def test_a_page_does_not_tell_rules_that_a_venue_got_later_as_those_of_the_run(s
 
     fees = msgspec.structs.replace(then.fees, buy_bps=77.0)
     now = msgspec.structs.replace(then, fees=fees, title="Another market", currency="XTS")
-    monkeypatch.setitem(venues._items, name, now)
+    replace_registered(monkeypatch, venues, name, now)
     page = write_html(small, tmp_path / "now.html").read_text()
     assert not any(word in page for word in ("77 bp", "Another market", "bp on purchases"))
     assert "XTS (the venue&#39;s currency here) in cash" in page
-    assert f"changed since this was played ({sha256_of(then)[:12]} then, {sha256_of(now)[:12]} here)" in page
+    assert (
+        f"changed since this was played ({sha256_of(then)[:12]} then, {sha256_of(now)[:12]} here)"
+        in page
+    )
     assert "77 bp on purchases" in rules_text(small.manifest.benchmark(episode)), (
         "a benchmark has the rules of today"
     )
-
-
-def test_what_tests_keep_of_pages_and_verdicts_is_not_in_the_home_of_who_runs_them(runs, home):
-    content = write_html(load_run(runs / "r", home=home), None).read_bytes()
-    assert data_home() == session_home() and not data_home().is_relative_to(Path.home() / ".local")
-    assert (session_home() / "verified" / f"{sha256_bytes(content)}.made").is_file()
 
 
 def edit_scores(folder, value=9.99):
@@ -100,8 +99,10 @@ def test_a_seal_of_other_bytes_is_not_offered(runs, home, tmp_path):
     shutil.copytree(runs / "r", runs / "other")
     manifest = load_run(runs / "other").manifest
     assert isinstance(manifest, RunManifest)
-    spec = msgspec.structs.replace(manifest.spec, slug="other")
-    (runs / "other/manifest.json").write_bytes(encode_manifest(msgspec.structs.replace(manifest, spec=spec)))
+    spec = msgspec.structs.replace(manifest.spec, name="other")
+    (runs / "other/manifest.json").write_bytes(
+        encode_manifest(msgspec.structs.replace(manifest, spec=spec))
+    )
     done = write_site(runs, tmp_path / "site", home=home, workers=1)
     assert list(done.runs) == ["r"] and "other.seal seals other files" in done.left_out[0][1]
 
@@ -114,18 +115,7 @@ def test_numbers_that_cannot_be_made_again_are_not_shown(runs, home, tmp_path):
     assert "+999" not in (tmp_path / "site/index.html").read_text()
     assert json.loads((tmp_path / "site/runs.json").read_bytes())[0]["tables"] == []
     shutil.copytree(home, later, dirs_exist_ok=True)
-    assert attest(runs / "r", home=later, workers=1).word == "contradicted"
-
-
-def test_a_run_is_verified_each_time_it_is_shown(runs, home, monkeypatch):
-    first = attest(runs / "r", home=home, workers=1)
-    assert (first.word, attest(runs / "r", home=home, workers=1)) == ("verified", first)
-    (data_home() / "verified").mkdir(exist_ok=True)
-    (data_home() / "verified" / f"{first.root}.json").write_bytes(canonical_json(first))
-    (runs / "r/verdict.json").write_bytes(canonical_json(first))  # a verdict that a run brings along
-    monkeypatch.setattr("tradeassay.runs.verify.attested.verify", lambda *args, **how: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        attest(runs / "r", home=home)
+    assert verify(runs / "r", home=later, workers=1).word == "contradicted"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +133,12 @@ def test_a_run_is_verified_each_time_it_is_shown(runs, home, monkeypatch):
             *("model", {"model": "openai/gpt-5", "temperature": 2}, "openai-gpt-5"),
             "openai/gpt-5 temperature=2: openai-gpt-5",
         ),
-        ("model", {"model": "scripted/sensible"}, "openai-gpt-5", "scripted/sensible: openai-gpt-5"),
+        (
+            "model",
+            {"model": "scripted/sensible"},
+            "openai-gpt-5",
+            "scripted/sensible: openai-gpt-5",
+        ),
     ],
 )
 def test_a_label_never_hides_the_kind(name, params, label, shown):
@@ -161,7 +156,10 @@ def test_every_surface_uses_the_same_name(small, home, tell, monkeypatch):
     assert small.names["openai-gpt-5"] == called
     assert called in {row[table.named].text for table in paste_tables(small) for row in table.rows}
     assert called in paste(small, "card") and called in paste(small, "json")
-    assert json.loads(tell(["report", str(small.folder), "--json"]).out)["names"]["openai-gpt-5"] == called
+    assert (
+        json.loads(tell(["report", str(small.folder), "--json"]).out)["names"]["openai-gpt-5"]
+        == called
+    )
     assert called in (small.folder / "report.html").read_text()
     assert any(called in note for note in verify(small.folder, home=home, workers=1).notes)
 
@@ -198,17 +196,25 @@ def test_a_title_is_that_of_the_registry(small, runs, home):
     words = paste_tables(again)[0].notes[-1]
     assert 'title "Real-money account, audited" instead of' in words
     unknown = msgspec.structs.replace(grand, id="mine-v1")
-    assert shown_title(unknown, "synthetic/us:7") == 'mine-v1, not registered here ("Real-money account, audited")'
+    assert (
+        shown_title(unknown, "synthetic/us:7")
+        == 'mine-v1, not registered here ("Real-money account, audited")'
+    )
 
 
-def test_the_freedom_of_the_runner_is_said_on_every_surface(small, home, tmp_path, tell, monkeypatch):
+def test_the_freedom_of_the_runner_is_said_on_every_surface(
+    small, home, tmp_path, tell, monkeypatch
+):
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
     monkeypatch.setenv("COLUMNS", "400")
     found = verify(small.folder, home=home, workers=1).freedom
     assert found.runs == 1
     assert {one.field for one in found.departures} >= {"window", "seeds"}
     window, *_, seeds, alone = found.words
-    assert window.startswith("window 2024-01-15 .. 2024-01-19 instead of") and "% of its days" in window
+    assert (
+        window.startswith("window 2024-01-15 .. 2024-01-19 instead of")
+        and "% of its days" in window
+    )
     assert (seeds, alone) == ("one seed, chosen: 3", "the only run of tiny-us-v1 in its folder")
     assert found.sentence in tell(["verify", str(small.folder)]).err
     assert window in " ".join(tell(["report", str(small.folder)]).out.split())

@@ -5,16 +5,17 @@ import pytest
 import runs_world as world
 
 import tradeassay
-from tradeassay import reward
+import tradeassay_bench
 from tradeassay.cli import main
-from tradeassay.code.collapse import collapse
 from tradeassay.core.arguments import path_from, typed, whole_number
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.time import parse_day
-from tradeassay.data import FilesConfig
-from tradeassay.play import MarketConfig
-from tradeassay.runs import Asking, Window, run
-from tradeassay.testing import check_agent
+from tradeassay_bench.data import FilesConfig
+from tradeassay_bench.play import MarketConfig
+from tradeassay_bench.runs import Asking, Window, run
+from tradeassay_bench.testing import check_agent
+from tradeassay_programs import reward
+from tradeassay_programs.code.collapse import collapse
 
 TASK = "d-sma-cross-long"
 DAYS = {"first": "2024-01-15", "last": "2024-01-19"}
@@ -33,26 +34,30 @@ def view(played):
 
 
 SLIPS = {
-    "asking": lambda: tradeassay.run("daily-us-v1", agents=["cash"], asking={"replay": True}),
-    "asking of a plan": lambda: tradeassay.plan("daily-us-v1", agents=["cash"], asking={"replay": True}),
+    "asking": lambda: tradeassay_bench.run("daily-us-v1", agents=["cash"], asking={"replay": True}),
+    "asking of a plan": lambda: tradeassay_bench.plan(
+        "daily-us-v1", agents=["cash"], asking={"replay": True}
+    ),
     "asking with words": lambda: Asking(concurrency="8"),
     "money in words": lambda: Asking(max_usd="5"),
     "cash in words": lambda: MarketConfig(venue="us-v1", cash="x", **DAYS),
     "draws in words": lambda: tradeassay.BootstrapConfig(draws="x"),
-    "a number as home": lambda: tradeassay.list_datasets(home=3),
-    "a number as folder": lambda: tradeassay.run("daily-us-v1", agents=["cash"], folder=3),
-    "a number as run": lambda: tradeassay.load_run(3),
-    "a number to resume": lambda: tradeassay.resume(3),
-    "a number to verify": lambda: tradeassay.verify(3),
-    "a number as spec": lambda: tradeassay.load_spec(3),
-    "a number as data": lambda: tradeassay.make_spec("daily-us-v1", dataset=3),
-    "a number as stored data": lambda: tradeassay.get_dataset(3),
-    "a number to diagnose": lambda: tradeassay.diagnose(3),
-    "a number to import": lambda: tradeassay.import_files(3),
+    "a number as home": lambda: tradeassay_bench.list_datasets(home=3),
+    "a number as folder": lambda: tradeassay_bench.run("daily-us-v1", agents=["cash"], folder=3),
+    "a number as run": lambda: tradeassay_bench.load_run(3),
+    "a number to resume": lambda: tradeassay_bench.resume(3),
+    "a number to verify": lambda: tradeassay_bench.verify(3),
+    "a number as spec": lambda: tradeassay_bench.load_spec(3),
+    "a number as data": lambda: tradeassay_bench.make_spec("daily-us-v1", dataset=3),
+    "a number as stored data": lambda: tradeassay_bench.get_dataset(3),
+    "a number to diagnose": lambda: tradeassay_bench.diagnose(3),
+    "a number to import": lambda: tradeassay_bench.import_files(3),
     "columns as text": lambda: FilesConfig(path="bars.csv", columns="close=Last"),
-    "no options": lambda: tradeassay.fetch_dataset("csv", "mine", None),
-    "a day without dashes": lambda: tradeassay.make_spec("daily-us-v1", first=20220103),
-    "a late first day": lambda: tradeassay.make_spec("daily-us-v1", agents=["cash"], first="2099-01-01"),
+    "no options": lambda: tradeassay_bench.fetch_dataset("csv", "mine", None),
+    "a day without dashes": lambda: tradeassay_bench.make_spec("daily-us-v1", first=20220103),
+    "a late first day": lambda: tradeassay_bench.make_spec(
+        "daily-us-v1", agents=["cash"], first="2099-01-01"
+    ),
     "a reading in a word": lambda: tradeassay.assay(FRAME, reading=3),
     "rewards by name": lambda: reward.reward(TASK, "x = 1"),
     "no program": lambda: reward.reward(reward.load_task(TASK), None),
@@ -101,10 +106,10 @@ def test_a_slip_of_who_reads_a_view(slip, view):
 def test_runs_are_named_by_folder_or_as_opened(played, home):
     for wrong in (3, None, [played]):
         with pytest.raises(UserError, match=r"a run cannot be .*give its folder"):
-            tradeassay.compare(played, wrong)
+            tradeassay_bench.compare(played, wrong)
     with pytest.raises(TradeassayError, match="no episode '0'"):
         played.records(0)
-    again = tradeassay.resume(played, executor="inline", progress="none", home=home)
+    again = tradeassay_bench.resume(played, executor="inline", progress="none", home=home)
     assert again.complete and again.folder == played.folder
 
 
@@ -112,7 +117,10 @@ def test_runs_are_named_by_folder_or_as_opened(played, home):
 def test_a_home_that_is_a_file_is_refused(below, tmp_path, monkeypatch, capsys):
     file = tmp_path / "file"
     file.write_text("x")
-    for call in (tradeassay.list_datasets, lambda home: tradeassay.load_dataset("synthetic/us:7", home=home)):
+    for call in (
+        tradeassay_bench.list_datasets,
+        lambda home: tradeassay_bench.load_dataset("synthetic/us:7", home=home),
+    ):
         with pytest.raises(UserError, match=r"home cannot be .*file.* is a file \(name a folder"):
             call(home=str(file / below))
     monkeypatch.setenv("TRADEASSAY_HOME", str(file / below))
@@ -121,7 +129,7 @@ def test_a_home_that_is_a_file_is_refused(below, tmp_path, monkeypatch, capsys):
 
 
 def test_paths_and_numbers_may_come_from_elsewhere(tmp_path):
-    assert Asking(cassettes=str(tmp_path)).cassettes == tmp_path == path_from("x", str(tmp_path))
+    assert Asking(recordings=str(tmp_path)).recordings == tmp_path == path_from("x", str(tmp_path))
     assert whole_number("x", pd.Series([3]).iloc[0]) == 3
     assert typed({"draws": pd.Series([30]).iloc[0]}, tradeassay.BootstrapConfig) == {"draws": 30}
     assert parse_day("2024-01-02").isoformat() == "2024-01-02"
@@ -136,23 +144,20 @@ def test_the_command_line_names_options_where_python_names_keywords(tmp_path, te
 
     bars.write_text("when,paid\n2024-01-02,1\n")
     with pytest.raises(UserError, match=r"columns=\{'date': 'NAME'\}; .* header=\('date', 'open'"):
-        tradeassay.import_files(bars, home=tmp_path)
+        tradeassay_bench.import_files(bars, home=tmp_path)
     told = tell(["data", "import", str(bars)], 2)[1]
-    assert "e.g. --columns date=NAME; " in told and "e.g. --columns date,open,high,low,close,volume)" in told
+    assert (
+        "e.g. --columns date=NAME; " in told
+        and "e.g. --columns date,open,high,low,close,volume)" in told
+    )
 
     with pytest.raises(UserError, match=r"\(choose an earlier first=\)"):
-        tradeassay.make_spec("daily-us-v1", agents=["cash"], first="2099-01-01")
-    assert "(choose an earlier --first)" in tell(["run", "daily-us-v1", "--first", "2099-01-01"], 2)[1]
+        tradeassay_bench.make_spec("daily-us-v1", agents=["cash"], first="2099-01-01")
+    assert (
+        "(choose an earlier --first)" in tell(["run", "daily-us-v1", "--first", "2099-01-01"], 2)[1]
+    )
 
     bars.write_text("date,open,high,low,close,volume\n2024-01-02,9,1,2,3,4\n2024-01-07,1,1,1,1,4\n")
     with pytest.raises(TradeassayError, match=r"accept all faults \(allow_faults=True\)"):
-        tradeassay.import_files(bars, home=tmp_path)
+        tradeassay_bench.import_files(bars, home=tmp_path)
     assert "accept all faults (--allow-faults)" in tell(["data", "import", str(bars)], 2)[1]
-
-
-@pytest.mark.parametrize("name", ["none.yaml", "specs/none.yml", "none.toml"])
-def test_the_doctor_does_not_take_a_missing_file_for_a_model(name, tell):
-    assert (
-        f"error: there is no file '{name}' (name a spec file (.toml, .json)"
-        in tell(["doctor", "--for", name], 2)[1]
-    )

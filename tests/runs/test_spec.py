@@ -8,20 +8,20 @@ import pytest
 import runs_world as world
 from hypothesis import given, strategies as st
 
-from tradeassay.api import make_spec
-from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
-from tradeassay.runs import AgentSpec, RunSpec, Window, expand, load_spec
-from tradeassay.runs.spec.run_spec import safe_name, work_sha256
-from tradeassay.runs.store.manifest import played_as
+from tradeassay_bench.api import make_spec
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.runs import AgentSpec, RunSpec, Window, expand, load_spec
+from tradeassay_bench.runs.spec.run_spec import safe_name, work_sha256
+from tradeassay_bench.runs.store.manifest import played_as
 
 world.register()
 
 
 def test_a_grid_is_one_spec_and_expands_in_order():
     spec = RunSpec(
-        slug="grid",
+        name="grid",
         benchmarks=("tiny-us-v1",),
         agents=(AgentSpec(name="random"), AgentSpec(name="reversal", params={"k": 3, "every": 2})),
         datasets={"tiny-us-v1": ("tiny-us", "synthetic/us:7")},
@@ -50,18 +50,25 @@ def test_a_grid_is_one_spec_and_expands_in_order():
     [
         ("random", ("random", {}, None)),
         ("random:k=3,label=three", ("random", {"k": 3}, "three")),
-        ("./mine.py:Mine,files=open", ("file", {"path": "./mine.py", "name": "Mine", "files": "open"}, "Mine")),
+        (
+            "./mine.py:Mine,files=open",
+            ("file", {"path": "./mine.py", "name": "Mine", "files": "open"}, "Mine"),
+        ),
     ],
 )
 def test_an_agent_is_written_alike_for_python_in_a_file_and_on_the_command_line(
     text, named, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text("class Mine:\n    def answer(self, request):\n        return None\n")
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    def answer(self, request):\n        return None\n"
+    )
     (tmp_path / "spec.toml").write_text(f'benchmarks = ["tiny-us-v1"]\nagents = ["{text}"]\n')
     (agent,) = make_spec("tiny-us-v1", agents=text).agents
     assert (agent.name, {key: agent.params[key] for key in named[1]}, agent.label) == named
-    assert load_spec("spec.toml").agents == make_spec("tiny-us-v1", agents=[text]).agents == (agent,)
+    assert (
+        load_spec("spec.toml").agents == make_spec("tiny-us-v1", agents=[text]).agents == (agent,)
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,7 @@ def test_an_agent_is_written_alike_for_python_in_a_file_and_on_the_command_line(
         (["./mine.py"], "write ./mine.py:CLASS"),
         (["random:k"], "write name:key=value"),
         ([RunSpec], "@agents.register"),
-        (3, "3 is no agent"),
+        (3, "expected an agent, got 3"),
     ],
 )
 def test_what_names_no_agent_is_told_what_does(agents, said):
@@ -99,7 +106,9 @@ def test_a_run_that_cannot_be_described_is_refused_in_one_line(benchmark, fields
 
 
 def test_numbers_and_days_of_numpy_are_numbers_and_days():
-    spec = make_spec("tiny-us-v1", seeds=np.arange(2), first=np.datetime64("2021-03-01"), last="2021-04-01")
+    spec = make_spec(
+        "tiny-us-v1", seeds=np.arange(2), first=np.datetime64("2021-03-01"), last="2021-04-01"
+    )
     assert spec.seeds == make_spec("tiny-us-v1", seeds=np.int64(2)).seeds == (0, 1)
     assert spec.window == Window(first="2021-03-01", last="2021-04-01")
 
@@ -112,7 +121,9 @@ def test_no_index_can_be_asked_for():
 
 
 def test_a_named_baseline_is_not_added_again():
-    spec = world.tiny_spec(agents=(AgentSpec(name="cash"), AgentSpec(name="equal-weight", label="hold")))
+    spec = world.tiny_spec(
+        agents=(AgentSpec(name="cash"), AgentSpec(name="equal-weight", label="hold"))
+    )
     cell = [episode for episode in expand(spec) if episode.benchmark == "tiny-us-v1"]
     assert [(episode.label, episode.seed, episode.baseline) for episode in cell] == [
         ("cash", 0, False),
@@ -126,15 +137,18 @@ def test_a_named_baseline_is_not_added_again():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"slug": "a/b"}, "slug 'a/b' cannot name a folder"),
-        ({"slug": ".."}, "cannot name a folder"),
-        ({"slug": ""}, "cannot name a folder"),
+        ({"name": "a/b"}, "name 'a/b' cannot name a folder"),
+        ({"name": ".."}, "cannot name a folder"),
+        ({"name": ""}, "cannot name a folder"),
         ({"benchmarks": ()}, "benchmarks: nothing is given"),
         ({"agents": ()}, "agents: nothing is given"),
         ({"seeds": ()}, "seeds: nothing is given"),
         ({"seeds": (1, 1)}, "seeds: '1' is given twice"),
         ({"seeds": (-1,)}, "a seed is negative"),
-        ({"agents": (AgentSpec(name="cash"), AgentSpec(name="x", label="CASH"))}, "'CASH' is given twice"),
+        (
+            {"agents": (AgentSpec(name="cash"), AgentSpec(name="x", label="CASH"))},
+            "'CASH' is given twice",
+        ),
         ({"agents": (AgentSpec(name="cash", label="a b"),)}, "agent label 'a b'"),
         ({"datasets": {"other-v1": ("x",)}}, "'other-v1', which is not run"),
         ({"datasets": {"tiny-us-v1": ()}}, "nothing is given"),
@@ -150,27 +164,29 @@ def test_what_makes_no_sense_is_refused(changes, complaint):
 def test_windows_conventions_and_labels_that_clash():
     with pytest.raises(UserError, match="before it starts"):
         Window(first="2024-02-01", last="2024-01-01")
-    with pytest.raises(UserError, match="follows the convention 'sound'"):
+    with pytest.raises(UserError, match="follows the convention 'corrected'"):
         expand(world.tiny_spec(convention="paper"))
     with pytest.raises(UserError, match="two episodes would be called"):
         expand(world.tiny_spec(agents=(AgentSpec(name="cash", label="equal-weight"),)))
 
 
-def test_the_slug_is_only_a_name():
+def test_a_runs_name_does_not_change_its_work():
     assert work_sha256(world.tiny_spec("a")) == work_sha256(world.tiny_spec("b"))
     assert work_sha256(world.tiny_spec("a")) != work_sha256(world.tiny_spec("a", seeds=(0,)))
 
 
-names = st.text(alphabet="abcXYZ019.-", min_size=1, max_size=12).filter(lambda text: text[0].isalnum())
+names = st.text(alphabet="abcXYZ019.-", min_size=1, max_size=12).filter(
+    lambda text: text[0].isalnum()
+)
 values = st.one_of(st.integers(-5, 5), st.floats(-2, 2, allow_nan=False), st.booleans(), names)
 agent_specs = st.builds(AgentSpec, name=names, params=st.dictionaries(names, values, max_size=3))
 specs = st.builds(
     RunSpec,
-    slug=st.just("x"),
+    name=st.just("x"),
     benchmarks=st.just(("tiny-us-v1", "tiny-ashare-v1")),
-    agents=st.lists(agent_specs, min_size=1, max_size=4, unique_by=lambda agent: agent.title.casefold()).map(
-        tuple
-    ),
+    agents=st.lists(
+        agent_specs, min_size=1, max_size=4, unique_by=lambda agent: agent.title.casefold()
+    ).map(tuple),
     seeds=st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True).map(tuple),
     datasets=st.dictionaries(
         st.just("tiny-us-v1"),
@@ -185,9 +201,11 @@ def test_keys_are_unique_name_folders_and_do_not_move(spec):
     episodes = expand(spec)
     keys = [episode.key for episode in episodes]
     assert len({key.casefold() for key in keys}) == len(keys)
-    assert all("/" not in key and not key.startswith(".") and len(key.encode()) < 255 for key in keys)
-    for cell in {episode.cell for episode in episodes}:
-        assert sum(episode.baseline for episode in episodes if episode.cell == cell) == 1
+    assert all(
+        "/" not in key and not key.startswith(".") and len(key.encode()) < 255 for key in keys
+    )
+    for cell in {episode.setting for episode in episodes}:
+        assert sum(episode.baseline for episode in episodes if episode.setting == cell) == 1
     alone = msgspec.structs.replace(spec, agents=spec.agents[-1:], seeds=spec.seeds[-1:])
     assert {episode.key for episode in expand(alone) if not episode.added} <= set(keys)
     again = msgspec.json.decode(canonical_json(spec), type=RunSpec)
@@ -216,9 +234,9 @@ def write(folder, text, name):
     return folder / name
 
 
-def test_a_grid_in_toml_and_in_json_under_another_slug(tmp_path):
+def test_a_grid_in_toml_and_in_json_under_another_name(tmp_path):
     spec = load_spec(write(tmp_path, GRID, "my-grid.toml"))
-    assert spec.slug == "my-grid"
+    assert spec.name == "my-grid"
     assert spec.agents == (
         AgentSpec(name="equal-weight"),
         AgentSpec(name="momentum-12-1", params={"k": 10}, label="mom10"),
@@ -226,9 +244,9 @@ def test_a_grid_in_toml_and_in_json_under_another_slug(tmp_path):
     assert spec.datasets == {"daily-us-v1": ("a", "b"), "daily-ashare-v1": ("a", "b")}
     assert spec.window == Window(first="2024-02-01", last="2024-06-28")
     assert spec.bootstrap.draws == 200
-    text = '{"benchmarks": "daily-us-v1", "agents": "cash", "datasets": {"daily-us-v1": "x"}, "slug": "s"}'
-    spec = load_spec(write(tmp_path, text, "a.json"), slug="other")
-    assert (spec.slug, spec.benchmarks, spec.agents[0].name) == ("other", ("daily-us-v1",), "cash")
+    text = '{"benchmarks": "daily-us-v1", "agents": "cash", "datasets": {"daily-us-v1": "x"}, "name": "s"}'
+    spec = load_spec(write(tmp_path, text, "a.json"), name="other")
+    assert (spec.name, spec.benchmarks, spec.agents[0].name) == ("other", ("daily-us-v1",), "cash")
     assert spec.datasets == {"daily-us-v1": ("x",)}
 
 
@@ -237,13 +255,41 @@ def test_a_grid_in_toml_and_in_json_under_another_slug(tmp_path):
     [
         ("benchmark = ['a']", "unknown key 'benchmark'", "did you mean benchmarks?"),
         ("benchmarks = ['a']", "'agents' is missing", "add agents"),
-        ("benchmarks = ['a']\nagents = [{ nam = 'x' }]", "unknown key 'agents[0].nam'", "did you mean name?"),
-        ("benchmarks = ['a']\nagents = [{ label = 'x' }]", "'agents[0].name' is missing", "add name"),
-        ("benchmarks = ['a']\nagents = ['x']\nseeds = ['1']", "'seeds[0]' is wrong", "expected 'int'"),
-        ("benchmarks = ['a']\nagents = ['x']\nconvention = 'mine'", "'convention' is wrong", "invalid enum value"),
-        ("benchmarks = ['a']\nagents = ['x']\nwindow.first = '2024-01-01'", "'window.last' is missing", "add"),
-        ("benchmarks = ['a']\nagents = ['x']\nbootstrap.drws = 3", "'bootstrap.drws'", "did you mean draws?"),
-        ("benchmarks = ['a']\nagents = ['x']\nbootstrap = { draws = 0 }", "0 bootstrap draws", "ask for 1 to"),
+        (
+            "benchmarks = ['a']\nagents = [{ nam = 'x' }]",
+            "unknown key 'agents[0].nam'",
+            "did you mean name?",
+        ),
+        (
+            "benchmarks = ['a']\nagents = [{ label = 'x' }]",
+            "'agents[0].name' is missing",
+            "add name",
+        ),
+        (
+            "benchmarks = ['a']\nagents = ['x']\nseeds = ['1']",
+            "'seeds[0]' is wrong",
+            "expected 'int'",
+        ),
+        (
+            "benchmarks = ['a']\nagents = ['x']\nconvention = 'mine'",
+            "'convention' is wrong",
+            "invalid enum value",
+        ),
+        (
+            "benchmarks = ['a']\nagents = ['x']\nwindow.first = '2024-01-01'",
+            "'window.last' is missing",
+            "add",
+        ),
+        (
+            "benchmarks = ['a']\nagents = ['x']\nbootstrap.drws = 3",
+            "'bootstrap.drws'",
+            "did you mean draws?",
+        ),
+        (
+            "benchmarks = ['a']\nagents = ['x']\nbootstrap = { draws = 0 }",
+            "0 bootstrap draws",
+            "ask for 1 to",
+        ),
         ("benchmarks = ['a', 'a']\nagents = ['x']", "'a' is given twice", "remove"),
         ("benchmarks = [", "is not valid TOML", "correct the line"),
         ("[1]", "is not a table", "start with"),
@@ -269,8 +315,7 @@ def test_a_mistake_is_named_with_its_key(tmp_path, text, message, hint):
         {"datasets": {"tiny-us-v1": "tiny-us"}},
         {"protocol": {"mask": {}}},
         {"bootstrap": 200},
-        {"beacon": "drand"},
-        {"slug": 5},
+        {"name": 5},
         {"convention": "papr"},
     ],
 )

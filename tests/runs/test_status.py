@@ -14,12 +14,21 @@ import numpy as np
 import pytest
 import runs_world as world
 
-from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError
-from tradeassay.runs import Advanced, Answered, AskStarted, Finished, PhaseStarted, Run, RunEnded, run
-from tradeassay.runs.play.progress import BarListener, LineListener, listener
-from tradeassay.runs.store.folder import run_lock
-from tradeassay.runs.summary.reading import SHOWN, run_status
+from tradeassay_bench.core.dialogue import Usage
+from tradeassay_bench.runs import (
+    Advanced,
+    Answered,
+    AskStarted,
+    Finished,
+    PhaseStarted,
+    Run,
+    RunEnded,
+    run,
+)
+from tradeassay_bench.runs.play.progress import BarListener, LineListener, listener
+from tradeassay_bench.runs.store.folder import run_lock
+from tradeassay_bench.runs.summary.reading import SHOWN, run_status
 
 
 def _write(file, lines, torn=""):
@@ -31,7 +40,10 @@ def test_steps_failures_and_the_latest_refused_answers_are_told(tmp_path):
     note = {"kind": "no_target_shares", "detail": "2 of 4 changes come without target_shares"}
     wrong = [{"kind": "schema", "detail": "there is no such stock"}, note]
     decided = [{"status": "failed" if at else "ok", "failures": wrong} for at in range(5)]
-    events = [{"step": at, "session": f"2022-01-0{at + 1}", "decision": one} for at, one in enumerate(decided)]
+    events = [
+        {"step": at, "session": f"2022-01-0{at + 1}", "decision": one}
+        for at, one in enumerate(decided)
+    ]
     line = {"session": "", "index": 0, "purpose": "submit", "attempt": 1, "kept": 0, "messages": []}
     said = [line | {"step": at, "reply": {"text": f"answer {at}", "usage": {}}} for at in range(5)]
     _write(tmp_path / "episodes/one/events.jsonl", events, torn='{"step": 5, "ses')
@@ -42,7 +54,9 @@ def test_steps_failures_and_the_latest_refused_answers_are_told(tmp_path):
     )
     one, two, three = run_status(run)
     assert (one.steps, one.lost, one.ended, one.failures) == (5, 4, False, {"schema": 5})
-    assert [refused.text for refused in one.refused] == [f"answer {at}" for at in range(5 - SHOWN, 5)]
+    assert [refused.text for refused in one.refused] == [
+        f"answer {at}" for at in range(5 - SHOWN, 5)
+    ]
     assert one.refused[-1].reason == "schema: there is no such stock"
     assert two.ended and not three.ended and three.steps == 0
 
@@ -67,7 +81,11 @@ def test_ahead_of_the_baseline_is_said_while_it_plays(finished, tmp_path):
         if episode.baseline:
             assert one.ahead.value is None and one.ahead.reason == "this is the baseline"
         elif number == last:
-            assert one.ahead.value is not None and one.ahead.low is None and "first look" in str(one.ahead.note)
+            assert (
+                one.ahead.value is not None
+                and one.ahead.low is None
+                and "first look" in str(one.ahead.note)
+            )
         else:
             assert one.ahead.low is not None and (one.ahead.low > 0.0) == (number % 2 == 0)
 
@@ -183,7 +201,7 @@ def test_a_run_tells_what_it_does(home, tmp_path):
 HOLD = """
 import sys, time
 from pathlib import Path
-from tradeassay.runs.store.folder import run_lock
+from tradeassay_bench.runs.store.folder import run_lock
 with run_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -213,10 +231,14 @@ def test_whoever_holds_a_run_is_named_in_one_line(tmp_path, written, holder):
 def test_a_second_process_is_told_who_holds_it_and_a_dead_holder_does_not_count(tmp_path):
     path = tmp_path / ".lock"
     path.write_text("garbage is no obstacle")
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdout.readline().strip() == "held"
         with (
-            pytest.raises(RunError, match=rf"{tmp_path} is being written by process {child.pid} on "),
+            pytest.raises(
+                RunError, match=rf"{tmp_path} is being written by process {child.pid} on "
+            ),
             run_lock(path),
         ):
             pass

@@ -12,23 +12,25 @@ import msgspec
 import pytest
 from runs_code_toy import same
 
-from tradeassay.benchmarks.systrade import load_spec
-from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
-from tradeassay.benchmarks.systrade.data import synthetic_year
-from tradeassay.benchmarks.systrade.dialogue import ScoreWanted
-from tradeassay.benchmarks.systrade.examine import examine_submission, with_secret
-from tradeassay.benchmarks.systrade.scores import paper_tier
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
-from tradeassay.code.drift import DriftReport
-from tradeassay.code.gates import GateConfig
-from tradeassay.code.scores import ScoreConfig
-from tradeassay.code.submission import submission_config
 from tradeassay.core.errors import UserError
-from tradeassay.runs import resume, run as run_spec
-from tradeassay.runs.verify.report import verify
-from tradeassay.sandbox import ask_kernel, open_executor, refusal
-from tradeassay.sandbox.feed import FrameFeed
-from tradeassay.sandbox.supervise import Supervisor
+from tradeassay_bench.runs import resume, run as run_spec
+from tradeassay_bench.runs.verify.report import verify
+from tradeassay_programs.benchmarks.systrade import load_spec
+from tradeassay_programs.benchmarks.systrade.benchmark import SystradeProtocol
+from tradeassay_programs.benchmarks.systrade.data import synthetic_year
+from tradeassay_programs.benchmarks.systrade.dialogue import ScoreWanted
+from tradeassay_programs.benchmarks.systrade.examine import examine_submission, with_secret
+from tradeassay_programs.benchmarks.systrade.scores import paper_tier
+from tradeassay_programs.benchmarks.systrade.spec import SystradeSpec
+from tradeassay_programs.code.drift import DriftReport
+from tradeassay_programs.code.gates import GateConfig
+from tradeassay_programs.code.scores import ScoreConfig
+from tradeassay_programs.code.submission import submission_config
+from tradeassay_programs.sandbox import ask_kernel, open_executor, refusal
+from tradeassay_programs.sandbox.feed import FrameFeed
+from tradeassay_programs.sandbox.supervise import Supervisor
+
+pytestmark = pytest.mark.journey
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
 QUICK = ScoreConfig(gates=GateConfig(seeds=(42, 123)), stresses=("gap",), stress_rows=120)
@@ -42,8 +44,12 @@ def executor():
     """One sandbox for all runs of this file."""
     with (
         open_executor(config=submission_config()) as opened,
-        mock.patch.object(SystradeProtocol, "open_executor", lambda self, workers: nullcontext(opened)),
-        mock.patch.object(SystradeProtocol, "fixed", ()),  # quick rules instead of the benchmark's own
+        mock.patch.object(
+            SystradeProtocol, "open_executor", lambda self, workers: nullcontext(opened)
+        ),
+        mock.patch.object(
+            SystradeProtocol, "fixed", ()
+        ),  # quick rules instead of the benchmark's own
     ):
         yield opened
 
@@ -51,7 +57,11 @@ def executor():
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, executor):
     spec = SystradeSpec(
-        models=BUILDERS, strategies=("double-ma",), reviewers=BUILDERS[:2], iterations=3, score=QUICK
+        models=BUILDERS,
+        strategies=("double-ma",),
+        reviewers=BUILDERS[:2],
+        iterations=3,
+        score=QUICK,
     )
     return run_spec(spec, tmp_path_factory.mktemp("systrade") / "r", workers=1)
 
@@ -68,7 +78,7 @@ def record(run, name):
 def test_each_builder_ends_where_it_must(run):
     gold, mends, peeps = (record(run, name) for name in ("gold", "mends", "peeps"))
     assert gold.stopped == "target" and len(gold.iterations) == 1
-    assert gold.last.scorecard.gates.passed and gold.last.scorecard.sound["D1"].value == 10.0
+    assert gold.last.scorecard.gates.passed and gold.last.scorecard.corrected["D1"].value == 10.0
     trail = gold.last.trail
     assert set(trail.counts) == {"both"} and trail.trades == trail.counts["both"]
     assert all(step.id for trade in trail.audit for step in trade.steps)
@@ -79,30 +89,43 @@ def test_each_builder_ends_where_it_must(run):
     assert peeps.stopped == "iterations" and len(peeps.iterations) == 3
     leaky = peeps.last.scorecard
     assert leaky.gates.first_failure.name == "leak" and leaky.year is None
-    assert leaky.sound["D4"].reason == "a result that may know the future says nothing about robustness"
+    assert (
+        leaky.corrected["D4"].reason
+        == "a result that may know the future says nothing about robustness"
+    )
     assert peeps.last.trail.counts.get("only submission", 0) > 0
     assert peeps.iterations[1].scored.drift.kind == "unchanged"
-    assert all(gate.measures.get("cpu_s") is None for gate in leaky.gates.gates) and leaky.gates.cpu_s == 0.0
+    assert (
+        all(gate.measures.get("cpu_s") is None for gate in leaky.gates.gates)
+        and leaky.gates.cpu_s == 0.0
+    )
 
 
 @needs_walls
-def test_who_hands_in_the_same_while_it_is_examined_gets_the_same_findings(run, executor, monkeypatch):
+def test_who_hands_in_the_same_while_it_is_examined_gets_the_same_findings(
+    run, executor, monkeypatch
+):
     gold = record(run, "gold").iterations[0]
-    protocol = SystradeProtocol(SystradeSpec(models=BUILDERS[:1], strategies=("double-ma",), score=QUICK))
-    second_waits, anew = threading.Event(), list[str]()
+    protocol = SystradeProtocol(
+        SystradeSpec(models=BUILDERS[:1], strategies=("double-ma",), score=QUICK)
+    )
+    second_waits, years = threading.Event(), list[str]()
 
-    def examine(self, *_):
-        anew.append("one")
+    def examine(submission, spec, executor, bars, *rest, **options):
+        years.append(bars.name)
         assert second_waits.wait(60)
-        return gold.scored
+        return examine_submission(submission, spec, executor, bars, *rest, **options)
 
-    monkeypatch.setattr(SystradeProtocol, "_examine_anew", examine)
+    monkeypatch.setattr(
+        "tradeassay_programs.benchmarks.systrade.benchmark.examine_submission", examine
+    )
     (item,) = protocol.episodes()
     asked = ScoreWanted(strategy="double-ma", iteration=0, submission=gold.submission)
     with ThreadPoolExecutor(2) as threads:
         both = [threads.submit(protocol.examine, item, asked, executor) for _ in range(2)]
         second_waits.set()
-    assert both[0].result() == both[1].result() and anew == ["one"]
+    assert both[0].result() == both[1].result()
+    assert len(years) == 2  # the test year and the year to develop on, once each
 
 
 @needs_walls
@@ -119,7 +142,10 @@ def test_reviewers_mark_blind_and_their_own_marks_do_not_count(run):
 def test_the_sums(run):
     rows = {row.model: row for row in run.scores.models}
     assert rows[BUILDERS[0]].valid.value == 1.0 and rows[BUILDERS[2]].valid.value == 0.0
-    assert rows[BUILDERS[2]].gates["exec"].value == 1.0 and rows[BUILDERS[2]].gates["leak"].value == 0.0
+    assert (
+        rows[BUILDERS[2]].gates["exec"].value == 1.0
+        and rows[BUILDERS[2]].gates["leak"].value == 0.0
+    )
     assert rows[BUILDERS[2]].worth == "not scored" and rows[BUILDERS[0]].usd_per_strategy == 0.0
     (strategy,) = run.scores.strategies
     assert strategy.items == 3 and strategy.complexity == pytest.approx(0.79, abs=0.01)
@@ -179,7 +205,10 @@ def test_a_replay_that_ends_with_the_first_leak_changes_no_record(run, executor,
     handed, spec = record(run, name).iterations[0].submission, load_spec("double-ma")
     config, bars = with_secret(QUICK, "ab" * 16), synthetic_year(load_spec("double-ma"))
     without = examine_submission(handed, spec, executor, bars, config)
-    monkeypatch.setattr("tradeassay.code.submission.FrameFeed", lambda until=None, **given: FrameFeed(**given))
+    monkeypatch.setattr(
+        "tradeassay_programs.code.submission.FrameFeed",
+        lambda until=None, **given: FrameFeed(**given),
+    )
     whole = examine_submission(handed, spec, executor, bars, config, without.scenarios)
     assert msgspec.json.encode(whole.scorecard) == msgspec.json.encode(without.scorecard)
     assert without.scorecard.gates.gate("leak").passed == (name == "gold")
@@ -195,7 +224,10 @@ def test_a_replay_that_ends_with_the_first_leak_changes_no_record(run, executor,
         ({"iterations": 0}, "1 to 10"),
         ({"dataset": "mine"}, "a data set needs symbols"),
         ({"splits": ("2025-01-01", "2024-01-01", "2026-01-01")}, "are not splits"),
-        ({"dataset": "mine", "symbols": ("A",), "strategies": ("pairs",)}, "'pairs' has 2 legs, 1 symbols"),
+        (
+            {"dataset": "mine", "symbols": ("A",), "strategies": ("pairs",)},
+            "'pairs' has 2 legs, 1 symbols",
+        ),
     ],
 )
 def test_bad_specs_say_what_to_do(tmp_path, changes, said):
@@ -207,7 +239,12 @@ def test_bad_specs_say_what_to_do(tmp_path, changes, said):
 def test_facts_name_what_decides_a_result():
     spec = SystradeSpec(models=BUILDERS, strategies=("bollinger",))
     facts = SystradeProtocol(spec).facts()
-    assert {"strategy bollinger", "data bollinger test", "data bollinger develop", "prompts"} <= set(facts)
+    assert {
+        "strategy bollinger",
+        "data bollinger test",
+        "data bollinger develop",
+        "prompts",
+    } <= set(facts)
     other = SystradeProtocol(msgspec.structs.replace(spec, data_seed=2)).facts()
     assert facts["data bollinger test"] != other["data bollinger test"]
     assert facts["data bollinger test"] != facts["data bollinger develop"]
@@ -216,7 +253,10 @@ def test_facts_name_what_decides_a_result():
 
 def test_drift_is_set_aside_and_a_big_patch_too():
     assert DriftReport(kind="repair", changed_lines=50).accepted
-    assert not DriftReport(kind="drift").accepted and not DriftReport(kind="repair", changed_lines=51).accepted
+    assert (
+        not DriftReport(kind="drift").accepted
+        and not DriftReport(kind="repair", changed_lines=51).accepted
+    )
     assert not DriftReport(kind="unknown").accepted, "what could not be compared is no baseline"
 
 

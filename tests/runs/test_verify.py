@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import runs_world as world
 
-from tradeassay.core.events import STEP_DECODER
-from tradeassay.data import load_dataset
-from tradeassay.play.journal import encode_line
-from tradeassay.runs import AgentSpec, run
-from tradeassay.runs.verify.report import verify
+from tradeassay_bench.core.events import STEP_DECODER
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.play.journal import encode_line
+from tradeassay_bench.runs import AgentSpec, run
+from tradeassay_bench.runs.verify.report import verify
 
 Lines = list[dict[str, Any]]
 KEY = "tiny-ashare-v1__tiny-ashare__equal-weight__s0"
@@ -44,11 +44,15 @@ def tamper(folder, key, change):
 
 
 def checks(report, episode=None):
-    return {violation.check for violation in report.violations if episode in (None, violation.episode)}
+    return {
+        violation.check for violation in report.violations if episode in (None, violation.episode)
+    }
 
 
 def fills(lines):
-    return [(line, event) for line in lines for event in line["events"] if event["type"] == "filled"]
+    return [
+        (line, event) for line in lines for event in line["events"] if event["type"] == "filled"
+    ]
 
 
 def reprice(event, **changes):
@@ -62,7 +66,7 @@ def test_an_honest_run_passes(honest, home):
     assert report.violations == ()
     assert report.ok
     assert report.steps == 200
-    assert "re-derived: 4 episodes, 200 steps" in report.summary()
+    assert "verified: 4 episodes, 200 steps" in report.summary()
     assert {claim.outcome for claim in report.claims} == {"re-derived"} and report.exit_code == 0
     reasons = honest.scores.episode(BUSY).rejections
     assert {"lot", "insufficient_shares"} <= set(reasons)
@@ -78,7 +82,10 @@ def test_the_run_under_test_is_worth_testing(honest):
     assert {"filled", "rejected", "trimmed", "rested", "expired", "dividend", "split"} <= kinds
 
 
-@pytest.mark.parametrize("venue", ["us-fractional", "us-margin", "ashare-qlib", "crypto", "futures"])
+@pytest.mark.journey
+@pytest.mark.parametrize(
+    "venue", ["us-fractional", "us-margin", "ashare-qlib", "crypto", "futures"]
+)
 def test_the_second_opinion_knows_every_venue(play, home, venue):
     done = play("test-provoker", benchmarks=(f"tiny-{venue}-v1",), seeds=(0, 1, 2))
     report = verify(done.folder, home=home, workers=1)
@@ -96,7 +103,8 @@ def first_fill(change):
 def without(kind):
     """Leave out all that happened of a kind before the sessions opened."""
     return lambda lines: [
-        line.update(opening=[event for event in line["opening"] if event["type"] != kind]) for line in lines
+        line.update(opening=[event for event in line["opening"] if event["type"] != kind])
+        for line in lines
     ]
 
 
@@ -107,7 +115,9 @@ def wrong_mark(lines):
 
 
 def another_dividend(lines):
-    for event in [event for line in lines for event in line["opening"] if event["type"] == "dividend"]:
+    for event in [
+        event for line in lines for event in line["opening"] if event["type"] == "dividend"
+    ]:
         event |= {"per_share": event["per_share"] * 10, "cash": event["cash"] * 10}
 
 
@@ -115,7 +125,9 @@ OTHER_SIDE = {"side": "SELL", "unit": "shares", "amount": 100.0}
 TAMPERED = {
     "free lunch": (
         "fills",
-        first_fill(lambda one: reprice(one, price=one["price"] * 0.5, reference=one["price"] * 0.5)),
+        first_fill(
+            lambda one: reprice(one, price=one["price"] * 0.5, reference=one["price"] * 0.5)
+        ),
     ),
     "no fee": ("fees", first_fill(lambda one: reprice(one, fee=0.0))),
     "more shares": ("cash", first_fill(lambda one: one.update(quantity=one["quantity"] + 100))),
@@ -127,9 +139,15 @@ TAMPERED = {
     "wrong mark": ("nav", wrong_mark),
     "lost day": ("sessions", lambda lines: lines.pop(20)),
     "swapped days": ("sessions", lambda lines: lines.insert(20, lines.pop(21))),
-    "invented day": ("sessions", lambda lines: lines.append({**lines[-1], "step": lines[-1]["step"] + 1})),
+    "invented day": (
+        "sessions",
+        lambda lines: lines.append({**lines[-1], "step": lines[-1]["step"] + 1}),
+    ),
     "another date": ("sessions", lambda lines: lines[7].update(session="2024-01-06")),
-    "decided later": ("sessions", lambda lines: lines[7].update(decided_at=lines[7]["decided_at"] + 10**13)),
+    "decided later": (
+        "sessions",
+        lambda lines: lines[7].update(decided_at=lines[7]["decided_at"] + 10**13),
+    ),
     "no dividend": ("actions", without("dividend")),
     "another dividend": ("actions", another_dividend),
     "no split": ("actions", without("split")),
@@ -141,7 +159,10 @@ TAMPERED = {
     "dropped order": ("orders", lambda lines: lines[0]["events"].pop(0)),
     "order never placed": ("orders", lambda lines: lines[0]["decision"]["orders"].pop()),
     "other side": ("orders", lambda lines: lines[0]["decision"]["orders"][0].update(OTHER_SIDE)),
-    "out of nowhere": ("cash", lambda lines: lines[3]["events"].insert(0, {"type": "interest", "cash": 5000.0})),
+    "out of nowhere": (
+        "cash",
+        lambda lines: lines[3]["events"].insert(0, {"type": "interest", "cash": 5000.0}),
+    ),
     "two marks": ("nav", lambda lines: lines[3]["events"].append(lines[3]["events"][-1])),
 }
 
@@ -151,7 +172,9 @@ def test_a_tampered_journal_is_found_by_name(folder, home, change, found):
     tamper(folder, KEY, change)
     report = verify(folder, home=home, workers=1)
     assert found in checks(report, KEY)
-    assert {"replay", "scores"} & checks(report), "a changed journal cannot be scored to the same bytes"
+    assert {"replay", "scores"} & checks(report), (
+        "a changed journal cannot be scored to the same bytes"
+    )
     assert not report.ok
     assert checks(report, BUSY) == set(), "the other episodes are untouched"
 
@@ -166,8 +189,19 @@ def insert_fill(folder, step, symbol, quantity, price, at=0):
         orders.append({"symbol": symbol, "amount": abs(quantity), "side": side})
         value = abs(quantity) * price
         tax = 0.0 if quantity > 0 else value * 10e-4
-        event = {"type": "filled", "order_id": f"{step}.{len(orders) - 1}", "symbol": symbol, "quantity": quantity}
-        event |= {"fee": max(value * 5e-4, 5.0 - tax), "tax": tax, "cash": 0.0, "price": price, "reference": price}
+        event = {
+            "type": "filled",
+            "order_id": f"{step}.{len(orders) - 1}",
+            "symbol": symbol,
+            "quantity": quantity,
+        }
+        event |= {
+            "fee": max(value * 5e-4, 5.0 - tax),
+            "tax": tax,
+            "cash": 0.0,
+            "price": price,
+            "reference": price,
+        }
         reprice(event)
         line["events"].insert(at, event)
 
@@ -240,7 +274,12 @@ def test_a_failure_turned_into_a_success_is_found(play, home):
     ("found", "change"),
     [
         ("spec", lambda manifest: manifest["spec"].update(seeds=[7])),
-        ("benchmark", lambda manifest: manifest["benchmarks"]["tiny-us-v1"]["config"]["market"].update(cash=5.0)),
+        (
+            "benchmark",
+            lambda manifest: manifest["benchmarks"]["tiny-us-v1"]["config"]["market"].update(
+                cash=5.0
+            ),
+        ),
     ],
 )
 def test_a_changed_spec_or_benchmark_is_found(folder, home, found, change):

@@ -8,11 +8,11 @@ import pytest
 import runs_world as world
 
 from tradeassay.core.view import CorporateAction, Instrument
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.data.synthetic.universe import ActionModel
-from tradeassay.runs import AgentSpec, RunSpec, run
-from tradeassay.runs.score import PRICE_INDEX, yardstick
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.data.synthetic.universe import ActionModel
+from tradeassay_bench.runs import AgentSpec, RunSpec, run
+from tradeassay_bench.runs.score import PRICE_INDEX, yardstick
 
 
 def stored(panel, folder):
@@ -23,7 +23,9 @@ def stored(panel, folder):
 def without_fund(panel):
     """The same market, whose fund is an ordinary stock."""
     listings = tuple(
-        msgspec.structs.replace(one, instrument=msgspec.structs.replace(one.instrument, kind="stock"))
+        msgspec.structs.replace(
+            one, instrument=msgspec.structs.replace(one.instrument, kind="stock")
+        )
         for one in panel.listings
     )
     return replace(panel, listings=listings)
@@ -36,11 +38,13 @@ def days(panel, first=10, last=60):
 def held_index(market, home, *, fund=True):
     """Two years of a small world whose names pay so much that nobody can overlook it."""
     rich = ActionModel(payers=1.0, dividend_yield=0.05)
-    panel = generate(preset(market, seed=7, names=16, index_members=12, fundamentals=False, actions=rich)).panel
+    panel = generate(
+        preset(market, seed=7, names=16, index_members=12, fundamentals=False, actions=rich)
+    ).panel
     panel = replace(panel if fund else without_fund(panel), name=f"small-{market}")
     write_snapshot(panel, home / "store" / panel.name, allow_faults=True)
     spec = RunSpec(
-        slug="held",
+        name="held",
         benchmarks=(f"daily-{market}-v1",),
         datasets={f"daily-{market}-v1": (panel.name,)},
         agents=(AgentSpec(name="index-hold" if fund else "equal-weight"),),
@@ -86,9 +90,15 @@ def test_the_funds_dividends_are_put_back_by_hand(tmp_path):
     day, column = panel.sessions, panel.symbols.index("IDXF")
     close = panel.bars["close"][:, column]
     paid = CorporateAction(
-        symbol="IDXF", kind="dividend", ex_date=str(day[40]), known_at=int(panel.open_time[38]), value=1.5
+        symbol="IDXF",
+        kind="dividend",
+        ex_date=str(day[40]),
+        known_at=int(panel.open_time[38]),
+        value=1.5,
     )
-    found = yardstick(stored(replace(panel, actions=(*panel.actions, paid)), tmp_path / "s"), "IDX", days(panel))
+    found = yardstick(
+        stored(replace(panel, actions=(*panel.actions, paid)), tmp_path / "s"), "IDX", days(panel)
+    )
     assert (found.note, found.levels.shape) == (None, (51,))
     assert found.levels[31:] / found.levels[30] == pytest.approx(close[40:] / (close[39] - 1.5))
     assert found.levels[:31] / found.levels[0] == pytest.approx(close[9:40] / close[9])
@@ -121,13 +131,21 @@ def test_without_dividends_a_price_index_is_a_fair_mark(tmp_path):
 def test_nothing_to_compare_with(tmp_path):
     panel = world.tiny_panel()
     snapshot = stored(panel, tmp_path / "s")
-    for index, sessions in ((None, days(panel)), ("IDX", ()), ("SPX", days(panel)), ("IDX", days(panel, 0))):
+    for index, sessions in (
+        (None, days(panel)),
+        ("IDX", ()),
+        ("SPX", days(panel)),
+        ("IDX", days(panel, 0)),
+    ):
         found = yardstick(snapshot, index, sessions)
         assert found.levels is None and found.note is None
 
 
 def test_which_fund_tracks_which_index():
     assert Instrument(symbol="SPY", kind="index", root="^GSPC").tracks("^GSPC")
-    tracks = {name: Instrument(symbol=name, kind="index").tracks("IDX") for name in ("IDXF", "IDX", "OTHERF")}
+    tracks = {
+        name: Instrument(symbol=name, kind="index").tracks("IDX")
+        for name in ("IDXF", "IDX", "OTHERF")
+    }
     assert tracks == {"IDXF": True, "IDX": True, "OTHERF": False}
     assert not Instrument(symbol="IDXF").tracks("IDX")

@@ -6,19 +6,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tradeassay.sandbox import Sandbox, SandboxConfig, SandboxPool, ask_kernel, refusal
+from tradeassay_programs.sandbox import Sandbox, SandboxConfig, SandboxPool, ask_kernel, refusal
 
 LIGHT = SandboxConfig(preload=("numpy", "pandas"))
 BARE = SandboxConfig(preload=())
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all its descendants."""
-    found = [pid]
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += family(int(child))
-    return found
+    """Return a process and all its descendants, or nothing if it has ended."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [child for task in tasks for child in (task / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []  # It ended after its parent named it.
+    descendants = [pid]
+    for child in children:
+        descendants += family(int(child))
+    return descendants
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,32 @@ import struct
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.sandbox.kernel import ALLOWED, ALLOWED_INT, AUDIT_ARCH, MISSING, QUIET, STAT, SYSCALLS, WATCHED
-from tradeassay.sandbox.seccomp import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, build, for_process
+from tradeassay_programs.sandbox.kernel import (
+    ALLOWED,
+    ALLOWED_INT,
+    AUDIT_ARCH,
+    MISSING,
+    QUIET,
+    STAT,
+    SYSCALLS,
+    WATCHED,
+)
+from tradeassay_programs.sandbox.seccomp import (
+    RET_ALLOW,
+    RET_ERRNO,
+    RET_KILL,
+    RET_NOTIFY,
+    build,
+    for_process,
+)
 
 MACHINES = ("x86_64", "aarch64")
 PID = 4321
 
 
-def answer(program: bytes, machine: str, nr: int, arguments: tuple[int, ...] = (), arch: int | None = None) -> int:
+def answer(
+    program: bytes, machine: str, nr: int, arguments: tuple[int, ...] = (), arch: int | None = None
+) -> int:
     """Run a classic BPF program over one call, as the kernel does."""
     padded = (*arguments, *([0] * (6 - len(arguments))))
     data = struct.pack("<iIQ6Q", nr, AUDIT_ARCH[machine] if arch is None else arch, 0, *padded)
@@ -82,7 +100,11 @@ def test_calls_allowed_for_some_values_only(machine, name):
         ("tgkill", (1, 1, 6), RET_NOTIFY),
         ("prlimit64", (0, 7, 0, 1 << 40), RET_ALLOW),  # it may read its limits but not set them
         ("prlimit64", (0, 7, 1, 0), RET_NOTIFY),
-        ("prlimit64", (0, 7, 1 << 32, 0), RET_NOTIFY),  # a pointer whose low half is zero is still a pointer
+        (
+            "prlimit64",
+            (0, 7, 1 << 32, 0),
+            RET_NOTIFY,
+        ),  # a pointer whose low half is zero is still a pointer
         ("prlimit64", (5, 7, 0, 0), RET_NOTIFY),
     ],
 )

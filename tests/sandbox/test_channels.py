@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.sandbox import Job, JobLimits, JobResult, Sandbox, SandboxConfig
+from tradeassay_programs.sandbox import Job, JobLimits, JobResult, Sandbox, SandboxConfig
 
-LIMITS = JobLimits(cpu_s=5, wall_s=60.0, memory_mb=256, log_kb=64, result_mb=1, rows=1000, columns=4)
+LIMITS = JobLimits(
+    cpu_s=5, wall_s=60.0, memory_mb=256, log_kb=64, result_mb=1, rows=1000, columns=4
+)
 
 # name: what the sender does -> an expression by which the reader would see it
 CHANNELS = {
@@ -130,6 +132,7 @@ def _run(sandbox: Sandbox, body: str) -> JobResult:
     return sandbox.run(job)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", CHANNELS)
 @pytest.mark.parametrize("walls", ["sandbox", pytest.param("standard", marks=pytest.mark.slow)])
 def test_nothing_is_left_for_the_next_job(name, walls, request):
@@ -153,7 +156,10 @@ def library(monkeypatch):
 
 @pytest.mark.parametrize("namespaces", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_no_job_leaves_the_time_at_which_it_read_a_library(namespaces, machine, library):
-    long_ago = 0, library.stat().st_mtime  # where readings are noted once a day, the next one would be
+    long_ago = (
+        0,
+        library.stat().st_mtime,
+    )  # where readings are noted once a day, the next one would be
     os.utime(library, long_ago)
     with Sandbox(SandboxConfig(preload=("read_by_jobs",), namespaces=namespaces)) as opened:
         if namespaces:  # what a child sees is read-only, so that nothing is noted at all
@@ -182,6 +188,11 @@ def test_no_job_can_throw_a_shared_file_out_of_memory(sandbox):
         "    return {'refused': refused}"
     )
     job = Job(
-        source=source, pass_as="columns", columns={}, limits=LIMITS, guard_imports=False, fail_on=frozenset()
+        source=source,
+        pass_as="columns",
+        columns={},
+        limits=LIMITS,
+        guard_imports=False,
+        fail_on=frozenset(),
     )
     assert sandbox.run(job).need()["refused"].tolist() == [True, True]

@@ -9,14 +9,23 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from sources import FOLDERS
 
-import tradeassay
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import CheckFailed, UserError
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.sandbox import BadResult, Job, JobExecutor, JobResult, JobUsage, Tier, kernel
-from tradeassay.sandbox.codec import ClaimHead, CodecError, decode, encode
-from tradeassay.testing import CheckFailed
-from tradeassay.testing.sandbox import ATTACKS, LIGHT, check_sandbox
+from tradeassay_programs.sandbox import (
+    BadResult,
+    Job,
+    JobExecutor,
+    JobResult,
+    JobUsage,
+    Tier,
+    kernel,
+)
+from tradeassay_programs.sandbox.codec import ClaimHead, CodecError, decode, encode
+from tradeassay_programs.testing import ATTACKS, LIGHT, check_sandbox
+
+pytestmark = pytest.mark.journey
 
 
 def test_there_are_enough_attacks_and_each_is_a_program():
@@ -29,7 +38,7 @@ def test_there_are_enough_attacks_and_each_is_a_program():
 
 
 def test_an_unknown_attack_is_a_users_mistake():
-    with pytest.raises(UserError, match="no attack nonsense"):
+    with pytest.raises(UserError, match="unknown attacks: nonsense"):
         check_sandbox(only=["nonsense"])
 
 
@@ -41,7 +50,9 @@ def test_no_attack_gets_out(machine, least):
     assert len(report.counted) >= least
     assert all(result.record for result in report.results)
     # An attack that fails in a plain process too (a 32-bit call on a processor without any) has nothing to refuse.
-    refused = [result for result in report.counted if result.family in ("network", "process", "privileged")]
+    refused = [
+        result for result in report.counted if result.family in ("network", "process", "privileged")
+    ]
     assert all("refused" in result.record for result in refused), report.table()
     assert report.summary() in report.table()
 
@@ -62,8 +73,8 @@ class PlainSubprocess(JobExecutor):
         script = (
             "import sys, resource\n"
             "resource.setrlimit(resource.RLIMIT_CPU, (8, 8))\n"
-            "from tradeassay.sandbox.codec import Caps, decode, encode\n"
-            "from tradeassay.sandbox.strategy import StrategyCall as Call, parse, run_code\n"
+            "from tradeassay_programs.sandbox.codec import Caps, decode, encode\n"
+            "from tradeassay_programs.sandbox.strategy import StrategyCall as Call, parse, run_code\n"
             "import msgspec\n"
             "order = msgspec.json.decode(sys.argv[1], type=Call)\n"
             "code, _ = parse(sys.argv[2], None)\n"
@@ -85,11 +96,20 @@ class PlainSubprocess(JobExecutor):
             columns = decode(done.stdout, job.limits.caps())
             assert not isinstance(columns, ClaimHead)
         except CodecError as error:
-            return JobResult(source="", tier=self.tier, usage=usage, failure=BadResult(reason=str(error)))
+            return JobResult(
+                source="", tier=self.tier, usage=usage, failure=BadResult(reason=str(error))
+            )
         return JobResult(source="", tier=self.tier, usage=usage, columns=columns)
 
 
-CAUGHT = ("read-secret", "own-environment", "tcp-connect", "fork", "write-outside", "kill-a-process")
+CAUGHT = (
+    "read-secret",
+    "own-environment",
+    "tcp-connect",
+    "fork",
+    "write-outside",
+    "kill-a-process",
+)
 
 
 def test_an_executor_without_walls_is_found_out():
@@ -103,7 +123,7 @@ def test_an_executor_without_walls_is_found_out():
 
 AS_A_USER = """
 import os, sys
-from tradeassay.testing.sandbox import LIGHT, check_sandbox
+from tradeassay_programs.testing import LIGHT, check_sandbox
 import msgspec
 assert os.getuid() == 12345
 report = check_sandbox(short=True)
@@ -119,7 +139,7 @@ CLOSED = 77
 
 def needed_paths() -> set[Path]:
     """Return what another user must reach to import the package, by the names in use and by the real ones."""
-    named = {Path(one) for one in (sys.executable, sys.prefix, sys.base_prefix, __file__, tradeassay.__file__)}
+    named = {Path(one) for one in (sys.executable, sys.prefix, sys.base_prefix, __file__, *FOLDERS)}
     return named | {path.resolve() for path in named}
 
 
@@ -138,12 +158,16 @@ def open_to_others(paths: set[Path]) -> None:
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     while closed := closed_folder(paths):
-        inside = {closed / path.relative_to(closed).parts[0] for path in paths if closed in path.parents}
+        inside = {
+            closed / path.relative_to(closed).parts[0] for path in paths if closed in path.parents
+        }
         kept = {path: os.open(path, os.O_PATH) for path in inside}
         kernel.mount("tmpfs", str(closed), "tmpfs", 0, "mode=0755")
         for path, descriptor in kept.items():
             path.mkdir()
-            kernel.mount(f"/proc/self/fd/{descriptor}", str(path), None, kernel.MS_BIND | kernel.MS_REC)
+            kernel.mount(
+                f"/proc/self/fd/{descriptor}", str(path), None, kernel.MS_BIND | kernel.MS_REC
+            )
 
 
 @pytest.mark.slow
@@ -171,7 +195,9 @@ def test_an_ordinary_user_is_held_as_well(machine, tmp_path):
             os._exit(99)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status == CLOSED:
-        pytest.skip(f"other users may not enter {closed_folder(needed_paths())}, and nothing can be mounted here")
+        pytest.skip(
+            f"other users may not enter {closed_folder(needed_paths())}, and nothing can be mounted here"
+        )
     words = (tmp_path / "out").read_text()
     assert status == 0, words
     lines = [line.split() for line in words.splitlines()]

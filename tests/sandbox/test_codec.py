@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tradeassay.sandbox.codec import MAGIC, MAX_HEAD, Caps, ClaimHead, CodecError, decode, encode, encode_claim
+from tradeassay_programs.sandbox.codec import (
+    MAGIC,
+    MAX_HEAD,
+    Caps,
+    ClaimHead,
+    CodecError,
+    decode,
+    encode,
+    encode_claim,
+)
 
 CAPS = Caps(columns=8, rows=1_000, words=500, total=1 << 20)
 
@@ -54,12 +63,19 @@ COLUMN = st.one_of(
     hnp.arrays(np.int64, st.integers(0, 20)),
     hnp.arrays(np.bool_, st.integers(0, 20)),
     hnp.arrays(np.dtype("M8[ns]"), st.integers(0, 20)),
-    st.lists(st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)), max_size=20),
+    st.lists(
+        st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)),
+        max_size=20,
+    ),
 )
 
 
 @given(
-    st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), COLUMN, max_size=8)
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
+        COLUMN,
+        max_size=8,
+    )
 )
 def test_what_is_encoded_is_decoded(columns):
     back = decode(b"".join(encode(columns)), CAPS)
@@ -72,10 +88,18 @@ def test_what_is_encoded_is_decoded(columns):
             np.testing.assert_array_equal(back[name], np.asarray(values))
 
 
-VALID = b"".join(encode({"a": [1.0, 2.0], "s": ["x", "yy", None], "b": [True], "t": np.array([0], "M8[ns]")}))
+VALID = b"".join(
+    encode({"a": [1.0, 2.0], "s": ["x", "yy", None], "b": [True], "t": np.array([0], "M8[ns]")})
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 PROMISE = st.fixed_dictionaries(
@@ -117,7 +141,9 @@ def test_a_damaged_message_and_any_head_is_columns_or_refused(position, value, c
         assert isinstance(back, dict)
         assert sum(array.nbytes for array in back.values()) <= 8 * len(damaged)
         if damaged is promised:  # no column is longer or shorter than its head says
-            assert [len(array) for array in back.values()] == [one["rows"] for one in head["columns"]]
+            assert [len(array) for array in back.values()] == [
+                one["rows"] for one in head["columns"]
+            ]
 
 
 def words(count: int, size: int, ends: tuple[int, ...], text: bytes) -> bytes:
@@ -146,7 +172,10 @@ def words(count: int, size: int, ends: tuple[int, ...], text: bytes) -> bytes:
         (message(column(rows=True), bytes(8)), "head"),
         (message(column(words=1), bytes(8)), "no text"),
         (message({"columns": column()["columns"] * 2}, bytes(16)), "twice"),
-        (message({"columns": [{"name": str(n), "kind": "f8", "rows": 0} for n in range(9)]}), "columns"),
+        (
+            message({"columns": [{"name": str(n), "kind": "f8", "rows": 0} for n in range(9)]}),
+            "columns",
+        ),
         (message(column(kind="b1"), b"\x02" + bytes(7)), "neither 0 nor 1"),
         (message(column(kind="b1"), b"\x01" + b"\x01" * 7), "padding"),
         (message(column(kind="str", words=501, rows=1), bytes(4096)), "texts"),
@@ -187,9 +216,16 @@ def test_what_no_column_can_hold(values):
 
 def test_objects_that_are_numbers_are_numbers():
     """A column of a frame that was filled value by value; texts and what is missing among them stay texts."""
-    found = decode(b"".join(encode({"n": np.array([1, None, 2.5, np.True_], object), "t": [None, "a"]})), Caps())
+    found = decode(
+        b"".join(encode({"n": np.array([1, None, 2.5, np.True_], object), "t": [None, "a"]})),
+        Caps(),
+    )
     assert not isinstance(found, ClaimHead)
-    assert found["n"].dtype == np.float64 and found["n"].tolist()[0::2] == [1.0, 2.5] and np.isnan(found["n"][1])
+    assert (
+        found["n"].dtype == np.float64
+        and found["n"].tolist()[0::2] == [1.0, 2.5]
+        and np.isnan(found["n"][1])
+    )
     assert found["n"][3] == 1.0 and found["t"].tolist() == [None, "a"]
 
 

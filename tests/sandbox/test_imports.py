@@ -1,7 +1,12 @@
 import pytest
 
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.sandbox.strategy import ImportFound, allowed_modules, first_forbidden, is_allowed
+from tradeassay_programs.sandbox.strategy import (
+    ImportFound,
+    allowed_modules,
+    first_forbidden,
+    is_allowed,
+)
 
 ALLOWED = allowed_modules({"numpy", "pandas"})
 

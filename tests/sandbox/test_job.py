@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.sandbox import Job, JobLimits, JobResult, JobUsage, NetworkAttempt, RefusedCall, Tier, WallTimeout
+from tradeassay_programs.sandbox import (
+    Job,
+    JobLimits,
+    JobResult,
+    JobUsage,
+    NetworkAttempt,
+    RefusedCall,
+    Tier,
+    WallTimeout,
+)
 
 TIER = Tier(level="strong")
 USAGE = JobUsage(cpu_s=0.1, wall_s=0.1, peak_mb=1.0)
@@ -19,7 +28,8 @@ def test_limits_are_positive_and_bound_the_result(wrong):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"entry": "not a name"}, {"harness": "module.function"}, {"seed": -1}, {"seed": 2**32}]
+    "wrong",
+    [{"entry": "not a name"}, {"harness": "module.function"}, {"seed": -1}, {"seed": 2**32}],
 )
 def test_wrong_jobs_are_refused_at_once(wrong):
     with pytest.raises(UserError):
@@ -27,7 +37,9 @@ def test_wrong_jobs_are_refused_at_once(wrong):
 
 
 def test_a_job_is_named_by_its_source():
-    assert Job(source="x").sha256 == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    assert (
+        Job(source="x").sha256 == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    )
     assert Job(source="\ud800").sha256
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import (
+from tradeassay_programs.sandbox import (
     BadResult,
     ChildClaim,
     CpuTimeout,
@@ -46,7 +46,10 @@ def body(text: str, sandbox: Sandbox, **options: Any) -> JobResult:
 
 
 def test_columns_go_in_and_decisions_come_out(sandbox):
-    result = body("return {'twice': columns['close'] * 2, 'same': columns['name'], 't': columns['time']}", sandbox)
+    result = body(
+        "return {'twice': columns['close'] * 2, 'same': columns['name'], 't': columns['time']}",
+        sandbox,
+    )
     columns = result.need()
     np.testing.assert_array_equal(columns["twice"], 2 * CLOSE)
     assert columns["same"].tolist() == ["a", "b", None, "a"]
@@ -137,7 +140,10 @@ return {'a': [1]}
 
 @pytest.mark.parametrize(
     ("call", "error", "stream"),
-    [("os.kill(1, 9)", "OSError", "refused calls"), ("open('missing')", "FileNotFoundError", "file calls")],
+    [
+        ("os.kill(1, 9)", "OSError", "refused calls"),
+        ("open('missing')", "FileNotFoundError", "file calls"),
+    ],
 )
 def test_a_flood_of_calls_ends_the_job(sandbox, call, error, stream):
     text = f"import os\nwhile True:\n    try:\n        {call}\n    except {error}:\n        pass"
@@ -146,7 +152,9 @@ def test_a_flood_of_calls_ends_the_job(sandbox, call, error, stream):
 
 
 def test_what_is_printed_is_kept_and_not_believed(sandbox):
-    result = body("import sys\nprint('{\"pnl\": 1}')\nsys.stderr.write('oops')\nreturn {'a': [1]}", sandbox)
+    result = body(
+        "import sys\nprint('{\"pnl\": 1}')\nsys.stderr.write('oops')\nreturn {'a': [1]}", sandbox
+    )
     assert result.log == b'{"pnl": 1}\noops'
     assert list(result.need()) == ["a"]
 
@@ -156,7 +164,9 @@ def test_what_code_does_to_its_output_costs_it_nothing_but_its_result(sandbox):
         result = body(f"import sys\n{change}\nreturn {{'a': [1]}}", sandbox)
         assert result.need()["a"].tolist() == [1] and not result.attempts, change
     result = body("import os\nos.close(6)\nreturn {'a': [1]}", sandbox)
-    assert isinstance(result.failure, Crashed) and not result.attempts, "it has tried to open nothing"
+    assert isinstance(result.failure, Crashed) and not result.attempts, (
+        "it has tried to open nothing"
+    )
 
 
 def test_scratch_files_come_back(sandbox):
@@ -174,8 +184,13 @@ return {'a': [os.getcwd()]}
 
 
 def test_each_job_starts_clean(sandbox):
-    body("import math, os\nmath.pi = 3\nopen('x', 'w').close()\nos.environ['A'] = 'b'\nreturn {'a': [1]}", sandbox)
-    result = body("import math, os\nreturn {'a': [math.pi, os.path.exists('x'), 'A' in os.environ]}", sandbox)
+    body(
+        "import math, os\nmath.pi = 3\nopen('x', 'w').close()\nos.environ['A'] = 'b'\nreturn {'a': [1]}",
+        sandbox,
+    )
+    result = body(
+        "import math, os\nreturn {'a': [math.pi, os.path.exists('x'), 'A' in os.environ]}", sandbox
+    )
     assert result.need()["a"].tolist() == [np.pi, 0.0, 0.0]
 
 
@@ -196,8 +211,12 @@ def test_the_same_seed_gives_the_same_draws_and_the_random_devices_are_shut(sand
 
 
 def test_only_the_given_rows_are_in_the_child(sandbox):
-    listed = "import os\nopen_ones = []\nfor one in range(3, 64):\n    try:\n        os.fstat(one)\n"
-    listed += "        open_ones.append(one)\n    except OSError:\n        pass\nreturn {'a': open_ones}"
+    listed = (
+        "import os\nopen_ones = []\nfor one in range(3, 64):\n    try:\n        os.fstat(one)\n"
+    )
+    listed += (
+        "        open_ones.append(one)\n    except OSError:\n        pass\nreturn {'a': open_ones}"
+    )
     assert body(listed, sandbox).need()["a"].tolist() == [6]
 
 
@@ -207,7 +226,10 @@ def test_who_and_where_it_is(sandbox):
         assert body(text, sandbox).need()["a"].tolist() == [65534, 65534, 1]
     names = body("import os\nreturn {'k': list(os.environ)}", sandbox).need()["k"].tolist()
     threads = (f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"))
-    assert {*names} <= {*threads, *"PYTHONHASHSEED TZ LC_ALL MPLBACKEND MPLCONFIGDIR HOME TMPDIR".split()}
+    assert {*names} <= {
+        *threads,
+        *"PYTHONHASHSEED TZ LC_ALL MPLBACKEND MPLCONFIGDIR HOME TMPDIR".split(),
+    }
 
 
 def test_no_folder_of_this_machine_is_named(sandbox):
@@ -216,7 +238,7 @@ def test_no_folder_of_this_machine_is_named(sandbox):
     text = """
     import gc, sys, traceback
     import numpy
-    assert "tradeassay.sandbox.executor" not in sys.modules  # the host's part
+    assert "tradeassay_programs.sandbox.executor" not in sys.modules  # the host's part
     gc.unfreeze()
     within = (one for thing in gc.get_objects() for one in gc.get_referents(thing) if isinstance(one, str))
     texts = {one[:200] for one in within if one.startswith("/")}
@@ -230,11 +252,18 @@ def test_no_folder_of_this_machine_is_named(sandbox):
     told = ascii("\\n".join(told))
     return {"told": [told[at : at + 4000] for at in range(0, len(told), 4000)]}
     """
-    told = "".join(body(textwrap.dedent(text).strip(), sandbox, guard_imports=False).need()["told"].tolist())
+    told = "".join(
+        body(textwrap.dedent(text).strip(), sandbox, guard_imports=False).need()["told"].tolist()
+    )
     assert "/tmp/base/lib/python" in told and "/tmp/env/lib/python" in told
     # Constants of the standard library (os.defpath, the folders of time zones) name it on every machine.
     everywhere = {"/usr"}
-    here = {sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), str(Path(__file__).parents[2])}
+    here = {
+        sys.prefix,
+        sys.base_prefix,
+        os.path.dirname(os.__file__),
+        str(Path(__file__).parents[2]),
+    }
     assert [path for path in sorted(here - everywhere) if path in told] == []
 
 

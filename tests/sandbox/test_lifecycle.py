@@ -17,9 +17,9 @@ import msgspec
 import pytest
 from tests.sandbox.conftest import BARE, family
 
-import tradeassay
+import tradeassay_programs
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.sandbox import (
+from tradeassay_programs.sandbox import (
     ForbiddenImport,
     Job,
     JobLimits,
@@ -30,10 +30,14 @@ from tradeassay.sandbox import (
     SandboxRefused,
     open_executor,
 )
-from tradeassay.sandbox.sandbox import ZygoteProcess
-from tradeassay.sandbox.supervise import Supervisor
+from tradeassay_programs.sandbox.sandbox import ZygoteProcess
+from tradeassay_programs.sandbox.supervise import Supervisor
 
-GOOD = Job(source="def run(columns):\n    return {'a': columns['x']}", columns={"x": [1.0]}, pass_as="columns")
+GOOD = Job(
+    source="def run(columns):\n    return {'a': columns['x']}",
+    columns={"x": [1.0]},
+    pass_as="columns",
+)
 
 
 def descriptors() -> int:
@@ -86,7 +90,12 @@ def gone(pid: int, seconds: float = 60.0) -> bool:
 def test_nothing_is_left_behind(machine, namespaces):
     gc.collect()
     before, processes = descriptors(), children()
-    broken = ("def run(c):\n    1/0", "def run(", "import os\nos.abort()", "def run(c):\n    open('/etc/x')")
+    broken = (
+        "def run(c):\n    1/0",
+        "def run(",
+        "import os\nos.abort()",
+        "def run(c):\n    open('/etc/x')",
+    )
     with Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces)) as sandbox:
         assert sandbox.run(GOOD).ok
         pids = family(zygote(sandbox))
@@ -100,7 +109,9 @@ def test_nothing_is_left_behind(machine, namespaces):
 def test_closing_ends_a_running_child(machine, namespaces):
     sandbox = Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces))
     slow = Job(
-        source="import time\ndef run(c):\n    time.sleep(30)", pass_as="columns", limits=JobLimits(wall_s=60.0)
+        source="import time\ndef run(c):\n    time.sleep(30)",
+        pass_as="columns",
+        limits=JobLimits(wall_s=60.0),
     )
     worker = ThreadPoolExecutor()
     ended = worker.submit(sandbox.run, slow)
@@ -141,10 +152,12 @@ def test_a_forgotten_sandbox_is_closed(machine):
 
 def test_a_host_that_dies_takes_everything_with_it(machine):
     script = (
-        "import time\nfrom tradeassay.sandbox import Sandbox, SandboxConfig\n"
+        "import time\nfrom tradeassay_programs.sandbox import Sandbox, SandboxConfig\n"
         "s = Sandbox(SandboxConfig(preload=()))\nprint(s._line.current().pid, flush=True)\ntime.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as host:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    ) as host:
         assert host.stdout is not None
         pids = family(int(host.stdout.readline()))
         host.kill()
@@ -183,7 +196,8 @@ def test_an_interrupted_host_kills_the_child(machine, monkeypatch):
         raise KeyboardInterrupt
 
     slow = Job(
-        source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(600)", pass_as="columns"
+        source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(600)",
+        pass_as="columns",
     )
     moments = {
         "_take_output": interrupt,
@@ -233,7 +247,9 @@ def test_the_zygote_is_alone_and_shares_no_memory(sandbox):
     threads = (name + b"_NUM_THREADS" for name in (b"OMP", b"OPENBLAS", b"MKL", b"NUMEXPR"))
     assert names == {*threads, b"PYTHONHASHSEED", b"TZ", b"LC_ALL", b"MPLBACKEND"}
     shared = [
-        line for line in Path(f"/proc/{inner}/maps").read_text().splitlines() if line.split()[1][1::2] == "ws"
+        line
+        for line in Path(f"/proc/{inner}/maps").read_text().splitlines()
+        if line.split()[1][1::2] == "ws"
     ]
     assert shared == []
 
@@ -270,10 +286,12 @@ def test_a_harness_that_does_not_import_stops_the_start(machine):
 def test_a_second_thread_stops_the_start(machine):
     script = (
         "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
-        "from tradeassay.sandbox import zygote\ntry:\n    zygote._assert_one_thread()\n"
+        "from tradeassay_programs.sandbox import zygote\ntry:\n    zygote._assert_one_thread()\n"
         "except RuntimeError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert "threads and cannot fork safely" in done.stdout
 
 
@@ -316,27 +334,29 @@ def test_a_closed_pool_says_so(machine):
     made.close()
     with pytest.raises(SandboxError, match="closed"):
         made.run(GOOD)
-    with pytest.raises(UserError, match="0 workers"):
+    with pytest.raises(UserError, match="workers must be 1 or more"):
         SandboxPool(BARE, workers=0)
 
 
 def test_executors_by_name(machine):
     with open_executor("sandbox", config=BARE, workers=2) as made:
         assert made.run(GOOD).ok
-        assert isinstance(made.run(Job(source="import socket", pass_as="columns")).failure, ForbiddenImport)
+        assert isinstance(
+            made.run(Job(source="import socket", pass_as="columns")).failure, ForbiddenImport
+        )
         assert made.tier.level in ("strong", "standard")
     with open_executor("trusted-in-process") as made:
         assert made.tier.level == "trusted-in-process"
-    with pytest.raises(UserError, match="known: sandbox"):
+    with pytest.raises(UserError, match="known executors: sandbox"):
         open_executor("threads")  # type: ignore[arg-type]
     for kind in ("sandbox", "trusted-in-process"):
-        with pytest.raises(UserError, match="0 workers"):
+        with pytest.raises(UserError, match="workers must be 1 or more"):
             open_executor(kind, workers=0)
 
 
 LISTENED_TO = """
-from tradeassay.sandbox import Job, Sandbox, SandboxConfig, kernel, seccomp
-from tradeassay.sandbox.seccomp import RET_ALLOW
+from tradeassay_programs.sandbox import Job, Sandbox, SandboxConfig, kernel, seccomp
+from tradeassay_programs.sandbox.seccomp import RET_ALLOW
 kernel.no_new_privileges()
 seccomp.install(b"\\x06\\0\\0\\0" + RET_ALLOW.to_bytes(4, "little"), listener=True)
 with Sandbox(SandboxConfig(preload=())) as sandbox:
@@ -352,7 +372,9 @@ with Sandbox(SandboxConfig(preload=())) as sandbox:
 
 def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine):
     # Only one listener may exist along a line of processes; some container managers have taken it already.
-    done = subprocess.run([sys.executable, "-c", LISTENED_TO], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", LISTENED_TO], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     missing, fine, *refused = done.stdout.splitlines()
     assert "not recorded" in missing
@@ -365,17 +387,26 @@ def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine):
 
 def test_the_zygote_is_of_the_hosts_own_sources_whatever_is_installed(tmp_path):
     """Two copies of the package: the one on PYTHONPATH, which the host runs, and the installed one."""
-    package = Path(tradeassay.__file__).parent
-    copy = shutil.copytree(package, tmp_path / "tradeassay", ignore=shutil.ignore_patterns("__pycache__"))
+    package = Path(tradeassay_programs.__file__).parent
+    copy = shutil.copytree(
+        package, tmp_path / "tradeassay_programs", ignore=shutil.ignore_patterns("__pycache__")
+    )
     with (copy / "sandbox" / "zygote.py").open("a") as file:
-        file.write('\nif sys.argv[0] == "-c" and len(sys.argv) > 2:\n    raise SystemExit("this copy")\n')
+        file.write(
+            '\nif sys.argv[0] == "-c" and len(sys.argv) > 2:\n    raise SystemExit("this copy")\n'
+        )
     program = (
         "from tradeassay.core.errors import SandboxError\n"
-        "from tradeassay.sandbox import SandboxConfig\n"
-        "from tradeassay.sandbox.sandbox import ZygoteProcess\n"
+        "from tradeassay_programs.sandbox import SandboxConfig\n"
+        "from tradeassay_programs.sandbox.sandbox import ZygoteProcess\n"
         "try:\n    ZygoteProcess(SandboxConfig(preload=()))\n"
         "except SandboxError as error:\n    print(error)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
-    assert "ended while it loaded its libraries: this copy" in done.stdout, (done.stdout, done.stderr)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert "ended while it loaded its libraries: this copy" in done.stdout, (
+        done.stdout,
+        done.stderr,
+    )

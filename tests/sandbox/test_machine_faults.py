@@ -3,7 +3,6 @@
 import os
 import select
 import signal
-import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,12 +12,11 @@ from typing import Any
 import pytest
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox import (
+from tradeassay_programs.sandbox import (
     ChildClaim,
     Crashed,
     FileAttempt,
     ForbiddenImport,
-    FrameFeed,
     Job,
     JobLimits,
     OomKilled,
@@ -27,7 +25,9 @@ from tradeassay.sandbox import (
     WallTimeout,
     supervise,
 )
-from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
+from tradeassay_programs.sandbox.supervise import IsolationFailed, Supervisor, ZygoteLost
+
+from .fed_programs import CONFIG, fed_job, fed_program
 
 HONEST = Job(
     source="def run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        pass\n"
@@ -101,7 +101,11 @@ def test_a_child_killed_before_its_code_ran_is_followed_by_another(sandbox, monk
 
 @pytest.mark.parametrize(
     ("last", "kind"),
-    [("os.abort()", Crashed), ("raise MemoryError", ChildClaim), ("return b'x' * (1 << 40)", ChildClaim)],
+    [
+        ("os.abort()", Crashed),
+        ("raise MemoryError", ChildClaim),
+        ("return b'x' * (1 << 40)", ChildClaim),
+    ],
 )
 def test_whatever_code_can_do_to_itself_brings_no_second_child(sandbox, last, kind):
     """With a second child on the same rows, whatever passes from one to the other would be the future."""
@@ -112,14 +116,15 @@ def test_whatever_code_can_do_to_itself_brings_no_second_child(sandbox, last, ki
 
 def test_a_crash_after_a_forbidden_call_is_no_second_chance(sandbox):
     """Otherwise a program that looks at the clock could try something, crash, and behave the second time."""
-    source = (
-        "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        os.abort()"
-    )
+    source = "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        os.abort()"
     job = Job(source=source, pass_as="columns", fail_on=frozenset({"file"}))
     result = sandbox.run(job)
     assert isinstance(result.failure, FileAttempt) and not result.retried
     tolerated = sandbox.run(replace(job, fail_on=frozenset()))
-    assert tolerated.failure == Crashed(stage="run", signal="SIGABRT") and tolerated.attempts == result.attempts
+    assert (
+        tolerated.failure == Crashed(stage="run", signal="SIGABRT")
+        and tolerated.attempts == result.attempts
+    )
 
 
 @pytest.mark.parametrize("length", [100_000, 400_000])
@@ -129,7 +134,9 @@ def test_a_source_that_says_too_much_about_itself_is_judged(sandbox, length):
     assert result.failure == ForbiddenImport(module="a" * 200, line=1) and not result.retried
 
 
-def test_memory_that_the_machine_lacks_and_that_whoever_takes_half_of_has_used_up(sandbox, monkeypatch):
+def test_memory_that_the_machine_lacks_and_that_whoever_takes_half_of_has_used_up(
+    sandbox, monkeypatch
+):
     """The kernel kills the sandbox's children first, however little they have taken."""
     counted = iter(range(100))
     monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
@@ -138,7 +145,9 @@ def test_memory_that_the_machine_lacks_and_that_whoever_takes_half_of_has_used_u
         sandbox.run(HONEST)
     greedy = "def run(columns):\n    kept = b'x' * (24 << 20)\n    open('/nowhere')"
     limits = JobLimits(memory_mb=40)
-    assert isinstance(sandbox.run(Job(source=greedy, pass_as="columns", limits=limits)).failure, OomKilled)
+    assert isinstance(
+        sandbox.run(Job(source=greedy, pass_as="columns", limits=limits)).failure, OomKilled
+    )
 
 
 def test_a_zygote_lost_in_the_middle(sandbox, monkeypatch):
@@ -146,7 +155,9 @@ def test_a_zygote_lost_in_the_middle(sandbox, monkeypatch):
 
     def lose(job: Supervisor) -> None:
         os.kill(zygote, signal.SIGKILL)
-        select.select([job._process], [], [])  # until the child, which waits for an answer, has gone with it
+        select.select(
+            [job._process], [], []
+        )  # until the child, which waits for an answer, has gone with it
 
     in_the_middle(monkeypatch, lose)
     with pytest.raises(SandboxError, match="could not be judged"):
@@ -155,7 +166,7 @@ def test_a_zygote_lost_in_the_middle(sandbox, monkeypatch):
     assert sandbox._line.current().pid != zygote
 
 
-@pytest.mark.parametrize("error", [WallsDown("no room for a mount"), ZygoteLost("gone")])
+@pytest.mark.parametrize("error", [IsolationFailed("no room for a mount"), ZygoteLost("gone")])
 def test_walls_that_do_not_stand_at_first(sandbox, monkeypatch, error):
     left, take = [error], Supervisor._take_message
 
@@ -198,38 +209,33 @@ def test_waiting_for_a_processor_is_not_the_codes_time(sandbox, monkeypatch):
 
 def test_the_processor_time_of_a_child_is_found(sandbox, monkeypatch):
     seen: list[float] = []
-    in_the_middle(monkeypatch, lambda job: seen.append(supervise._waited_for_processor(job._process)))
+    in_the_middle(
+        monkeypatch, lambda job: seen.append(supervise._waited_for_processor(job._process))
+    )
     assert sandbox.run(HONEST).ok and seen[0] >= 0.0
     assert supervise._waited_for_processor(0) == 0.0, "no process"
 
 
 @pytest.fixture(scope="module")
 def feeder(machine: None) -> Iterator[Sandbox]:
-    with Sandbox(SandboxConfig(preload=("numpy",), harnesses=("tradeassay.code.harness.desk",))) as opened:
+    with Sandbox(CONFIG) as opened:
         yield opened
 
 
-def fed_job(last: str) -> Job:
-    """Three bars, and something that happens on the last of them."""
-    source = f"class Strategy:\n    def on_bar(self, bar, desk):\n        if bar.close == 3:\n            {last}\n"
-    frames = struct.pack("<3d", 1.0, 2.0, 3.0)
-    return Job(
-        source=source,
-        harness="tradeassay.code.harness.desk:serve",
-        params={"columns": "close", "format": "<d"},
-        feed=FrameFeed(frames=frames, size=8),
-    )
+def ending_with(last: str) -> Job:
+    """Three rows, and something that happens on the last of them."""
+    return fed_job(fed_program(f"if close == 3:\n    {last}\ntell()"))
 
 
 def test_what_was_fed_a_bar_is_not_run_again_on_the_same_bars(feeder):
     """A second child could be told what the first one saw: its end after the last bar is its own."""
     for last in ("raise MemoryError", "import os; os.abort()"):
-        result = feeder.run(fed_job(last))
+        result = feeder.run(ending_with(last))
         assert result.failure is not None and not result.retried and len(result.answers) == 2
 
 
 def test_a_child_killed_while_it_is_fed_is_not_judged(feeder, monkeypatch):
     done = in_the_middle(monkeypatch, sent(signal.SIGKILL))
     with pytest.raises(SandboxError, match="never run again on the same rows"):
-        feeder.run(fed_job("open('/nowhere')"))
+        feeder.run(ending_with("open('/nowhere')"))
     assert len(done) == 1

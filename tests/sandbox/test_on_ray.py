@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from tradeassay.core.errors import MissingExtra
-from tradeassay.sandbox import ChildClaim, Job, SandboxConfig, open_executor
+from tradeassay_programs.sandbox import ChildClaim, Job, SandboxConfig, open_executor
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
@@ -16,7 +16,10 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 def test_the_same_jobs_on_ray(machine):
     pytest.importorskip("ray")
     source = "def run(columns, n):\n    return {'n': [n], 'x': columns['x'] * n}"
-    jobs = [Job(source=source, columns={"x": [2.0]}, params={"n": n}, pass_as="columns") for n in range(9)]
+    jobs = [
+        Job(source=source, columns={"x": [2.0]}, params={"n": n}, pass_as="columns")
+        for n in range(9)
+    ]
     with open_executor("ray", config=SandboxConfig(preload=()), workers=2) as pool:
         results = list(pool.map(jobs))
         assert [int(result.need()["n"][0]) for result in results] == list(range(9))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.sandbox.conftest import family
 
-from tradeassay.sandbox import Job, SandboxConfig, SandboxPool
+from tradeassay_programs.sandbox import Job, SandboxConfig, SandboxPool
 
 GOOD = "def run(columns):\n    return {'a': columns['close'].cumsum()}"
 BAD = (

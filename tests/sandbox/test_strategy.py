@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tradeassay.sandbox.codec import ClaimHead
-from tradeassay.sandbox.strategy import (
+from tradeassay_programs.sandbox.codec import ClaimHead
+from tradeassay_programs.sandbox.strategy import (
     NoEntry,
     StrategyCall,
     Unreturnable,
@@ -32,7 +32,9 @@ def no_strategy_left() -> Iterator[None]:
     sys.modules.pop("strategy", None)
 
 
-def run(source: str, call: StrategyCall | None = None, columns: dict[str, Any] | None = None) -> dict[str, Any]:
+def run(
+    source: str, call: StrategyCall | None = None, columns: dict[str, Any] | None = None
+) -> dict[str, Any]:
     code, parsed = parse(source, None)
     assert code is not None, parsed
     return run_code(code, call or StrategyCall(), columns if columns is not None else CLOSE, None)
@@ -77,7 +79,10 @@ def test_a_frame_is_indexed_by_time_and_columns_can_be_grouped_into_frames():
     assert frame.index[1] == pd.Timestamp("1970-01-02")
     frame.loc[frame.index[0], "close"] = 9.0  # its own copy: writable
     frames = shape({"A/close": [1.0], "A/open": [2.0], "B/close": [3.0]}, "frames")
-    assert {name: list(one.columns) for name, one in frames.items()} == {"A": ["close", "open"], "B": ["close"]}
+    assert {name: list(one.columns) for name, one in frames.items()} == {
+        "A": ["close", "open"],
+        "B": ["close"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,10 @@ def test_what_may_be_returned(body, names):
 
 def test_params_are_keywords_and_what_is_missing_is_named():
     source = "def go(columns, n, word='x'):\n    return {'a': [n], 'b': [word]}"
-    assert run(source, StrategyCall(entry="go", pass_as="columns", params={"n": 3})) == {"a": [3], "b": ["x"]}
+    assert run(source, StrategyCall(entry="go", pass_as="columns", params={"n": 3})) == {
+        "a": [3],
+        "b": ["x"],
+    }
     with pytest.raises(Unreturnable, match="None"):
         run("def run(frame):\n    pass")
     with pytest.raises(NoEntry, match="'run'"):
@@ -111,7 +119,9 @@ def test_a_harness_gets_the_module(monkeypatch):
 
     harness.__dict__["go"] = go
     monkeypatch.setitem(sys.modules, "my_harness", harness)
-    assert run("FACTOR = 2", StrategyCall(harness="my_harness:go", params={"k": 3})) == {"a": [24.0]}
+    assert run("FACTOR = 2", StrategyCall(harness="my_harness:go", params={"k": 3})) == {
+        "a": [24.0]
+    }
 
 
 def caught(source: str) -> ClaimHead:
@@ -143,7 +153,13 @@ def test_every_source_of_randomness_is_fixed(monkeypatch):
     def draw() -> tuple[Any, ...]:
         fix_seeds(7)
         legacy = np.random.rand()  # noqa: NPY002
-        return random.random(), legacy, np.random.default_rng().random(), secrets.token_hex(4), uuid.uuid4()
+        return (
+            random.random(),
+            legacy,
+            np.random.default_rng().random(),
+            secrets.token_hex(4),
+            uuid.uuid4(),
+        )
 
     try:
         assert draw() == draw()

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from tradeassay.sandbox import kernel
-from tradeassay.sandbox.kernel import (
+from tradeassay_programs.sandbox import kernel
+from tradeassay_programs.sandbox.kernel import (
     _FAMILY_OF,
     ALLOWED,
     ALLOWED_INT,
@@ -68,11 +68,14 @@ def test_families():
         "other": "epoll_create1",
     }.items():
         assert {family_of(name) for name in names.split()} == {family}
-    assert {family_of(name) for name in ALLOWED} == {"other"} and name_of("x86_64", 999) == "syscall 999"
+    assert {family_of(name) for name in ALLOWED} == {"other"} and name_of(
+        "x86_64", 999
+    ) == "syscall 999"
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() not in SYSCALLS, reason="needs a known Linux machine"
+    sys.platform != "linux" or platform.machine() not in SYSCALLS,
+    reason="needs a known Linux machine",
 )
 def test_the_table_is_this_machines():
     assert kernel.syscall("getpid") == os.getpid()

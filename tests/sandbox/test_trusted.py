@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox import BadResult, ChildClaim, Job, JobLimits, SyntaxFault, TrustedCodeInProcess
+from tradeassay_programs.sandbox import (
+    BadResult,
+    ChildClaim,
+    Job,
+    JobLimits,
+    SyntaxFault,
+    TrustedCodeInProcess,
+)
 
 SOURCE = """
 import numpy as np
@@ -17,7 +24,12 @@ def run(frame, k):
 
 
 def job(source: str = SOURCE, **options: object) -> Job:
-    usual = {"columns": {"close": [1.0, 2.0]}, "params": {"k": 3.0}, "trust": "reference", "seed": 4}
+    usual = {
+        "columns": {"close": [1.0, 2.0]},
+        "params": {"k": 3.0},
+        "trust": "reference",
+        "seed": 4,
+    }
     return Job(source=source, **(usual | options))  # type: ignore[arg-type]
 
 
@@ -54,4 +66,6 @@ def test_the_hosts_randomness_is_given_back():
     ],
 )
 def test_failures_have_the_same_types(source, failure):
-    assert isinstance(TrustedCodeInProcess().run(job(source, limits=JobLimits(rows=10))).failure, failure)
+    assert isinstance(
+        TrustedCodeInProcess().run(job(source, limits=JobLimits(rows=10))).failure, failure
+    )

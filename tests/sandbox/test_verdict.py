@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.sandbox import (
+from tradeassay_programs.sandbox import (
     BadResult,
     ChildClaim,
     CpuTimeout,
@@ -24,9 +24,9 @@ from tradeassay.sandbox import (
     failures,
     kind_of,
 )
-from tradeassay.sandbox.codec import Caps, ClaimHead, encode, encode_claim
-from tradeassay.sandbox.failures import ChildFacts, judge
-from tradeassay.sandbox.strategy import ImportFound, Parsed
+from tradeassay_programs.sandbox.codec import Caps, ClaimHead, encode, encode_claim
+from tradeassay_programs.sandbox.failures import ChildFacts, judge
+from tradeassay_programs.sandbox.strategy import ImportFound, Parsed
 
 GOOD = b"".join(encode({"a": [1.0]}))
 NET = RefusedCall(family="network", call="socket", detail="AF_INET")
@@ -63,7 +63,10 @@ FORBIDDEN = Parsed(forbidden=ImportFound("socket", 2))
 KEY_ERROR, DENIED = claim("exception", "KeyError"), claim("exception", "PermissionError")
 
 CASES: dict[str, tuple[ChildFacts, Failure]] = {
-    "syntax": (facts(parsed=Parsed(syntax="bad", line=3), result=b""), SyntaxFault(message="bad", line=3)),
+    "syntax": (
+        facts(parsed=Parsed(syntax="bad", line=3), result=b""),
+        SyntaxFault(message="bad", line=3),
+    ),
     "import": (facts(parsed=FORBIDDEN, result=b""), ForbiddenImport(module="socket", line=2)),
     "wall": (facts(status=9, stopped=WALL), WALL),
     "output": (facts(status=9, stopped=FULL), FULL),
@@ -81,8 +84,14 @@ CASES: dict[str, tuple[ChildFacts, Failure]] = {
     "swallowed network": (facts(attempts=(NET,)), NetworkAttempt(attempt=NET)),
     "swallowed process": (facts(attempts=(FILE, FORK)), ProcessAttempt(attempt=FORK)),
     "swallowed memory": (facts(attempts=(MEMFD,)), PrivilegedAttempt(attempt=MEMFD)),
-    "a refused file that ended it": (facts(attempts=(FILE,), result=DENIED), FileAttempt(attempt=FILE)),
-    "a refused file beside a bug": (facts(attempts=(FILE,), result=KEY_ERROR), claimed("exception", "KeyError")),
+    "a refused file that ended it": (
+        facts(attempts=(FILE,), result=DENIED),
+        FileAttempt(attempt=FILE),
+    ),
+    "a refused file beside a bug": (
+        facts(attempts=(FILE,), result=KEY_ERROR),
+        claimed("exception", "KeyError"),
+    ),
     "claim": (facts(result=claim("memory", "MemoryError")), claimed("memory", "MemoryError")),
     "a timeout outranks an attempt": (facts(attempts=(NET,), stopped=WALL, status=9), WALL),
 }
@@ -127,13 +136,21 @@ LONG = "S" + "o" * 60
 """A name that Python 3.11 cuts at its fiftieth letter."""
 NO_CLOSE = "object has no attribute 'close'"
 NO_X = "AttributeError: 'object' object has no attribute 'x'"
-SORT, PRINT = (f"TypeError: {name}() got an unexpected keyword argument" for name in ("sort", "print"))
+SORT, PRINT = (
+    f"TypeError: {name}() got an unexpected keyword argument" for name in ("sort", "print")
+)
 INVALID = "is an invalid keyword argument for"
 NO_MAPPING = "ImportError: cannot import name 'Mapping' from 'collections'"
 NO_SQR = "ImportError: cannot import name 'sqr' from 'math'"
 IN_3_11 = {
-    "max([])": ("ValueError: max() iterable argument is empty", "ValueError: max() arg is an empty sequence"),
-    "min(())": ("ValueError: min() iterable argument is empty", "ValueError: min() arg is an empty sequence"),
+    "max([])": (
+        "ValueError: max() iterable argument is empty",
+        "ValueError: max() arg is an empty sequence",
+    ),
+    "min(())": (
+        "ValueError: min() iterable argument is empty",
+        "ValueError: min() arg is an empty sequence",
+    ),
     "1.0 % 0": ("ZeroDivisionError: float modulo by zero", "ZeroDivisionError: float modulo"),
     "{}[1:2]": ("KeyError: slice(1, 2, None)", "TypeError: unhashable type: 'slice'"),
     "object().x = 1": (f"{NO_X} and no __dict__ for setting new attributes", NO_X),

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from tradeassay.sandbox import kernel, seccomp, watch
-from tradeassay.sandbox.kernel import STAT, SYSCALLS, WATCHED, number
-from tradeassay.sandbox.seccomp import Notice
-from tradeassay.sandbox.watch import ChildWatch, Reach
+from tradeassay_programs.sandbox import kernel, seccomp, watch
+from tradeassay_programs.sandbox.kernel import STAT, SYSCALLS, WATCHED, number
+from tradeassay_programs.sandbox.seccomp import Notice
+from tradeassay_programs.sandbox.watch import ChildWatch, Reach
 
 CWD = 0xFFFFFF9C
 REACH = Reach(
@@ -34,8 +34,12 @@ class Desk:
         self._notice: Notice | None = None
         self.answer: int | None = None
         monkeypatch.setattr(seccomp, "receive", lambda _listener: self._notice)
-        monkeypatch.setattr(seccomp, "refuse", lambda _listener, _notice, code: setattr(self, "answer", code))
-        monkeypatch.setattr(seccomp, "let_go_on", lambda _listener, _notice: setattr(self, "answer", 0))
+        monkeypatch.setattr(
+            seccomp, "refuse", lambda _listener, _notice, code: setattr(self, "answer", code)
+        )
+        monkeypatch.setattr(
+            seccomp, "let_go_on", lambda _listener, _notice: setattr(self, "answer", 0)
+        )
 
     def call(self, name: str | int, *arguments: int | str | bytes) -> int | None:
         words = []
@@ -111,11 +115,19 @@ def test_paths_below_a_descriptor_are_those_of_the_own_folder(desk, tmp_path):
 def test_a_name_that_does_not_exist_gets_no_farther_than_the_host(tmp_path, monkeypatch):
     known = frozenset({"/usr/lib/python3", "/usr/lib/python3/os.py"})
     desk = Desk(tmp_path / "memory", monkeypatch, msgspec.structs.replace(REACH, known=known))
-    for call, arguments in (("openat", (CWD,)), ("stat", ()), ("statfs", ()), ("faccessat", (CWD,))):
+    for call, arguments in (
+        ("openat", (CWD,)),
+        ("stat", ()),
+        ("statfs", ()),
+        ("faccessat", (CWD,)),
+    ):
         assert desk.call(call, *arguments, "/usr/lib/python3/os.py") == 0
         assert desk.call(call, *arguments, "/usr/lib/python3/bit-17") == errno.ENOENT
         assert desk.call(call, *arguments, "/scratch/bit-17") == 0
-    assert desk.call("chdir", "/usr/lib/python3") == errno.EACCES and desk.call("chdir", "/scratch/a") == 0
+    assert (
+        desk.call("chdir", "/usr/lib/python3") == errno.EACCES
+        and desk.call("chdir", "/scratch/a") == 0
+    )
     # Without a scratch folder relative paths start at the root.
     desk = Desk(tmp_path / "memory", monkeypatch, Reach(readable=frozenset({"/usr"}), home="/"))
     assert desk.call("openat", CWD, "etc/passwd", os.O_RDONLY) == errno.EACCES
@@ -158,7 +170,9 @@ def test_a_refused_thread_looks_like_a_full_machine_repeats_add_up_and_kinds_are
 
 
 def test_odd_paths_and_callers(desk):
-    assert desk.call("newfstatat", CWD, "/etc/passwd", 0, 0) == errno.ENOENT  # only asked whether it exists
+    assert (
+        desk.call("newfstatat", CWD, "/etc/passwd", 0, 0) == errno.ENOENT
+    )  # only asked whether it exists
     assert desk.call("stat", "/usr/lib/python3/a", 0) == 0
     assert desk.call("newfstatat", 5, "", 0, 0x1000) == 0 and desk.watch.attempts == ()
     desk.call("openat", CWD, "/etc/\x1b[2Jx\n" + "y" * 1000, os.O_RDONLY)
@@ -241,7 +255,10 @@ AWKWARD = (
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(name=st.sampled_from(sorted(SYSCALLS["x86_64"])), words=st.lists(st.one_of(WORDS, PATHS), max_size=6))
+@given(
+    name=st.sampled_from(sorted(SYSCALLS["x86_64"])),
+    words=st.lists(st.one_of(WORDS, PATHS), max_size=6),
+)
 @example(name="openat", words=[CWD, b"//data/x.csv", 0])
 def test_every_call_with_whatever_arguments_is_decided_in_few_steps(desk, name, words):
     answer = counted(lambda: desk.call(name, *words))
@@ -284,7 +301,12 @@ def test_awkward_paths_are_decided_for_every_call_that_names_one(desk, name, pat
 
 
 def test_two_slashes_at_the_start_are_one(desk):
-    for path in ("//usr/lib/python3/os.py", "///usr/lib/python3/os.py", "//scratch//a", "//dev/./null"):
+    for path in (
+        "//usr/lib/python3/os.py",
+        "///usr/lib/python3/os.py",
+        "//scratch//a",
+        "//dev/./null",
+    ):
         assert desk.call("openat", CWD, path, os.O_RDONLY) == 0, path
     assert desk.call("openat", CWD, "//data/x.csv", os.O_RDONLY) == errno.EACCES
     (attempt,) = desk.watch.attempts

@@ -7,7 +7,6 @@ jobs that must pass run under the usual limits.
 
 import os
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,14 +14,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox import (
+from tradeassay_programs.sandbox import (
     FileAttempt,
-    FrameFeed,
     Job,
     JobLimits,
     JobResult,
     OutputLimit,
-    SandboxConfig,
     SandboxPool,
     SupervisorFault,
     WallTimeout,
@@ -31,18 +28,23 @@ from tradeassay.sandbox import (
     supervise,
     watchdog,
 )
-from tradeassay.sandbox.supervise import Supervisor
-from tradeassay.sandbox.watch import ChildWatch
+from tradeassay_programs.sandbox.supervise import Supervisor
+from tradeassay_programs.sandbox.watch import ChildWatch
 
-GOOD = Job(source="def run(columns):\n    return {'a': columns['x']}", columns={"x": [1.0]}, pass_as="columns")
+from .fed_programs import CONFIG, fed_job, fed_program
+
+GOOD = Job(
+    source="def run(columns):\n    return {'a': columns['x']}",
+    columns={"x": [1.0]},
+    pass_as="columns",
+)
 ROOMY = JobLimits(wall_s=120.0)
 
 
 @pytest.fixture(scope="module")
 def pool(machine: None) -> Iterator[SandboxPool]:
     """One worker: a job that keeps it would keep all."""
-    config = SandboxConfig(preload=("numpy",), harnesses=("tradeassay.code.harness.desk",))
-    with SandboxPool(config, workers=1) as opened:
+    with SandboxPool(CONFIG, workers=1) as opened:
         yield opened
 
 
@@ -57,13 +59,7 @@ def opens(path: str) -> Job:
 
 
 def fed(until: Callable[[int, bytes], bool]) -> Job:
-    return Job(
-        source="class Strategy:\n    def on_bar(self, bar, desk):\n        pass\n",
-        harness="tradeassay.code.harness.desk:serve",
-        params={"columns": "close", "format": "<d"},
-        feed=FrameFeed(frames=struct.pack("<3d", 1.0, 2.0, 3.0), size=8, until=until),
-        limits=ROOMY,
-    )
+    return fed_job(fed_program(), until=until, limits=ROOMY)
 
 
 def works(pool: SandboxPool) -> bool:
@@ -134,7 +130,10 @@ def test_a_decision_that_does_not_end_costs_one_job(pool, impatient, monkeypatch
     with monkeypatch.context() as patched:
         patched.setattr(ChildWatch, "_inside", loops)
         result = pool.run(opens("/data/x.csv"))
-    assert isinstance(result.failure, SupervisorFault) and "deciding a system call" in result.failure.text
+    assert (
+        isinstance(result.failure, SupervisorFault)
+        and "deciding a system call" in result.failure.text
+    )
     assert result.usage.cpu_s > 0.0, "its child was killed, and the kernel told what it had used"
     assert works(pool)
 
@@ -146,7 +145,10 @@ def test_a_decision_that_raises_costs_one_job(pool, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(ChildWatch, "_inside", breaks)
         result = pool.run(opens("/data/x.csv"))
-    assert isinstance(result.failure, SupervisorFault) and "RecursionError: deep" in result.failure.text
+    assert (
+        isinstance(result.failure, SupervisorFault)
+        and "RecursionError: deep" in result.failure.text
+    )
     assert works(pool)
 
 
@@ -166,7 +168,9 @@ def test_a_decision_that_raises_costs_one_job(pool, monkeypatch):
         b"N",
     ],
 )
-def test_a_malformed_message_of_the_zygote_is_no_judgement_and_leaves_the_pool_working(pool, monkeypatch, message):
+def test_a_malformed_message_of_the_zygote_is_no_judgement_and_leaves_the_pool_working(
+    pool, monkeypatch, message
+):
     """A job that had not begun gets another child; one that had cannot be judged. Nothing else is raised."""
     receive, left = socket.recv_fds, [message]
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tradeassay.assay.verdict.reasons import percent
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
+from tradeassay.verdict.reasons import percent
 
 MINUS = numbers.MINUS
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?%?"
@@ -30,13 +30,19 @@ def visible(page):
     """Return the words of a page, without scripts, styles and drawings."""
     bare = re.sub(r"<(script|style|svg|template|head)\b.*?</\1>", " ", page, flags=re.S)
     # Blocks end a sentence, as the eye reads them.
-    bare = re.sub(r"</(p|li|td|th|h\d|dd|dt|caption|summary|figcaption|button|option)>", " \n", bare)
-    return plain(html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<(br|small|span|div)\b[^>]*>", " ", bare))))
+    bare = re.sub(
+        r"</(p|li|td|th|h\d|dd|dt|caption|summary|figcaption|button|option)>", " \n", bare
+    )
+    return plain(
+        html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<(br|small|span|div)\b[^>]*>", " ", bare)))
+    )
 
 
 def plain(text):
     """Return a text with hyphens for minus signs and single blanks; lines stay."""
-    lines = (" ".join(line.split()) for line in text.replace(MINUS, "-").replace("$-$", "-").splitlines())
+    lines = (
+        " ".join(line.split()) for line in text.replace(MINUS, "-").replace("$-$", "-").splitlines()
+    )
     return "\n".join(line for line in lines if line)
 
 
@@ -49,7 +55,19 @@ class _Marked(HTMLParser):
         self.found: dict[str, set[str]] = {}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("br", "img", "input", "wbr", "meta", "link", "hr", "path", "line", "rect", "circle"):
+        if tag not in (
+            "br",
+            "img",
+            "input",
+            "wbr",
+            "meta",
+            "link",
+            "hr",
+            "path",
+            "line",
+            "rect",
+            "circle",
+        ):
             self.open.append((tag, dict(attrs).get("data-claim"), []))
 
     def handle_data(self, data: str) -> None:
@@ -79,7 +97,13 @@ def measures(record):
         return
     if isinstance(record, msgspec.Struct):
         record = [getattr(record, name) for name in record.__struct_fields__]
-    inside = record.values() if isinstance(record, dict) else record if isinstance(record, tuple | list) else ()
+    inside = (
+        record.values()
+        if isinstance(record, dict)
+        else record
+        if isinstance(record, tuple | list)
+        else ()
+    )
     for one in inside:
         yield from measures(one)
 
@@ -96,7 +120,13 @@ def recorded(*records):
             value, low, high = (_signless(numbers.written(end, form)) for end in ends)
             found.add((value, low, high))
         found.add(tuple(_signless(percent(end)) for end in ends))
-        found.add((_signless(f"{one.value:.1%}"), _signless(f"{one.low:.0%}"), _signless(f"{one.high:.0%}")))
+        found.add(
+            (
+                _signless(f"{one.value:.1%}"),
+                _signless(f"{one.low:.0%}"),
+                _signless(f"{one.high:.0%}"),
+            )
+        )
     return found
 
 
@@ -132,7 +162,9 @@ def wrong_comparisons(surface, cell):
     base = "|".join(map(re.escape, (cell.baseline_phrase, cell.baseline, "it")))
     found = []
     for sentence in re.split(r"(?<=[.;])\s|\n", surface.text):
-        about = [one for one in cell.agents if "ranked agent" not in sentence or one.unranked is None]
+        about = [
+            one for one in cell.agents if "ranked agent" not in sentence or one.unranked is None
+        ]
         sides = {one.name: one.versus.side if one.versus is not None else None for one in about}
         if re.search(r"No (?:ranked )?agent can be told apart", sentence) and any(sides.values()):
             found.append(f"{surface.name}: '{sentence}' although {sides}")
@@ -144,24 +176,36 @@ def wrong_comparisons(surface, cell):
             if subject.startswith(("No agent", "No ranked agent")) and side == "above":
                 wrong = [name for name, one in sides.items() if one == "above"]
             elif subject.startswith(("Every agent", "Every ranked agent")):
-                wrong = [name for name, one in sides.items() if one != side and name != cell.baseline]
+                wrong = [
+                    name for name, one in sides.items() if one != side and name != cell.baseline
+                ]
             else:
                 named = _named(subject.rpartition(", and ")[2] or subject, sides)
                 wrong = [name for name in named if sides[name] != side]
-            found += [f"{surface.name}: '{sentence}' although {name} is {sides[name]}" for name in wrong]
-        found += _wrong_highest(surface, sentence, about) + _wrong_tiers(surface, sentence, tiers, sides)
+            found += [
+                f"{surface.name}: '{sentence}' although {name} is {sides[name]}" for name in wrong
+            ]
+        found += _wrong_highest(surface, sentence, about) + _wrong_tiers(
+            surface, sentence, tiers, sides
+        )
     return found
 
 
 def _wrong_highest(surface, sentence, agents):
     """Return who returned more than the one that is said to have the highest return among these."""
     subject, said, _ = sentence.partition(" has the highest return")
-    returned = {one.name: one.result.value for one in agents if not one.baseline and one.result.value is not None}
+    returned = {
+        one.name: one.result.value
+        for one in agents
+        if not one.baseline and one.result.value is not None
+    }
     named = max((name for name in returned if subject.endswith(name)), key=len, default=None)
     if not said or named is None:
         return [f"{surface.name}: '{sentence}' names nobody"] if said else []
     more = [name for name, value in returned.items() if value > returned[named]]
-    return [f"{surface.name}: '{sentence}' although {name} returned {returned[name]}" for name in more]
+    return [
+        f"{surface.name}: '{sentence}' although {name} returned {returned[name]}" for name in more
+    ]
 
 
 def _named(subject, names):
@@ -205,9 +249,13 @@ def contradictions(one):
         (r"loses \+|takes -[\d.]+% .* a year of", False),
     )
     found = []
-    for line in map(plain, (said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against)):
+    for line in map(
+        plain, (said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against)
+    ):
         wrong = any(re.search(words, line) and not right for words, right in rules)
-        found += [f"{one.agent}: '{line}' although {one.edge}"] if wrong or _misquoted(one, line) else []
+        found += (
+            [f"{one.agent}: '{line}' although {one.edge}"] if wrong or _misquoted(one, line) else []
+        )
     if one.baseline and said.kind not in ("leak", "failed") and said.label != "baseline":
         found.append(f"{one.agent}: the baseline is labelled '{said.label}'")
     drawn = None if one.curve is None or one.curve.market is None else one.curve.market[-1]
@@ -222,7 +270,11 @@ def _misquoted(one, line):
         (rf"^{re.escape(one.agent)}(?:, the baseline,)? returned (\S+?%)", one.total.value),
         (r"the market returned (\S+?%)", one.market.value),
     )
-    if any(match[1] != plain(percent(value)) for words, value in quoted if (match := re.search(words, line))):
+    if any(
+        match[1] != plain(percent(value))
+        for words, value in quoted
+        if (match := re.search(words, line))
+    ):
         return True
     halves = re.search(r"positive in both halves: (\S+) and (\S+) a year", line)
     if halves is not None and not all(half.startswith("+") for half in halves.groups()):
@@ -230,19 +282,27 @@ def _misquoted(one, line):
     if one.versus is None:
         return False
     base = re.escape(one.versus.baseline)
-    return any(re.search(rf"\b{verb} {base}\b", line) and one.versus.side != side for verb, side in _VERBS[:2])
+    return any(
+        re.search(rf"\b{verb} {base}\b", line) and one.versus.side != side
+        for verb, side in _VERBS[:2]
+    )
 
 
 def run_against_assay(data, found):
     """Return returns and comparisons that a run and its assay do not share."""
-    rows = {(cell.id, one.row.agent): one for cell in data.cells for one in cell.agents}
+    rows = {(cell.id, one.row.agent): one for cell in data.settings for one in cell.agents}
     wrong = []
     for one in found.agents:
-        row = rows.get((one.cell, one.agent)) or next(
-            (two for (cell, _), two in rows.items() if cell == one.cell and two.name == one.agent), None
+        row = rows.get((one.setting, one.agent)) or next(
+            (
+                two
+                for (cell, _), two in rows.items()
+                if cell == one.setting and two.name == one.agent
+            ),
+            None,
         )
         if row is None:
-            wrong.append(f"{one.agent} is in the assay of {one.cell} only")
+            wrong.append(f"{one.agent} is in the assay of {one.setting} only")
             continue
         mine, theirs = one.total, row.result
         if row.seeds == 1 and one.verdict.kind != "failed":

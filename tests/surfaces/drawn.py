@@ -11,19 +11,19 @@ from code_report_sample import TASKS, code_run
 from runs_agents import Base
 from systrade_sample import systrade_run
 
-from tradeassay.agents import AgentConfig, agents
-from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.agent import AskDecision
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import Instrument
-from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.play import MarketConfig
-from tradeassay.runs import AgentSpec, RunSpec, Window, run
-from tradeassay.runs.spec.run_spec import model_agent
+from tradeassay_arena.agents import ConstantAction, EntryAgent
+from tradeassay_arena.rounds.feed import SnapshotFeed
+from tradeassay_bench.agents import AgentConfig, agents
+from tradeassay_bench.benchmarks import Benchmark, benchmarks
+from tradeassay_bench.core.agent import AskDecision
+from tradeassay_bench.data import Listing, Membership, Panel, PanelFacts, write_snapshot
+from tradeassay_bench.play import MarketConfig
+from tradeassay_bench.runs import AgentSpec, RunSpec, Window, run
+from tradeassay_bench.runs.spec.run_spec import model_agent
 
 WARM = 3
 LENGTHS = (24, 45, 70, 130)
@@ -55,7 +55,8 @@ class Holder(Base):
         chosen = {names[(first + place) % len(names)] for place in range(config.count)}
         share = 0.95 / max(1, len(chosen))
         orders = [
-            Order(symbol=name, amount=share if name in chosen else 0.0, unit="target_weight") for name in names
+            Order(symbol=name, amount=share if name in chosen else 0.0, unit="target_weight")
+            for name in names
         ]
         return Decision(orders=tuple(orders))
 
@@ -67,7 +68,9 @@ def panel(name, rng, sessions):
     opens = day.astype(np.int64) * DAY + 14 * HOUR
     drift = rng.choice([0.0, 0.0, 0.004, -0.004], stocks) * rng.choice([0.0, 1.0])
     market = rng.normal(rng.choice([0.0, 0.002, -0.002]), 0.008, (day.size, 1))
-    close = 50.0 * np.exp(np.cumsum(market + drift + rng.normal(0, 0.01, (day.size, stocks)), axis=0))
+    close = 50.0 * np.exp(
+        np.cumsum(market + drift + rng.normal(0, 0.01, (day.size, stocks)), axis=0)
+    )
     open_ = close * np.exp(rng.normal(0, 0.001, close.shape))
     bars = {
         "open": open_,
@@ -80,9 +83,12 @@ def panel(name, rng, sessions):
     names = [f"N{place}" for place in range(stocks)]
     return Panel(
         name=name,
-        facts=PanelFacts(kind="synthetic", source="test", query=name, currency="USD", calendar="XNYS"),
+        facts=PanelFacts(
+            kind="synthetic", source="test", query=name, currency="USD", calendar="XNYS"
+        ),
         listings=tuple(
-            Listing(instrument=Instrument(symbol=one, kind="stock"), listed=str(day[0])) for one in names
+            Listing(instrument=Instrument(symbol=one, kind="stock"), listed=str(day[0]))
+            for one in names
         ),
         sessions=day,
         open_time=opens,
@@ -110,43 +116,64 @@ def drawn_run(seed, folder):
     held = []
     for place in range(int(rng.integers(1, 5))):
         names = {"first": int(rng.integers(9)), "count": int(rng.integers(1, 5))}
-        habits = {"every": int(rng.choice([0, 0, 7])), "silent": float(rng.choice([0.0, 0.0, 0.0, 0.4, 1.0]))}
+        habits = {
+            "every": int(rng.choice([0, 0, 7])),
+            "silent": float(rng.choice([0.0, 0.0, 0.0, 0.4, 1.0])),
+        }
         held.append(AgentSpec(name="test-holder", label=f"holder-{place}", params=names | habits))
-    twin = [AgentSpec(name="test-holder", label="twin", params=held[0].params)] if rng.random() < 0.4 else []
+    twin = (
+        [AgentSpec(name="test-holder", label="twin", params=held[0].params)]
+        if rng.random() < 0.4
+        else []
+    )
     spec = RunSpec(
-        slug=name,
+        name=name,
         benchmarks=(id,),
         agents=(*held, *twin, *([AgentSpec(name="cash")] if rng.random() < 0.3 else [])),
         seeds=tuple(range(int(rng.choice([1, 1, 2])))),
         bootstrap=BootstrapConfig(draws=100),
     )
-    return run(spec, folder / "runs" / name, executor="inline", home=folder / "home", progress="none")
+    return run(
+        spec, folder / "runs" / name, executor="inline", home=folder / "home", progress="none"
+    )
 
 
 def drawn_masked(seed, folder):
     """Play scripted models with names shown and hidden, so that each is compared with itself."""
     rng = np.random.default_rng(seed)
-    models = rng.permutation(["sensible", "broken-json", "never-submits", "overspender"])[: rng.integers(1, 4)]
-    months = ("2022-02-07", "2022-03-04"), ("2022-02-07", "2022-03-18"), ("2022-04-11", "2022-05-13")
+    models = rng.permutation(["sensible", "broken-json", "never-submits", "overspender"])[
+        : rng.integers(1, 4)
+    ]
+    months = (
+        ("2022-02-07", "2022-03-04"),
+        ("2022-02-07", "2022-03-18"),
+        ("2022-04-11", "2022-05-13"),
+    )
     first, last = months[rng.integers(3)]
     spec = RunSpec(
-        slug=f"masked-{seed}",
+        name=f"masked-{seed}",
         benchmarks=("ktdfin-v1",),
         agents=tuple(model_agent(f"scripted/{name}") for name in models),
         window=Window(first=first, last=last),
         bootstrap=BootstrapConfig(draws=100),
         protocol={"mask": tuple(map(str, rng.permutation(["blinded", "bright"])))},
     )
-    return run(spec, folder / "runs" / spec.slug, executor="inline", home=folder / "home", progress="none")
+    return run(
+        spec, folder / "runs" / spec.name, executor="inline", home=folder / "home", progress="none"
+    )
 
 
 def drawn_programs(seed, folder):
     """Have scripted models write programs, with findings that are given: QuantCode, or SysTradeBench."""
     rng = np.random.default_rng(seed)
     if rng.random() < 0.4:
-        names = rng.permutation(["builder-gold", "builder-mends", "builder-peeps", "away"])[: rng.integers(2, 4)]
+        names = rng.permutation(["builder-gold", "builder-mends", "builder-peeps", "away"])[
+            : rng.integers(2, 4)
+        ]
         changes = {"models": tuple(f"scripted/{name}" for name in names), "reviewers": ()}
-        return systrade_run(folder / "runs" / f"builders-{seed}", **changes, strategies=("bollinger",))
+        return systrade_run(
+            folder / "runs" / f"builders-{seed}", **changes, strategies=("bollinger",)
+        )
     coders = ["coder-gold", "coder-sma", "coder-mends", "coder-cheat", "coder-silent", "away"]
     names = rng.permutation(coders)[: rng.integers(1, 4)]
     settings = ("single-turn", "agentic")[: rng.integers(1, 3)]
@@ -162,7 +189,9 @@ def drawn_programs(seed, folder):
 def drawn_season(seed, folder):
     """Play a season whose length and agents' habits only the seed decides; returns its database."""
     rng = np.random.default_rng(seed)
-    season = make_season(id=f"season-{seed}", last=str(rng.choice(["2022-05-20", "2022-06-08", "2022-06-14"])))
+    season = make_season(
+        id=f"season-{seed}", last=str(rng.choice(["2022-05-20", "2022-06-08", "2022-06-14"]))
+    )
     wild = {"one-a": EntryAgent(Talker(int(rng.integers(2))), Echo(), each_call=False)}
     wild["two-b"] = EntryAgent(ConstantAction(str(rng.choice(["BUY", "SELL", "HOLD"]))))
     folder.mkdir(parents=True, exist_ok=True)
@@ -197,13 +226,19 @@ def drawn_account(seed, folder):
     column, apart = bool(rng.random() < 0.5), bool(rng.random() < 0.5)
     path, other = folder / f"account-{seed}.csv", folder / f"market-{seed}.csv"
     for place, titles, table in (
-        (path, ["date", "return", *(["benchmark"] if column else [])], [account, *([market] if column else [])]),
+        (
+            path,
+            ["date", "return", *(["benchmark"] if column else [])],
+            [account, *([market] if column else [])],
+        ),
         (other, ["date", "return"], [market]),
     ):
         with place.open("w", newline="") as file:
             lines = csv.writer(file)
             lines.writerow(titles)
-            lines.writerows([day, *(f"{row[at]:.8f}" for row in table)] for at, day in enumerate(days))
+            lines.writerows(
+                [day, *(f"{row[at]:.8f}" for row in table)] for at, day in enumerate(days)
+            )
     return DrawnAccount(path, other if apart else None, column)
 
 

@@ -16,19 +16,26 @@ from systrade_sample import builders_given, systrade_run
 from verdict_sample import sample
 
 import tradeassay
-from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.web.site import PageWriter, render_page
-from tradeassay.arena.web.status import arena_health, season_books
-from tradeassay.assay.papers import paper_page
-from tradeassay.assay.planted import answer_key
-from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.code.review import Rated, agreement_of, as_reviews, make_form, read_ratings, review_board
-from tradeassay.code.submission import Submission
-from tradeassay.report import write_html, write_site
-from tradeassay.report.paper_page import write_paper
-from tradeassay.report.scorecard import write_review_form, write_review_html
+from tradeassay.verdict import VerdictConfig
+from tradeassay_arena.rounds.feed import SnapshotFeed
+from tradeassay_arena.web.site import PageWriter, render_page
+from tradeassay_arena.web.status import arena_health, season_books
+from tradeassay_bench.examine.planted import answer_key
+from tradeassay_bench.papers import paper_page
+from tradeassay_bench.report import write_html, write_site
+from tradeassay_bench.report.paper_page import write_paper
+from tradeassay_programs.code.review import (
+    Rated,
+    agreement_of,
+    as_reviews,
+    make_form,
+    read_ratings,
+    review_board,
+)
+from tradeassay_programs.code.submission import Submission
+from tradeassay_programs.report.scorecard import write_review_form, write_review_html
 
-pytestmark = NEEDS_BROWSER
+pytestmark = [pytest.mark.journey, *NEEDS_BROWSER]
 # In the light theme every account, decision and conversation is unfolded, in the dark one the first: the same
 # template wrote all of them, and colours are the only thing that differs.
 EVERY = """
@@ -45,7 +52,11 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"
 
 def own_account(folder):
     drawn = drawn_account(3, folder)
-    return [tradeassay.assay(drawn.returns, against=drawn.against, portfolios=0).report(folder / "csv.html")]
+    return [
+        tradeassay.assay(drawn.returns, benchmark=drawn.against, portfolios=0).report(
+            folder / "csv.html"
+        )
+    ]
 
 
 def scorecards(folder):
@@ -57,9 +68,12 @@ def scorecards(folder):
 def papers(folder):
     """Return a paper with our results in it, the form on which people mark programs, and what they said."""
     run = drawn_masked(6, folder / "paper")
-    form, key = make_form([("bollinger", Submission(source="x = 1", card="{}", name="vendor/model"))])
+    form, key = make_form(
+        [("bollinger", Submission(source="x = 1", card="{}", name="vendor/model"))]
+    )
     filled = "item,strategy,rater,fidelity,risk,comment\n" + "".join(
-        f"{one.item},{one.strategy},ann,7,8,fine\n{one.item},{one.strategy},bob,6,8,\n" for one in form.entries
+        f"{one.item},{one.strategy},ann,7,8,fine\n{one.item},{one.strategy},bob,6,8,\n"
+        for one in form.entries
     )
     ratings = read_ratings(filled)
     said = Rated(raters=agreement_of(ratings), board=review_board(as_reviews(ratings, key)))
@@ -86,12 +100,17 @@ def arena(folder):
     play(store, season, SnapshotFeed.open(season), "2022-05-12")
     PageWriter(store, out, FAST).update()
     home = out / "seasons" / season.id
-    kinds = ("", "assets/AAJX/", "entries/one-a/", "feed/", "information/", "rules/", "published/", "split/")
+    kinds = ("", "assets/AAJX/", "entries/one-a/", "feed/", "information/", "rules/", "published/")
     days = sorted((home / "assets" / "AAJX").glob("*/index.html"))[-1:]
     health, now = out / "health.html", arena_health(store, None)
     health.write_text(render_page("en", "health", {"health": now, "books": season_books(store)}))
     items = sorted(home.glob("items/*/index.html"))[:1]
-    others = [out / "zh" / home.relative_to(out), out / "seasons" / "index.html", out / "404.html", health]
+    others = [
+        out / "zh" / home.relative_to(out),
+        out / "seasons" / "index.html",
+        out / "404.html",
+        health,
+    ]
     return [*(home / kind / "index.html" for kind in kinds), *days, *items, *others]
 
 
@@ -100,7 +119,9 @@ KINDS = {
     "csv": own_account,
     "models": lambda folder: [write_html(model_report(), folder / "models.html")],
     "verdicts": lambda folder: [write_html(sample(), folder / "verdicts.html")],
-    "demo": lambda folder: [write_html(answer_key(VerdictConfig(portfolios=0)), folder / "demo.html")],
+    "demo": lambda folder: [
+        write_html(answer_key(VerdictConfig(portfolios=0)), folder / "demo.html")
+    ],
     "code": lambda folder: [write_html(code_run(folder / "coders"), folder / "code" / "code.html")],
     "scorecards": scorecards,
     "papers": papers,
@@ -126,7 +147,11 @@ def address(folder):
     (folder / "arena").mkdir()
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder / "arena")))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield lambda path: f"http://127.0.0.1:{server.server_port}/{path.relative_to(folder / 'arena').as_posix()}"
+    yield (
+        lambda path: (
+            f"http://127.0.0.1:{server.server_port}/{path.relative_to(folder / 'arena').as_posix()}"
+        )
+    )
     server.shutdown()
 
 

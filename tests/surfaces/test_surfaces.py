@@ -24,28 +24,45 @@ from claims import (
     wrong_comparisons,
 )
 from code_report_sample import coders_given
-from drawn import doubted_account, drawn_account, drawn_masked, drawn_programs, drawn_run, drawn_season
+from drawn import (
+    doubted_account,
+    drawn_account,
+    drawn_masked,
+    drawn_programs,
+    drawn_run,
+    drawn_season,
+)
 from rich.console import Console
 from systrade_sample import builders_given
 
 import tradeassay
-from tradeassay.arena.queries.seasons import opened_store
-from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
-from tradeassay.arena.web.pages import FORMS, names_of
-from tradeassay.arena.web.site import render
-from tradeassay.arena.web.words import words as words_of
-from tradeassay.assay.luck import LuckConfig, luck_of_run
-from tradeassay.assay.papers import paper_pages
+import tradeassay_bench
 from tradeassay.cli import main
-from tradeassay.report import paste, paste_tables, print_leaderboard, terminal, write_html, write_site
-from tradeassay.report.code_page import shown_run
 from tradeassay.report.formatting import cell_shown, shown
 from tradeassay.report.numbers import written
-from tradeassay.report.run_words import arm_standing, standing
-from tradeassay.report.tracking import tracked
 from tradeassay.report.verdicts import VerdictBoard
-from tradeassay.runs import CodeRun
-from tradeassay.runs.summary import summary_of
+from tradeassay_arena.queries.seasons import opened_store
+from tradeassay_arena.queries.snapshot import SeasonSnapshot, board_of
+from tradeassay_arena.web.pages import FORMS, names_of
+from tradeassay_arena.web.site import render
+from tradeassay_arena.web.words import words as words_of
+from tradeassay_bench.examine.luck import LuckConfig, luck_of_run
+from tradeassay_bench.papers import paper_pages
+from tradeassay_bench.report import (
+    paste,
+    paste_tables,
+    print_leaderboard,
+    terminal,
+    write_html,
+    write_site,
+)
+from tradeassay_bench.report.code_page import shown_run
+from tradeassay_bench.report.run_words import arm_standing, standing
+from tradeassay_bench.report.tracking import tracked
+from tradeassay_bench.runs import CodeRun
+from tradeassay_bench.runs.summary import summary_of
+
+pytestmark = pytest.mark.journey
 
 QUICK_RUNS, QUICK_ACCOUNTS = 1, 6
 """With one run under two masks, one of programs and one season: ten draws."""
@@ -63,12 +80,23 @@ def _printed(what):
 
 
 def _of_run(run, folder):
-    shown = tradeassay.load_run(run.folder, home=run.home)
+    shown = tradeassay_bench.load_run(run.folder, home=run.home)
     page = shown.report(folder / f"{run.name}.html").read_text()
     # LaTeX shows a few columns unless it is asked for all.
-    every = {"latex": tuple(dict.fromkeys(name for table in paste_tables(run) for name in table.columns[1:]))}
+    every = {
+        "latex": tuple(
+            dict.fromkeys(name for table in paste_tables(run) for name in table.columns[1:])
+        )
+    }
     forms = [
-        Surface(form, plain(paste(run, form, every.get(form, ())).replace("\\", "").replace("{scriptsize[", " [")))
+        Surface(
+            form,
+            plain(
+                paste(run, form, every.get(form, ()))
+                .replace("\\", "")
+                .replace("{scriptsize[", " [")
+            ),
+        )
         for form in ("md", "latex", "csv", "card")
     ]
     return [
@@ -83,18 +111,25 @@ def _wrong_cells(run, data, texts):
     """Return entries of tables that are not the recorded measure, or that a format or the tracker lacks."""
     wrong = []
     tracker = set(tracked(run)[1].values())
-    for cell, table in zip(data.cells, paste_tables(run), strict=True):
+    for cell, table in zip(data.settings, paste_tables(run), strict=True):
         rows = {one.name: one for one in cell.agents}
         for entries in table.rows:
             said = dict(zip(table.columns, entries, strict=True))
             agent = rows[said["agent"].text]
             against = next(title for title in table.columns if title.startswith("against"))
-            expected = {"Return": agent.result, against: None if agent.versus is None else agent.versus.difference}
+            expected = {
+                "Return": agent.result,
+                against: None if agent.versus is None else agent.versus.difference,
+            }
             for title, measure in expected.items():
                 if measure is None or measure.value is None:
                     continue
                 entry = said[title]
-                if (entry.value, entry.low, entry.high) != (measure.value, measure.low, measure.high):
+                if (entry.value, entry.low, entry.high) != (
+                    measure.value,
+                    measure.low,
+                    measure.high,
+                ):
                     wrong.append(f"table: {agent.name} {title} is {entry}, not {measure}")
                 if measure.value not in tracker:
                     wrong.append(f"tracker: no {title} of {agent.name}")
@@ -103,15 +138,21 @@ def _wrong_cells(run, data, texts):
                     if not any(plain(entry.text) in line for line in lines):
                         wrong.append(f"{form}: {agent.name} has no {entry.text}")
             lines = [line for line in texts["terminal"].splitlines() if agent.name in line]
-            if agent.result.value is not None and not any(plain(said["Return"].text) in line for line in lines):
+            if agent.result.value is not None and not any(
+                plain(said["Return"].text) in line for line in lines
+            ):
                 wrong.append(f"terminal: {agent.name} has no {said['Return'].text}")
             tier = None if cell.contest is None else cell.contest.tier_of(agent.name)
             if cell.contest is not None and said["tier"].value != tier:
                 wrong.append(f"table: {agent.name} is in tier {said['tier'].text}, not {tier}")
     kept = {(one["low"], one["high"]) for one in csv.DictReader(io.StringIO(paste(run, "csv")))}
-    entries = (one for table in json.loads(paste(run, "json")) for row in table["rows"] for one in row)
+    entries = (
+        one for table in json.loads(paste(run, "json")) for row in table["rows"] for one in row
+    )
     wrong += [
-        f"csv: no {one}" for one in entries if "low" in one and (repr(one["low"]), repr(one["high"])) not in kept
+        f"csv: no {one}"
+        for one in entries
+        if "low" in one and (repr(one["low"]), repr(one["high"])) not in kept
     ]
     return wrong
 
@@ -119,7 +160,7 @@ def _wrong_cells(run, data, texts):
 def _marked(page, data):
     """Return marked claims of a page that are missing, or shown in two ways, or not the recorded ones."""
     found, wrong = claims(page), []
-    for cell in data.cells:
+    for cell in data.settings:
         for one in cell.agents:
             if one.result.value is None:
                 continue
@@ -166,12 +207,15 @@ def _wrong_verdicts(found, surfaces, page):
             if one.baseline and surface.name == "page of both":
                 continue
             lost = [
-                line for line in (one.verdict.sentence, *one.verdict.limits) if plain(line) not in surface.text
+                line
+                for line in (one.verdict.sentence, *one.verdict.limits)
+                if plain(line) not in surface.text
             ]
             wrong += [f"{surface.name}: {one.agent} without '{line}'" for line in lost]
-        name = f"{one.cell}/{one.agent}"
+        name = f"{one.setting}/{one.agent}"
         labels = {
-            text.lstrip("▲▼✕ ") for text in marks.get(f"{name}/verdict", marks.get(f"{name}/standing", set()))
+            text.lstrip("▲▼✕ ")
+            for text in marks.get(f"{name}/verdict", marks.get(f"{name}/standing", set()))
         }
         if labels != {one.verdict.label}:
             wrong.append(f"verdict page: {one.agent} is {labels}, not {one.verdict.label}")
@@ -182,9 +226,11 @@ def _wrong_verdicts(found, surfaces, page):
             whole += f" {_change(edge.low)} to {_change(edge.high)}" if edge.low is not None else ""
             if not all(text.startswith(whole) for text in shown):
                 wrong.append(f"verdict page: the edge of {one.agent} is {shown}, not {edge}")
-        market = marks.get(f"{one.cell}/{one.agent}/market", set())
+        market = marks.get(f"{one.setting}/{one.agent}/market", set())
         if one.market.value is not None and market != {_change(one.market.value)}:
-            wrong.append(f"verdict page: the market of {one.agent} is {market}, not {one.market.value}")
+            wrong.append(
+                f"verdict page: the market of {one.agent} is {market}, not {one.market.value}"
+            )
     return wrong
 
 
@@ -202,35 +248,54 @@ def run_disagreements(run, folder, portfolios=0):
     """Return what the surfaces of one drawn run say against each other."""
     data = summary_of(run)
     surfaces, page = _of_run(run, folder)
-    found = tradeassay.assay(tradeassay.load_run(run.folder, home=run.home), portfolios=portfolios)
+    found = tradeassay.assay(
+        tradeassay_bench.load_run(run.folder, home=run.home), portfolios=portfolios
+    )
     judged, verdicts = _of_assay(found, folder)
     known = recorded(run.scores, data, found, paper_pages(run))
     wrong = [line for one in (*surfaces, *judged) for line in foreign_intervals(one, known)]
-    wrong += [line for one in (*surfaces, *judged) for cell in data.cells for line in wrong_comparisons(one, cell)]
+    wrong += [
+        line
+        for one in (*surfaces, *judged)
+        for cell in data.settings
+        for line in wrong_comparisons(one, cell)
+    ]
     wrong += _wrong_cells(run, data, {one.name: one.text for one in surfaces})
-    wrong += [*_marked(page, data), *_wrong_verdicts(found, judged, verdicts), *run_against_assay(data, found)]
+    wrong += [
+        *_marked(page, data),
+        *_wrong_verdicts(found, judged, verdicts),
+        *run_against_assay(data, found),
+    ]
     # The one page of a run that was judged: its leaderboard and its verdicts beside each other.
     both = write_html(run, folder / "both.html", summary=data, assay=found).read_text()
     seen = Surface("page of both", visible(both))
-    wrong += [*foreign_intervals(seen, known), *_marked(both, data), *_wrong_verdicts(found, [seen], both)]
-    wrong += [line for cell in data.cells for line in wrong_comparisons(seen, cell)]
+    wrong += [
+        *foreign_intervals(seen, known),
+        *_marked(both, data),
+        *_wrong_verdicts(found, [seen], both),
+    ]
+    wrong += [line for cell in data.settings for line in wrong_comparisons(seen, cell)]
     for row in run.scores.agents:
         versus = row.versus_baseline
         if versus is not None and ("beats" in versus.sentence) != (versus.side == "above"):
             wrong.append(f"scores: {versus}")
     told = {one.name: one.text for one in (*surfaces, *judged, seen)}
-    wrong += [*_wrong_contrasts(data, told), *_wrong_luck(run, found, told, portfolios), *_twins(run)]
+    wrong += [
+        *_wrong_contrasts(data, told),
+        *_wrong_luck(run, found, told, portfolios),
+        *_twins(run),
+    ]
     return [f"{run.name}, {line}" for line in wrong]
 
 
 def _wrong_contrasts(data, told):
     """Return where an agent under another mask is compared with itself in another way than recorded."""
     wrong = []
-    results = {(cell.id, one.name): one.result for cell in data.cells for one in cell.agents}
+    results = {(cell.id, one.name): one.result for cell in data.settings for one in cell.agents}
     for contrast in data.contrasts:
         for row in contrast.rows:
             said = []
-            for label, cell, arm in zip(contrast.labels, contrast.cells, row.arms, strict=True):
+            for label, cell, arm in zip(contrast.labels, contrast.settings, row.arms, strict=True):
                 if arm is None:
                     continue
                 if arm.result != results[cell, row.agent]:
@@ -253,16 +318,27 @@ def _wrong_luck(run, found, told, portfolios):
         return []
     ranked = {}
     for one in luck_of_run(run, config=LuckConfig(portfolios=portfolios)):
-        ranked.setdefault(one.agent, []).append(None if one.place is None else one.place.percentile.value)
+        ranked.setdefault(one.agent, []).append(
+            None if one.place is None else one.place.percentile.value
+        )
     wrong = []
     for one in found.agents:
         share = one.luck.percentile.value
         if share not in ranked.get(one.agent, [None]):
-            wrong.append(f"luck: {one.agent} is at {share} in the assay, {ranked[one.agent]} by the command")
-        rows = [line for line in told["verdict terminal"].splitlines() if line.startswith(f"{one.agent} ")]
+            wrong.append(
+                f"luck: {one.agent} is at {share} in the assay, {ranked[one.agent]} by the command"
+            )
+        rows = [
+            line
+            for line in told["verdict terminal"].splitlines()
+            if line.startswith(f"{one.agent} ")
+        ]
         if not any(("n/a" if share is None else f"{share:.1%}") in line.split() for line in rows):
             wrong.append(f"verdict terminal: {one.agent} without {share}")
-        if share is not None and f"{share:.1%} of {one.luck.portfolios:,} random" not in told["verdict page"]:
+        if (
+            share is not None
+            and f"{share:.1%} of {one.luck.portfolios:,} random" not in told["verdict page"]
+        ):
             wrong.append(f"verdict page: {one.agent} without {share}")
     return wrong
 
@@ -272,15 +348,21 @@ def program_disagreements(run, folder):
     page, out = shown_run(run), io.StringIO()
     with contextlib.redirect_stdout(out), WIDE:
         print_leaderboard(run)
-    pasted = {form: plain(paste(run, form).replace("\\", "")) for form in ("md", "latex", "csv", "card")}
+    pasted = {
+        form: plain(paste(run, form).replace("\\", "")) for form in ("md", "latex", "csv", "card")
+    }
     told = {
         **pasted,
         "terminal": plain(out.getvalue()),
         "page": visible(write_html(run, folder / f"{run.name}.html").read_text()),
-        "notebook": visible(tradeassay.load_run(run.folder)._repr_html_()),
+        "notebook": visible(tradeassay_bench.load_run(run.folder)._repr_html_()),
     }
     known = recorded(run.scores, page) | CITED
-    wrong = [line for name, text in told.items() for line in foreign_intervals(Surface(name, text), known)]
+    wrong = [
+        line
+        for name, text in told.items()
+        for line in foreign_intervals(Surface(name, text), known)
+    ]
     for row, kept in zip(page.board.rows, json.loads(paste(run, "json"))[0]["rows"], strict=True):
         for place, cell in enumerate(row.cells, 1):
             text = plain(cell_shown(cell).text)
@@ -288,7 +370,9 @@ def program_disagreements(run, folder):
                 wrong.append(f"json: {row.head.text} {page.board.columns[place]} is {kept[place]}")
             for name in ("terminal", "md", "csv", "page", "notebook"):
                 if not any(text in line for line in told[name].splitlines()):
-                    wrong.append(f"{name}: {row.head.text} without {page.board.columns[place]} {text}")
+                    wrong.append(
+                        f"{name}: {row.head.text} without {page.board.columns[place]} {text}"
+                    )
     lost = [name for name in ("terminal", "page") if plain(page.headline) not in told[name]]
     wrong += [f"{name}: without '{page.headline}'" for name in lost]
     return [f"{run.name}, {line}" for line in wrong]
@@ -310,18 +394,26 @@ def season_disagreements(seed, folder):
     page, names = visible(files[f"{home}index.html"].decode()), names_of(words_of("en"), season)
     kept = json.loads(msgspec.json.encode(board))
     both = {"json": told["json"], "standings.json": files[f"{home}standings.json"]}
-    wrong = [f"{name}: other than Python" for name, text in both.items() if json.loads(text) != kept]
+    wrong = [
+        f"{name}: other than Python" for name, text in both.items() if json.loads(text) != kept
+    ]
     known = recorded(board)
     for surface in (Surface("terminal", plain(told["terminal"])), Surface("page", page)):
         wrong += foreign_intervals(surface, known)
         for row in board.rows:
             called = names[row.entry]
             lines = surface.text.splitlines()
-            for what, measure in (("CR", row.measures["CR"]), ("excess", row.excess), ("best", row.best)):
+            for what, measure in (
+                ("CR", row.measures["CR"]),
+                ("excess", row.excess),
+                ("best", row.best),
+            ):
                 if measure.value is not None:
                     text = plain(shown(measure, FORMS[what]).text)
                     if surface.name == "terminal":
-                        lines = [line for line in surface.text.splitlines() if plain(called) in line]
+                        lines = [
+                            line for line in surface.text.splitlines() if plain(called) in line
+                        ]
                     if not any(text in line for line in lines):
                         wrong.append(f"{surface.name}: {called} without {what} {text}")
     return [f"{season.id}, {line}" for line in wrong]
@@ -330,7 +422,7 @@ def season_disagreements(seed, folder):
 def account_disagreements(seed, folder):
     """Return what the surfaces of one drawn account say against each other."""
     drawn = drawn_account(seed, folder)
-    found = tradeassay.assay(drawn.returns, against=drawn.against, portfolios=0)
+    found = tradeassay.assay(drawn.returns, benchmark=drawn.against, portfolios=0)
     surfaces, page = _of_assay(found, folder)
     known = recorded(found)
     wrong = [line for one in surfaces for line in foreign_intervals(one, known)]
@@ -349,7 +441,7 @@ def site_disagreements(folder):
     every, board = [], json.loads((folder / "site" / "board.json").read_bytes())
     index = "".join(visible(page.read_text()) for page in (folder / "site").glob("*.html"))
     for name in report.runs:
-        run = tradeassay.load_run(folder / "runs" / name, home=folder / "home")
+        run = tradeassay_bench.load_run(folder / "runs" / name, home=folder / "home")
         every.append(run.scores)
         page = (folder / "site" / "runs" / name / "index.html").read_text()
         surface = Surface(f"site {name}", visible(page))
@@ -359,19 +451,36 @@ def site_disagreements(folder):
             wrong += foreign_intervals(surface, recorded(run.scores, shown_run(run)) | CITED)
             every.append(shown_run(run))
             for cells in table.rows:
-                expected = dict(zip(table.columns[1:], json.loads(msgspec.json.encode(cells[1:])), strict=True))
-                if sum(one["agent"] == cells[0].text and one["figures"] == expected for one in board) < 1:
+                expected = dict(
+                    zip(table.columns[1:], json.loads(msgspec.json.encode(cells[1:])), strict=True)
+                )
+                if (
+                    sum(
+                        one["agent"] == cells[0].text and one["figures"] == expected
+                        for one in board
+                    )
+                    < 1
+                ):
                     wrong.append(f"board.json: {name} {cells[0].text} is not {expected}")
-                wrong += [f"board: {name} without {title}" for title in table.columns[1:] if title not in index]
+                wrong += [
+                    f"board: {name} without {title}"
+                    for title in table.columns[1:]
+                    if title not in index
+                ]
             continue
         data, papers = summary_of(run, details=False), paper_pages(run)
         every += [papers, data.reliability]
-        wrong += [*foreign_intervals(surface, recorded(run.scores, data, papers)), *_marked(page, data)]
-        wrong += [line for cell in data.cells for line in wrong_comparisons(surface, cell)]
-        for cell in data.cells if len(data.cells) == 1 else ():
+        wrong += [
+            *foreign_intervals(surface, recorded(run.scores, data, papers)),
+            *_marked(page, data),
+        ]
+        wrong += [line for cell in data.settings for line in wrong_comparisons(surface, cell)]
+        for cell in data.settings if len(data.settings) == 1 else ():
             for one in cell.agents:
                 if rows[one.name]["Return"].get("value") != one.result.value:
-                    wrong.append(f"board.json: {one.name} returned {rows[one.name]['Return']}, not {one.result}")
+                    wrong.append(
+                        f"board.json: {one.name} returned {rows[one.name]['Return']}, not {one.result}"
+                    )
     known = recorded(*every) | CITED
     for page in (folder / "site").rglob("*.html"):
         wrong += foreign_intervals(Surface(f"site {page.name}", visible(page.read_text())), known)
@@ -384,14 +493,18 @@ def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path):
         wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed == 0))
     masked = drawn_masked(6, tmp_path)
     wrong += run_disagreements(masked, tmp_path)
-    assert _wrong_contrasts(summary_of(masked), dict.fromkeys(("terminal", "page", "page of both"), ""))
+    assert _wrong_contrasts(
+        summary_of(masked), dict.fromkeys(("terminal", "page", "page of both"), "")
+    )
     wrong += program_disagreements(drawn_programs(0, tmp_path), tmp_path)
     wrong += [*site_disagreements(tmp_path), *season_disagreements(0, tmp_path)]
     assert not wrong, "\n".join(wrong)
 
 
 def test_accounts_drawn_at_random_say_one_thing_everywhere(tmp_path):
-    wrong = [line for seed in range(QUICK_ACCOUNTS) for line in account_disagreements(seed, tmp_path)]
+    wrong = [
+        line for seed in range(QUICK_ACCOUNTS) for line in account_disagreements(seed, tmp_path)
+    ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -400,7 +513,9 @@ def test_what_rests_on_a_table_s_word_is_said_everywhere(tmp_path, capsys):
     table, page = doubted_account(tmp_path), tmp_path / "page.html"
     assert main(["assay", str(table), "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["agents"]
-    assert [line.partition(":")[0] for line in one["doubts"]] == ["what was paid out is the table's word"]
+    assert [line.partition(":")[0] for line in one["doubts"]] == [
+        "what was paid out is the table's word"
+    ]
     assert one["verdict"]["kind"] in ("skill", "timing", "mixed")
     with WIDE:
         assert main(["assay", str(table), "--out", str(page)]) == 0
@@ -421,13 +536,23 @@ def test_what_rests_on_a_table_s_word_is_said_everywhere(tmp_path, capsys):
 def test_three_hundred_say_one_thing_everywhere(tmp_path, part):
     wrong = []
     for seed in range(1000 + part, 1000 + RUNS, 10):
-        wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed % 3 == 0))
+        wrong += run_disagreements(
+            drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed % 3 == 0)
+        )
     for seed in range(part, MASKED, 10):
         wrong += run_disagreements(drawn_masked(2000 + seed, tmp_path), tmp_path)
     for seed in range(part, PROGRAMS, 10):
         wrong += program_disagreements(drawn_programs(3000 + seed, tmp_path), tmp_path)
-    wrong += [line for seed in range(part, SEASONS, 10) for line in season_disagreements(4000 + seed, tmp_path)]
-    wrong += [line for seed in range(part, ACCOUNTS, 10) for line in account_disagreements(5000 + seed, tmp_path)]
+    wrong += [
+        line
+        for seed in range(part, SEASONS, 10)
+        for line in season_disagreements(4000 + seed, tmp_path)
+    ]
+    wrong += [
+        line
+        for seed in range(part, ACCOUNTS, 10)
+        for line in account_disagreements(5000 + seed, tmp_path)
+    ]
     wrong += site_disagreements(tmp_path)
     assert not wrong, "\n".join(wrong)
 
@@ -438,29 +563,47 @@ def test_the_reader_sees_what_is_wrong(tmp_path):
     assert len(foreign_intervals(shown, {("2.0%", "-4.3%", "8.6%"), ("3.0%", "1.0%", "4.0%")})) == 1
     run = drawn_run(1, tmp_path)
     data = summary_of(run)
-    cell = data.cells[0]
-    agents = [one for one in cell.agents if one.versus is not None and one.versus.distinguishable is not None]
+    cell = data.settings[0]
+    agents = [
+        one
+        for one in cell.agents
+        if one.versus is not None and one.versus.distinguishable is not None
+    ]
     assert agents
     for agent in agents:
         said = {
             side: wrong_comparisons(Surface("x", f"{agent.name} {verb} buy and hold."), cell)
-            for side, verb in (("above", "beats"), ("below", "falls behind"), (None, "cannot be told apart from"))
+            for side, verb in (
+                ("above", "beats"),
+                ("below", "falls behind"),
+                (None, "cannot be told apart from"),
+            )
         }
-        assert {side for side, wrong in said.items() if not wrong} == {agent.versus.side if agent.versus else ""}
-        returned = [one.result.value for one in cell.agents if not one.baseline and one.result.value is not None]
-        highest = wrong_comparisons(Surface("x", f"{agent.name} has the highest return, +1.0%."), cell)
+        assert {side for side, wrong in said.items() if not wrong} == {
+            agent.versus.side if agent.versus else ""
+        }
+        returned = [
+            one.result.value
+            for one in cell.agents
+            if not one.baseline and one.result.value is not None
+        ]
+        highest = wrong_comparisons(
+            Surface("x", f"{agent.name} has the highest return, +1.0%."), cell
+        )
         assert bool(highest) == (agent.result.value < max(returned))
-    assert wrong_comparisons(Surface("x", "No agent can be told apart from buy and hold."), cell) or not any(
-        agent.versus.side for agent in agents
-    )
+    assert wrong_comparisons(
+        Surface("x", "No agent can be told apart from buy and hold."), cell
+    ) or not any(agent.versus.side for agent in agents)
     first = cell.contest.tiers[0]
     best = wrong_comparisons(Surface("x", f"{first[0]} is best: it is."), cell)
     assert bool(best) == (len(first) > 1)
-    page = tradeassay.load_run(run.folder, home=run.home).report(tmp_path / "x.html").read_text()
+    page = (
+        tradeassay_bench.load_run(run.folder, home=run.home).report(tmp_path / "x.html").read_text()
+    )
     assert not _marked(page, data)
     value = written(agents[0].result.value, "change")
     assert _marked(page.replace(f">{value}<", ">+77.7%<"), data)
-    found = tradeassay.assay(tradeassay.load_run(run.folder, home=run.home), portfolios=0)
+    found = tradeassay.assay(tradeassay_bench.load_run(run.folder, home=run.home), portfolios=0)
     one = next(one for one in found.agents if one.verdict.kind != "failed")
     for words in (
         f"{one.agent} returned +77.7%, which is the market",
@@ -470,5 +613,7 @@ def test_the_reader_sees_what_is_wrong(tmp_path):
     ):
         told = msgspec.structs.replace(one.verdict, sentence=words)
         assert contradictions(msgspec.structs.replace(one, verdict=told)), words
-    other = msgspec.structs.replace(one, total=msgspec.structs.replace(one.total, low=-0.119, high=0.181))
+    other = msgspec.structs.replace(
+        one, total=msgspec.structs.replace(one.total, low=-0.119, high=0.181)
+    )
     assert run_against_assay(data, msgspec.structs.replace(found, agents=(other,)))

@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
+from mask_checker import MaskCell, capture_masked, check_masks, mask_cells, words_finder
 
-from tradeassay.data import list_datasets
-from tradeassay.testing import CheckFailed, check_masks, mask_cells
-from tradeassay.testing.masks import MaskCell, capture_masked, words_finder
+from tradeassay.core.errors import CheckFailed
+from tradeassay_bench.data import list_datasets
 
 SAMPLE = MaskCell(benchmark="ktdfin-v1", mask="blinded", mode="fixed-candidate")
 
@@ -32,13 +32,19 @@ def test_another_data_set_is_played_where_it_has_a_past(dataset):
 
 def test_short_codes_are_looked_for_in_quotes_and_no_code_is_found_everywhere():
     short, none = words_finder({"IC", "D"}, quoted=True), words_finder(set())
-    assert short.search('{"stock_id":"IC"}') and not short.search("IC and D are letters") and not none.search("IC")
+    assert (
+        short.search('{"stock_id":"IC"}')
+        and not short.search("IC and D are letters")
+        and not none.search("IC")
+    )
 
 
 def test_cells_are_every_benchmark_with_masks():
     cells = mask_cells()
     assert {cell.mask for cell in cells} == {"stock-blind", "date-blind", "blinded"}
-    assert {"ktdfin-v1", "ktdfin-us-v1"} <= {cell.benchmark for cell in cells} and len(set(cells)) == len(cells)
+    assert {"ktdfin-v1", "ktdfin-us-v1"} <= {cell.benchmark for cell in cells} and len(
+        set(cells)
+    ) == len(cells)
 
 
 @pytest.mark.slow

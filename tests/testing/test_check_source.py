@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import UserError
-from tradeassay.data import Panel, SourceConfig, sources
-from tradeassay.data.synthetic import generate, preset
-from tradeassay.testing import CheckFailed, check_source
+from tradeassay.core.errors import CheckFailed, UserError
+from tradeassay_bench.data import Panel, SourceConfig, sources
+from tradeassay_bench.data.synthetic import generate, preset
+from tradeassay_bench.testing import check_source
 
 
 class Config(SourceConfig, frozen=True, kw_only=True):
@@ -89,8 +89,14 @@ def broken(panel: Panel, field: str, **change: Any) -> Panel:
         (lambda p: broken(p, "facts", biases=("two\nlines",)), "one plain sentence"),
         (lambda p: broken(p, "facts", retrieved_at="yesterday"), "retrieved_at"),
         (lambda p: broken(p, "name", to=""), "no name"),
-        (lambda p: broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5}), "generates faulty data"),
-        (lambda p: real(broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5})), "states no bias"),
+        (
+            lambda p: broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5}),
+            "generates faulty data",
+        ),
+        (
+            lambda p: real(broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5})),
+            "states no bias",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(good, plant, problem):
@@ -102,7 +108,9 @@ def test_a_synthetic_source_must_repeat_itself(good):
     rng = np.random.default_rng(1)
 
     def drift() -> Panel:
-        return broken(good, "indices", to={name: v + rng.random() for name, v in good.indices.items()})
+        return broken(
+            good, "indices", to={name: v + rng.random() for name, v in good.indices.items()}
+        )
 
     with pytest.raises(CheckFailed, match="two loads differ"):
         check_source(Made(drift))

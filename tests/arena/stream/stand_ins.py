@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
-from tradeassay.arena.stream import RawItem
+from tradeassay_arena.stream import RawItem
 
 DAY = "Wed, 01 Jun 2022 {} GMT"
 
@@ -36,7 +36,12 @@ GOOD = rss(
 DATES = rss(
     item("Ahava names a treasurer", "Ahava named Lena Ott treasurer.", guid="d0"),
     item("Ahava without a date", "Ahava said nothing.", at="", guid="d1"),
-    item("Ahava of tomorrow", "Ahava will open a plant.", at="Sat, 01 Jan 2033 00:00:00 GMT", guid="d2"),
+    item(
+        "Ahava of tomorrow",
+        "Ahava will open a plant.",
+        at="Sat, 01 Jan 2033 00:00:00 GMT",
+        guid="d2",
+    ),
     item("Ahava of long ago", "Ahava was founded.", at="Thu, 01 Jan 1970 00:00:00 GMT", guid="d3"),
     item("Ahava in no zone", "Ahava moved.", at="2022-06-01T09:00:00", guid="d4"),
     item("Ahava in year one", "Ahava was not there.", at="0001-01-01T00:00:00+14:00", guid="d5"),
@@ -58,14 +63,22 @@ RDF = (
     b"<description>Ahava opened an office in Oslo.</description>"
     b"<dc:date>2022-06-01T08:00:00Z</dc:date></item></rdf:RDF>"
 )
-MANY = rss(*(item(f"Ahava notice {n}", f"Ahava gave notice number {n}.", guid=f"m{n}") for n in range(300)))
+MANY = rss(
+    *(item(f"Ahava notice {n}", f"Ahava gave notice number {n}.", guid=f"m{n}") for n in range(300))
+)
 BOMB = gzip.compress(b"<rss>" + b" " * (9 * 2**20))
 LAUGHS = b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><rss><channel/></rss>'
 FILINGS = {
     "name": "AHAVA INC",
     "filings": {
         "recent": {
-            "accessionNumber": ["0001-22-000009", "0001-22-000008", None, "0001-22-000007", "0001-22-000006"],
+            "accessionNumber": [
+                "0001-22-000009",
+                "0001-22-000008",
+                None,
+                "0001-22-000007",
+                "0001-22-000006",
+            ],
             "acceptanceDateTime": [
                 "2022-06-01T10:00:00.000Z",
                 "2022-06-01T09:00:00.000Z",
@@ -125,7 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
             if "@" not in self.headers.get("User-Agent", ""):
                 self._send(403, b"say who you are")
             else:
-                self._send(200, gzip.compress(json.dumps(FILINGS).encode()), Content_Encoding="gzip")
+                self._send(
+                    200, gzip.compress(json.dumps(FILINGS).encode()), Content_Encoding="gzip"
+                )
         elif self.path not in PAGES:
             self._send(404, b"no")
         elif self.headers.get("If-None-Match") == '"1"':

@@ -14,21 +14,28 @@ from tests.arena.conftest import seated
 from tests.arena.stream.stand_ins import DATES, FILINGS, GOOD, LAUGHS, STRAY, item, rss, sources
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.agents import ConstantAction
-from tradeassay.arena.clock import LiveClock
-from tradeassay.arena.rounds.feed import LiveFeed
-from tradeassay.arena.rounds.health import Health
-from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Season, load_season
-from tradeassay.arena.stream import stream_publisher
-from tradeassay.arena.stream.connectors import Connector, WebReader, collect, connectors_of, feed_items, filings
-from tradeassay.arena.stream.record import StreamStore
-from tradeassay.arena.web.serving import _collect
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, SECOND, FixedClock, parse_iso
-from tradeassay.data import load_dataset
-from tradeassay.data.datasets import snapshot_folder
-from tradeassay.llm import ModelParams, open_model
+from tradeassay_arena.agents import ConstantAction
+from tradeassay_arena.clock import LiveClock
+from tradeassay_arena.rounds.feed import LiveFeed
+from tradeassay_arena.rounds.health import Health
+from tradeassay_arena.rounds.running import Runner
+from tradeassay_arena.season import Season, load_season
+from tradeassay_arena.stream import stream_publisher
+from tradeassay_arena.stream.connectors import (
+    Connector,
+    WebReader,
+    collect,
+    connectors_of,
+    feed_items,
+    filings,
+)
+from tradeassay_arena.stream.record import StreamStore
+from tradeassay_arena.web.serving import _collect
+from tradeassay_bench.data import load_dataset
+from tradeassay_bench.data.datasets import snapshot_folder
+from tradeassay_bench.llm import ModelParams, open_model
 
 SIGHT = "2022-06-01T20:00:00Z"
 EASTERN = "Wed, 01 Jun 2022 07:00:00 -0400"
@@ -81,6 +88,7 @@ def season_of(folder: Path, base: str, feeds=FEEDS) -> Season:
     return load_season(file)
 
 
+@pytest.mark.journey
 def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(tmp_path, store):
     wall = VirtualTime(parse_iso(SIGHT))
 
@@ -90,14 +98,20 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
 
     with sources() as (base, _):
         season = season_of(tmp_path, base, [name for name in FEEDS if name != "many"])
-        store.found_season(season, SIGHT)
+        store.create_season(season, SIGHT)
         clock = FixedClock(wall.now())
         asyncio.run(collect(store, season, connectors_of(season, clock), clock))
 
     async def play() -> None:
-        async with open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800)) as model:
+        async with open_model(
+            season.summary.model, ModelParams(temperature=0.0, max_tokens=800)
+        ) as model:
             feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor)
-            how = {"clock": wall.clock(), "beat_s": 6 * 3600.0, "publish": stream_publisher(store, model)}
+            how = {
+                "clock": wall.clock(),
+                "beat_s": 6 * 3600.0,
+                "publish": stream_publisher(store, model),
+            }
             agents = seated(calm=ConstantAction("HOLD"))
             await Runner(season=season, store=store, feed=feed, agents=agents, **how).run()
 
@@ -109,7 +123,9 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
     assert len([one for one in news if "4 percent" in one.text]) == 1  # in two feeds, twice in each
     for words in ("Lena Ott", "20 million", "Oslo", "百分之四", "form 10-Q", "form 8-K"):
         assert words in told, words
-    for words in "Weather,tomorrow,long ago,no zone,year one,no day,without a date,10-K,&".split(","):
+    for words in "Weather,tomorrow,long ago,no zone,year one,no day,without a date,10-K,&".split(
+        ","
+    ):
         assert words not in told.replace("Ahava & Sons", "").replace("R&D", ""), words
     assert all(one.published_at <= "2022-06-02T00:15:00Z" for one in news)
 
@@ -125,7 +141,10 @@ def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path, s
         assert sum(words in why for why in said) >= len(names), (names, said)
     at = parse_iso(SIGHT)
     kept = StreamStore(store, "sources").inbox("AHVQ", at - 3 * DAY, at)
-    assert Counter(one.source for one in kept) == {"127.0.0.1": 100, "SEC EDGAR": 2}  # one feed had 300
+    assert Counter(one.source for one in kept) == {
+        "127.0.0.1": 100,
+        "SEC EDGAR": 2,
+    }  # one feed had 300
 
 
 async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path, store):
@@ -138,7 +157,7 @@ async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path
         health.say = said.append
         clock = LiveClock(FixedClock(parse_iso(SIGHT)))
         runner = SimpleNamespace(season=season, store=store, clock=clock, health=health)
-        store.found_season(season, SIGHT)
+        store.create_season(season, SIGHT)
         visiting = asyncio.create_task(_collect(runner))  # type: ignore[arg-type]  # all that it asks for
         while len(said) < 2 and not visiting.done():
             await asyncio.sleep(0.02)
@@ -154,12 +173,22 @@ def test_items_of_feeds_and_filings_are_cleaned_and_zoned_and_anything_else_is_r
         return feed_items(body, SIGHT, source="X", words={"AHVQ": ("ahava",)}, zone=zone)
 
     (stray,) = read(STRAY)
-    assert stray.title.startswith("Ahava & Sons buys R&D") and stray.text.endswith("for 20 million dollars.")
+    assert stray.title.startswith("Ahava & Sons buys R&D") and stray.text.endswith(
+        "for 20 million dollars."
+    )
     assert (stray.id, stray.url) == ("s1", "https://x.example/?a=1&b=2")
-    (odd,) = read(rss(item("Ahava &lt;b&gt;rose&lt;/b&gt;</title><link>javascript:x</link><title>", at=EASTERN)))
+    (odd,) = read(
+        rss(
+            item(
+                "Ahava &lt;b&gt;rose&lt;/b&gt;</title><link>javascript:x</link><title>", at=EASTERN
+            )
+        )
+    )
     assert (odd.title, odd.url, odd.published_at) == ("Ahava rose", "", "2022-06-01T11:00:00Z")
     assert "d4" not in {one.id for one in read(DATES)}  # a stamp without a zone needs the source's
-    assert {one.id: one.published_at for one in read(DATES, "Asia/Shanghai")}["d4"] == "2022-06-01T01:00:00Z"
+    assert {one.id: one.published_at for one in read(DATES, "Asia/Shanghai")}[
+        "d4"
+    ] == "2022-06-01T01:00:00Z"
     found = filings(json.dumps(FILINGS).encode(), SIGHT, asset="AHVQ", cik=1)
     assert [(one.published_at, one.kind) for one in found] == [
         ("2022-06-01T10:00:00Z", "filing"),
@@ -183,7 +212,10 @@ def test_the_inbox_knows_when_it_got_what(store):
 
     def visit(*bodies: bytes) -> dict[str, str]:
         items = partial(feed_items, source="X", words={"AHVQ": ("ahava",)})
-        found = [Connector(f"https://{len(body)}.example", lambda _, body=body: body, items) for body in bodies]
+        found = [
+            Connector(f"https://{len(body)}.example", lambda _, body=body: body, items)
+            for body in bodies
+        ]
         return asyncio.run(collect(store, season, found, clock))
 
     assert visit(b"", GOOD, later) == {"https://0.example": "what X sends is not a feed"}
@@ -199,9 +231,14 @@ def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed():
     words = {"AHVQ": ("Ahava",), "SALES": ("sales", "dry")}
     with sources() as (base, asked):
         clock = FixedClock(0)
-        feed = Connector(f"{base}/good.xml", WebReader(clock), partial(feed_items, source="X", words=words))
+        feed = Connector(
+            f"{base}/good.xml", WebReader(clock), partial(feed_items, source="X", words=words)
+        )
         first = feed.read(clock)
-        assert Counter(item.asset for item in first) == {"AHVQ": 2, "SALES": 3} and asked["/good.xml"] == 1
+        assert (
+            Counter(item.asset for item in first) == {"AHVQ": 2, "SALES": 3}
+            and asked["/good.xml"] == 1
+        )
         assert feed.read(clock) == first
         assert (asked["/good.xml"], asked["/good.xml unchanged"]) == (2, 1)
 
@@ -215,7 +252,12 @@ def test_a_host_that_had_enough_is_left_alone_for_a_minute_to_a_day_whatever_it_
             with pytest.raises(SourceError):
                 reader(f"{base}/busy.xml")
             assert asked["/busy.xml"] == visits
-        for says, rests in (("Fri, 01 Jan 2100 00:00:00 GMT", 86_400), ("-5", 600), ("0", 60), ("3600", 3600)):
+        for says, rests in (
+            ("Fri, 01 Jan 2100 00:00:00 GMT", 86_400),
+            ("-5", 600),
+            ("0", 60),
+            ("3600", 3600),
+        ):
             reader = WebReader(FixedClock(parse_iso(SIGHT)))
             with pytest.raises(SourceError, match="429"):
                 reader(f"{base}/busy.xml?{quote(says)}")

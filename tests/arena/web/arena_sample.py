@@ -5,20 +5,26 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
-from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.standings import BoardConfig
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream import stream_publisher
-from tradeassay.core.arena import AgentChoice, ChoiceFailure, Contribution, Deliberation, Packet
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.time import parse_iso
-from tradeassay.llm import QuestionPlace
 from tradeassay.metrics import BootstrapConfig
+from tradeassay_arena.agents import ConstantAction, EntryAgent, Trend
+from tradeassay_arena.clock import ReplayClock
+from tradeassay_arena.rounds.feed import SnapshotFeed
+from tradeassay_arena.rounds.running import Runner
+from tradeassay_arena.season import Asset, Entry, Season
+from tradeassay_arena.standings import BoardConfig
+from tradeassay_arena.state.engine import open_engine
+from tradeassay_arena.state.store import Store
+from tradeassay_arena.stream import stream_publisher
+from tradeassay_bench.core.arena import (
+    AgentChoice,
+    ChoiceFailure,
+    Contribution,
+    Deliberation,
+    Packet,
+)
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay_bench.llm import QuestionPlace
 
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 
@@ -30,22 +36,32 @@ class Talker:
         self.side = side
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        answer = yield AskModel(purpose="look", messages=(Message(role="user", text=f"{packet.date} {ATTACK}"),))
-        body = msgspec.json.encode({"items": [{"layer": "short", "text": ATTACK, "made": 1, "importance": 0.5}]})
+        answer = yield AskModel(
+            purpose="look", messages=(Message(role="user", text=f"{packet.date} {ATTACK}"),)
+        )
+        body = msgspec.json.encode(
+            {"items": [{"layer": "short", "text": ATTACK, "made": 1, "importance": 0.5}]}
+        )
         day = int(packet.date[-2:])
         if day % 9 == 0:
             why = ChoiceFailure(kind="parse", text=f"no JSON {ATTACK}")
-            return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(why,), memory=body)
+            return AgentChoice(
+                action="HOLD", status="failed", reasoning="", failures=(why,), memory=body
+            )
         action = "BUY" if (day // 3 + self.side) % 2 else "SELL"
         said = (Contribution(role="analyst", step="look", text=answer.text),)
-        return AgentChoice(action=action, reasoning=f"because {ATTACK}", confidence=0.6, talk=said, memory=body)  # type: ignore[arg-type]  # one of two
+        return AgentChoice(
+            action=action, reasoning=f"because {ATTACK}", confidence=0.6, talk=said, memory=body
+        )  # type: ignore[arg-type]  # one of two
 
 
 class Echo:
     name = "test/echo"
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        return ModelReply(text=f"heard {ATTACK}", usage=Usage(input_tokens=10, output_tokens=2, usd=0.001))
+        return ModelReply(
+            text=f"heard {ATTACK}", usage=Usage(input_tokens=10, output_tokens=2, usd=0.001)
+        )
 
 
 def make_season(**changed: object) -> Season:
@@ -82,7 +98,13 @@ def open_store(path: Path) -> Store:
 
 
 def play(store: Store, season: Season, feed: SnapshotFeed, until: str, **changed: object) -> int:
-    plan = {"season": season, "store": store, "feed": feed, "clock": ReplayClock(), "agents": AGENTS}
+    plan = {
+        "season": season,
+        "store": store,
+        "feed": feed,
+        "clock": ReplayClock(),
+        "agents": AGENTS,
+    }
     plan["publish"] = stream_publisher(store)
     runner = Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
     return asyncio.run(runner.run(parse_iso(f"{until}T23:59:59Z")))

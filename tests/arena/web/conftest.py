@@ -11,11 +11,11 @@ sys.path.insert(1, str(Path(__file__).parents[2] / "report"))  # its browser
 
 from arena_sample import FAST, Late, make_season, open_store, play
 
-from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.season import Entry
-from tradeassay.arena.web.app import Arena, create_app
-from tradeassay.arena.web.site import PageWriter
+from tradeassay_arena.api.agent_api import AgentApi
+from tradeassay_arena.rounds.feed import SnapshotFeed
+from tradeassay_arena.season import Entry
+from tradeassay_arena.web.app import Arena, create_app
+from tradeassay_arena.web.site import PageWriter
 
 
 @pytest.fixture(scope="session")
@@ -47,5 +47,5 @@ def site(web_store, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def client(web_store, site):
-    with TestClient(create_app(Arena(doors=Doors(web_store), folder=site))) as made:
+    with TestClient(create_app(Arena(api=AgentApi(web_store), folder=site))) as made:
         yield made

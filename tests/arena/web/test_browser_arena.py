@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from browser import NEEDS_BROWSER, READY, opened as opened_at
 
-pytestmark = NEEDS_BROWSER
+pytestmark = [pytest.mark.journey, *NEEDS_BROWSER]
 
 
 class Served:
     """An arena on a free port, and the means to let it play on."""
 
-    def __init__(self, base: str, play_on: Callable[[str], None], mark: Callable[[float], None]) -> None:
+    def __init__(
+        self, base: str, play_on: Callable[[str], None], mark: Callable[[float], None]
+    ) -> None:
         self.base, self.play_on, self.mark = base, play_on, mark
 
 
@@ -22,11 +24,11 @@ def served(tmp_path_factory):
     from arena_sample import FAST, make_season, open_store, play
     from tests.arena.conftest import listening
 
-    from tradeassay.arena.api.doors import Doors
-    from tradeassay.arena.rounds.feed import SnapshotFeed
-    from tradeassay.arena.rounds.health import Health, Mark
-    from tradeassay.arena.web.app import Arena
-    from tradeassay.arena.web.site import PageWriter
+    from tradeassay_arena.api.agent_api import AgentApi
+    from tradeassay_arena.rounds.feed import SnapshotFeed
+    from tradeassay_arena.rounds.health import Health, Mark
+    from tradeassay_arena.web.app import Arena
+    from tradeassay_arena.web.site import PageWriter
 
     store = open_store(tmp_path_factory.mktemp("browser") / "arena.db")
     site = tmp_path_factory.mktemp("pages")
@@ -34,7 +36,7 @@ def served(tmp_path_factory):
     feed = SnapshotFeed.open(season)
     play(store, season, feed, "2022-06-01")
     own = Health(season.id, "me", live=True)
-    writer, doors = PageWriter(store, site, FAST, own=lambda: own), Doors(store)
+    writer, api = PageWriter(store, site, FAST, own=lambda: own), AgentApi(store)
     writer.update()
 
     def play_on(day: str) -> None:
@@ -47,7 +49,7 @@ def served(tmp_path_factory):
         own.marks["AAJX"] = Mark(session=last.session, growth=growth, at="2022-06-02T15:00:00Z")
         writer.update()
 
-    with listening(Arena(doors=doors, folder=site)) as port:
+    with listening(Arena(api=api, folder=site)) as port:
         yield Served(f"http://127.0.0.1:{port}", play_on, mark)
     store.engine.dispose()
 
@@ -75,7 +77,11 @@ class Reader:
         self.until(READY)
 
     def complaints(self) -> list[str]:
-        return [e["message"] for e in self.driver.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
+        return [
+            e["message"]
+            for e in self.driver.get_log("browser")
+            if e["level"] in ("SEVERE", "WARNING")
+        ]
 
 
 @pytest.fixture
@@ -85,22 +91,29 @@ def reader(driver, served):
     assert made.complaints() == []
 
 
-ROWS = "return [...document.querySelectorAll('#board tr[data-entry]')].map((one) => one.dataset.entry)"
+ROWS = (
+    "return [...document.querySelectorAll('#board tr[data-entry]')].map((one) => one.dataset.entry)"
+)
 
 
-def test_it_opens_with_named_lines_a_band_and_no_complaint(reader):
+def test_it_opens_with_named_lines_and_no_complaint(reader):
     reader.open("/")
     assert reader.driver.current_url.endswith("/seasons/small/")
     chart = "document.querySelector('.plot.tall')"
     names = reader.js(
         f"return [...{chart}.querySelectorAll('.period:not([hidden]) .name:not(.thin)')].map((e) => e.textContent)"
     )
-    assert {"Investor · test/a", "Trading desk · test/a", "Buy and hold"} <= set(names) and len(names) == 6
-    assert reader.js(f"return {chart}.querySelectorAll('path.band').length") == 1
-    assert reader.js(f"return {chart}.querySelectorAll('path[stroke-dasharray=\"6 4\"]').length") == 1
+    assert {"Investor · test/a", "Trading desk · test/a", "Buy and hold"} <= set(names) and len(
+        names
+    ) == 6
+    assert (
+        reader.js(f"return {chart}.querySelectorAll('path[stroke-dasharray=\"6 4\"]').length") == 1
+    )
     reader.click('.ranges [data-days="31"]')
     first = reader.js(f"return {chart}.querySelector('svg.data').viewBox.baseVal.x")
-    assert date.fromordinal(int(first)) == date(2022, 5, 2)  # the whole season is younger than a month
+    assert date.fromordinal(int(first)) == date(
+        2022, 5, 2
+    )  # the whole season is younger than a month
     assert reader.js("return window.hacked") is None
 
 
@@ -144,7 +157,9 @@ def test_the_owner_of_an_agent_is_told_when_a_token_is_nobodys(reader):
     assert reader.js(hidden) == "none"
     reader.js("document.querySelector('form.seat [name=token]').value = 'nobody'")
     reader.click("form.seat button")
-    assert "not known" in reader.until("return document.querySelector('form.seat [role=status]').textContent")
+    assert "not known" in reader.until(
+        "return document.querySelector('form.seat [role=status]').textContent"
+    )
     assert reader.js(hidden) == "none"
     assert reader.complaints()  # the refusal stands in the browser's log
 
@@ -160,7 +175,11 @@ def test_drilling_down_to_prompt_debate_and_outcome(reader):
     decision.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
     reader.until("return arguments[0].querySelectorAll('.body h3').length >= 3", decision)
     said = decision.find_element(By.CSS_SELECTOR, ".body").text
-    assert "because <script>window.hacked" in said and "The asset moved" in said and "analyst" in said.lower()
+    assert (
+        "because <script>window.hacked" in said
+        and "The asset moved" in said
+        and "analyst" in said.lower()
+    )
     prompt = decision.find_element(By.CSS_SELECTOR, "details.part")
     prompt.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
     reader.until("return arguments[0].querySelectorAll('pre').length >= 2", prompt)
@@ -198,7 +217,10 @@ def test_language_and_theme_switch_and_stay(reader):
     assert "规则" in reader.driver.title
     reader.click("#theme")
     night = reader.js(colour)
-    assert night != day and reader.js("return document.getElementById('theme').textContent") == "◐ 深色"
+    assert (
+        night != day
+        and reader.js("return document.getElementById('theme').textContent") == "◐ 深色"
+    )
     reader.click("nav.menu a")  # both stay on the next page
     reader.arrives("/zh/seasons/small/$")
     assert reader.js("return document.documentElement.lang") == "zh-Hans"
@@ -215,7 +237,9 @@ def test_language_and_theme_switch_and_stay(reader):
 @pytest.mark.slow_for("390", "820", "1110")
 @pytest.mark.parametrize("width", [390, 820, 1110])
 def test_nothing_sticks_out(reader, width):
-    paths = "split/ feed/ information/ rules/ published/ entries/one-b/ assets/AAJX/ assets/AAJX/2022-05-27/"
+    paths = (
+        "feed/ information/ rules/ published/ entries/one-b/ assets/AAJX/ assets/AAJX/2022-05-27/"
+    )
     for path in ("", *paths.split()):
         reader.open(f"/seasons/small/{path}", width)
         reader.js("document.querySelectorAll('details').forEach((one) => { one.open = true })")

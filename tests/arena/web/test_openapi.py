@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.web.app import Arena, create_app
+from tradeassay_arena.api.agent_api import AgentApi
+from tradeassay_arena.web.app import Arena, create_app
+
+pytestmark = pytest.mark.journey
 
 QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
@@ -24,7 +26,7 @@ def test_generated_requests_find_no_failure(web_store, examples):
         checks.content_type_conformance,
         checks.response_schema_conformance,
     ]
-    app = create_app(Arena(doors=Doors(web_store), folder=Path("none"), register=True, apply=True))
+    app = create_app(Arena(api=AgentApi(web_store), folder=Path("none"), register=True, apply=True))
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     tried = 0
     for found in schema.get_all_operations():

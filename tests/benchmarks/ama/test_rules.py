@@ -6,23 +6,28 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from tradeassay.account.daily_target import fee_factor, next_position, target_growth
-from tradeassay.benchmarks.ama import PAPER, SOUND, ama_panel, compare_with, published
-from tradeassay.benchmarks.ama.published import Setting
-from tradeassay.benchmarks.ama.rules import published_drawdown, rules_for
 from tradeassay.metrics import BootstrapConfig
+from tradeassay_arena.benchmarks.ama import PAPER, SOUND, ama_panel, compare_with, published
+from tradeassay_arena.benchmarks.ama.published import Setting
+from tradeassay_arena.benchmarks.ama.rules import published_drawdown, rules_for
+from tradeassay_arena.daily_target import fee_factor, next_position, target_growth
 
 ACTIONS = ("BUY", "HOLD", "SELL", "HOLD")
 
 
 def positions(actions, hold):
     """Return the position after each action."""
-    held = accumulate(actions, lambda before, action: next_position(action, before, hold), initial=0)
+    held = accumulate(
+        actions, lambda before, action: next_position(action, before, hold), initial=0
+    )
     return np.array([*held][1:])
 
 
 def test_hold_keeps_in_words_and_is_flat_in_the_formula():
-    for hold, convention, held in (("keep", "sound", [1, 1, -1, -1]), ("flat", "paper", [1, 0, -1, 0])):
+    for hold, convention, held in (
+        ("keep", "corrected", [1, 1, -1, -1]),
+        ("flat", "paper", [1, 0, -1, 0]),
+    ):
         assert positions(ACTIONS, hold).tolist() == held and rules_for(convention).hold == hold
     # A position earns the return that follows it.
     prices = np.array([100.0, 110.0, 99.0, 108.9, 108.9])
@@ -44,7 +49,9 @@ def test_the_panel_by_hand():
     assert panel["CR"].value == pytest.approx(total)
     assert panel["AR"].value == pytest.approx((1 + total) ** (365 / 3) - 1)
     assert panel["AV"].value == pytest.approx(math.sqrt(365) * np.std(returns, ddof=1))
-    assert panel["SR"].value == pytest.approx(math.sqrt(365) * returns.mean() / np.std(returns, ddof=1))
+    assert panel["SR"].value == pytest.approx(
+        math.sqrt(365) * returns.mean() / np.std(returns, ddof=1)
+    )
     assert panel["MDD"].value == pytest.approx(-0.10)
     paper = ama_panel(returns, "crypto", PAPER)
     assert paper["AR"].value == pytest.approx((1 + total) ** (252 / 3) - 1)
@@ -56,7 +63,9 @@ def test_two_days_have_no_sharpe_ratio_of_seventy():
     """On a board, as in a run; the paper's rules are kept as they are printed."""
     days = np.array([0.01, 0.0099])
     panel = ama_panel(days, "stock", SOUND, BootstrapConfig(draws=50))
-    assert {panel[name].reason for name in ("AR", "AV", "SR")} == {"2 sessions, at least 10 are needed"}
+    assert {panel[name].reason for name in ("AR", "AV", "SR")} == {
+        "2 sessions, at least 10 are needed"
+    }
     assert panel["CR"].value == pytest.approx(1.01 * 1.0099 - 1) and panel["MDD"].value == 0.0
     assert ama_panel(days, "stock", PAPER, BootstrapConfig(draws=50))["SR"].value > 70
 
@@ -82,6 +91,11 @@ def test_intervals_hold_the_value():
 def test_published_figures_are_cited_and_seldom_comparable():
     shown = published()
     assert shown.second_hand and len(shown.figure) >= 14
-    when = {"data": "synthetic", "convention": "sound", "first": "2026-01-01", "last": "2026-02-01"}
+    when = {
+        "data": "synthetic",
+        "convention": "corrected",
+        "first": "2026-01-01",
+        "last": "2026-02-01",
+    }
     ours = Setting(**when, architecture="trade", model="scripted/sensible", asset="BTC")
     assert len(compare_with(shown.figure[0], ours)) == 6

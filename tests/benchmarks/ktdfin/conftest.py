@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import ktdfin_game as game
 
-from tradeassay.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
+from tradeassay_bench.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,13 @@ def ashares(panel: Panel, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @pytest.fixture(scope="session")
 def us(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     config = synthetic.preset(
-        "us", seed=5, names=24, index_members=18, sessions=game.HISTORY + game.DAYS, new_listings=1, delistings=1
+        "us",
+        seed=5,
+        names=24,
+        index_members=18,
+        sessions=game.HISTORY + game.DAYS,
+        new_listings=1,
+        delistings=1,
     )
     folder = tmp_path_factory.mktemp("us") / "world"
     write_snapshot(synthetic.generate(config).panel, folder)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
-from tradeassay.core.drive import drive
 from tradeassay.core.orders import Decision
-from tradeassay.data import Snapshot
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.benchmarks.ktdfin import Ktdfin, KtdfinConfig
+from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.dialogue import AskModel, ModelReply, ToolCall
+from tradeassay_bench.core.drive import drive
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.play import Market, MarketConfig
 
 HISTORY, DAYS = 256, 24
 REASON = "because its momentum leads"
@@ -24,7 +24,9 @@ def call(*wanted: tuple[str, Any], text: str = "") -> ModelReply:
     return ModelReply(
         text=text,
         calls=tuple(
-            ToolCall(id=f"c{n}", name=name, arguments=args if isinstance(args, str) else json.dumps(args))
+            ToolCall(
+                id=f"c{n}", name=name, arguments=args if isinstance(args, str) else json.dumps(args)
+            )
             for n, (name, args) in enumerate(wanted)
         ),
     )
@@ -52,7 +54,12 @@ class Game:
     """One episode."""
 
     def __init__(
-        self, snapshot: Snapshot, config: KtdfinConfig | None = None, *, seed: int = 3, **market: Any
+        self,
+        snapshot: Snapshot,
+        config: KtdfinConfig | None = None,
+        *,
+        seed: int = 3,
+        **market: Any,
     ) -> None:
         days = [str(day) for day in snapshot.sessions]
         venue = "us-v1" if snapshot.calendar == "XNYS" else "ashare-flat-v1"
@@ -71,7 +78,8 @@ class Game:
         self.protocol = Ktdfin(self.config)
         self.seen: Observation | None = self.market.reset()
         self.protocol.begin(
-            EpisodeInfo(episode="e", seed=seed, rules=self.market.rules), np.random.default_rng(seed)
+            EpisodeInfo(episode="e", seed=seed, rules=self.market.rules),
+            np.random.default_rng(seed),
         )
         self.asked: list[AskModel] = []
 
@@ -116,17 +124,23 @@ class Game:
 
     def symbols(self, count: int) -> list[str]:
         """Return some symbols that can be bought: members, trading, not at a limit."""
-        desk = self.protocol.desk(self.now)
+        day_view = self.protocol.day_view(self.now)
         columns = self.now.columns
-        fine = columns[desk.tradable[columns] & ~desk.at_limit_up[columns] & ~desk.at_limit_down[columns]]
-        cheap = sorted(fine.tolist(), key=lambda column: desk.last_close[column])
-        return [desk.roster.symbols[column] for column in cheap[:count]]
+        fine = columns[
+            day_view.tradable[columns]
+            & ~day_view.at_limit_up[columns]
+            & ~day_view.at_limit_down[columns]
+        ]
+        cheap = sorted(fine.tolist(), key=lambda column: day_view.last_close[column])
+        return [day_view.roster.symbols[column] for column in cheap[:count]]
 
     def buy(self, count: int, weight: float = 0.08) -> list[str]:
         """Buy some names today, go on, and return their symbols."""
         chosen = self.symbols(count)
         orders = [order(self.shown(symbol), target_weight=weight) for symbol in chosen]
-        replies = [submit(*orders)] if self.config.mode != "open-research" else [DONE, submit(*orders)]
+        replies = (
+            [submit(*orders)] if self.config.mode != "open-research" else [DONE, submit(*orders)]
+        )
         decision = self.decide(replies)
         assert decision.status == "ok", decision
         self.go(decision)
@@ -151,18 +165,33 @@ def mischief(stocks: list[str]) -> list[tuple[str, Any]]:
     calls: list[tuple[str, Any]] = [("get_market_context", {}), ("portfolio_state", {})]
     calls += [("get_market_context", {"as_of": day}) for day in far]
     calls += [("get_stock_snapshot", {"stock_id": stock, "lookback": 30}) for stock in stocks[:2]]
-    calls += [("get_stock_snapshot", {"stock_id": stocks[0], "lookback": 5, "as_of": day}) for day in far]
     calls += [
-        ("get_stock_snapshot", {"stock_id": name, "lookback": 5}) for name in ("asset_9999", "600519", "AAPL", "")
+        ("get_stock_snapshot", {"stock_id": stocks[0], "lookback": 5, "as_of": day}) for day in far
     ]
-    calls += [("get_stock_snapshot", {"stock_id": stocks[0], "lookback": n}) for n in (-5, 0, 10_000, "many")]
+    calls += [
+        ("get_stock_snapshot", {"stock_id": name, "lookback": 5})
+        for name in ("asset_9999", "600519", "AAPL", "")
+    ]
+    calls += [
+        ("get_stock_snapshot", {"stock_id": stocks[0], "lookback": n})
+        for n in (-5, 0, 10_000, "many")
+    ]
     calls += [
         ("screen_candidates", {"factors": f, "top_k": k})
-        for f, k in ((["MOM_12_1", "-RV_60"], 8), (["TOMORROW"], 5), ([], 5), (["SKEW"], 0), (["SKEW"], 900))
+        for f, k in (
+            (["MOM_12_1", "-RV_60"], 8),
+            (["TOMORROW"], 5),
+            ([], 5),
+            (["SKEW"], 0),
+            (["SKEW"], 900),
+        )
     ]
     calls += [("screen_candidates", {"factors": ["SKEW"], "date": day}) for day in far]
     calls += [
-        ("compare_candidates", {"stock_ids": stocks[:3], "dims": ["RV_60", "return_20d", "drawdown_60d"]}),
+        (
+            "compare_candidates",
+            {"stock_ids": stocks[:3], "dims": ["RV_60", "return_20d", "drawdown_60d"]},
+        ),
         ("compare_candidates", {"stock_ids": stocks[:3], "dims": ["ILLIQ", "volatility_20d"]}),
         ("compare_candidates", {"stock_ids": stocks[:2], "dims": ["NEXT_DAY_RETURN"]}),
         ("compare_candidates", {"stock_ids": [stocks[0], "600519"], "dims": ["SKEW"]}),

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.benchmarks.ktdfin.desk import FactorFeed
-from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay.factors import last_row_of
+from tradeassay_bench.benchmarks.ktdfin.day_view import FactorFeed
+from tradeassay_bench.data import Snapshot, open_snapshot, synthetic, write_snapshot
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,14 @@ def rough(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """A market with many splits and suspensions."""
     trading, actions = synthetic.TradingModel(suspensions=4.0), synthetic.ActionModel(splits=6.0)
     config = synthetic.preset(
-        "ashare", seed=2, names=30, sessions=380, new_listings=4, delistings=2, trading=trading, actions=actions
+        "ashare",
+        seed=2,
+        names=30,
+        sessions=380,
+        new_listings=4,
+        delistings=2,
+        trading=trading,
+        actions=actions,
     )
     folder: Path = tmp_path_factory.mktemp("rough") / "world"
     write_snapshot(synthetic.generate(config).panel, folder)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from ktdfin_game import DONE, Game, call, order, submit
 
-from tradeassay.benchmarks.ktdfin import MODES, KtdfinConfig
-from tradeassay.core.dialogue import ModelReply
-from tradeassay.data import Snapshot, open_snapshot, write_snapshot
-from tradeassay.masking import Truth, find_leaks
-from tradeassay.masking.scales import BLUR
-from tradeassay.testing.agent import rewrite_after
+from tradeassay_bench.benchmarks.ktdfin import MODES, KtdfinConfig
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay_bench.masking import Truth, find_leaks
+from tradeassay_bench.masking.scales import BLUR
+from tradeassay_bench.testing.agent import rewrite_after
 
 MASKS = ("stock-blind", "date-blind", "blinded")
 
@@ -38,7 +38,9 @@ def bad_submissions(play: Game) -> list[ModelReply]:
         call(("portfolio_state", {})),
     ]
     for held in map(play.shown, list(play.now.account.positions)[:1]):
-        some.append(submit(order(held, "SELL", shares=10**7), order(held, "BUY", target_weight=0.001)))
+        some.append(
+            submit(order(held, "SELL", shares=10**7), order(held, "BUY", target_weight=0.001))
+        )
     return some
 
 
@@ -53,7 +55,7 @@ def go_wrong(play: Game, days: int) -> list[str]:
             if play.config.mode == "open-research":
                 start = [research[turn % len(research)], DONE]
             decision = play.decide([*start, refused, *bad[:3], submit()])
-            assert play.config.convention == "sound" or decision.status == "failed"
+            assert play.config.convention == "corrected" or decision.status == "failed"
         fresh = next(s for s in play.symbols(9) if s not in play.now.account.positions)
         decision = play.decide([*start[1:], submit(order(play.shown(fresh), target_weight=0.06))])
         assert decision.status == "ok", decision
@@ -72,22 +74,24 @@ def leaks_in(text: str, truth: Truth) -> list[Any]:
     """Return what is real in a text. Numbers of a table are judged as data: a volume may look like a code."""
     if text.startswith("{"):
         return list(find_leaks(json.loads(text), truth))
-    return list(find_leaks(re.sub(r"(?<=\| )[\d.-]+(?= \||$)", "", text, flags=re.MULTILINE), truth))
+    return list(
+        find_leaks(re.sub(r"(?<=\| )[\d.-]+(?= \||$)", "", text, flags=re.MULTILINE), truth)
+    )
 
 
-SLOW = [f"{mask}-{mode}-{arm}" for mask in MASKS for mode in MODES for arm in ("sound", "hard")]
+SLOW = [f"{mask}-{mode}-{arm}" for mask in MASKS for mode in MODES for arm in ("corrected", "hard")]
 SLOW += ["date-blind-fixed-candidate-paper", "date-blind-open-research-paper"]
 SLOW += ["blinded-fixed-candidate-paper", "blinded-memory-only-paper"]
 
 
 @pytest.mark.slow_for(*SLOW)
-@pytest.mark.parametrize("arm", ["paper", "sound", "hard"])
+@pytest.mark.parametrize("arm", ["paper", "corrected", "hard"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_prompt_tool_error_or_byte_says_anything_real(ashares, us, mask, mode, arm):
     """Under the paper's convention one bad order refuses the whole action; ``hard`` masks hide levels too."""
     hardening = dict.fromkeys(("rebase_prices", "scale_volumes", "scrub_news"), arm == "hard")
-    convention = "paper" if arm == "paper" else "sound"
+    convention = "paper" if arm == "paper" else "corrected"
     for world, news in [(ashares, False)] if arm == "paper" else [(ashares, False), (us, True)]:
         how = {"mask": mask, "mode": mode, "convention": convention, "news": news, "news_days": 30}
         play = Game(world, KtdfinConfig(**how, **hardening))
@@ -127,18 +131,24 @@ def test_news_is_masked_like_everything_else(us, hard):
 
 
 def test_a_hardened_mask_shows_other_levels_and_what_follows_from_them(ashares):
-    plain, hard = (Game(ashares, KtdfinConfig(rebase_prices=h, scale_volumes=h)) for h in (False, True))
+    plain, hard = (
+        Game(ashares, KtdfinConfig(rebase_prices=h, scale_volumes=h)) for h in (False, True)
+    )
     symbol = plain.symbols(1)[0]
     seen = []
     for play in (plain, hard):
         play.go(play.decide([DONE, submit(order(play.shown(symbol)))]))
-        seen.append(play.ask("get_stock_snapshot", {"stock_id": play.shown(symbol), "lookback": 20}))
+        seen.append(
+            play.ask("get_stock_snapshot", {"stock_id": play.shown(symbol), "lookback": 20})
+        )
     one, other = ([row[4] for row in answer["bars"]] for answer in seen)
     assert one != other
     true, shown = (answer["factors"] for answer in seen)
     # Factors are those of the shown bars: near the true ones, but for the level of what is traded.
     for name in ("MOM_12_1", "RV_60", "REV_ON", "MOM_ID", "HIGH_52W"):
-        assert true[name] != shown[name] and true[name] == pytest.approx(shown[name], abs=0.02), name
+        assert true[name] != shown[name] and true[name] == pytest.approx(shown[name], abs=0.02), (
+            name
+        )
     assert abs(true["ILLIQ"] - shown["ILLIQ"]) > 0.3
     # Both closes of a return are blurred and on a grid of a cent: that is what it may be off by.
     np.testing.assert_allclose(np.diff(np.log(one)), np.diff(np.log(other)), atol=2.1 * BLUR)
@@ -146,10 +156,15 @@ def test_a_hardened_mask_shows_other_levels_and_what_follows_from_them(ashares):
     (a,), (b,) = (account["positions"] for account in accounts)
     assert b["value"] % 5000 == 0 and b["value"] == pytest.approx(a["value"], abs=2500)
     assert b["weight"] == pytest.approx(a["weight"], abs=0.0025)
-    assert a["shares"] != b["shares"] and b["shares"] * b["price"] == pytest.approx(a["value"], rel=0.06)
+    assert a["shares"] != b["shares"] and b["shares"] * b["price"] == pytest.approx(
+        a["value"], rel=0.06
+    )
     sold = hard.decide([DONE, submit(order(hard.shown(symbol), "SELL", shares=b["sellable"]))])
     # Shares are shown in two digits: all of them are sold whatever is left by them.
-    assert sold.status == "ok" and (sold.orders[0].unit, sold.orders[0].amount) == ("target_weight", 0.0)
+    assert sold.status == "ok" and (sold.orders[0].unit, sold.orders[0].amount) == (
+        "target_weight",
+        0.0,
+    )
 
 
 def test_no_search_with_a_tool_finds_the_price_of_a_lot(ashares):
@@ -165,7 +180,9 @@ def test_no_search_with_a_tool_finds_the_price_of_a_lot(ashares):
     assert set(least) == {0.01}
 
 
-def play_some(snapshot: Snapshot, config: KtdfinConfig, days: int, **market: Any) -> list[list[str]]:
+def play_some(
+    snapshot: Snapshot, config: KtdfinConfig, days: int, **market: Any
+) -> list[list[str]]:
     """Return everything that is said to a model that tries all tools and holds a few names, day by day."""
     play = Game(snapshot, config, **market)
     said = []
@@ -173,7 +190,9 @@ def play_some(snapshot: Snapshot, config: KtdfinConfig, days: int, **market: Any
         play.asked.clear()
         stocks = [play.shown(symbol) for symbol in play.symbols(3)]
         research = (
-            [call(*game.mischief(stocks)[day * 4 : day * 4 + 12]), DONE] if config.mode == "open-research" else []
+            [call(*game.mischief(stocks)[day * 4 : day * 4 + 12]), DONE]
+            if config.mode == "open-research"
+            else []
         )
         fresh = [s for s in play.symbols(9) if s not in play.now.account.positions][:2]
         buys = [order(play.shown(symbol), target_weight=0.05) for symbol in fresh]
@@ -188,7 +207,9 @@ def test_what_is_said_does_not_depend_on_the_future(panel, ashares, tmp_path, mo
     other = rewrite_after(panel, game.HISTORY + cut, np.random.default_rng(cut), "pre_open")
     write_snapshot(other, tmp_path / "other", allow_faults=True)
     config = KtdfinConfig(mode=mode, mask="blinded" if cut else "bright", rebase_prices=cut == 5)
-    here, there = (play_some(one, config, cut + 2) for one in (ashares, open_snapshot(tmp_path / "other")))
+    here, there = (
+        play_some(one, config, cut + 2) for one in (ashares, open_snapshot(tmp_path / "other"))
+    )
     assert here[: cut + 1] == there[: cut + 1]
     assert here[cut + 1] != there[cut + 1], "a day later the rewritten one is seen"
 
@@ -197,7 +218,11 @@ def test_aliases_differ_between_episodes_and_stay_inside_one(ashares):
     one, same, other = Game(ashares, seed=1), Game(ashares, seed=1), Game(ashares, seed=2)
     symbols = one.symbols(5)
     first = [one.shown(symbol) for symbol in symbols]
-    assert first == [same.shown(symbol) for symbol in symbols] != [other.shown(symbol) for symbol in symbols]
+    assert (
+        first
+        == [same.shown(symbol) for symbol in symbols]
+        != [other.shown(symbol) for symbol in symbols]
+    )
     for _ in range(3):
         one.go(one.decide([DONE, submit()]))
     assert first == [one.shown(symbol) for symbol in symbols]

@@ -6,9 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.account import venues
-from tradeassay.benchmarks import benchmarks, find_window, protocols
-from tradeassay.benchmarks.ktdfin import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench.account import venues
+from tradeassay_bench.benchmarks import benchmarks, find_window, protocols
+from tradeassay_bench.benchmarks.ktdfin import (
     KTDFIN,
     KTDFIN_PAPER,
     Ktdfin,
@@ -18,8 +19,7 @@ from tradeassay.benchmarks.ktdfin import (
     published,
     windows,
 )
-from tradeassay.core.errors import UserError
-from tradeassay.data import Snapshot, load_dataset
+from tradeassay_bench.data import Snapshot, load_dataset
 
 IDS = tuple(f"ktdfin{name}-v1" for name in ("", "-paper", "-us", "-us-real"))
 
@@ -29,7 +29,11 @@ def test_registered_with_a_protocol_that_takes_their_params(name, tmp_path_facto
     benchmark = benchmarks.get(name)
     market, kind = benchmark.market, protocols.get(benchmark.protocol)
     config = msgspec.convert(benchmark.protocol_params, kind.Config)
-    assert kind is Ktdfin and kind(config).config is config and config.convention == benchmark.convention
+    assert (
+        kind is Ktdfin
+        and kind(config).config is config
+        and config.convention == benchmark.convention
+    )
     assert (config.max_weight, config.max_positions) == (market.max_weight, market.max_positions)
     assert (market.cash, market.decide, market.fill) == (1_000_000, "pre_open", "open")
     if benchmark.dataset.startswith("synthetic/"):  # a year of history lies before the first day
@@ -66,16 +70,16 @@ def test_real_a_shares_are_played_on_the_printed_dates():
     by_code = {w.code: w for w in windows(real, "paper")}
     assert (by_code["W5"].first, by_code["W5"].last) == ("2024-10-21", "2024-12-13")
     assert not any(w.structural for w in by_code.values()) and by_code["W4"].label == "W4"
-    sound = {w.code: w for w in windows(real, "sound")}
-    assert {sound[f"W{n}"].sessions for n in range(1, 11)} == {43}
-    assert sound["W8"].first == "2025-07-14" and sound["W8"].last < "2025-09-19"
-    assert sound["long"].first == "2024-01-01" and sound["long"].last == "2026-04-10"
+    corrected = {w.code: w for w in windows(real, "corrected")}
+    assert {corrected[f"W{n}"].sessions for n in range(1, 11)} == {43}
+    assert corrected["W8"].first == "2025-07-14" and corrected["W8"].last < "2025-09-19"
+    assert corrected["long"].first == "2024-01-01" and corrected["long"].last == "2026-04-10"
     # Part of the dates is enough for part of the windows.
     found = {w.code: w for w in windows(data("real", "2020-01-01", 1_400), "paper")}
     assert not found["W6"].structural and found["W10"].structural and found["long"].structural
-    assert find_window("ktdfin", "w4", real, "sound").code == "W4"
+    assert find_window("ktdfin", "w4", real, "corrected").code == "W4"
     with pytest.raises(UserError, match="did you mean W1"):
-        find_window("ktdfin", "W11", real, "sound")
+        find_window("ktdfin", "W11", real, "corrected")
 
 
 def test_other_data_gets_structural_windows_that_say_so():
@@ -84,11 +88,13 @@ def test_other_data_gets_structural_windows_that_say_so():
         data("real", "2010-01-01", 750),
         data("real", "2020-01-01", 1_700, "XNYS"),
     ):
-        found = windows(given, "sound")
+        found = windows(given, "corrected")
         assert len(found) == 11 and all(w.structural and "structural" in w.label for w in found)
         shorts = found[:10]
         starts = [int(np.searchsorted(given.sessions, np.datetime64(w.first))) for w in shorts]
-        assert {w.sessions for w in shorts} == {43} and starts == sorted(starts) and starts[0] == 252
+        assert (
+            {w.sessions for w in shorts} == {43} and starts == sorted(starts) and starts[0] == 252
+        )
         assert shorts[-1].last == str(given.sessions[-1]), "the ten are spread over all there is"
         assert found[-1].sessions == min(548, given.sessions.size - 252)
 
@@ -96,10 +102,13 @@ def test_other_data_gets_structural_windows_that_say_so():
 def test_structural_windows_have_the_printed_lengths_under_paper_and_room_or_are_left_out():
     found = windows(data("synthetic", "2021-01-01", 900), "paper")
     assert [w.sessions for w in found] == [w.sessions for w in paper_windows()]
-    assert windows(data("synthetic", "2021-01-01", 200), "sound") == ()
-    assert [w.code for w in windows(data("synthetic", "2021-01-01", 270), "sound")] == ["long"]
+    assert windows(data("synthetic", "2021-01-01", 200), "corrected") == ()
+    assert [w.code for w in windows(data("synthetic", "2021-01-01", 270), "corrected")] == ["long"]
     # On real data they lie where the news is.
-    real, made = (windows(data(kind, "2006-09-01", 3000, "XNYS", 2400), "sound") for kind in ("real", "synthetic"))
+    real, made = (
+        windows(data(kind, "2006-09-01", 3000, "XNYS", 2400), "corrected")
+        for kind in ("real", "synthetic")
+    )
     sessions = calendar("2006-09-01", 3000)
     assert real[0].first == str(sessions[2400]) and all(one.first >= real[0].first for one in real)
     assert made[0].first == str(sessions[252])
@@ -134,7 +143,7 @@ def test_published_figures_are_cited_and_it_is_said_why_ours_are_not_comparable(
         ({"index": "IDX"}, "CSI300"),
         ({"window": "W4"}, "window long"),
         ({"structural": True}, "other dates"),
-        ({"convention": "sound"}, "sound"),
+        ({"convention": "corrected"}, "corrected"),
         ({"mask": "bright"}, "mask blinded"),
         ({"mode": "memory-only"}, "mode open-research"),
     ):

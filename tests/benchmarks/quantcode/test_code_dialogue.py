@@ -7,19 +7,24 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from tradeassay.benchmarks.exhibits import UNTIMED
-from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, TaskOutcome, opaque_id, play
-from tradeassay.benchmarks.quantcode.scores import quantcode_scores
-from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.quantcode.tables import quantcode_paper
-from tradeassay.code.backtrader import Trick
-from tradeassay.code.checks import PASSED, Finding, failed, not_reached, not_scored
-from tradeassay.code.evaluation import EvaluateRequest, Evaluation
-from tradeassay.code.judges.decisions import BehaviourVerdict, Criterion, LanguageVerdict
-from tradeassay.code.task import CodeTask, Sizing
-from tradeassay.core.dialogue import AskModel, ModelReply, Usage
-from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
+from tradeassay_bench.benchmarks.exhibits import UNTIMED
+from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay_bench.core.drive import drive
+from tradeassay_programs.benchmarks.quantcode.dialogue import (
+    QuantCodeSettings,
+    TaskOutcome,
+    opaque_id,
+    play,
+)
+from tradeassay_programs.benchmarks.quantcode.scores import quantcode_scores
+from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay_programs.benchmarks.quantcode.tables import quantcode_paper
+from tradeassay_programs.code.backtrader import Trick
+from tradeassay_programs.code.checks import PASSED, Finding, failed, not_reached, not_scored
+from tradeassay_programs.code.evaluation import EvaluateRequest, Evaluation
+from tradeassay_programs.code.judges.decisions import BehaviourVerdict, Criterion, LanguageVerdict
+from tradeassay_programs.code.task import CodeTask, Sizing
 
 TASK = CodeTask(
     id="d-rsi-dip",
@@ -39,18 +44,24 @@ WHOLE = msgspec.structs.replace(AGENTIC, history="full")
 
 
 def evaluation(**stages: object) -> Evaluation:
-    parts: dict[str, object] = dict.fromkeys(("compile", "backtest", "trade", "lookahead", "judge"), PASSED)
+    parts: dict[str, object] = dict.fromkeys(
+        ("compile", "backtest", "trade", "lookahead", "judge"), PASSED
+    )
     return Evaluation(task=TASK.id, framework="backtrader", source_sha256="0", **(parts | stages))  # type: ignore[arg-type]  # a test's shorthand
 
 
 def stopped(stage: str, reason: str, error_class: str = "X") -> Evaluation:
     names = ["compile", "backtest", "trade", "lookahead", "judge"]
-    parts: dict[str, Finding] = {name: not_reached("no") for name in names[names.index(stage) + 1 :]}
+    parts: dict[str, Finding] = {
+        name: not_reached("no") for name in names[names.index(stage) + 1 :]
+    }
     return evaluation(**{stage: failed(reason, error_class, line=3)}, **parts)
 
 
 def played(
-    replies: Iterable[ModelReply], found: Callable[[EvaluateRequest], Evaluation], settings: QuantCodeSettings
+    replies: Iterable[ModelReply],
+    found: Callable[[EvaluateRequest], Evaluation],
+    settings: QuantCodeSettings,
 ) -> tuple[TaskOutcome, list[AskModel]]:
     answers, asked = iter(replies), []
 
@@ -78,11 +89,19 @@ def test_single_turn_ends_after_one_answer_and_its_text_speaks_to_models_alone()
     first = asked[0].messages[-1].text
     assert asked[0].purpose == "write" and "Buy when RSI is low." in first
     assert not any(words in first for words in ("quantcode", "turns", opaque_id(TASK), "{"))
-    assert "100 daily bars of one asset" in first and "10,000 in cash" in first and "for 1 unit." in first
+    assert (
+        "100 daily bars of one asset" in first
+        and "10,000 in cash" in first
+        and "for 1 unit." in first
+    )
     assert first.rstrip().endswith("starts with ```python and ends with ```.")
     assert json.loads(asked[0].given.observation)["task"] == opaque_id(TASK)  # type: ignore[union-attr]  # beside it
     told = played([say("I am thinking."), say(CODE)], lambda _: BROKEN, TWICE)[0].turns[0].feedback
-    assert "words and no program" in told and "class MyStrategy(bt.Strategy)" in told and "{" not in told
+    assert (
+        "words and no program" in told
+        and "class MyStrategy(bt.Strategy)" in told
+        and "{" not in told
+    )
     with pytest.raises(UserError, match="frame"):
         next(play(TASK, QuantCodeSettings(framework="frame")))
     with pytest.raises(UserError, match="0 turns allow no answer"):
@@ -94,14 +113,20 @@ def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated():
     assert len(asked) == 2 and [turn.number for turn in outcome.turns] == [1, 2]
     assert "same answer again" in outcome.reason and outcome.failure_class == "other-runtime"
     told = outcome.turns[0].feedback
-    assert "It broke while it was run" in told and "- KeyError: x (line 3)" in told and "9 attempts left" in told
+    assert (
+        "It broke while it was run" in told
+        and "- KeyError: x (line 3)" in told
+        and "9 attempts left" in told
+    )
     assert len(asked[1].messages) == 4, "the conversation does not grow with its turns"
     long = stopped("backtest", "a" * 5000 + "END", "KeyError")
     told = played([say(CODE)] * 2, lambda _: long, TWICE)[0].turns[0].feedback
     assert "END" in told and len(told) < 3500, "long errors are cut in the middle"
     answers = [say(CODE.replace("S{n}", f"S{number}")) for number in range(3)]
     outcome, asked = played(answers, lambda _: stopped("compile", "no"), THRICE)
-    assert [len(a.messages) for a in asked] == [2, 4, 4] and len(outcome.turns) == 3, "the last attempt only"
+    assert [len(a.messages) for a in asked] == [2, 4, 4] and len(outcome.turns) == 3, (
+        "the last attempt only"
+    )
     assert outcome.turns[-1].feedback == "" and outcome.solved is False
 
 
@@ -114,9 +139,15 @@ def test_half_a_character_in_an_answer_is_the_models_business_not_ours():
 
 def test_agentic_goes_on_with_feedback_until_it_is_solved():
     results = iter(
-        [stopped("compile", "no class", "no_strategy"), stopped("trade", "no trade was opened"), evaluation()]
+        [
+            stopped("compile", "no class", "no_strategy"),
+            stopped("trade", "no trade was opened"),
+            evaluation(),
+        ]
     )
-    replies = [say(CODE.replace("S{n}", f"S{n}")) if n else say("I am thinking.") for n in (1, 0, 2, 3)]
+    replies = [
+        say(CODE.replace("S{n}", f"S{n}")) if n else say("I am thinking.") for n in (1, 0, 2, 3)
+    ]
     outcome, asked = played(replies, lambda _: next(results), WHOLE)
     assert outcome.solved and outcome.solved_at == 4 and outcome.reason == ""
     assert [turn.stage for turn in outcome.turns] == ["compile", "no_code", "trade", "solved"]
@@ -125,7 +156,12 @@ def test_agentic_goes_on_with_feedback_until_it_is_solved():
     assert outcome.turns[1].raw == "I am thinking."
     assert outcome.usage == Usage(input_tokens=40, output_tokens=20, usd=2.0)
     assert "- no class (line 3)" in outcome.turns[0].feedback
-    assert "9 attempts left" in outcome.turns[0].feedback and [len(a.messages) for a in asked] == [2, 4, 6, 8]
+    assert "9 attempts left" in outcome.turns[0].feedback and [len(a.messages) for a in asked] == [
+        2,
+        4,
+        6,
+        8,
+    ]
     assert msgspec.json.decode(msgspec.json.encode(outcome), type=TaskOutcome) == outcome
 
 
@@ -134,7 +170,9 @@ def test_judges_reasons_go_back_and_the_reference_does_not():
     found = evaluation(
         judge=failed("agreement 0.3", "does_not_match"),
         judge_language=LanguageVerdict(status="failed", criteria=(missing,)),
-        judge_behaviour=BehaviourVerdict(status="failed", agreement=0.3, hints=("its exits differ",)),
+        judge_behaviour=BehaviourVerdict(
+            status="failed", agreement=0.3, hints=("its exits differ",)
+        ),
     )
     outcome, _ = played([say(CODE)] * 2, lambda _: found, TWICE)
     words = outcome.turns[0].feedback
@@ -146,7 +184,9 @@ def test_a_trick_and_a_verdict_that_nobody_could_give_end_it():
     outcome, asked = played([say(CODE)] * 9, lambda _: trick, AGENTIC)
     assert len(asked) == 1 and outcome.solved is False and outcome.tricks == ("printed-result",)
     assert outcome.failure_class == "trick"
-    outcome, asked = played([say(CODE)], lambda _: evaluation(judge=not_scored("no judge")), AGENTIC)
+    outcome, asked = played(
+        [say(CODE)], lambda _: evaluation(judge=not_scored("no judge")), AGENTIC
+    )
     assert outcome.solved is None and outcome.reason == "no judge" and len(asked) == 1
 
 
@@ -165,9 +205,7 @@ def test_no_answer_is_not_scored_while_a_refusal_and_a_loop_are_no_code():
 
 
 def test_an_answer_cut_off_by_the_token_limit_is_a_failure_of_its_own():
-    program = (
-        "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        if self.data.close["
-    )
+    program = "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        if self.data.close["
     inside = f"Here it is.\n```python\n{program}"
     broken = f"```python\n{program}\n```\n"
     imports_alone = "```python\nimport backtrader as bt\n```\nand then\n```python\nclass S(bt.Strat"
@@ -186,15 +224,22 @@ def test_an_answer_cut_off_by_the_token_limit_is_a_failure_of_its_own():
     ):
         reply = ModelReply(text=text, stop=stop)
         outcome, _ = played([reply], lambda _: does_not_compile, QuantCodeSettings())
-        assert (outcome.stage, outcome.failure_class, outcome.solved) == (stage, failure, False), (text, stop)
+        assert (outcome.stage, outcome.failure_class, outcome.solved) == (stage, failure, False), (
+            text,
+            stop,
+        )
     # What runs is judged by what it does, wherever the answer ended.
-    outcome, _ = played([ModelReply(text=CODE, stop="length")], lambda _: evaluation(), QuantCodeSettings())
+    outcome, _ = played(
+        [ModelReply(text=CODE, stop="length")], lambda _: evaluation(), QuantCodeSettings()
+    )
     assert outcome.solved
 
 
 def test_a_cut_off_answer_is_in_the_tables_and_passes_no_stage():
     cut = ModelReply(text="```python\nclass S(bt.Strategy):\n    def next(", stop="length")
-    outcome, _ = played([cut], lambda _: stopped("compile", "no", "SyntaxError"), QuantCodeSettings())
+    outcome, _ = played(
+        [cut], lambda _: stopped("compile", "no", "SyntaxError"), QuantCodeSettings()
+    )
     asked = {"setting": "single-turn", "wording": "formal", "framework": "backtrader"}
     item = SimpleNamespace(key="k", model="m", task=TASK.id, seed=0, protocol=asked)
     scores = quantcode_scores([item], {TASK.id: TASK}, {"k": outcome}, turns=1)

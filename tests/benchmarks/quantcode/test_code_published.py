@@ -2,22 +2,32 @@
 
 import pytest
 
-from tradeassay.benchmarks.exhibits import printed
-from tradeassay.benchmarks.quantcode.tables import why_not_comparable
-from tradeassay.code.checks import FAILURES, classify_run, failed
+from tradeassay_bench.benchmarks.exhibits import load_published
+from tradeassay_programs.benchmarks.quantcode.tables import why_not_comparable
+from tradeassay_programs.code.checks import FAILURES, classify_run, failed
 
 
 def test_the_tables_are_whole_and_name_our_classes():
-    tables = printed("quantcode")
+    tables = load_published("quantcode")
     assert len(tables["single_turn"]) == len(tables["agentic"]) == 17
     assert list(tables["single_turn"][0].values()) == ["claude-opus-4.6", 100, 98.2, 77.2, 75.8]
     last = tables["agentic"][-1]
-    assert [last[name] for name in ("model", "mean_turns", "t1", "t10")] == ["qwen3-1.7b", 9.2, 7.8, 14.2]
+    assert [last[name] for name in ("model", "mean_turns", "t1", "t10")] == [
+        "qwen3-1.7b",
+        9.2,
+        7.8,
+        14.2,
+    ]
     # T1 of the agentic table is the single-turn result, and T10 its judge rate.
     single = {row["model"]: row["judge"] for row in tables["single_turn"]}
-    assert all(single[row["model"]] == row["t1"] and row["t10"] == row["judge"] for row in tables["agentic"])
+    assert all(
+        single[row["model"]] == row["t1"] and row["t10"] == row["judge"]
+        for row in tables["agentic"]
+    )
     levels = ("easy", "medium", "hard")
-    assert sum(row[level] for row in tables["sources"] for level in levels) == tables["tasks"] == 400
+    assert (
+        sum(row[level] for row in tables["sources"] for level in levels) == tables["tasks"] == 400
+    )
     for stages in ("single_turn_stages", "agentic_stages"):
         assert sum(row["share"] for row in tables[stages]) == pytest.approx(100.0)
     ends = {row["stage"]: row["share"] for row in tables["single_turn_stages"]}
@@ -30,8 +40,13 @@ def test_the_tables_are_whole_and_name_our_classes():
 
 def test_it_is_said_why_numbers_are_not_comparable():
     reasons = why_not_comparable(public_tasks=False, tasks=120, turns=5)
-    assert any("tasks" in reason for reason in reasons) and any("5 turns" in reason for reason in reasons)
-    assert len(why_not_comparable(public_tasks=True, real_data=True, tasks=400, decided_by="language")) == 2
+    assert any("tasks" in reason for reason in reasons) and any(
+        "5 turns" in reason for reason in reasons
+    )
+    assert (
+        len(why_not_comparable(public_tasks=True, real_data=True, tasks=400, decided_by="language"))
+        == 2
+    )
 
 
 ERRORS = """

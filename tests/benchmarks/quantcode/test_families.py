@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tradeassay.benchmarks.quantcode import draw_tasks, families, load_task, load_tasks
-from tradeassay.cli.code import code
-from tradeassay.code.backtrader import BacktestJob, fed_backtests, terms_of
-from tradeassay.code.judges.markets import DrawConfig, draw_markets, drawn_bars
-from tradeassay.code.running import open_code_executor, rules_of, run_programs
-from tradeassay.code.task import CodeTask
-from tradeassay.code.validation import ValidateConfig, validate
 from tradeassay.core.errors import UserError
+from tradeassay_programs.benchmarks.quantcode import draw_tasks, families, load_task, load_tasks
+from tradeassay_programs.cli.code import code
+from tradeassay_programs.code.backtrader import BacktestJob, fed_backtests, terms_of
+from tradeassay_programs.code.judges.markets import DrawConfig, draw_markets, drawn_bars
+from tradeassay_programs.code.running import open_code_executor, rules_of, run_programs
+from tradeassay_programs.code.task import CodeTask
+from tradeassay_programs.code.validation import ValidateConfig, validate
 
 SECRET = "5e" * 16
 NAMES = list(families())
@@ -37,7 +37,9 @@ def test_variants_are_drawn_once_and_for_all():
         assert load_task(tasks[5].id) == tasks[5]
         assert len({(task.formal, task.reference) for task in tasks}) > 98, name
         assert {task.expect.direction for task in tasks} == {"long", "short"}, name
-        assert len({task.sizing for task in tasks}) > 10 and len({task.market for task in tasks}) > 3, name
+        assert (
+            len({task.sizing for task in tasks}) > 10 and len({task.market for task in tasks}) > 3
+        ), name
         for task in tasks[:12]:
             sources = [task.reference, *(decoy.source for decoy in task.decoys)]
             assert all(ast.parse(source) for source in sources)
@@ -53,10 +55,21 @@ def test_thousands_of_variants_differ():
 
 
 def test_words_name_every_number_of_the_reference():
-    known = {0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 100.0}  # indices, halves, percentages, and what a bar needs before it
+    known = {
+        0.0,
+        1.0,
+        2.0,
+        3.0,
+        4.0,
+        10.0,
+        100.0,
+    }  # indices, halves, percentages, and what a bar needs before it
     days = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday"}
     for task in draw_tasks("all", 2 * EACH, 8):
-        said = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", f"{task.formal} {task.conversational}")}
+        said = {
+            float(number)
+            for number in re.findall(r"-?\d+(?:\.\d+)?", f"{task.formal} {task.conversational}")
+        }
         said |= {abs(number) for number in said}
         for node in ast.walk(ast.parse(task.reference)):
             if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
@@ -87,7 +100,9 @@ def test_tasks_are_drawn_from_the_command_line():
     assert msgspec.json.decode(done.stdout, type=list[CodeTask]) == list(draw_tasks("test", 3, 9))
     shown = CliRunner().invoke(code, ["tasks", "gen-rsi-low-1-2", "--reference"])
     assert shown.exit_code == 0 and load_task("gen-rsi-low-1-2").reference.strip() in shown.stdout
-    refused = CliRunner().invoke(code, ["tasks", "--family", "test", "--draw", "3", "--sample", "2"])
+    refused = CliRunner().invoke(
+        code, ["tasks", "--family", "test", "--draw", "3", "--sample", "2"]
+    )
     assert refused.exit_code != 0
 
 
@@ -100,7 +115,9 @@ def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name):
         for task in draw_tasks(name, EACH if name == "all" else 1, 101):
             bars = drawn_bars(task, task.market, SECRET, 0, 0)
             (whole,) = run_programs(executor, task, [(task.reference, bars)], rules=rules)
-            job = BacktestJob(source=task.reference, bars=bars, terms=terms_of(task), steps=rules.steps)
+            job = BacktestJob(
+                source=task.reference, bars=bars, terms=terms_of(task), steps=rules.steps
+            )
             (fed,) = fed_backtests(executor, [job])
             assert fed.ok and fed.fills == whole.fills, task.id
 
@@ -123,5 +140,7 @@ def test_gold_passes_and_decoys_fail(start):
         report = validate(draw_tasks("all", 3, 31, start=start), executor, config=config)
     gold = [line for line in report.lines if line.kind == "gold"]
     assert all(line.outcome == "solved" for line in gold), [line.reason for line in gold]
-    passed = [line.name for line in report.lines if line.kind != "gold" and line.outcome == "solved"]
+    passed = [
+        line.name for line in report.lines if line.kind != "gold" and line.outcome == "solved"
+    ]
     assert not passed

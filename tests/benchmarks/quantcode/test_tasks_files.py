@@ -9,18 +9,35 @@ from typing import get_args
 
 import pytest
 
-from tradeassay.benchmarks.quantcode import load_task, load_tasks, read_task, read_tasks
-from tradeassay.code.bars import MARKETS
-from tradeassay.code.collapse import shape_lines
-from tradeassay.code.program_source import check_compiles
-from tradeassay.code.task import FAMILIES, TIMEFRAMES, CodeTask, Decoy, Expectations, OrderKind, Sizing
 from tradeassay.core.errors import UserError
 from tradeassay.core.syntax import syntax_tree
+from tradeassay_programs.benchmarks.quantcode import load_task, load_tasks, read_task, read_tasks
+from tradeassay_programs.code.bars import MARKETS
+from tradeassay_programs.code.collapse import shape_lines
+from tradeassay_programs.code.program_source import check_compiles
+from tradeassay_programs.code.task import (
+    FAMILIES,
+    TIMEFRAMES,
+    CodeTask,
+    Decoy,
+    Expectations,
+    OrderKind,
+    Sizing,
+)
 
 TASKS = load_tasks()
 DAILY = tuple(task for task in TASKS if task.timeframe == "1d")
 WORDS_IN_FULL = 30
-SPELT = {1: "one|a single", 2: "two", 3: "three", 5: "five", 10: "ten", 20: "twenty", 25: "quarter", 50: "half"}
+SPELT = {
+    1: "one|a single",
+    2: "two",
+    3: "three",
+    5: "five",
+    10: "ten",
+    20: "twenty",
+    25: "quarter",
+    50: "half",
+}
 TINY = """
 id = "tiny"
 title = "Buy once"
@@ -38,7 +55,9 @@ kind = "fixed"
 
 def test_there_are_enough_tasks_of_every_kind():
     assert len(TASKS) >= 120 and len(DAILY) >= 66
-    assert [task.id for task in TASKS] == sorted(task.id for task in TASKS) and load_task(TASKS[0].id) is TASKS[0]
+    assert [task.id for task in TASKS] == sorted(task.id for task in TASKS) and load_task(
+        TASKS[0].id
+    ) is TASKS[0]
     assert {task.family for task in TASKS} == set(FAMILIES)
     assert {task.timeframe for task in TASKS} == set(TIMEFRAMES) - {"30m"}  # the public file's
     assert sum(task.assets > 1 for task in DAILY) >= 10
@@ -56,7 +75,9 @@ def test_a_task_is_complete_and_both_its_wordings_stand_alone():
     for task in TASKS:
         assert task.market in MARKETS and task.has_reference and task.decoys, task.id
         assert check_compiles(task.reference).status == "passed", task.id
-        assert (task.assets > 1) == (task.family == "multi-asset") or task.family != "multi-asset", task.id
+        assert (task.assets > 1) == (
+            task.family == "multi-asset"
+        ) or task.family != "multi-asset", task.id
         for decoy in task.decoys:
             assert decoy.source.strip() != task.reference.strip(), task.id
             broken = check_compiles(decoy.source).status == "failed"
@@ -68,7 +89,9 @@ def test_a_task_is_complete_and_both_its_wordings_stand_alone():
         if task.sizing.kind != "own":
             spelt = SPELT.get(int(task.sizing.value), "$^")
             named = re.compile(rf"\b({task.sizing.value:g}|{spelt})\b", re.IGNORECASE)
-            assert named.search(task.formal) and named.search(task.conversational), f"{task.id}: no word on size"
+            assert named.search(task.formal) and named.search(task.conversational), (
+                f"{task.id}: no word on size"
+            )
 
 
 def normalised(source: str) -> str:
@@ -92,7 +115,7 @@ BAD = (
     ('title = "Buy once"', 'titel = "Buy once"', "did you mean title"),
     ('kind = "fixed"', 'knid = "fixed"', "did you mean kind"),
     ('kind = "fixed"', 'kind = "some"', "some"),
-    ('kind = "fixed"', 'kind = "fixed"\nvalue = 0', "not above zero"),
+    ('kind = "fixed"', 'kind = "fixed"\nvalue = 0', "must be positive"),
     ("bars = 50", "bars = 0", "at least 1"),
     ('id = "tiny"', 'id = "Tiny Task"', "lower-case"),
     ('"Buy on the first bar."', '" "', "formal wording is empty"),
@@ -136,5 +159,7 @@ def test_a_folder_of_ones_own_tasks(tmp_path):
 
 def test_every_key_is_on_the_page():
     page = (Path(__file__).resolve().parents[3] / "docs/reference/quantcode-tasks.md").read_text()
-    keys = {key for part in (CodeTask, Sizing, Expectations, Decoy) for key in part.__struct_fields__}
+    keys = {
+        key for part in (CodeTask, Sizing, Expectations, Decoy) for key in part.__struct_fields__
+    }
     assert not [key for key in keys if f"`{key}`" not in page and f"[{key}]" not in page]

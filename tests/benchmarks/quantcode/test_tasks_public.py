@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.benchmarks.quantcode import load_public_tasks
-from tradeassay.benchmarks.quantcode.loading import PUBLIC_KEYS
 from tradeassay.core.errors import DataError, UserError
+from tradeassay_programs.benchmarks.quantcode import load_public_tasks
+from tradeassay_programs.benchmarks.quantcode.loading import PUBLIC_KEYS
 
 
 def record(**changes: Any) -> dict[str, Any]:
@@ -37,30 +37,58 @@ def written(folder: Path, content: Any) -> Path:
 
 def test_a_record_becomes_a_task(tmp_path):
     (task,) = load_public_tasks(written(tmp_path, [record()]))
-    assert (task.id, task.source, task.difficulty, task.timeframe) == ("public-007", "reddit", "easy", "1h")
+    assert (task.id, task.source, task.difficulty, task.timeframe) == (
+        "public-007",
+        "reddit",
+        "easy",
+        "1h",
+    )
     assert task.title == "Name: Buy dips"
     assert task.formal == record()["reformulated_task"]
     assert task.wordings == ("formal",)
     assert (task.market, task.symbol, task.family) == ("us", "AAPL", None)
-    assert (task.sizing.kind, task.sizing.value, task.cash, task.commission) == ("fixed", 1.0, 10_000.0, 0.001)
+    assert (task.sizing.kind, task.sizing.value, task.cash, task.commission) == (
+        "fixed",
+        1.0,
+        10_000.0,
+        0.001,
+    )
     assert not task.has_reference
     assert task.lacks == ("a conversational wording", "a reference program", "decoys")
     assert task.expect.order_kinds == ()
 
 
 def test_what_is_missing_or_spelled_otherwise_is_said(tmp_path):
-    bare = {"reformulated_task": "Buy the close.", "difficulty": "brutal", "timeframe": "4h", "novel_key": 1}
+    bare = {
+        "reformulated_task": "Buy the close.",
+        "difficulty": "brutal",
+        "timeframe": "4h",
+        "novel_key": 1,
+    }
     (task,) = load_public_tasks(written(tmp_path, {"tasks": [bare]}))
-    assert (task.id, task.difficulty, task.timeframe, task.source) == ("public-001", "medium", "1d", "public")
+    assert (task.id, task.difficulty, task.timeframe, task.source) == (
+        "public-001",
+        "medium",
+        "1d",
+        "public",
+    )
     assert task.market == "us" and task.symbol is None
     said = " ".join(task.lacks)
     assert "'brutal'" in said and "'4h'" in said and "an id" in said and "a source" in said
     others = [record(id="a b", timeframe="Daily"), record(id=2, timeframe="M5")]
     tasks = load_public_tasks(written(tmp_path, others))
     assert {task.id: task.timeframe for task in tasks} == {"public-a-b": "1d", "public-002": "5m"}
-    symbols = {"BTC-USD": "crypto", "eth-usd": "crypto", "EURUSD=X": "futures", "ES=F": "futures", "SPY": "us"}
+    symbols = {
+        "BTC-USD": "crypto",
+        "eth-usd": "crypto",
+        "EURUSD=X": "futures",
+        "ES=F": "futures",
+        "SPY": "us",
+    }
     records = [record(id=place, yf_symbol=symbol) for place, symbol in enumerate(symbols)]
-    assert [task.market for task in load_public_tasks(written(tmp_path, records))] == [*symbols.values()]
+    assert [task.market for task in load_public_tasks(written(tmp_path, records))] == [
+        *symbols.values()
+    ]
 
 
 def test_a_broken_file_is_refused(tmp_path):
@@ -80,10 +108,18 @@ def test_a_broken_file_is_refused(tmp_path):
         load_public_tasks(written(tmp_path, [record(), record()]))
 
 
-_JSON = st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.lists(st.integers(), max_size=2)
+_JSON = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=12)
+    | st.lists(st.integers(), max_size=2)
+)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.dictionaries(st.sampled_from(PUBLIC_KEYS), _JSON))
 def test_odd_values_never_break_the_loader(tmp_path, values):
     try:
@@ -101,7 +137,9 @@ def test_what_a_public_task_needs_and_does_not_get_is_said(tmp_path):
         3: "A pairs trading strategy on two stocks.",
         4: "Buy when RSI(14) is below 30 and sell above 70, stop at 2 %.",
     }
-    records = [record(id=number, reformulated_task=text, timeframe="30m") for number, text in texts.items()]
+    records = [
+        record(id=number, reformulated_task=text, timeframe="30m") for number, text in texts.items()
+    ]
     file = written(tmp_path, records)
     found = {task.id: " ".join(task.lacks) for task in load_public_tasks(file)}
     assert "price levels" in found["public-001"] and "external data" in found["public-002"]

@@ -6,21 +6,27 @@ import pytest
 from tests.code.backtrader.plain_cerebro import TrustedRun, run_trusted
 from tests.code.one_program import run_program
 
-from tradeassay.account.backtrader import RoundTrip
-from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.code import frames
-from tradeassay.code.backtrader import terms_of
-from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.program_source import check_compiles
-from tradeassay.code.task import CodeTask
-from tradeassay.sandbox import TrustedCodeInProcess
+from tradeassay_bench.account.backtrader import RoundTrip
+from tradeassay_programs.benchmarks.quantcode import load_task, load_tasks
+from tradeassay_programs.code import frames
+from tradeassay_programs.code.backtrader import terms_of
+from tradeassay_programs.code.bars import TaskBars, make_bars
+from tradeassay_programs.code.program_source import check_compiles
+from tradeassay_programs.code.task import CodeTask
+from tradeassay_programs.sandbox import TrustedCodeInProcess
 
 SEEDS = (1, 2, 3)
 TASKS = load_tasks()
 INTRADAY = tuple(task for task in TASKS if task.timeframe != "1d")
 DAILY = tuple(task for task in TASKS if task.timeframe == "1d")
 ON_FRAMES = tuple(task for task in TASKS if task.frame is not None)
-ONE_OF_A_KIND = ("h-inside-bar-oco", "q-leader-laggard", "d-ema-cross-flip", "d-limit-dip", "d-turn-of-month")
+ONE_OF_A_KIND = (
+    "h-inside-bar-oco",
+    "q-leader-laggard",
+    "d-ema-cross-flip",
+    "d-limit-dip",
+    "d-turn-of-month",
+)
 """Orders that cancel each other, two assets, and more; all others are among the slow tests."""
 SAME_TRADES = (
     "d-stronger-of-two",
@@ -61,14 +67,20 @@ def check(task: CodeTask, seed: int) -> None:
         assert not expect.flat_by_session_end or days[trade.entry_bar] == days[end]
     for decoy in task.decoys:
         if decoy.fails_at == "judge":
-            made, sized = run(task, decoy.source, seed), task in DAILY or decoy.kind == "wrong-sizing"
+            made, sized = (
+                run(task, decoy.source, seed),
+                task in DAILY or decoy.kind == "wrong-sizing",
+            )
             gold, other = (sizes(one) if sized else outline(one.trades) for one in (found, made))
             assert 2 * (gold & other).total() < 0.9 * (gold.total() + other.total()), decoy.name
 
 
 def test_there_are_intraday_tasks_of_every_timeframe_and_tasks_for_frames():
     found = Counter(task.timeframe for task in INTRADAY)
-    assert all(found[timeframe] >= least for timeframe, least in {"1h": 18, "15m": 14, "5m": 14, "1m": 12}.items())
+    assert all(
+        found[timeframe] >= least
+        for timeframe, least in {"1h": 18, "15m": 14, "5m": 14, "1m": 12}.items()
+    )
     assert sum(task.family == "session" for task in INTRADAY) >= 12
     assert all(1_000 <= task.bars <= 4_000 for task in INTRADAY)
     assert len(ON_FRAMES) >= 24 and sum(task.assets > 1 for task in ON_FRAMES) >= 3

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import stockbench_game as game
 
-from tradeassay.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
+from tradeassay_bench.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Dialogue, Given, ModelReply
-from tradeassay.core.drive import drive
-from tradeassay.core.events import StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data import Listing, Panel, PanelFacts
-from tradeassay.play import Market, MarketConfig
+from tradeassay_bench.benchmarks.stockbench import Stockbench, StockbenchConfig
+from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.dialogue import AskModel, Dialogue, Given, ModelReply
+from tradeassay_bench.core.drive import drive
+from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.data import Listing, Panel, PanelFacts
+from tradeassay_bench.play import Market, MarketConfig
 
 HOUR = 3_600_000_000_000
 FIRST = np.datetime64("2024-01-01")
@@ -44,7 +44,9 @@ def small_panel(**more: Any) -> Panel:
     fields = {"bars": {**bars, "volume": volume, "amount": volume * price}, "suspended": halted}
     return Panel(
         name="three",
-        facts=PanelFacts(kind="synthetic", source="hand", query="", currency="USD", calendar="24/7"),
+        facts=PanelFacts(
+            kind="synthetic", source="hand", query="", currency="USD", calendar="24/7"
+        ),
         listings=tuple(Listing(instrument=Instrument(symbol=s), listed=day_of(0)) for s in PRICES),
         sessions=days,
         open_time=midnights + 9 * HOUR,
@@ -54,22 +56,39 @@ def small_panel(**more: Any) -> Panel:
 
 
 def item(n: int, row: int, hour: float, *symbols: str, body: str = "") -> NewsItem:
-    return NewsItem(id=f"n{n}", published_at=at(row, hour), symbols=symbols, title=f"title {n}", body=body)
+    return NewsItem(
+        id=f"n{n}", published_at=at(row, hour), symbols=symbols, title=f"title {n}", body=body
+    )
 
 
-def figure(symbol: str, name: str, row: int, value: float, period: str = "2023-12-31") -> Fundamental:
-    return Fundamental(symbol=symbol, field=name, period_end=period, known_at=at(row, 8.0), value=value)
+def figure(
+    symbol: str, name: str, row: int, value: float, period: str = "2023-12-31"
+) -> Fundamental:
+    return Fundamental(
+        symbol=symbol, field=name, period_end=period, known_at=at(row, 8.0), value=value
+    )
 
 
 def action(symbol: str, kind: Any, row: int, value: float) -> CorporateAction:
-    return CorporateAction(symbol=symbol, kind=kind, ex_date=day_of(row), known_at=at(row, 7.0), value=value)
+    return CorporateAction(
+        symbol=symbol, kind=kind, ex_date=day_of(row), known_at=at(row, 7.0), value=value
+    )
 
 
-def small_market(snapshot: Any, *, convention: str = "sound", cash: float = 1000.0, **more: Any) -> Market:
+def small_market(
+    snapshot: Any, *, convention: str = "corrected", cash: float = 1000.0, **more: Any
+) -> Market:
     venue = "us-stockbench-v1" if convention == "paper" else "us-fractional-v1"
-    settings: dict[str, Any] = {"first": day_of(START), "last": day_of(ROWS - 1), "cash": cash, **more}
+    settings: dict[str, Any] = {
+        "first": day_of(START),
+        "last": day_of(ROWS - 1),
+        "cash": cash,
+        **more,
+    }
     mark = "open" if convention == "paper" else "close"
-    return Market(snapshot, MarketConfig(venue=venue, decide="at_open", fill="open", mark=mark, **settings))
+    return Market(
+        snapshot, MarketConfig(venue=venue, decide="at_open", fill="open", mark=mark, **settings)
+    )
 
 
 def protocol(market: Market, **changes: Any) -> Stockbench:
@@ -117,7 +136,10 @@ def payload_of(request: AskModel) -> dict[str, Any]:
 
 
 def play(
-    market: Market, made: Stockbench, model: Callable[[AskModel], ModelReply], days: int | None = None
+    market: Market,
+    made: Stockbench,
+    model: Callable[[AskModel], ModelReply],
+    days: int | None = None,
 ) -> tuple[list[StepRecord], list[list[AskModel]]]:
     """Play an episode with a function from request to reply; return the records and each day's requests."""
     seen: Observation | None = market.reset()

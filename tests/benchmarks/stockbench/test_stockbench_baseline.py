@@ -10,23 +10,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from stockbench_game import PRICES, answer, do, payload_of, pick, play, protocol, small_market
 
-from tradeassay.account import venues
-from tradeassay.agents import make_agent
-from tradeassay.benchmarks import Benchmark, benchmarks, day, drive
-from tradeassay.benchmarks.stockbench import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench.account import venues
+from tradeassay_bench.agents import make_agent
+from tradeassay_bench.benchmarks import Benchmark, benchmarks, day, play_day
+from tradeassay_bench.benchmarks.stockbench import (
     STOCKBENCH,
     STOCKBENCH_PAPER,
     frictionless_equal_weight,
     measures_of,
     published_baseline,
 )
-from tradeassay.core.agent import EpisodeInfo
-from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import UserError
-from tradeassay.core.events import DividendPaid, Filled, Marked, Rejected, StepRecord, Trimmed
-from tradeassay.data import Snapshot, load_dataset
-from tradeassay.play import Market
-from tradeassay.runs.verify.checks import audit
+from tradeassay_bench.core.agent import EpisodeInfo
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.core.events import DividendPaid, Filled, Marked, Rejected, StepRecord, Trimmed
+from tradeassay_bench.data import Snapshot, load_dataset
+from tradeassay_bench.play import Market
+from tradeassay_bench.runs.verify.checks import audit
 
 BOTH = pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.id)
 BUFFER = 0.005
@@ -43,12 +43,14 @@ def navs(records: list[StepRecord]) -> np.ndarray:
     return np.array([mark.nav for mark in marks if isinstance(mark, Marked)])
 
 
-def as_a_rule(world: Snapshot, benchmark: Benchmark, name: str = "equal-weight") -> list[StepRecord]:
+def as_a_rule(
+    world: Snapshot, benchmark: Benchmark, name: str = "equal-weight"
+) -> list[StepRecord]:
     market, agent = Market(world, benchmark.market), make_agent(name, {})
     agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
     seen, records = market.reset(), []
     while seen is not None:
-        record, seen = market.step(drive(day(seen, benchmark.day), agent))
+        record, seen = market.step(play_day(day(seen, benchmark.day), agent))
         records.append(record)
     assert all(record.decision.status == "ok" for record in records)
     return records
@@ -114,14 +116,18 @@ def test_rule_model_and_pencil_agree_to_the_last_digit(world, benchmark_):
 
 def test_every_baseline_plays_and_conventions_differ_where_they_should(world):
     sound, *others = (
-        as_a_rule(world, STOCKBENCH, name) for name in ("equal-weight", "momentum-weighted", "sector-equal")
+        as_a_rule(world, STOCKBENCH, name)
+        for name in ("equal-weight", "momentum-weighted", "sector-equal")
     )
     for records in others:
         assert any(isinstance(event, Filled) for record in records for event in record.events)
     marked = as_a_rule(world, STOCKBENCH_PAPER)[0].events[-1]
     # Marked at the open it was bought at, the account has lost its costs and nothing else on the first day.
     assert isinstance(marked, Marked)
-    assert marked.nav == pytest.approx(100_000 * (1 - 0.995 * 1e-4), abs=0.5) and marked != sound[0].events[-1]
+    assert (
+        marked.nav == pytest.approx(100_000 * (1 - 0.995 * 1e-4), abs=0.5)
+        and marked != sound[0].events[-1]
+    )
 
 
 def test_a_universe_has_its_size_and_is_part_of_the_next_and_the_auditor_agrees(world):
@@ -130,7 +136,9 @@ def test_a_universe_has_its_size_and_is_part_of_the_next_and_the_auditor_agrees(
         benchmark = benchmarks.get(f"stockbench{name}-v1")
         universe = set(Market(world, benchmark.market).reset().universe)
         assert len(universe) == size and smaller < universe
-        assert list(audit(as_a_rule(world, benchmark), world, benchmark.market, complete=True)) == []
+        assert (
+            list(audit(as_a_rule(world, benchmark), world, benchmark.market, complete=True)) == []
+        )
         smaller = universe
 
 
@@ -138,10 +146,14 @@ def test_the_published_baseline_is_without_costs_dividends_and_cash(world):
     nan = float("nan")
     opens = np.array([[10.0, 20.0, nan], [11.0, 20.0, 5.0], [nan, 30.0, 5.0]])
     # 500 in each: 550 + 500 on the second day; the first name keeps its last price on the third: 550 + 750.
-    assert frictionless_equal_weight(opens, 1000.0).tolist() == pytest.approx([1000.0, 1000.0, 1050.0, 1300.0])
+    assert frictionless_equal_weight(opens, 1000.0).tolist() == pytest.approx(
+        [1000.0, 1000.0, 1050.0, 1300.0]
+    )
     published = published_baseline(world, STOCKBENCH_PAPER.market)
     played = navs(as_a_rule(world, STOCKBENCH_PAPER))
-    assert published.nav.shape == (84,) and published.nav[0] == published.nav[1] == pytest.approx(100_000.0)
+    assert published.nav.shape == (84,) and published.nav[0] == published.nav[1] == pytest.approx(
+        100_000.0
+    )
     assert np.max(np.abs(published.nav[1:] / played - 1.0)) < 0.01
     assert not np.allclose(published.nav[1:], played, rtol=1e-5)
 
@@ -152,7 +164,9 @@ def test_on_the_real_prices_it_is_the_paper_s():
         benchmark = benchmarks.get("stockbench-djia-paper-v1")
         snapshot = load_dataset(benchmark.dataset)
     except UserError:
-        pytest.skip("needs the data set djia-2025, which the user fetches (see the StockBench page)")
+        pytest.skip(
+            "needs the data set djia-2025, which the user fetches (see the StockBench page)"
+        )
     measures = measures_of(published_baseline(snapshot, benchmark.market), "paper")
     assert measures["cumulative_return"].value == pytest.approx(0.00408, abs=5e-5)
     assert measures["max_drawdown"].value == pytest.approx(-0.15210, abs=5e-5)
@@ -171,13 +185,20 @@ def wishes(draw: Any) -> dict[str, Any]:
         if action in ("increase", "decrease"):
             made["target_cash_amount"] = target = draw(amounts)
             if draw(st.booleans()):
-                made["target_shares"] = round(target / PRICES[symbol] * draw(st.floats(0.98, 1.02)), 4)
+                made["target_shares"] = round(
+                    target / PRICES[symbol] * draw(st.floats(0.98, 1.02)), 4
+                )
         found[symbol] = made
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(days=st.lists(wishes(), min_size=1, max_size=5), convention=st.sampled_from(["sound", "paper"]))
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    days=st.lists(wishes(), min_size=1, max_size=5),
+    convention=st.sampled_from(["corrected", "paper"]),
+)
 def test_what_is_accepted_can_be_paid(three, days, convention):
     market = small_market(three, convention=convention)
     made = protocol(market, convention=convention, attempts=1)
@@ -194,7 +215,11 @@ def test_what_is_accepted_can_be_paid(three, days, convention):
         for event in record.events:
             # Below one lot nothing trades; under ``paper`` each purchase has to fit alone, and the venue leaves
             # out what the cash does not cover any more.
-            assert not isinstance(event, Rejected) or event.reason in ("lot", "no_change", "insufficient_cash")
+            assert not isinstance(event, Rejected) or event.reason in (
+                "lot",
+                "no_change",
+                "insufficient_cash",
+            )
             if isinstance(event, Rejected) and event.reason == "insufficient_cash":
                 assert convention == "paper"
             if isinstance(event, Trimmed) and event.reason == "insufficient_cash":

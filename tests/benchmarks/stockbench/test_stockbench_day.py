@@ -18,17 +18,22 @@ from stockbench_game import (
     small_panel,
 )
 
-from tradeassay.benchmarks import Daily
-from tradeassay.benchmarks.stockbench.answers import AnswerRefused, Decided, read_decisions, read_picks
-from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.data import Snapshot, open_snapshot, write_snapshot
-from tradeassay.llm.prompting import fenced_blocks, parse_object
+from tradeassay_bench.benchmarks import Daily
+from tradeassay_bench.benchmarks.stockbench.answers import (
+    AnswerRefused,
+    Decided,
+    read_decisions,
+    read_picks,
+)
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay_bench.llm.prompting import fenced_blocks, parse_object
 
 
 def day(market_data: Snapshot, *answers: Any, **changes: Any) -> tuple[Decision, list[AskModel]]:
     """Play the first day with these answers; ``changes`` are those of the protocol."""
-    market = small_market(market_data, convention=changes.get("convention", "sound"))
+    market = small_market(market_data, convention=changes.get("convention", "corrected"))
     return answer(protocol(market, **changes).dialogue(market.reset()), answers)
 
 
@@ -49,18 +54,34 @@ def kinds(decision: Decision) -> list[str]:
 
 def test_a_good_day_has_three_questions(three):
     decision, asked = day(
-        three, pick("B", "A"), {"notes": {"A": "x"}}, decide(A=do("increase", 400.0), C=do("hold", 0))
+        three,
+        pick("B", "A"),
+        {"notes": {"A": "x"}},
+        decide(A=do("increase", 400.0), C=do("hold", 0)),
     )
     stages = ["overview", "analysis", "decision"]
     assert [request.purpose for request in asked] == stages
-    assert [payload_of(request)["kind"] for request in asked] == [f"stockbench.{stage}" for stage in stages]
-    bought = Order(symbol="A", amount=400.0, unit="target_value", side="BUY", confidence=0.7, reason="because")
+    assert [payload_of(request)["kind"] for request in asked] == [
+        f"stockbench.{stage}" for stage in stages
+    ]
+    bought = Order(
+        symbol="A", amount=400.0, unit="target_value", side="BUY", confidence=0.7, reason="because"
+    )
     note = Failure(kind="no_target_shares", detail="1 of 1 changes come without target_shares")
-    assert decision == Decision(orders=(bought,), reason="changes 1 of 3 positions", failures=(note,))
+    assert decision == Decision(
+        orders=(bought,), reason="changes 1 of 3 positions", failures=(note,)
+    )
     overview = payload_of(asked[0])
     assert overview["cash"] == overview["nav"] == 1000.0 and overview["max_names"] == 10
     assert [row["symbol"] for row in overview["symbols"]] == ["A", "B", "C"]
-    first = {"symbol": "A", "buyable": True, "open": 10.0, "closes": [10.0] * 7, "position": None, "news": []}
+    first = {
+        "symbol": "A",
+        "buyable": True,
+        "open": 10.0,
+        "closes": [10.0] * 7,
+        "position": None,
+        "news": [],
+    }
     assert overview["symbols"][0] == first
     assert [row["symbol"] for row in payload_of(asked[1])["symbols"]] == ["B", "A"]
     roles = [message.role for message in asked[2].messages]
@@ -116,7 +137,13 @@ def test_history_tells_what_was_decided_and_what_was_traded(three):
         seen = market.step(decision).observation
 
     def did(symbol: str, action: str, target: float, unit: str, traded: float) -> dict[str, Any]:
-        return {"symbol": symbol, "action": action, "target": target, "unit": unit, "traded": traded}
+        return {
+            "symbol": symbol,
+            "action": action,
+            "target": target,
+            "unit": unit,
+            "traded": traded,
+        }
 
     both = [did("A", "decrease", 10.0, "shares", -30.0), did("B", "increase", 200.0, "value", 10.0)]
     assert shown[3]["history"] == [
@@ -132,9 +159,18 @@ BAD_FORMS = [
     ("", "it is empty"),
     ("buy A", "holds no JSON object that can be read: there is no { in it"),
     ('{"decisions": {"A": {"action": "increase"', "}}} is missing at its end"),
-    ('{"decisions": {"A": {"action": "hold", "reasons": [], "confidence": 0.5}}', "} is missing at its end"),
-    ('{"decisions": {"A": {"action": "hold", "reasons": [],}}}', "a comma before a closing bracket"),
-    ('{"decisions": {"A": {"action": "increase", "target_cash_amount": <amount>}}}', "a < > of the form"),
+    (
+        '{"decisions": {"A": {"action": "hold", "reasons": [], "confidence": 0.5}}',
+        "} is missing at its end",
+    ),
+    (
+        '{"decisions": {"A": {"action": "hold", "reasons": [],}}}',
+        "a comma before a closing bracket",
+    ),
+    (
+        '{"decisions": {"A": {"action": "increase", "target_cash_amount": <amount>}}}',
+        "a < > of the form",
+    ),
     ({"orders": []}, "decisions"),
     ({"decisions": []}, "decisions"),
     (decide(X=do("hold")), "X: there is no such stock today"),
@@ -170,7 +206,9 @@ def test_a_choice_of_names_has_a_form_too(three):
 
 
 def test_refused_answers_hold_everything_and_are_counted(three):
-    decision, asked = day(three, pick(), "no", decide(A=do("decrease", 5.0)), decide(A=do("increase", 2000.0)))
+    decision, asked = day(
+        three, pick(), "no", decide(A=do("decrease", 5.0)), decide(A=do("increase", 2000.0))
+    )
     assert decision.status == "failed" and decision.orders == ()
     assert kinds(decision) == ["schema", "arithmetic", "liquidity", "give_up"]
     assert [request.attempt for request in asked] == [1, 1, 2, 3]
@@ -179,13 +217,18 @@ def test_refused_answers_hold_everything_and_are_counted(three):
     assert overview.status == "failed" and kinds(overview) == ["schema"] * 3 + ["give_up"]
     many = decide(**{f"X{n}": do("hold") for n in range(500)})
     decision, asked = day(three, pick(), many, decide())
-    assert asked[2].messages[-1].text.count("no such stock") == 12 and len(decision.failures[0].detail) <= 2000
+    assert (
+        asked[2].messages[-1].text.count("no such stock") == 12
+        and len(decision.failures[0].detail) <= 2000
+    )
 
 
 KEYS = ("decisions", "analyse", "A", "B", "action", "target_cash_amount", "reasons", "confidence")
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -199,7 +242,9 @@ def test_whatever_is_written_is_read_or_refused(text):
             assert refused.kind == "schema" and str(refused)
         else:
             assert all(name in ("A", "B") for name in found)
-            assert not isinstance(found, dict) or all(isinstance(value, Decided) for value in found.values())
+            assert not isinstance(found, dict) or all(
+                isinstance(value, Decided) for value in found.values()
+            )
 
 
 def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(noted):
@@ -224,13 +269,17 @@ def test_a_sound_decision_stands_beside_one_that_is_not(three):
     assert decision.status == "ok" and kinds(decision) == ["schema"] and len(asked) == 3
     greedy = decide(A=do("increase", 600), B=do("increase", 600), C=do("increase", 300))
     decision, _ = day(three, NONE, greedy)  # as far as the money goes
-    assert [one.symbol for one in decision.orders] == ["A", "C"] and kinds(decision) == ["liquidity"]
+    assert [one.symbol for one in decision.orders] == ["A", "C"] and kinds(decision) == [
+        "liquidity"
+    ]
 
 
 def test_the_reference_pays_with_the_cash_that_is_there(three):
     greedy = decide(A=do("increase", 600), B=do("increase", 600))
     decision, asked = day(three, NONE, greedy, convention="paper")
-    assert kinds(decision) == [] and len(decision.orders) == 2, "each fits alone; the venue leaves the second out"
+    assert kinds(decision) == [] and len(decision.orders) == 2, (
+        "each fits alone; the venue leaves the second out"
+    )
     assert "what sales of the same day bring does not count" in asked[1].messages[-1].text
     too_much = decide(A=do("increase", 1200))
     decision, _ = day(three, NONE, too_much, decide(A=do("increase", 700)), convention="paper")
@@ -253,22 +302,34 @@ def test_met_targets_and_harmless_forms_are_no_mistakes(three):
         (do("increase", 700, reasons="one reason as a text"), 1),
     ):
         decision, _ = answer(made.dialogue(seen), [NONE, decide(A=wanted)])
-        assert decision.status == "ok" and kinds(decision) == [] and len(decision.orders) == orders, wanted
+        assert (
+            decision.status == "ok" and kinds(decision) == [] and len(decision.orders) == orders
+        ), wanted
 
 
 def test_refusals_are_prose_that_says_what_to_change(three):
     wrong = {"decisions": {"A": {"Action": "increase", "target_cash_amount": 10}}}
     form, rule = (
-        day(three, NONE, one, decide())[1][-1].messages[-1].text for one in (wrong, decide(A=do("decrease", 50)))
+        day(three, NONE, one, decide())[1][-1].messages[-1].text
+        for one in (wrong, decide(A=do("decrease", 50)))
     )
     assert "A: the field action is missing; unknown: Action; the fields are action" in form
-    assert "`" not in form and "failures" not in form and form.endswith('"confidence": <confidence>}}}')
+    assert (
+        "`" not in form
+        and "failures" not in form
+        and form.endswith('"confidence": <confidence>}}}')
+    )
     assert "Change what is named above" in rule and "<symbol>" not in rule, "the form was kept"
 
 
 def test_repeats_end_the_attempts_and_context_stays_bounded(three):
     decision, asked = day(three, NONE, "no json", "no json")
-    assert decision.status == "failed" and kinds(decision) == ["schema", "schema", "repeated", "give_up"]
+    assert decision.status == "failed" and kinds(decision) == [
+        "schema",
+        "schema",
+        "repeated",
+        "give_up",
+    ]
     _, asked = day(three, NONE, *(f"{n} " + "x" * 20_000 for n in range(5)), attempts=5)
     sizes = [sum(len(message.text) for message in request.messages) for request in asked[2:]]
     assert max(sizes) - min(sizes) < 50
@@ -282,15 +343,22 @@ def test_silence_and_cut_offs_are_no_attempts(three):
     assert [request.attempt for request in asked] == [1, 1, 1, 1]
     assert day(three, NONE, cut, cut, cut)[0].status == "failed"
     never, _ = day(three, NONE, silence, silence, silence)
-    assert never.status == "failed" and kinds(never) == ["timeout"] * 3, "it is no give-up of the model's"
+    assert never.status == "failed" and kinds(never) == ["timeout"] * 3, (
+        "it is no give-up of the model's"
+    )
 
 
 def test_the_daily_protocol_keeps_what_can_stand(three):
     seen = small_market(three).reset()
     good = {"symbol": "A", "unit": "target_weight", "amount": 0.1, "reason": "x"}
-    reply = {"orders": [good, {"symbol": "NOPE", "unit": "target_weight", "amount": 1}, {"symbol": "B"}]}
+    reply = {
+        "orders": [good, {"symbol": "NOPE", "unit": "target_weight", "amount": 1}, {"symbol": "B"}]
+    }
     decision, asked = answer(Daily().dialogue(seen), [reply])
-    assert [one.symbol for one in decision.orders] == ["A"] and kinds(decision) == ["dropped", "dropped"]
+    assert [one.symbol for one in decision.orders] == ["A"] and kinds(decision) == [
+        "dropped",
+        "dropped",
+    ]
     assert not fenced_blocks(asked[0].messages[-1].text)
     decision, asked = answer(Daily().dialogue(seen), ["?", {"orders": 1}, {"orders": []}])
     assert decision.status == "ok" and kinds(decision) == ["schema", "schema"]

@@ -25,14 +25,14 @@ from stockbench_game import (
     small_panel,
 )
 
-from tradeassay.benchmarks.stockbench import INPUTS, Prompt, StockbenchConfig
-from tradeassay.benchmarks.stockbench.payload import PER_MESSAGE, tokens_in, tokens_of
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.data import Snapshot
-from tradeassay.llm.scripted import scripted_models
-from tradeassay.play import Market, MarketConfig
-from tradeassay.testing.agent import rewrite_after
+from tradeassay_bench.benchmarks.stockbench import INPUTS, Prompt, StockbenchConfig
+from tradeassay_bench.benchmarks.stockbench.payload import PER_MESSAGE, tokens_in, tokens_of
+from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.llm.scripted import scripted_models
+from tradeassay_bench.play import Market, MarketConfig
+from tradeassay_bench.testing.agent import rewrite_after
 
 NEWS = (
     item(1, START - 3, 23.9, "A"),
@@ -84,9 +84,15 @@ def figures(request: AskModel, symbol: str = "A") -> tuple[float | None, ...]:
 def test_news_is_of_the_two_days_before_newest_first_and_five_at_most(rich, store):
     overview, analysis, decision = day_one(rich)
     assert [news["title"] for news in rows(overview)["A"]["news"]] == ["title 3", "title 2"]
-    assert [news["title"] for news in rows(overview)["B"]["news"]] == [f"title {n}" for n in (3, 16, 15, 14, 13)]
+    assert [news["title"] for news in rows(overview)["B"]["news"]] == [
+        f"title {n}" for n in (3, 16, 15, 14, 13)
+    ]
     assert rows(overview)["C"]["news"] == [] and rows(overview)["A"]["news"][1]["text"] is None
-    whole = {"published": "2024-01-09T00:00:00Z", "title": "title 2", "text": "on the first moment of T-2"}
+    whole = {
+        "published": "2024-01-09T00:00:00Z",
+        "title": "title 2",
+        "text": "on the first moment of T-2",
+    }
     assert rows(analysis)["A"]["news"][1] == whole and "news" not in rows(decision)["A"]
     long = store(small_panel(news=(item(1, START - 1, 1.0, "A", body="word " * 500),)))
     text = rows(day_one(long, news_characters=50)[1])["A"]["news"][0]["text"]
@@ -102,7 +108,9 @@ def test_fundamentals_are_in_shares_of_today_and_only_for_the_picked(rich):
     assert figures(analysis, "B") == (None, None, 0.0, 20.0, 20.0, 0.0)
 
 
-def test_what_nobody_knew_is_none_as_is_a_stale_figure_and_a_dividend_figure_stands_in(three, store):
+def test_what_nobody_knew_is_none_as_is_a_stale_figure_and_a_dividend_figure_stands_in(
+    three, store
+):
     assert set(figures(day_one(three)[1])) == {None}
     paid = figure("A", "dividend_per_share_ttm", START - 5, 0.4)  # where no actions are known
     old = figure("A", "shares_outstanding", 0, 10.0)
@@ -124,14 +132,19 @@ def test_an_ablation_takes_away_exactly_what_it_names(rich, inputs):
         assert full == less
         before, after = (request.messages[-1].text for request in (whole, ablated))
         assert ("title 3" in after) == ("title 3" in before and config.shows_news)
-        assert ("dividend_yield" in after) == ("dividend_yield" in before and config.shows_fundamentals)
+        assert ("dividend_yield" in after) == (
+            "dividend_yield" in before and config.shows_fundamentals
+        )
         gone = set(before.splitlines()) - set(after.splitlines())
         assert not gone or not (config.shows_news and config.shows_fundamentals)
 
 
 def test_a_prompt_changes_words_and_no_data(rich):
     asked = [day_one(rich, prompt=one) for one in get_args(Prompt)]
-    assert all([payload_of(request) for request in one] == [*map(payload_of, day_one(rich))] for one in asked)
+    assert all(
+        [payload_of(request) for request in one] == [*map(payload_of, day_one(rich))]
+        for one in asked
+    )
     texts = {one[0].messages[0].text for one in asked}
     assert len(texts) == 3 and all("0.03 %" in text for text in texts)
 
@@ -145,7 +158,10 @@ def test_tokens_are_counted_carefully():
     assert tokens_of("1234.5,") == 5  # 123, 4, ., 5, and the comma
     assert tokens_of("a\n\nb") == 3
     assert tokens_of("\u4e2d") == 3  # one sign, three bytes
-    assert tokens_in((Message(role="user", text="ab"), Message(role="user", text=""))) == 1 + 2 * PER_MESSAGE
+    assert (
+        tokens_in((Message(role="user", text="ab"), Message(role="user", text="")))
+        == 1 + 2 * PER_MESSAGE
+    )
 
 
 def test_what_does_not_fit_is_left_out_in_order_and_recorded(rich):
@@ -154,16 +170,21 @@ def test_what_does_not_fit_is_left_out_in_order_and_recorded(rich):
 
     def cut(room: int) -> tuple[list[str], list[AskModel]]:
         made = protocol(market, context_tokens=room + 1, max_tokens=1)
-        decision, asked = answer(made.dialogue(market.reset()), (pick("A", "B"), {"notes": {}}, decide()))
+        decision, asked = answer(
+            made.dialogue(market.reset()), (pick("A", "B"), {"notes": {}}, decide())
+        )
         assert decision.status == "ok"
         return [f.detail for f in decision.failures if f.kind == "context_cut"], asked
 
     assert cut(max(lengths)) == ([], day_one(rich))
     notes, asked = cut(lengths[2] - 1)
-    assert notes == ["decision: without what was said in the overview"] and len(asked[2].messages) == 4
+    assert (
+        notes == ["decision: without what was said in the overview"] and len(asked[2].messages) == 4
+    )
     notes, asked = cut(lengths[0] - 1)
     assert (
-        "overview: without the texts of news" in notes and "overview: without the history of own actions" in notes
+        "overview: without the texts of news" in notes
+        and "overview: without the history of own actions" in notes
     )
     assert "history" not in payload_of(asked[0]) and tokens_in(asked[0].messages) < lengths[0]
     notes, asked = cut(50)
@@ -203,18 +224,28 @@ def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel, store
 def test_a_resumed_protocol_says_the_same(us):
     first, last = map(str, us.sessions[[300, 311]])
     config = MarketConfig(
-        venue="us-fractional-v1", universe="IDX:5", cash=100_000.0, decide="at_open", first=first, last=last
+        venue="us-fractional-v1",
+        universe="IDX:5",
+        cash=100_000.0,
+        decide="at_open",
+        first=first,
+        last=last,
     )
     market, again = Market(us, config), Market(us, config)
     records, asked = play(market, protocol(market), scripted_models.get("sensible")().answer)
     made = protocol(again)
-    seen = again.restore(records[:6], lambda observation, record: made.remember(observation, record.decision))
+    seen = again.restore(
+        records[:6], lambda observation, record: made.remember(observation, record.decision)
+    )
     assert seen is not None and next(made.dialogue(seen)) == asked[6][0]
 
 
 def test_it_is_played_at_the_open_and_within_its_bounds(three):
     market = Market(
-        three, MarketConfig(venue="us-fractional-v1", first=day_of(START), last=day_of(ROWS - 1), cash=1000.0)
+        three,
+        MarketConfig(
+            venue="us-fractional-v1", first=day_of(START), last=day_of(ROWS - 1), cash=1000.0
+        ),
     )
     with pytest.raises(UserError, match="played at the open"):
         protocol(market).dialogue(market.reset())

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import pytest
+import scripted_misfits  # noqa: F401  # adds models
+from exchange_checker import check_exchange
 from stockbench_game import play, protocol
 
-from tradeassay.account import venues
-from tradeassay.benchmarks import benchmarks, find_window, protocols
-from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.benchmarks.stockbench import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench.account import venues
+from tradeassay_bench.benchmarks import benchmarks, find_window, protocols
+from tradeassay_bench.benchmarks.rules_text import rules_text
+from tradeassay_bench.benchmarks.stockbench import (
     DJIA_20,
     SIZES,
     STOCKBENCH,
@@ -17,14 +20,12 @@ from tradeassay.benchmarks.stockbench import (
     error_profile,
     windows,
 )
-from tradeassay.benchmarks.stockbench.specs import regime_rows
-from tradeassay.core.errors import UserError
-from tradeassay.core.events import Marked
-from tradeassay.data import Snapshot, load_dataset, synthetic
-from tradeassay.data.store.manifest import MANIFEST_FILE
-from tradeassay.llm.scripted import scripted_models
-from tradeassay.play import Market
-from tradeassay.testing import check_exchange
+from tradeassay_bench.benchmarks.stockbench.specs import regime_rows
+from tradeassay_bench.core.events import Marked
+from tradeassay_bench.data import Snapshot, load_dataset, synthetic
+from tradeassay_bench.data.store.manifest import MANIFEST_FILE
+from tradeassay_bench.llm.scripted import scripted_models
+from tradeassay_bench.play import Market
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +50,22 @@ def test_they_are_registered_and_say_their_rules():
         fees = (venue.fees.buy_bps, venue.fees.sell_bps, venue.slippage.bps, venue.lots.lot)
         assert fees == (1.0, 1.0, slippage, lot)
     text = rules_text(STOCKBENCH)
-    said = ("when the session opens", "only the 20 that were traded most", "100,000 USD", "multiples of 0.0001")
+    said = (
+        "when the session opens",
+        "only the 20 that were traded most",
+        "100,000 USD",
+        "multiples of 0.0001",
+    )
     assert all(words in text for words in said) and len(set(DJIA_20)) == 20
 
 
 def test_windows_are_the_middle_of_the_planted_regimes(world):
-    found = {window.code: window for window in windows(world, "sound")}
-    for code, name in (("main", "stockbench-v1"), ("down", "stockbench-down-v1"), ("up", "stockbench-up-v1")):
+    found = {window.code: window for window in windows(world, "corrected")}
+    for code, name in (
+        ("main", "stockbench-v1"),
+        ("down", "stockbench-down-v1"),
+        ("up", "stockbench-up-v1"),
+    ):
         market = benchmarks.get(name).market
         assert (found[code].first, found[code].last) == (market.first, market.last)
         assert found[code].sessions == 83 and found[code].structural
@@ -68,7 +78,7 @@ def test_windows_are_the_middle_of_the_planted_regimes(world):
     assert change("down") < -0.05 and change("up") > 0.05
     assert find_window("stockbench", "DOWN", world, "paper") == found["down"]
     with pytest.raises(UserError, match="has no window 'sideways'"):
-        find_window("stockbench", "sideways", world, "sound")
+        find_window("stockbench", "sideways", world, "corrected")
 
 
 @pytest.mark.parametrize("preset", ["us", "ashare"])
@@ -80,8 +90,10 @@ def test_regimes_are_where_the_answer_key_says(preset):
 
 
 def test_other_data_has_its_worst_and_best_stretch(us):
-    found = {window.code: window for window in windows(us, "sound")}
-    assert set(found) == {"down", "up"} and all(w.sessions == 83 and w.structural for w in found.values())
+    found = {window.code: window for window in windows(us, "corrected")}
+    assert set(found) == {"down", "up"} and all(
+        w.sessions == 83 and w.structural for w in found.values()
+    )
     assert us.rows(found["down"].first, found["down"].last).start >= 252
 
 
@@ -99,7 +111,10 @@ def test_scripted_models_play_and_their_faults_show(world, name, benchmark_):
     model = scripted_models.get(name)()
     records, _ = play(market, protocol(market, **benchmark_.protocol_params), model.answer, days=15)
     profile = error_profile(records)
-    rates = {kind: getattr(profile, kind).value for kind in ("schema", "arithmetic", "liquidity", "give_up")}
+    rates = {
+        kind: getattr(profile, kind).value
+        for kind in ("schema", "arithmetic", "liquidity", "give_up")
+    }
     clean = dict.fromkeys(rates, 0.0)
     match name:
         case "broken-json":
@@ -109,7 +124,9 @@ def test_scripted_models_play_and_their_faults_show(world, name, benchmark_):
             assert all(record.decision.status == "failed" for record in records)
         case "overspender":
             assert rates["liquidity"] == 1.0 and rates["schema"] == rates["arithmetic"] == 0.0
-        case _ if benchmark_.convention == "paper":  # which does not count what sales of the same day bring
+        case _ if (
+            benchmark_.convention == "paper"
+        ):  # which does not count what sales of the same day bring
             assert rates | {"liquidity": 0.0} == clean
         case _:
             assert rates == clean

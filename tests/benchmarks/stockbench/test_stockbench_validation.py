@@ -7,14 +7,20 @@ import numpy as np
 import pytest
 from stockbench_game import day_of, decide, do, protocol, small_market, small_panel
 
-from tradeassay.benchmarks.stockbench.answers import in_words, read_decisions, sift_orders
-from tradeassay.benchmarks.stockbench.payload import DECISION, make_payload
-from tradeassay.core.events import Filled
 from tradeassay.core.orders import Decision, Order
-from tradeassay.data import Membership
+from tradeassay_bench.benchmarks.stockbench.answers import (
+    in_words,
+    read_decisions,
+    select_valid_orders,
+)
+from tradeassay_bench.benchmarks.stockbench.payload import DECISION, make_payload
+from tradeassay_bench.core.events import Filled
+from tradeassay_bench.data import Membership
 
 
-def after(three: Any, *days: tuple[Order, ...], convention: str = "sound", **more: Any) -> tuple[Any, Any]:
+def after(
+    three: Any, *days: tuple[Order, ...], convention: str = "corrected", **more: Any
+) -> tuple[Any, Any]:
     """Return the market and the briefing after some sessions."""
     market = small_market(three, convention=convention, **more)
     seen = market.reset()
@@ -35,7 +41,7 @@ def hold_a(shares: float = 40.0) -> tuple[Order, ...]:
 def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
     """Return the orders where all decisions stand, else what is wrong with the others."""
     decided, unread = read_decisions(json.dumps(decide(**names)), briefing.by_symbol)
-    orders, _, wrong = sift_orders(decided, briefing)
+    orders, _, wrong = select_valid_orders(decided, briefing)
     assert not unread
     return "; ".join(f"{one.kind}: {in_words(one)}" for one in wrong) if wrong else orders
 
@@ -50,7 +56,10 @@ def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
         (do("increase", 0.0), "increase with a target_cash_amount of 0.00 contradicts itself"),
         (do("increase", 500.0, target_shares=50), None),
         (do("increase", 500.0, target_shares=50.5), None),  # 505.00 is 1 % off, which is allowed
-        (do("increase", 500.0, target_shares=50.51), "50.51 shares at 10 are 505.10, the target is 500.00"),
+        (
+            do("increase", 500.0, target_shares=50.51),
+            "50.51 shares at 10 are 505.10, the target is 500.00",
+        ),
         (do("increase", 500.0, target_shares=5), "5 shares at 10 are 50.00"),
         (do("increase", 402.0, target_shares=39.9), "39.9 shares are wanted, 40 are held"),
         (do("decrease", 300.0), None),
@@ -82,18 +91,26 @@ def test_a_target_must_fit_its_action(three, decided, wrong):
 def test_nothing_held_is_held_at_nothing_and_buys_must_fit_the_cash_with_their_costs(three):
     _, briefing = after(three)
     assert judge(briefing, A=do("hold", 0.0), B=do("close")) == ()
-    assert judge(briefing, A=do("hold", 5.0)) == "arithmetic: A: hold keeps 0.00, the target says 5.00"
+    assert (
+        judge(briefing, A=do("hold", 5.0)) == "arithmetic: A: hold keeps 0.00, the target says 5.00"
+    )
     assert "its worth is 0.00, and decrease" in str(judge(briefing, A=do("decrease", 5.0)))
     # 999.70 x 1.0003 = 999.99991 fits 1,000; 999.72 x 1.0003 = 1000.0199 is two cents too much.
     assert len(judge(briefing, A=do("increase", 999.70))) == 1
     much = "liquidity: A: the purchase needs 1000.02, costs included; 1000.00 is left"
     assert judge(briefing, A=do("increase", 999.72)) == much
-    assert str(judge(briefing, A=do("increase", 600.0), B=do("increase", 500.0))).startswith("liquidity: B: ")
+    assert str(judge(briefing, A=do("increase", 600.0), B=do("increase", 500.0))).startswith(
+        "liquidity: B: "
+    )
 
 
 def test_orders_say_what_was_decided_sales_first(three):
     _, briefing = after(three, hold_a())
-    wanted = {"B": do("increase", 100.0), "C": do("increase", 100.0, target_shares=2), "A": do("decrease", 100.0)}
+    wanted = {
+        "B": do("increase", 100.0),
+        "C": do("increase", 100.0, target_shares=2),
+        "A": do("decrease", 100.0),
+    }
     assert as_given(judge(briefing, **wanted)) == [
         ("A", "target_value", 100.0, "SELL"),
         ("B", "target_value", 100.0, "BUY"),
@@ -107,7 +124,9 @@ def test_under_paper_a_purchase_must_fit_the_cash_before_any_sale(three):
     assert briefing.cash == pytest.approx(1000 - 400 * 1.0001)
     assert str(judge(briefing, A=do("close"), B=do("increase", 700.0))).startswith("liquidity: B: ")
     orders = judge(briefing, B=do("increase", 500.0), A=do("close"))
-    assert isinstance(orders, tuple) and [order.symbol for order in orders] == ["B", "A"], "as they were given"
+    assert isinstance(orders, tuple) and [order.symbol for order in orders] == ["B", "A"], (
+        "as they were given"
+    )
     fills = [e for e in market.step(Decision(orders=orders)).record.events if isinstance(e, Filled)]
     assert [fill.quantity for fill in fills] == [25.0, -40.0]
 
@@ -118,8 +137,12 @@ def test_sales_pay_for_buys_after_their_costs(three):
     assert briefing.cash == pytest.approx(1000 - 990 * 1.0002 * 1.0001)
     most = (briefing.cash + 990 * 0.9997) / 1.0003
     assert len(judge(briefing, A=do("close"), B=do("increase", round(most - 0.01, 2)))) == 2
-    assert str(judge(briefing, A=do("close"), B=do("increase", most + 0.05))).startswith("liquidity: ")
-    assert str(judge(briefing, B=do("increase", 100.0))).startswith("liquidity: B: the purchase needs 100.03")
+    assert str(judge(briefing, A=do("close"), B=do("increase", most + 0.05))).startswith(
+        "liquidity: "
+    )
+    assert str(judge(briefing, B=do("increase", 100.0))).startswith(
+        "liquidity: B: the purchase needs 100.03"
+    )
 
 
 def test_who_spends_the_buying_power_shown_can(three):
@@ -138,14 +161,22 @@ def test_what_does_not_trade_can_only_be_held(three):
     assert briefing.by_symbol["C"].price is None and briefing.by_symbol["C"].value == 100.0
     assert judge(briefing, C=do("hold", 100.0)) == ()
     for decided in (do("close"), do("increase", 150.0), do("decrease", 50.0)):
-        assert judge(briefing, C=decided) == "liquidity: C: it does not trade today and can only be held"
+        assert (
+            judge(briefing, C=decided)
+            == "liquidity: C: it does not trade today and can only be held"
+        )
 
 
 def test_what_left_the_universe_can_be_sold_but_not_bought(store):
     ends = {"A": day_of(10), "B": None}
-    members = tuple(Membership(index="IDX", symbol=s, start=day_of(0), end=end) for s, end in ends.items())
+    members = tuple(
+        Membership(index="IDX", symbol=s, start=day_of(0), end=end) for s, end in ends.items()
+    )
     snapshot = store(small_panel(memberships=members, indices={"IDX": np.ones(20)}))
     _, briefing = after(snapshot, hold_a(), universe="IDX")
     assert [(name.symbol, name.buyable) for name in briefing.names] == [("A", False), ("B", True)]
     left = "liquidity: A: it has left the universe and cannot be bought"
-    assert judge(briefing, A=do("increase", 500.0)) == left and len(judge(briefing, A=do("decrease", 100.0))) == 1
+    assert (
+        judge(briefing, A=do("increase", 500.0)) == left
+        and len(judge(briefing, A=do("decrease", 100.0))) == 1
+    )

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tradeassay.code.submission import submission_config
-from tradeassay.sandbox import SandboxConfig, SandboxPool, SandboxRefused
+from tradeassay_programs.code.submission import submission_config
+from tradeassay_programs.sandbox import SandboxConfig, SandboxPool, SandboxRefused
 
 
 @pytest.fixture(scope="package")

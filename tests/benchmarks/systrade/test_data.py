@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from tests.benchmarks.coins import coins
 
-from tradeassay.benchmarks.exhibits import printed
-from tradeassay.benchmarks.systrade import STRATEGIES
-from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
-from tradeassay.benchmarks.systrade.data import (
+from tradeassay.core.errors import DataError, UserError
+from tradeassay_bench.benchmarks.exhibits import load_published
+from tradeassay_bench.data import write_snapshot
+from tradeassay_programs.benchmarks.systrade import STRATEGIES
+from tradeassay_programs.benchmarks.systrade.benchmark import SystradeProtocol
+from tradeassay_programs.benchmarks.systrade.data import (
     DAYS,
     INSTRUMENTS,
     SPLITS,
@@ -23,26 +25,31 @@ from tradeassay.benchmarks.systrade.data import (
     stored_year,
     synthetic_year,
 )
-from tradeassay.benchmarks.systrade.loading import load_reference, load_spec
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
-from tradeassay.benchmarks.systrade.tables import why_not_comparable
-from tradeassay.core.errors import DataError, UserError
-from tradeassay.data import write_snapshot
+from tradeassay_programs.benchmarks.systrade.loading import load_reference, load_spec
+from tradeassay_programs.benchmarks.systrade.spec import SystradeSpec
+from tradeassay_programs.benchmarks.systrade.tables import why_not_comparable
 
 
 def test_the_two_synthetic_years_are_halves_of_one_path():
     for name in STRATEGIES:
         spec = load_spec(name)
         develop, test = synthetic_year(spec, "develop"), synthetic_year(spec, "test")
-        assert len(test.assets) == len(spec.semantics.inputs.legs) and develop.times[-1] < test.times[0], name
+        assert (
+            len(test.assets) == len(spec.semantics.inputs.legs)
+            and develop.times[-1] < test.times[0]
+        ), name
         assert develop.rows == test.rows >= YEAR
         again, other = synthetic_year(spec, "test"), synthetic_year(spec, "test", 2)
-        assert all(np.array_equal(test.feeds[a]["close"], again.feeds[a]["close"]) for a in test.assets)
+        assert all(
+            np.array_equal(test.feeds[a]["close"], again.feeds[a]["close"]) for a in test.assets
+        )
         assert not np.array_equal(test.feeds["A"]["close"], other.feeds["A"]["close"])
 
 
 def test_minutes_are_for_strategies_that_have_them():
-    year, other = (synthetic_year(load_spec("double-ma"), s, minutes=3000) for s in ("test", "develop"))  # type: ignore[arg-type]
+    year, other = (
+        synthetic_year(load_spec("double-ma"), s, minutes=3000) for s in ("test", "develop")
+    )  # type: ignore[arg-type]
     assert year.timeframe == "1m" and year.rows == 3000
     assert not np.array_equal(year.feeds["A"]["close"], other.feeds["A"]["close"])
     with pytest.raises(UserError, match="no minute version"):
@@ -59,7 +66,10 @@ def test_splits_and_instruments_are_the_papers_or_ones_own():
     every = [symbol for symbols in INSTRUMENTS.values() for symbol in symbols]
     assert len(every) == 14 == len(set(every)) and set(INSTRUMENTS) == {"us", "crypto", "ashare"}
     us, crypto, ashare = recipe()
-    assert "data get yfinance --name systrade-us --symbols AAPL,MSFT" in us and "--last 2025-12-31" in us
+    assert (
+        "data get yfinance --name systrade-us --symbols AAPL,MSFT" in us
+        and "--last 2025-12-31" in us
+    )
     assert crypto.endswith("-p minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
 
 
@@ -80,13 +90,19 @@ def test_stored_days_end_with_their_split(home):
     develop, test = (stored_year(str(home), ("BTC",), SPLITS[name]) for name in ("develop", "test"))  # type: ignore[index]
     assert [str(t)[:10] for t in develop.times] == ["2024-12-30", "2024-12-31"]
     assert [str(t)[:10] for t in test.times] == ["2025-01-01", "2025-01-02"]
-    both = stored_year(str(home), ("BTC", "ETH"), DaySpan(name="test", first="2024-01-01", last="2026-01-01"))
+    both = stored_year(
+        str(home), ("BTC", "ETH"), DaySpan(name="test", first="2024-01-01", last="2026-01-01")
+    )
     assert both.rows == 4 and list(both.feeds) == ["A", "B"]
 
 
 def test_stored_minutes_are_those_that_all_legs_have(home):
     test = stored_minutes(str(home), ("BTC", "ETH"), SPLITS["test"])
-    assert test.timeframe == "1m" and test.rows == 9 and str(test.times[0]) == "2025-01-01T00:00:00.000000000"
+    assert (
+        test.timeframe == "1m"
+        and test.rows == 9
+        and str(test.times[0]) == "2025-01-01T00:00:00.000000000"
+    )
     assert test.feeds["A"]["close"].tolist() == [11.0, *np.arange(13.0, 21.0).tolist()]
     assert test.feeds["B"]["close"][0] == 111.0
     develop = stored_minutes(str(home), ("ETH",), SPLITS["develop"])
@@ -101,15 +117,19 @@ def test_stored_minutes_are_those_that_all_legs_have(home):
 
 
 def test_the_papers_figures_are_whole():
-    figures = printed("systrade")
+    figures = load_published("systrade")
     rows = figures["by_strategy"]
     assert len(figures["gates"]) == figures["models"] == 17
     assert {row["strategy"] for row in rows} == set(STRATEGIES)
     assert round(float(np.mean([row["overall"] for row in rows])), 1) == 6.4
     assert round(float(np.mean([row["valid"] for row in rows])), 1) == 11.5, "11.6 is printed"
-    assert all(row["overall"] == pytest.approx((row["llm"] + row["qr"]) / 2, abs=0.011) for row in rows)
+    assert all(
+        row["overall"] == pytest.approx((row["llm"] + row["qr"]) / 2, abs=0.011) for row in rows
+    )
     assert len(why_not_comparable(strategies=12, iterations=1, real_data=True, reviewed=True)) == 3
-    other = why_not_comparable(strategies=1, iterations=4, real_data=False, reviewed=False, systb=True)
+    other = why_not_comparable(
+        strategies=1, iterations=4, real_data=False, reviewed=False, systb=True
+    )
     assert len(other) == 7 and "public repository" in other[0]
 
 
@@ -120,8 +140,12 @@ def test_every_symbol_leads_once_beside_its_own_kind(home):
     pairs = instrument_groups(both, ("BTC", "AAJX", "ETH", "ACXJ"), 2)
     names = [" ".join(symbols) for _, symbols in pairs]
     assert names == ["BTC ETH", "ETH BTC", "AAJX ACXJ", "ACXJ AAJX"]
-    assert {name for name, _ in instrument_groups(both, ("BTC", "AAJX"), 1, minutes=True)} == {str(home)}
-    assert instrument_groups(both, ("BTC", "AAJX"), 2) == (), "legs of one strategy lie in one data set"
+    assert {name for name, _ in instrument_groups(both, ("BTC", "AAJX"), 1, minutes=True)} == {
+        str(home)
+    }
+    assert instrument_groups(both, ("BTC", "AAJX"), 2) == (), (
+        "legs of one strategy lie in one data set"
+    )
     with pytest.raises(UserError, match="has no 'SOL'"):
         instrument_groups(both, ("SOL",), 1)
 
@@ -140,16 +164,22 @@ def test_the_year_is_that_of_the_bars():
     assert minutes.semantics.parameters["year"].value == 525_600
     assert "| `year` | 525600 |" in minutes.doc and "| `year` | 252 |" not in minutes.doc
     for one, other in zip(daily.scenarios, minutes.scenarios, strict=True):
-        assert one.expected.row.tolist() == other.expected.row.tolist(), "the same path, only calmer"
+        assert one.expected.row.tolist() == other.expected.row.tolist(), (
+            "the same path, only calmer"
+        )
         assert one.expected.fraction == pytest.approx(other.expected.fraction, rel=1e-9)
     reference = load_reference("vol-target", minutes=True)
-    assert reference.read_card().parameters["year"] == 525_600 and "YEAR = 525600" in reference.source
+    assert (
+        reference.read_card().parameters["year"] == 525_600 and "YEAR = 525600" in reference.source
+    )
     assert load_spec("bollinger", minutes=True) is load_spec("bollinger")
 
 
 def test_on_minutes_it_aims_at_its_goal():
     bars = synthetic_year(load_spec("vol-target"), minutes=4_000)
-    daily, minutes = (load_spec("vol-target", minutes=m).frozen_decisions(bars).fraction for m in (False, True))
+    daily, minutes = (
+        load_spec("vol-target", minutes=m).frozen_decisions(bars).fraction for m in (False, True)
+    )
     assert np.all(daily == 1.0), "by the year of days every minute is calm"
     assert minutes.size > 5 and minutes.min() < 0.5
     spec = SystradeSpec(models=("scripted/builder-gold",), strategies=("vol-target",), minutes=600)

@@ -8,20 +8,26 @@ from types import SimpleNamespace as Mutant
 
 import pytest
 
-from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
-from tradeassay.benchmarks.systrade.data import drawn_year, synthetic_year
-from tradeassay.benchmarks.systrade.examine import pins_of, twin_executor
-from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import GateConfig, parse_gate, pass_gates, scenarios_gate, schema_gate
-from tradeassay.code.semantics.pins import Pins
-from tradeassay.code.submission import (
+from tradeassay_programs.benchmarks.systrade import STRATEGIES, load_reference, load_spec
+from tradeassay_programs.benchmarks.systrade.data import drawn_year, synthetic_year
+from tradeassay_programs.benchmarks.systrade.examine import sensitivity_of, twin_executor
+from tradeassay_programs.code.bars import TaskBars
+from tradeassay_programs.code.gates import (
+    GateConfig,
+    parse_gate,
+    pass_gates,
+    scenarios_gate,
+    schema_gate,
+)
+from tradeassay_programs.code.semantics.sensitivity import Sensitivity
+from tradeassay_programs.code.submission import (
     Submission,
     SubmissionRunner,
     TwinExecutor,
     market_columns,
     submission_config,
 )
-from tradeassay.sandbox import SandboxPool, TrustedCodeInProcess
+from tradeassay_programs.sandbox import SandboxPool, TrustedCodeInProcess
 
 SECRET = "5e" * 16
 SAMPLE = (
@@ -60,9 +66,14 @@ def mutate(id: str, mutant: Mutant) -> Submission:
 @pytest.mark.parametrize("id", STRATEGIES)
 def test_mutants_that_trade_wrongly_depart_on_a_scenario(id):
     spec = load_spec(id)
-    tables = {one.name: market_columns(one.bars, spec.semantics.inputs.legs) for one in spec.scenarios}
+    tables = {
+        one.name: market_columns(one.bars, spec.semantics.inputs.legs) for one in spec.scenarios
+    }
     mutants = load_mutants(id, "all")
-    assert SORTS <= {one.kind for one in mutants} and len({one.name for one in mutants}) == len(mutants) >= 13
+    assert (
+        SORTS <= {one.kind for one in mutants}
+        and len({one.name for one in mutants}) == len(mutants) >= 13
+    )
     for mutant in mutants:
         made = mutate(id, mutant)
         assert parse_gate(made).passed == (mutant.gate != "parse")
@@ -71,7 +82,10 @@ def test_mutants_that_trade_wrongly_depart_on_a_scenario(id):
         if mutant.gate != "scenarios":
             continue
         runner = SubmissionRunner(
-            executor=TrustedCodeInProcess(), source=made.source, semantics=spec.semantics, trust="reference"
+            executor=TrustedCodeInProcess(),
+            source=made.source,
+            semantics=spec.semantics,
+            trust="reference",
         )
         runs = dict(zip(tables, runner.logs((table, 0) for table in tables.values()), strict=True))
         assert all(run.ok for run in runs.values()), mutant.name
@@ -82,7 +96,9 @@ def test_mutants_that_trade_wrongly_depart_on_a_scenario(id):
 def test_a_mutant_is_rejected_at_its_gate(pool, id, name):
     (mutant,) = (one for one in load_mutants(id, "all") if one.name == name)
     spec = load_spec(id)
-    report = pass_gates(mutate(id, mutant), spec, pool, GateConfig(), spec.practice_bars(250)).report
+    report = pass_gates(
+        mutate(id, mutant), spec, pool, GateConfig(), spec.practice_bars(250)
+    ).report
     assert report.first_failure is not None and report.first_failure.name == mutant.gate
     assert report.first_failure.evidence
 
@@ -94,8 +110,13 @@ def test_a_reference_passes_every_gate(pool):
     assert report.passed and report.valid, [(gate.name, gate.reason) for gate in report.gates]
     leak = report.gate("leak")
     # Five hundred bars are few enough to be asked at every one, so no leak is left that could have been missed.
-    assert leak.measures["cleared_bars"] == report.rows - 1 and leak.measures["not_excluded_below_bars"] == 1
-    assert leak.measures["runs"] >= report.rows - 1 and leak.reason.endswith("one of them at every bar")
+    assert (
+        leak.measures["cleared_bars"] == report.rows - 1
+        and leak.measures["not_excluded_below_bars"] == 1
+    )
+    assert leak.measures["runs"] >= report.rows - 1 and leak.reason.endswith(
+        "one of them at every bar"
+    )
 
 
 @pytest.mark.slow
@@ -108,10 +129,10 @@ def test_all_mutants_and_the_reference_in_the_sandbox(pool, id):
 
 
 @cache
-def drawn(id: str) -> tuple[TaskBars, Pins]:
+def drawn(id: str) -> tuple[TaskBars, Sensitivity]:
     spec = load_spec(id)
     year = synthetic_year(spec, seed=drawn_year(spec, SECRET))
-    return year, pins_of(spec, year, SECRET)
+    return year, sensitivity_of(spec, year, SECRET)
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +150,16 @@ CHEAP = ("volume-tells-the-side", "size-of-the-next-move")
 
 @pytest.mark.parametrize(
     "mutant",
-    [pytest.param(one, id=one.name, marks=() if one.name in CHEAP else pytest.mark.slow) for one in ATTACKS],
+    [
+        pytest.param(one, id=one.name, marks=() if one.name in CHEAP else pytest.mark.slow)
+        for one in ATTACKS
+    ],
 )
 def test_an_attack_fails_and_odd_clothes_pass(both, mutant):
     """On a drawn year with drawn paths; "" is the gate of what passes them all."""
-    year, pins = drawn(mutant.strategy)
+    year, sensitivity = drawn(mutant.strategy)
     made, config = mutate(mutant.strategy, mutant), GateConfig(secret=SECRET)
-    report = pass_gates(made, load_spec(mutant.strategy), both, config, year, pins=pins).report
+    report = pass_gates(
+        made, load_spec(mutant.strategy), both, config, year, sensitivity=sensitivity
+    ).report
     assert next((gate.name for gate in report.gates if not gate.passed), "") == mutant.gate

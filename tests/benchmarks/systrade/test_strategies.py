@@ -6,22 +6,22 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.account.compiled.shares import price_decisions
-from tradeassay.account.shares import COSTS_BP, DecisionList, keep_account
-from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
-from tradeassay.benchmarks.systrade.data import synthetic_year
-from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
-from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
-from tradeassay.code.submission import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench.account.compiled.shares import price_decisions
+from tradeassay_bench.account.shares import COSTS_BP, DecisionList, keep_account
+from tradeassay_programs.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
+from tradeassay_programs.benchmarks.systrade.data import synthetic_year
+from tradeassay_programs.benchmarks.systrade.loading import SYSTB_STRATEGIES
+from tradeassay_programs.code.bars import TaskBars
+from tradeassay_programs.code.gates import audit_gate, parse_gate, schema_gate
+from tradeassay_programs.code.submission import (
     StrategySpec,
     SubmissionRun,
     SubmissionRunner,
     closes_of,
     market_columns,
 )
-from tradeassay.core.errors import UserError
-from tradeassay.sandbox import TrustedCodeInProcess
+from tradeassay_programs.sandbox import TrustedCodeInProcess
 
 CAPITAL = 100_000.0
 PAYS = "        self.cash -= quantity * price\n"
@@ -37,7 +37,9 @@ def same(left: DecisionList, right: DecisionList) -> None:
 
 def test_the_lock_pins_semantics_doc_and_scenarios():
     for id in (*STRATEGIES, *SYSTB_STRATEGIES):
-        assert hashes(id) == LOCK[id], f"a frozen file of {id} changed: raise its version and pin it anew"
+        assert hashes(id) == LOCK[id], (
+            f"a frozen file of {id} changed: raise its version and pin it anew"
+        )
     for ours, theirs in zip(STRATEGIES, SYSTB_STRATEGIES, strict=True):
         assert LOCK[ours]["semantics"] != LOCK[theirs]["semantics"]
     with pytest.raises(UserError, match="bollinger"):
@@ -80,7 +82,9 @@ def agrees(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
     return run
 
 
-@pytest.mark.parametrize("id", ["bollinger", "turtle", "spread", "cross-asset-momentum", "vol-target"])
+@pytest.mark.parametrize(
+    "id", ["bollinger", "turtle", "spread", "cross-asset-momentum", "vol-target"]
+)
 def test_a_cost_level_reprices_decisions_as_a_run_that_pays_its_fees_itself(id):
     spec = load_spec(id)
     bars, legs = synthetic_year(spec), spec.semantics.inputs.legs
@@ -91,10 +95,14 @@ def test_a_cost_level_reprices_decisions_as_a_run_that_pays_its_fees_itself(id):
     for level, cost in enumerate(COSTS_BP):
         fee = f"        self.cash -= abs(quantity) * price * {cost / 10_000!r}\n"
         again = reference_run(spec, bars, fee).trades
-        assert np.array_equal(again.row, free.trades.row) and np.array_equal(again.leg, free.trades.leg)
+        assert np.array_equal(again.row, free.trades.row) and np.array_equal(
+            again.leg, free.trades.leg
+        )
         fees = float((np.abs(again.quantity) * closes[again.leg, again.row]).sum()) * cost / 10_000
         final = float(keep_account(again, closes, CAPITAL).equity[-1]) - fees
-        np.testing.assert_allclose(priced.quantity[level] * CAPITAL, again.quantity, rtol=1e-7, atol=1e-6)
+        np.testing.assert_allclose(
+            priced.quantity[level] * CAPITAL, again.quantity, rtol=1e-7, atol=1e-6
+        )
         assert priced.final[level] * CAPITAL == pytest.approx(final, rel=1e-9)
 
 
@@ -103,7 +111,9 @@ def test_random_bars_reference_and_interpreter_agree(id):
     spec = load_spec(id)
     bars = spec.practice_bars(240, 7)
     frozen = spec.frozen_decisions(bars)
-    assert len(frozen) and spec.frozen_decisions(bars) is frozen, "an examination asks for them four times"
+    assert len(frozen) and spec.frozen_decisions(bars) is frozen, (
+        "an examination asks for them four times"
+    )
     run = agrees(spec, bars)
     assert run.account is not None
     legs = spec.semantics.inputs.legs

@@ -3,8 +3,8 @@
 import tomllib
 from pathlib import Path
 
-from tradeassay.benchmarks.systrade.loading import bookkeeping, load_reference
-from tradeassay.code.submission import Submission
+from tradeassay_programs.benchmarks.systrade.loading import bookkeeping, load_reference
+from tradeassay_programs.code.submission import Submission
 
 WRITTEN = tomllib.loads((Path(__file__).parent / "written.toml").read_text())
 FRAMES: dict[str, str] = WRITTEN["frames"]

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.bars import MINUTES, TaskBars
-from tradeassay.sandbox.strategy import FILE, MODULE
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.code.bars import MINUTES, TaskBars
+from tradeassay_programs.sandbox.strategy import FILE, MODULE
 
 
 class PlainFill(NamedTuple):
-    """An execution, by the names of :class:`~tradeassay.account.backtrader.Fill`."""
+    """An execution, by the names of :class:`~tradeassay_bench.account.backtrader.Fill`."""
 
     bar: int
     asset: str
@@ -27,7 +27,7 @@ class PlainFill(NamedTuple):
 
 
 class PlainTrade(NamedTuple):
-    """A round trip, by the names of :class:`~tradeassay.account.backtrader.RoundTrip`."""
+    """A round trip, by the names of :class:`~tradeassay_bench.account.backtrader.RoundTrip`."""
 
     asset: str
     tradeid: int
@@ -53,7 +53,7 @@ def run_trusted(source: str, bars: TaskBars, terms: BrokerTerms) -> TrustedRun:
     import backtrader as bt
     import pandas as pd
 
-    from tradeassay.code.harness.backtrader import add_sizer, find_strategy
+    from tradeassay_programs.code.harness.backtrader import add_sizer, find_strategy
 
     fills: list[PlainFill] = []
     equity: list[float] = []
@@ -64,7 +64,11 @@ def run_trusted(source: str, bars: TaskBars, terms: BrokerTerms) -> TrustedRun:
         def notify_order(self, order: Any) -> None:
             where = len(order.data) - 1, order.data._name
             for bit in order.executed.iterpending():
-                fills.append(PlainFill(*where, bit.size, bit.price, bit.opened, bit.closed, bit.comm, bit.pnl))
+                fills.append(
+                    PlainFill(
+                        *where, bit.size, bit.price, bit.opened, bit.closed, bit.comm, bit.pnl
+                    )
+                )
 
         def notify_cashvalue(self, cash: float, value: float) -> None:
             equity.append(value)

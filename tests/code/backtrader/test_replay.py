@@ -10,13 +10,13 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from tests.code.one_program import adds_up, sent
 
-from tradeassay.account.backtrader import BrokerReplay, BrokerTerms, broker, replay
-from tradeassay.account.backtrader.orders import MAX_ACTIONS, BadOrders, OrderLog, read_orders
-from tradeassay.code.backtrader import Backtest, BacktestJob, read_fed, read_result
-from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.harness.wire import ACTION
 from tradeassay.core.order_columns import FLOATS, INTEGERS
-from tradeassay.sandbox import BadResult
+from tradeassay_bench.account.backtrader import BrokerReplay, BrokerTerms, broker, replay
+from tradeassay_bench.account.backtrader.orders import MAX_ACTIONS, BadOrders, OrderLog, read_orders
+from tradeassay_programs.code.backtrader import Backtest, BacktestJob, read_fed, read_result
+from tradeassay_programs.code.bars import TaskBars, make_bars
+from tradeassay_programs.code.harness.wire import ACTION
+from tradeassay_programs.sandbox import BadResult
 
 ROWS = 12
 BARS = make_bars("volatile", "1d", 2, ROWS, 5)
@@ -28,10 +28,12 @@ DEFAULTS: dict[str, float] = {"side": 1, "size": 1.0, "transmit": 1}
 def columns(*actions: dict[str, float]) -> dict[str, NDArray[Any]]:
     filled = [DEFAULTS | {"row": action["turn"] - 1} | action for action in actions]
     table: dict[str, NDArray[Any]] = {
-        name: np.array([action.get(name, 0) for action in filled], dtype=np.int64) for name in INTEGERS
+        name: np.array([action.get(name, 0) for action in filled], dtype=np.int64)
+        for name in INTEGERS
     }
     return table | {
-        name: np.array([action.get(name, 0.0) for action in filled], dtype=np.float64) for name in FLOATS
+        name: np.array([action.get(name, 0.0) for action in filled], dtype=np.float64)
+        for name in FLOATS
     }
 
 
@@ -53,12 +55,16 @@ def replayed(*actions: dict[str, float]) -> BrokerReplay:
 
 def test_purchases_and_sales_worked_by_hand():
     done = replayed({"turn": 1, "ref": 1, "size": 10})
-    assert [(fill.bar, fill.price, fill.size, fill.commission) for fill in done.fills] == [(1, 100.0, 10.0, 1.0)]
+    assert [(fill.bar, fill.price, fill.size, fill.commission) for fill in done.fills] == [
+        (1, 100.0, 10.0, 1.0)
+    ]
     assert done.cash == 10_000 - 1_000 - 1
     assert done.equity.tolist() == [10_000, 9_999, 9_999, 10_009]
     assert done.trades[0].exit_bar is None
     # A short sale brings cash and costs when it is bought back.
-    done = replayed({"turn": 1, "ref": 1, "side": -1, "size": 10}, {"turn": 2, "ref": 2, "size": 10})
+    done = replayed(
+        {"turn": 1, "ref": 1, "side": -1, "size": 10}, {"turn": 2, "ref": 2, "size": 10}
+    )
     assert done.cash == 10_000 - 2
     trade = done.trades[0]
     assert (trade.size, trade.entry_bar, trade.exit_bar, trade.pnl, trade.net) == (-10, 1, 2, 0, -2)
@@ -84,7 +90,10 @@ def test_purchases_and_sales_worked_by_hand():
         ({"turn": 3, "ref": 0}, "ref"),
         ({"turn": 3, "parent": 9}, "does not exist"),
         ({"turn": 3, "oco": 9}, "does not exist"),
-        ({"turn": 3, "action": 1, "ref": 9, "size": 0.0, "side": 0, "transmit": 0}, "does not exist"),
+        (
+            {"turn": 3, "action": 1, "ref": 9, "size": 0.0, "side": 0, "transmit": 0},
+            "does not exist",
+        ),
         ({"turn": 3, "action": 1, "parent": 9}, "says more than which order"),
         ({"turn": 3, "action": 2}, "neither an order"),
         ({"turn": 3, "transmit": 5}, "'transmit'"),
@@ -198,11 +207,17 @@ def records(draw: st.DrawFn) -> dict[str, NDArray[Any]]:
         for name in ("price", "pricelimit", "trailamount", "trailpercent", "valid"):
             action[name] = draw(prices)
         if number and draw(st.integers(0, 4)) == 0:
-            action = {"turn": turn, "row": turn - 1, "action": 1, "ref": draw(st.integers(1, number))}
+            action = {
+                "turn": turn,
+                "row": turn - 1,
+                "action": 1,
+                "ref": draw(st.integers(1, number)),
+            }
         actions.append(action)
     return columns(*actions) | ACCOUNT
 
 
+@pytest.mark.journey
 @given(records(), st.binary(max_size=60))
 @settings(max_examples=80, deadline=None)
 def test_no_record_can_break_the_host(table, noise):
@@ -218,8 +233,12 @@ def test_no_record_can_break_the_host(table, noise):
 
 
 @given(
-    st.dictionaries(st.sampled_from([*INTEGERS, *FLOATS, "account", "notes"]), st.lists(st.floats(), max_size=4))
+    st.dictionaries(
+        st.sampled_from([*INTEGERS, *FLOATS, "account", "notes"]), st.lists(st.floats(), max_size=4)
+    )
 )
 @settings(max_examples=60, deadline=None)
 def test_no_table_can_break_the_host(table):
-    assert not adds_up(outcome({name: np.array(values) for name, values in table.items()}), BARS, TERMS)
+    assert not adds_up(
+        outcome({name: np.array(values) for name, values in table.items()}), BARS, TERMS
+    )

@@ -6,11 +6,19 @@ import pytest
 from tests.code.backtrader.plain_cerebro import run_trusted
 from tests.code.one_program import run_program
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import BacktestJob, Trick, in_order, read_result, sandbox_job, scrub, tricks_in
-from tradeassay.code.bars import make_bars
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import ChildClaim
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.code.backtrader import (
+    BacktestJob,
+    Trick,
+    in_order,
+    read_result,
+    sandbox_job,
+    scrub,
+    tricks_in,
+)
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.sandbox import ChildClaim
 
 BARS = make_bars("us", "1d", 1, 200)
 TERMS = BrokerTerms()
@@ -37,8 +45,15 @@ def test_a_strategy_runs_and_the_host_keeps_the_account(pool):
 
 
 def test_many_runs_come_back_in_their_order(pool):
-    jobs = [BacktestJob(source=CROSS, bars=make_bars("us", "1d", 1, rows), terms=TERMS) for rows in (60, 90, 120)]
-    assert [done.equity.size for done in in_order(pool, jobs, sandbox_job, read_result)] == [60, 90, 120]
+    jobs = [
+        BacktestJob(source=CROSS, bars=make_bars("us", "1d", 1, rows), terms=TERMS)
+        for rows in (60, 90, 120)
+    ]
+    assert [done.equity.size for done in in_order(pool, jobs, sandbox_job, read_result)] == [
+        60,
+        90,
+        120,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +67,9 @@ def test_no_strategy_is_a_claim_of_its_own(pool, source, words):
     assert words in done.failure.message and done.equity.size == 0
     with pytest.raises(UserError, match="no decisions"):
         done.trace()
-    base = HEAD + "    pass\nclass T(S):\n    pass"  # a base class of one's own is no second strategy
+    base = (
+        HEAD + "    pass\nclass T(S):\n    pass"
+    )  # a base class of one's own is no second strategy
     assert run_program(pool, base, BARS, TERMS).ok
 
 
@@ -61,8 +78,12 @@ PATCHES = {
     "broker": CROSS + "\nbt.brokers.BackBroker.getvalue = lambda self, *a, **k: 99_999.0\n",
     "analyser": CROSS + "\nbt.analyzers.TradeAnalyzer.get_analysis = lambda self: {'total': 5}\n",
     "code": CROSS + "\nbt.Order.alive.__code__ = (lambda self: True).__code__\n",
-    "instance": body("def start(self):\n    self.broker.getvalue = lambda *a, **k: 5.0\ndef next(self): pass"),
-    "lines": body("def next(self):\n    bt.linebuffer.LineBuffer.__getitem__ = lambda self, ago: 1.0"),
+    "instance": body(
+        "def start(self):\n    self.broker.getvalue = lambda *a, **k: 5.0\ndef next(self): pass"
+    ),
+    "lines": body(
+        "def next(self):\n    bt.linebuffer.LineBuffer.__getitem__ = lambda self, ago: 1.0"
+    ),
 }
 
 
@@ -73,14 +94,15 @@ def test_a_patched_framework_is_named(pool, name):
 
 
 def test_a_forged_account_changes_nothing_and_an_environment_in_an_error_is_removed(pool):
-    forged = (
-        "def next(self):\n    if len(self) == 5:\n        self.broker.add_cash(1e6)\n        self.buy(size=50)"
-    )
+    forged = "def next(self):\n    if len(self) == 5:\n        self.broker.add_cash(1e6)\n        self.buy(size=50)"
     done = run_program(pool, body(forged), BARS, TERMS)
     assert "account-mismatch" in names(done.tricks)
     assert done.final_value is not None and done.final_value < 50_000
     told = run_program(
-        pool, body("def next(self):\n    import os\n    raise RuntimeError(str(os.environ))"), BARS, TERMS
+        pool,
+        body("def next(self):\n    import os\n    raise RuntimeError(str(os.environ))"),
+        BARS,
+        TERMS,
     )
     assert isinstance(told.failure, ChildClaim) and names(told.grave) == {"secrets-in-error"}
     assert "PYTHONHASHSEED" not in told.failure.message + told.failure.trace
@@ -88,7 +110,10 @@ def test_a_forged_account_changes_nothing_and_an_environment_in_an_error_is_remo
 
 def test_secrets_of_the_host_are_scrubbed():
     said = ChildClaim(
-        kind="exception", error="E", message="got hunter2hunter2 and sk-abcdefghijklmnopqrstu", trace=""
+        kind="exception",
+        error="E",
+        message="got hunter2hunter2 and sk-abcdefghijklmnopqrstu",
+        trace="",
     )
     clean, found = scrub(said, {"MY_PASSWORD": "hunter2hunter2", "HOME": "exception"})
     assert isinstance(clean, ChildClaim)
@@ -111,13 +136,17 @@ PEEPS = {
         "def next(self):\n    ahead = self.data.close.get(ago=1, size=1)\n"
         "    if ahead and ahead[0] > 90: self.buy()"
     ),
-    "line": body("def __init__(self): self.ahead = self.data.close(1)\ndef next(self):\n    self.ahead[0]"),
+    "line": body(
+        "def __init__(self): self.ahead = self.data.close(1)\ndef next(self):\n    self.ahead[0]"
+    ),
 }
 
 
 @pytest.mark.parametrize("name", PEEPS)
 def test_later_bars_leave_a_note(pool, name):
-    done = run_program(pool, PEEPS[name].replace("close[1]", "close[1 if len(self) < 200 else 0]"), BARS, TERMS)
+    done = run_program(
+        pool, PEEPS[name].replace("close[1]", "close[1 if len(self) < 200 else 0]"), BARS, TERMS
+    )
     assert names(done.tricks) == {"future-index"}
     assert done.grave == ()
 

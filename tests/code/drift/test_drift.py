@@ -7,10 +7,16 @@ from hypothesis import given, strategies as st
 from tests.code import hold
 from tests.code.hold import semantics
 
-from tradeassay.account.shares import DecisionList, decision_list
-from tradeassay.code.bars import make_bars
-from tradeassay.code.drift import DriftReport, Traced, changed_lines, check_drift, trace_distance
-from tradeassay.code.submission import Scenario, StrategySpec, Submission, SubmissionRun
+from tradeassay_bench.account.shares import DecisionList, decision_list
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.drift import (
+    DriftReport,
+    Traced,
+    changed_lines,
+    check_drift,
+    trace_distance,
+)
+from tradeassay_programs.code.submission import Scenario, StrategySpec, Submission, SubmissionRun
 
 SEMANTICS = semantics()
 
@@ -73,11 +79,18 @@ def test_a_program_that_runs_at_last_is_a_repair_however_far_it_is():
     assert report.reasons == ("it runs on 1 of 1 scenarios where it did not",)
     assert drift(None, None).kind == "unknown" and drift(None, FROZEN).kind == "repair"
     lost = drift(far, None)
-    assert lost.kind == "unknown" and "no trace on scenario one" in lost.reasons[0] and not lost.accepted
+    assert (
+        lost.kind == "unknown"
+        and "no trace on scenario one" in lost.reasons[0]
+        and not lost.accepted
+    )
     two = StrategySpec(SEMANTICS, "", (SPEC.scenarios[0], replace(SPEC.scenarios[0], name="two")))
 
     def run(one: DecisionList | None, other: DecisionList | None) -> Traced:
-        runs = {"one": SubmissionRun(cpu_s=0.0, decisions=one), "two": SubmissionRun(cpu_s=0.0, decisions=other)}
+        runs = {
+            "one": SubmissionRun(cpu_s=0.0, decisions=one),
+            "two": SubmissionRun(cpu_s=0.0, decisions=other),
+        }
         return Traced(submission(), runs)
 
     assert check_drift(two, run(FROZEN, None), run(FROZEN, far)).kind == "repair"
@@ -99,7 +112,9 @@ def test_sideways_goes_by_the_thresholds():
 
 
 def test_a_changed_card_is_drift_and_a_mended_one_is_not():
-    assert drift(FROZEN, FROZEN, {"entry_rule": "in it goes"}).kind == "unchanged", "blanks mean nothing"
+    assert drift(FROZEN, FROZEN, {"entry_rule": "in it goes"}).kind == "unchanged", (
+        "blanks mean nothing"
+    )
     assert drift(FROZEN, FROZEN, {"notes": "more words"}).kind == "unchanged"
     for changed in (
         {"entry_rule": "in it goes when RSI < 30"},
@@ -111,7 +126,10 @@ def test_a_changed_card_is_drift_and_a_mended_one_is_not():
         report = drift(FROZEN, FROZEN, changed)
         assert report.kind == "drift" and len(report.card_changes) == 1
     assert drift(FROZEN, FROZEN, {"parameters": {"n": 3, "k": 2.0 + 1e-7}}).kind == "unchanged"
-    assert drift(FROZEN, FROZEN, first_card={"parameters": {"n": 9, "k": 2.0, "z": 1}}).kind == "unchanged"
+    assert (
+        drift(FROZEN, FROZEN, first_card={"parameters": {"n": 9, "k": 2.0, "z": 1}}).kind
+        == "unchanged"
+    )
 
 
 def test_lines_by_hand():

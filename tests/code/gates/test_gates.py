@@ -13,10 +13,20 @@ from tests.code import hold
 from tests.code.hold import semantics
 from tests.code.one_program import sent
 
-from tradeassay.account.shares import keep_account, realised_by
-from tradeassay.code.bars import make_bars
-from tradeassay.code.checks import Check, Exhibit, Finding, convicted, failed, not_run, passed, run_checks
-from tradeassay.code.gates import (
+from tradeassay.core.errors import UserError
+from tradeassay_bench.account.shares import keep_account, realised_by
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.checks import (
+    Check,
+    Exhibit,
+    Finding,
+    convicted,
+    failed,
+    not_run,
+    passed,
+    run_checks,
+)
+from tradeassay_programs.code.gates import (
     GATES,
     QUESTIONS,
     GateConfig,
@@ -26,9 +36,9 @@ from tradeassay.code.gates import (
     pass_gates,
     schema_gate,
 )
-from tradeassay.code.lookahead.grow import LeakConfig
-from tradeassay.code.lookahead.trace import Trace
-from tradeassay.code.submission import (
+from tradeassay_programs.code.lookahead.grow import LeakConfig
+from tradeassay_programs.code.lookahead.trace import Trace
+from tradeassay_programs.code.submission import (
     AuditLog,
     BadLog,
     StrategySpec,
@@ -42,8 +52,7 @@ from tradeassay.code.submission import (
     read_trades,
     write_submission,
 )
-from tradeassay.core.errors import UserError
-from tradeassay.sandbox import TrustedCodeInProcess
+from tradeassay_programs.sandbox import TrustedCodeInProcess
 
 SEMANTICS = semantics(tolerance=0.1)
 SOURCE = """
@@ -113,7 +122,9 @@ def test_schema_holds_the_card_against_the_frozen_semantics():
 
 def test_a_good_submission_passes_and_gates_without_their_needs_are_not_run():
     report = gated(submission())
-    assert [gate.name for gate in report.gates] == list(GATES[:-1]), "agreement is asked with pins alone"
+    assert [gate.name for gate in report.gates] == list(GATES[:-1]), (
+        "agreement is asked only with sensitivity paths"
+    )
     assert report.valid
     assert report.gate("scenarios").status == "not_run" and not report.passed
     assert report.gate("audit").measures["traceable"] == 1.0
@@ -137,15 +148,27 @@ def test_exec_names_the_line_and_bad_logs():
         assert report.first_failure is not None and text in report.first_failure.reason, old
     with pytest.raises(BadLog, match="without its columns"):
         read_trades({}, np.array([], "M8[ns]"), ("X",))
-    assert "two logs" in gated(submission(SOURCE.replace("return [trade], audit", "return 5"))).gate("exec").reason
+    assert (
+        "two logs"
+        in gated(submission(SOURCE.replace("return [trade], audit", "return 5")))
+        .gate("exec")
+        .reason
+    )
 
 
 def test_determinism_and_leak_name_the_bar():
-    seeded = "import numpy as np\n" + SOURCE.replace("q = initial", "q = np.random.uniform(0.5, 1) * initial")
+    seeded = "import numpy as np\n" + SOURCE.replace(
+        "q = initial", "q = np.random.uniform(0.5, 1) * initial"
+    )
     report = gated(submission(seeded))
-    assert report.gate("determinism").status == "failed" and report.gate("determinism").evidence[0].bar == 3
+    assert (
+        report.gate("determinism").status == "failed"
+        and report.gate("determinism").evidence[0].bar == 3
+    )
     assert report.gate("leak").status == "not_run"
-    last = SOURCE.replace("q = initial_capital / price", 'q = initial_capital / frame["close"].iloc[-1]')
+    last = SOURCE.replace(
+        "q = initial_capital / price", 'q = initial_capital / frame["close"].iloc[-1]'
+    )
     leaky = gated(submission(last)).gate("leak")
     assert leaky.status == "failed" and leaky.evidence[0].bar == 3
 
@@ -158,17 +181,26 @@ def test_long_data_is_tried_on_a_short_piece_first():
 
 
 def trades(**changed: Any) -> TradeLog:
-    usual = {"row": [1, 3], "quantity": [10.0, -10.0], "signal": ["IN", "OUT"], "price": [10.0, 14.0]}
+    usual = {
+        "row": [1, 3],
+        "quantity": [10.0, -10.0],
+        "signal": ["IN", "OUT"],
+        "price": [10.0, 14.0],
+    }
     return hold.trade_log(**{**usual, "pnl": [0.0, 40.0], "equity": [1000.0, 1040.0], **changed})
 
 
 def test_the_look_ahead_check_reads_only_trades():
     bars = make_bars("us", "1d", 1, 5)
-    said: dict[str, Any] = {f"trade/{name}": np.array(["IN"], object) for name in ("symbol", "signal", "order_id")}
+    said: dict[str, Any] = {
+        f"trade/{name}": np.array(["IN"], object) for name in ("symbol", "signal", "order_id")
+    }
     said |= {f"trade/{name}": np.ones(1) for name in ("quantity", "price", "pnl", "equity")}
     said |= {"trade/time": bars.times[2:3], "trade/side": np.array(["BUY"], object)}
     said |= {"trade/symbol": np.array(["X"], object), "audit/time": bars.times[2:3]}
-    child: Any = SimpleNamespace(run=lambda job: sent(said), map=lambda jobs: [sent(said) for _ in jobs])
+    child: Any = SimpleNamespace(
+        run=lambda job: sent(said), map=lambda jobs: [sent(said) for _ in jobs]
+    )
     runner = SubmissionRunner(executor=child, source="", semantics=SEMANTICS)
     columns = market_columns(bars, ("X",))
     found = runner.run(columns)
@@ -207,13 +239,18 @@ def audit_log(drop: str = "", **wrong: float) -> AuditLog:
 
 def judged(log: TradeLog, audit: AuditLog):
     account = keep_account(log, CLOSES, 1000.0)
-    return audit_gate(SubmissionRun(cpu_s=0.0, trades=log, audit=audit, account=account), CLOSES, 0.95, 1e-6)
+    return audit_gate(
+        SubmissionRun(cpu_s=0.0, trades=log, audit=audit, account=account), CLOSES, 0.95, 1e-6
+    )
 
 
 def test_the_account_by_hand():
     account = keep_account(trades(), CLOSES, 1000.0)
     assert account.equity.tolist() == [1000, 1000, 1020, 1040, 1040]
-    assert account.position.tolist() == [10, 0] and realised_by(trades(), CLOSES).tolist() == [0, 40]
+    assert account.position.tolist() == [10, 0] and realised_by(trades(), CLOSES).tolist() == [
+        0,
+        40,
+    ]
     found = decisions_of(trades(), account, CLOSES, ["OUT", "IN"])
     assert found.fraction.tolist() == [0.1, 0.0] and found.signal.tolist() == [1, 0]
     turned = trades(quantity=[10.0, -15.0])
@@ -245,12 +282,23 @@ def test_the_audit_follows_trades_and_finds_false_claims():
 
 def test_junit_and_sarif():
     shown = Exhibit(code="legs", text="a < b & \x07", file="strategy_card.json", line=4)
-    found = {"parse": passed(), "schema": convicted([shown]), "exec": not_run("the gate 'schema' did not hold")}
-    names = dict.fromkeys(("semantics_sha256", "submission_sha256", "bars"), "") | {"tier": "strong", "rows": 1}
+    found = {
+        "parse": passed(),
+        "schema": convicted([shown]),
+        "exec": not_run("the gate 'schema' did not hold"),
+    }
+    names = dict.fromkeys(("semantics_sha256", "submission_sha256", "bars"), "") | {
+        "tier": "strong",
+        "rows": 1,
+    }
     gates = tuple(finding.named(name) for name, finding in found.items())
     report = GateReport(strategy="hold", submission="mine", gates=gates, **names)
     suite = ElementTree.fromstring(report.junit())[0]
-    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("3", "1", "1")
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == (
+        "3",
+        "1",
+        "1",
+    )
     assert suite[1][0].text == "strategy_card.json:4: legs: a < b & ?"
     sarif = json.loads(report.sarif())
     assert sarif["version"] == "2.1.0"
@@ -278,12 +326,20 @@ def test_a_check_is_asked_when_what_it_needs_has_not_failed():
         Check("one", "?", answers("one", passed())),
         Check("two", "?", answers("two", not_run("nobody could tell")), {"one": "one failed"}),
         Check("three", "?", answers("three", failed("no", "E")), {"two": "two failed"}),
-        Check("four", "?", answers("four", passed()), {"one": "one failed", "three": "three failed"}),
+        Check(
+            "four", "?", answers("four", passed()), {"one": "one failed", "three": "three failed"}
+        ),
         Check("five", "?", answers("five", passed()), {"four": "four was not asked"}),
     )
     found = run_checks(checks, "it")
     assert asked == ["one of it", "two of it", "three of it"]
-    assert [one.status for one in found.values()] == ["passed", "not_run", "failed", "not_reached", "not_reached"]
+    assert [one.status for one in found.values()] == [
+        "passed",
+        "not_run",
+        "failed",
+        "not_reached",
+        "not_reached",
+    ]
     assert [one.holds for one in found.values()] == [True, None, False, None, None]
     assert found["four"].reason == "three failed" and found["five"].reason == "four was not asked"
     assert tuple(QUESTIONS) == GATES

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
-from tradeassay.llm import scripted_models
+from tradeassay_bench.llm import scripted_models
+from tradeassay_programs.benchmarks.quantcode.dialogue import ModelJudge
 
 
 def scripted_judge() -> ModelJudge:

@@ -2,13 +2,15 @@
 
 import pytest
 
-from tradeassay.code.judges.decisions import DecisionEvent, compare_decisions, passes
+from tradeassay_programs.code.judges.decisions import DecisionEvent, compare_decisions, passes
 
 ROWS = 1_000
 Events = tuple[DecisionEvent, ...]
 
 
-def trades(*bars: tuple[int, int], units: float = 10.0, share: float = 0.5, side: int = 1) -> Events:
+def trades(
+    *bars: tuple[int, int], units: float = 10.0, share: float = 0.5, side: int = 1
+) -> Events:
     """Return positions by the bars of their entry and exit."""
     return tuple(
         event

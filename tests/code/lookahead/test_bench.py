@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.code.lookahead.bench import BenchCase, bench_columns, load_bench, measure_bench
-from tradeassay.code.lookahead.futures import PRICES, TIME
-from tradeassay.code.lookahead.trace import Array, Columns, same
-from tradeassay.code.program_source import source_advice
+from tradeassay_programs.code.lookahead.bench import (
+    BenchCase,
+    bench_columns,
+    load_bench,
+    measure_bench,
+)
+from tradeassay_programs.code.lookahead.futures import PRICES, TIME
+from tradeassay_programs.code.lookahead.trace import Array, Columns, same
+from tradeassay_programs.code.program_source import source_advice
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "perf"))
 import leak_cases
+
+pytestmark = pytest.mark.journey
 
 CASES = load_bench()
 LONG = {case.name: case for case in leak_cases.load_long_bench()}
@@ -30,7 +37,9 @@ HONEST = ("end-of-data-liquidation", "loop-with-stop")
 RARE = {"one-bar-in-a-thousand": [135]}
 
 
-def replay(decide: Callable[[Columns], dict[str, Any]], columns: Columns, rows: list[int]) -> dict[str, Array]:
+def replay(
+    decide: Callable[[Columns], dict[str, Any]], columns: Columns, rows: list[int]
+) -> dict[str, Array]:
     """What the code decides on each of ``rows`` when it knows only that row and those before it.
 
     One flat bar follows, at the time of the true next one: closing out at the end of the data happens there, and
@@ -52,7 +61,10 @@ def differing(case: BenchCase, rows: list[int]) -> int:
     decide = case.decide()
     whole = decide(columns)
     alone = replay(decide, columns, rows)
-    return sum(int((~same(np.asarray(whole[name])[rows], values, 1e-9)).sum()) for name, values in alone.items())
+    return sum(
+        int((~same(np.asarray(whole[name])[rows], values, 1e-9)).sum())
+        for name, values in alone.items()
+    )
 
 
 def some_rows(case: BenchCase, changes: int, others: int) -> list[int]:
@@ -61,7 +73,9 @@ def some_rows(case: BenchCase, changes: int, others: int) -> list[int]:
     last = len(columns["close"]) - 1
     decided = np.asarray(next(iter(case.decide()(columns).values())), dtype=np.float64)
     changed = np.flatnonzero(np.diff(decided))
-    chosen = {*rng.permutation(changed[(changed < last - 1) & (changed > 30)] + 1)[:changes].tolist()}
+    chosen = {
+        *rng.permutation(changed[(changed < last - 1) & (changed > 30)] + 1)[:changes].tolist()
+    }
     return RARE.get(case.name) or sorted(chosen | {*rng.integers(30, last, others).tolist()})
 
 
@@ -82,12 +96,18 @@ def test_on_every_bar(case):
     assert bool(differing(case, rows)) == case.leaky
 
 
-SOME = [*[case for case in CASES if case.leaky][::6], *(case for case in CASES if case.name in HONEST)]
+SOME = [
+    *[case for case in CASES if case.leaky][::6],
+    *(case for case in CASES if case.name in HONEST),
+]
 
 
 @pytest.mark.parametrize(
     ("seed", "cases"),
-    [(5, SOME), *(pytest.param(seed, CASES, marks=pytest.mark.slow) for seed in (5, 100, 101, 102))],
+    [
+        (5, SOME),
+        *(pytest.param(seed, CASES, marks=pytest.mark.slow) for seed in (5, 100, 101, 102)),
+    ],
 )
 def test_leaks_are_found_and_no_honest_strategy_is_flagged(seed, cases):
     assert [line.name for line in measure_bench(seed, cases) if line.check != line.leaky] == []
@@ -97,7 +117,9 @@ def test_the_papers_checks_find_less():
     leaky = [case for case in CASES if case.leaky]
     ours = [bool(source_advice(case.source)) for case in leaky]
     papers = [bool(leak_cases.paper_rules(case.source)) for case in leaky]
-    assert not any(leak_cases.guard_objects(case.source, bench_columns(case.data)) for case in leaky)
+    assert not any(
+        leak_cases.guard_objects(case.source, bench_columns(case.data)) for case in leaky
+    )
     assert sum(papers) < sum(ours) < len(leaky)
     assert any(source_advice(case.source) for case in CASES if not case.leaky)
 

@@ -5,12 +5,12 @@ import textwrap
 import pytest
 from tests.code.one_program import run_program
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import Backtest, BacktestJob, fed_backtests
-from tradeassay.code.bars import make_bars
-from tradeassay.code.lookahead.trace import first_difference
-from tradeassay.code.task import Sizing
-from tradeassay.sandbox import SandboxPool
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.code.backtrader import Backtest, BacktestJob, fed_backtests
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.lookahead.trace import first_difference
+from tradeassay_programs.code.task import Sizing
+from tradeassay_programs.sandbox import SandboxPool
 
 BARS = make_bars("us", "1d", 2, 150)
 TERMS = BrokerTerms(sizing=Sizing(kind="fixed", value=10))
@@ -52,7 +52,10 @@ def test_honest_orders_are_the_same(pool):
 
 
 PEEPS = {
-    "an index on one bar": ("if len(self) == 77: up = self.data1.close[1] > self.data1.close[0]", 76),
+    "an index on one bar": (
+        "if len(self) == 77: up = self.data1.close[1] > self.data1.close[0]",
+        76,
+    ),
     "a hidden array on one bar": (
         f"if len(self) == 77: a = {AHEAD}; self.buy(size=1 + (len(a) > 1) + (len(a) > 1 and a[1] > a[0]))",
         76,

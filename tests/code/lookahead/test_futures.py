@@ -5,9 +5,9 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from numpy.typing import NDArray
 
-from tradeassay.code.lookahead.bench import bench_columns
-from tradeassay.code.lookahead.futures import Feeds, other_future
 from tradeassay.core.errors import UserError
+from tradeassay_programs.code.lookahead.bench import bench_columns
+from tradeassay_programs.code.lookahead.futures import Feeds, other_future
 
 
 def two_feeds(bars: int = 60) -> dict[str, NDArray]:
@@ -30,7 +30,9 @@ def test_only_the_future_changes_and_highs_stay_above_lows(known, seed, mirror):
         if name.endswith("time"):
             np.testing.assert_array_equal(made[name], values)
     for feed in ("A", "B"):
-        opened, high, low, close = (made[f"{feed}/{name}"] for name in ("open", "high", "low", "close"))
+        opened, high, low, close = (
+            made[f"{feed}/{name}"] for name in ("open", "high", "low", "close")
+        )
         assert (high >= np.maximum(opened, close)).all()
         assert (low <= np.minimum(opened, close)).all()
         assert (low > 0).all()

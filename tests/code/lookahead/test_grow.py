@@ -8,21 +8,28 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tradeassay.code.lookahead.bench import bench_columns
-from tradeassay.code.lookahead.futures import Feeds, change_in_place, false_next_bars, grid_of
-from tradeassay.code.lookahead.grow import (
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Ints
+from tradeassay_programs.code.lookahead.bench import bench_columns, load_bench
+from tradeassay_programs.code.lookahead.futures import (
+    Feeds,
+    change_in_place,
+    false_next_bars,
+    grid_of,
+)
+from tradeassay_programs.code.lookahead.grow import (
     PASSING,
     Enough,
     FunctionSubject,
-    Growth,
+    JobSubject,
     LeakConfig,
+    LookaheadProbe,
     Outcome,
     bound_of,
     check_leaks,
 )
-from tradeassay.code.lookahead.trace import Columns, RunFailure, Trace
-from tradeassay.core.errors import UserError
-from tradeassay.core.view import Ints
+from tradeassay_programs.code.lookahead.trace import Columns, RunFailure, Trace
+from tradeassay_programs.sandbox import Job
 
 SHORT = {name: values[:200] for name, values in bench_columns("daily").items()}
 
@@ -46,7 +53,9 @@ def test_honest_code_passes_and_is_told_what_that_is_worth(config, worth):
     record = check_leaks(positions(momentum), SHORT, config, seed=1)
     assert record.verdict == "clean"
     assert worth in record.reason
-    assert record.cleared == 199 if config is None else record.bound is not None and record.bound > 1
+    assert (
+        record.cleared == 199 if config is None else record.bound is not None and record.bound > 1
+    )
 
 
 def test_a_conviction_names_the_bar_and_both_sides():
@@ -58,7 +67,8 @@ def test_a_conviction_names_the_bar_and_both_sides():
 
 def test_the_same_seed_gives_the_same_record():
     one, two, three = (
-        check_leaks(positions(momentum), SHORT, seed=seed) for seed in (3, 3, np.random.default_rng(3))
+        check_leaks(positions(momentum), SHORT, seed=seed)
+        for seed in (3, 3, np.random.default_rng(3))
     )
     assert msgspec.json.encode(one) == msgspec.json.encode(two) == msgspec.json.encode(three)
     assert one != check_leaks(positions(momentum), SHORT, seed=4)
@@ -82,10 +92,10 @@ def test_no_run_sees_the_whole_table_before_its_beginnings_are_answered(bars):
     close = np.resize(bench_columns("daily")["close"], bars)
     watched = Watched(lambda columns: Trace.of_rows({"position": momentum(columns["close"])}))
     config = LeakConfig(every_bar=500)
-    growth = Growth(watched, {"close": close}, config, seed=1)
+    probe = LookaheadProbe(watched, {"close": close}, config, seed=1)
     lengths = [len(seen) for seen in watched.seen]
     assert not any(np.array_equal(seen, close) for seen in watched.seen)
-    assert growth.compare(Trace.of_rows({"position": momentum(close)})).verdict == "clean"
+    assert probe.compare(Trace.of_rows({"position": momentum(close)})).verdict == "clean"
     if bars <= config.every_bar:
         assert lengths[: bars - 1] == list(range(2, bars + 1))
     else:
@@ -94,7 +104,9 @@ def test_no_run_sees_the_whole_table_before_its_beginnings_are_answered(bars):
 
 def test_closing_out_at_the_end_of_the_data_is_no_leak():
     def closing(rows: int) -> Callable[[NDArray], NDArray]:
-        return lambda close: np.append(momentum(close)[:-rows], np.zeros(min(rows, len(close)), dtype=np.int64))
+        return lambda close: np.append(
+            momentum(close)[:-rows], np.zeros(min(rows, len(close)), dtype=np.int64)
+        )
 
     for config in (None, LeakConfig(every_bar=0)):
         assert check_leaks(positions(closing(1)), SHORT, config, seed=1).verdict == "clean"
@@ -114,13 +126,15 @@ def test_every_bar_finds_a_leak_on_a_single_bar():
 
 def test_the_scored_run_is_one_of_the_compared_runs():
     """Code that is honest whenever it is checked is still compared with what it did when it counted."""
-    growth = Growth(positions(momentum), SHORT, LeakConfig(), seed=1)
-    assert growth.compare(Trace.of_rows({"position": peeking(SHORT["close"])})).leaky
+    probe = LookaheadProbe(positions(momentum), SHORT, LeakConfig(), seed=1)
+    assert probe.compare(Trace.of_rows({"position": peeking(SHORT["close"])})).leaky
 
 
 def test_nondeterminism_is_the_failure_of_another_gate():
     rng = np.random.default_rng(0)
-    record = check_leaks(positions(lambda close: np.append(np.zeros(len(close) - 1), rng.random())), SHORT, seed=1)
+    record = check_leaks(
+        positions(lambda close: np.append(np.zeros(len(close) - 1), rng.random())), SHORT, seed=1
+    )
     assert (record.verdict, record.cause) == (None, "nondeterministic")
     assert "differ on bar" in record.reason
 
@@ -143,7 +157,11 @@ def broken(close: NDArray) -> NDArray:
 
 @pytest.mark.parametrize(
     ("decide", "why"),
-    [(broken, "the run itself failed: KeyError"), (only_whole, "another table"), (wants_fifty, "too few bars")],
+    [
+        (broken, "the run itself failed: KeyError"),
+        (only_whole, "another table"),
+        (wants_fifty, "too few bars"),
+    ],
 )
 def test_code_that_fails_is_not_cleared(decide, why):
     record = check_leaks(positions(decide), SHORT, seed=1)
@@ -177,15 +195,28 @@ def test_several_feeds_and_orders_that_depend_on_the_position():
             spread = rows["A/close"] / rows["B/close"]
             held, actions = 0, []
             for row in range(20, len(spread)):
-                moved = spread[min(row + ahead, len(spread) - 1)] / spread[row - 20 : row + 1].mean() - 1
-                wanted = -1 if moved > 0.03 else 1 if moved < -0.03 else 0 if abs(moved) < 0.005 else held
+                moved = (
+                    spread[min(row + ahead, len(spread) - 1)] / spread[row - 20 : row + 1].mean()
+                    - 1
+                )
+                wanted = (
+                    -1
+                    if moved > 0.03
+                    else 1
+                    if moved < -0.03
+                    else 0
+                    if abs(moved) < 0.005
+                    else held
+                )
                 if wanted != held:
                     actions += [(row, "A", wanted - held), (row, "B", held - wanted)]
                     held = wanted
             at, asset, quantity = (
                 (np.array(column) for column in zip(*actions, strict=True)) if actions else [()] * 3
             )
-            return Trace(rows=np.array(at, dtype=np.int64), fields={"asset": asset, "quantity": quantity})
+            return Trace(
+                rows=np.array(at, dtype=np.int64), fields={"asset": asset, "quantity": quantity}
+            )
 
         return run
 
@@ -206,7 +237,9 @@ def test_last_digits_of_linear_algebra_are_no_leak():
 
 def test_a_placebo_tells_dates_from_prices():
     config = LeakConfig(placebo=True, every_bar=0)
-    remembered = check_leaks(positions(lambda close: (np.arange(len(close)) % 20 < 3) * 1), SHORT, config, seed=1)
+    remembered = check_leaks(
+        positions(lambda close: (np.arange(len(close)) % 20 < 3) * 1), SHORT, config, seed=1
+    )
     assert remembered.repeated == 1.0
     priced = check_leaks(positions(momentum), SHORT, config, seed=1)
     assert priced.repeated is not None and priced.repeated < 0.6
@@ -225,7 +258,9 @@ class Timed:
         self.seen.append(rows)
         if rows >= self.fails_at:
             return RunFailure(kind="cpu_timeout", text="used 10 s of processor time")
-        return replace(Trace.of_rows({"side": np.zeros(rows)}), cpu_s=0.5 * (rows / 5000) ** self.power)
+        return replace(
+            Trace.of_rows({"side": np.zeros(rows)}), cpu_s=0.5 * (rows / 5000) ** self.power
+        )
 
     def next_bars(self, *_: object) -> list[Outcome]:
         raise AssertionError("long tables are not asked at every bar")
@@ -283,7 +318,9 @@ def test_other_futures_stay_on_the_grid_and_bars_stay_bars():
         assert inside.all()
     changed = np.flatnonzero(made.columns["close"] != feeds.columns["close"])
     assert set(changed.tolist()) <= {
-        row for cut, n in zip(cuts, made.lengths, strict=True) for row in range(cut + 1, cut + 1 + n)
+        row
+        for cut, n in zip(cuts, made.lengths, strict=True)
+        for row in range(cut + 1, cut + 1 + n)
     }
 
 
@@ -310,7 +347,10 @@ def peeks(columns: Columns) -> dict[str, NDArray]:
 @pytest.mark.parametrize(
     ("peek", "bars"),
     [
-        *((peek, 252) for peek in ("open turned", "close turned", "volume turned", "close moves far")),
+        *(
+            (peek, 252)
+            for peek in ("open turned", "close turned", "volume turned", "close moves far")
+        ),
         *(
             (peek, bars)
             for peek in (
@@ -332,7 +372,9 @@ def test_a_false_bar_tells_nothing_of_the_true_one(peek, bars):
         falls = np.append(False, np.diff(columns["close"]) < 0)
         return Trace.of_rows({"position": (falls & peeks(columns)[peek]).astype(float)})
 
-    assert check_leaks(FunctionSubject(decide), columns, seed=2, deterministic=True).verdict == "leaky"
+    assert (
+        check_leaks(FunctionSubject(decide), columns, seed=2, deterministic=True).verdict == "leaky"
+    )
 
 
 @pytest.mark.parametrize("ahead", [0, 1], ids=["honest", "leaky"])
@@ -342,7 +384,9 @@ def test_nothing_is_run_behind_the_first_leak_and_no_finding_changes(ahead):
 
     def decide(columns: Columns) -> Trace:
         close = columns["close"]
-        return Trace.of_rows({"position": np.append(close[ahead:] > close[0], np.zeros(ahead, bool)).astype(int)})
+        return Trace.of_rows(
+            {"position": np.append(close[ahead:] > close[0], np.zeros(ahead, bool)).astype(int)}
+        )
 
     class Stopping(FunctionSubject):
         """One that makes all its runs before it answers, up to the one that is enough."""
@@ -362,3 +406,16 @@ def test_nothing_is_run_behind_the_first_leak_and_no_finding_changes(ahead):
     stopping = check_leaks(Stopping(decide), columns, seed=3, deterministic=True)
     assert stopping == plain and plain.leaky == bool(ahead)
     assert run[0] < 20 if ahead else run[0] == 159 and 20 < run[1] < 100
+
+
+@pytest.mark.slow
+def test_the_leak_check_on_jobs_of_a_sandbox(pool):
+    cases = {case.name: case for case in load_bench()}
+    few = {name: values[:60] for name, values in SHORT.items()}
+    for name, verdict in (("shift-minus-one", "leaky"), ("end-of-data-liquidation", "clean")):
+        subject = JobSubject(executor=pool, job=Job(source=cases[name].source))
+        assert check_leaks(subject, few, seed=1).verdict == verdict
+    broken = JobSubject(executor=pool, job=Job(source="def run(frame):\n    return frame['none']"))
+    report = check_leaks(broken, few, seed=1)
+    assert (report.verdict, report.cause) == (None, "run_failed")
+    assert "KeyError" in report.reason

@@ -3,11 +3,18 @@
 import numpy as np
 import pytest
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import BacktestJob
-from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.lookahead.grow_frames import AWAY, HOME, GrownRun, GrowthPlan, frame_lookahead, run_grown
-from tradeassay.sandbox import SandboxPool
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.code.backtrader import BacktestJob
+from tradeassay_programs.code.bars import TaskBars, make_bars
+from tradeassay_programs.code.lookahead.grow_frames import (
+    AWAY,
+    HOME,
+    GrownRun,
+    GrowthPlan,
+    frame_lookahead,
+    run_grown,
+)
+from tradeassay_programs.sandbox import SandboxPool
 
 HONEST = """
 def signals(frame):
@@ -15,7 +22,9 @@ def signals(frame):
     return (close.rolling(5).mean() > close.rolling(20).mean()).astype(float)
 """
 WARM_UP = (
-    HONEST.replace("    return (", "    peep = (close.shift(-1) > close).astype(float)\n    own = (").rstrip()
+    HONEST.replace(
+        "    return (", "    peep = (close.shift(-1) > close).astype(float)\n    own = ("
+    ).rstrip()
     + "\n    return own.where(frame['volume'].expanding().count() > 15, peep)\n"
 )
 LINE = '    close = frame["close"]\n'
@@ -32,7 +41,7 @@ def grown(pool: SandboxPool, source: str, bars: TaskBars, plan: GrowthPlan = HOM
 def test_an_honest_program_is_proven_and_a_leak_in_the_warm_up_is_found(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     honest = grown(pool, HONEST, bars)
-    assert len(honest.said) == 120 and honest.difference() == (None, "", ())
+    assert len(honest.answers) == 120 and honest.difference() == (None, "", ())
     row, reason, _ = grown(pool, WARM_UP, bars).difference()
     assert row is not None and row < 15 and "no rows after it" in reason
 
@@ -44,18 +53,18 @@ def test_sampled_rows_answer_for_all_rows_before_them(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     honest = grown(pool, HONEST, bars, SAMPLED)
     assert honest.difference() == (None, "", ())
-    by_length = HONEST.replace(LINE, LINE + "    close = close.shift(-1).ffill() if len(frame) > 119 else close\n")
+    by_length = HONEST.replace(
+        LINE, LINE + "    close = close.shift(-1).ffill() if len(frame) > 119 else close\n"
+    )
     leak = grown(pool, by_length, bars, SAMPLED)
     row, reason, _ = leak.difference()
-    assert row is not None and row < max(leak.said) and f"no rows after {row}" not in reason
+    assert row is not None and row < max(leak.answers) and f"no rows after {row}" not in reason
 
 
 def test_a_leak_on_one_row_is_found_where_the_scored_run_changes_a_target(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     at = 77
-    peep = (
-        f"    own.iloc[{at}:{at + 1}] = 0.5 * float(len(own) > {at + 1} and close.iloc[-1] > 0)\n    return own\n"
-    )
+    peep = f"    own.iloc[{at}:{at + 1}] = 0.5 * float(len(own) > {at + 1} and close.iloc[-1] > 0)\n    return own\n"
     source = HONEST.replace("return (", "own = (") + peep
     plans = [(SAMPLED, np.random.default_rng(0))]
     found = grown(pool, source, bars, SAMPLED)
@@ -77,8 +86,16 @@ def test_breaking_on_short_tables_is_noted_before_the_first_position_and_a_findi
 
 def test_what_breaks_while_it_grows_is_run_on_the_whole_table_all_the_same(pool):
     bars = make_bars("us", "1d", 1, 60, 3)
-    found = grown(pool, HONEST.replace(LINE, "    if len(frame) == 30:\n        raise SystemExit\n" + LINE), bars)
-    assert found.run.ok and len(found.said) == 29 and "it ends after 29 rows" in found.difference()[1]
+    found = grown(
+        pool,
+        HONEST.replace(LINE, "    if len(frame) == 30:\n        raise SystemExit\n" + LINE),
+        bars,
+    )
+    assert (
+        found.run.ok
+        and len(found.answers) == 29
+        and "it ends after 29 rows" in found.difference()[1]
+    )
 
 
 def test_long_tables_are_asked_about_in_the_warm_up_and_at_random():

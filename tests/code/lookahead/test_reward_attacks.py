@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.reward import reward
-from tradeassay.code.task import Framework
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.code.reward import reward
+from tradeassay_programs.code.task import Framework
 
 TASKS = ("d-sma-cross-long", "d-macd-hist-zero")
 SECRETS = ("5e" * 16, "a7" * 16)
@@ -45,7 +45,9 @@ def _frame_source(task_id: str, body: str) -> str:
     task = load_task(task_id)
     assert task.frame is not None
     lines = "".join(f"    {line}\n" for line in [*body.splitlines(), "return t"])
-    return f"{task.frame.reference.replace('def signals(', 'def base(')}\n{GLOBALS}{FRAME_HEAD}{lines}"
+    return (
+        f"{task.frame.reference.replace('def signals(', 'def base(')}\n{GLOBALS}{FRAME_HEAD}{lines}"
+    )
 
 
 FED_HEAD = """
@@ -68,7 +70,13 @@ def _fed_source(task_id: str, body: str) -> str:
     return f"{reference}\nBARS = 0\n{head}    seen = []\n\n    def next(self):\n{lines}"
 
 
-SAMPLE = ("first call on a table", "right on the first market alone", "objects", "global list", "array")
+SAMPLE = (
+    "first call on a table",
+    "right on the first market alone",
+    "objects",
+    "global list",
+    "array",
+)
 PAID: dict[str, tuple[float, float]] = {
     "peeks": (0.0, COMPILES),
     "forged": (0.0, WRONG - 1e-9),
@@ -83,7 +91,9 @@ PAID: dict[str, tuple[float, float]] = {
 @pytest.mark.parametrize(
     ("task", "secret", "table", "name"),
     [
-        pytest.param(*on, table, name, marks=() if name in SAMPLE and on == first else pytest.mark.slow)
+        pytest.param(
+            *on, table, name, marks=() if name in SAMPLE and on == first else pytest.mark.slow
+        )
         for first in [(TASKS[0], SECRETS[0])]
         for on in itertools.product(TASKS, SECRETS)
         for table in PAID
@@ -94,6 +104,8 @@ def test_what_a_program_is_paid(pool, task, secret, table, name):
     fed = table.startswith("fed")
     source = (_fed_source if fed else _frame_source)(task, CASES[table][name])
     framework: Framework = "backtrader" if fed else "frame"
-    found = reward(load_task(task), source, "behaviour", executor=pool, framework=framework, secret=secret)
+    found = reward(
+        load_task(task), source, "behaviour", executor=pool, framework=framework, secret=secret
+    )
     least, most = PAID[table]
     assert found.value is not None and least <= found.value <= most, found.reason

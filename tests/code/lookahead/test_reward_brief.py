@@ -6,12 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.backtrader import BacktestJob, fed_backtests, fed_together, terms_of
-from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.judges.decisions import DecisionsConfig, compare_decisions, decision_events, passes
-from tradeassay.code.judges.markets import (
+from tradeassay_bench.account.backtrader import BrokerTerms
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.code.backtrader import BacktestJob, fed_backtests, fed_together, terms_of
+from tradeassay_programs.code.bars import TaskBars, make_bars
+from tradeassay_programs.code.judges.decisions import (
+    DecisionsConfig,
+    compare_decisions,
+    decision_events,
+    passes,
+)
+from tradeassay_programs.code.judges.markets import (
     SHARED_DRAWS,
     DrawConfig,
     JudgedMarket,
@@ -20,10 +25,15 @@ from tradeassay.code.judges.markets import (
     is_stated,
     mutants_of,
 )
-from tradeassay.code.lookahead.grow_frames import REWARDED, GrowthPlan, frame_lookahead, run_grown
-from tradeassay.code.reward import BRIEF, reward
-from tradeassay.code.running import rules_of, run_programs
-from tradeassay.sandbox import JobExecutor
+from tradeassay_programs.code.lookahead.grow_frames import (
+    REWARDED,
+    GrowthPlan,
+    frame_lookahead,
+    run_grown,
+)
+from tradeassay_programs.code.reward import BRIEF, reward
+from tradeassay_programs.code.running import rules_of, run_programs
+from tradeassay_programs.sandbox import JobExecutor
 
 SECRET = "5e" * 16
 TASK = load_task("d-bollinger-pctb")
@@ -38,7 +48,9 @@ def brief(pool: JobExecutor) -> Judging:
 def _noticed(pool: JobExecutor, sources: list[str], markets: tuple[JudgedMarket, ...]) -> set[str]:
     rule, found = DecisionsConfig(), set()
     for market in markets:
-        runs = run_programs(pool, TASK, ((source, market.bars) for source in sources), rules=rules_of(SECRET))
+        runs = run_programs(
+            pool, TASK, ((source, market.bars) for source in sources), rules=rules_of(SECRET)
+        )
         for source, run in zip(sources, runs, strict=True):
             events = decision_events(run, market.bars, TASK.cash) if run.ok else ()
             if not passes(compare_decisions(events, market.events, market.bars.rows, rule), rule):
@@ -49,14 +61,20 @@ def _noticed(pool: JobExecutor, sources: list[str], markets: tuple[JudgedMarket,
 def test_a_short_market_is_the_beginning_of_the_judges_and_tells_the_same_mutants(pool, brief):
     whole = draw_markets(pool, TASK, "backtrader", rules_of(SECRET), DrawConfig())
     assert len(brief.markets) == len(whole.markets)
-    assert sum(one.bars.rows for one in brief.markets) < 0.6 * sum(one.bars.rows for one in whole.markets)
+    assert sum(one.bars.rows for one in brief.markets) < 0.6 * sum(
+        one.bars.rows for one in whole.markets
+    )
     for short, long in zip(brief.markets, whole.markets, strict=True):
         rows = short.bars.rows
         assert BRIEF.shortest is not None and BRIEF.shortest <= rows <= long.bars.rows
         assert short.events == tuple(event for event in long.events if event.bar < rows)
         assert sum(event.bar == event.opened for event in short.events) > BRIEF.least_trades
-        assert (short.bars.times == long.bars.times[:rows]).all() and short.bars.name.endswith(f"to bar {rows}")
-    stated = [one.source for one in mutants_of(TASK.reference) if is_stated(one, TASK, "backtrader")]
+        assert (short.bars.times == long.bars.times[:rows]).all() and short.bars.name.endswith(
+            f"to bar {rows}"
+        )
+    stated = [
+        one.source for one in mutants_of(TASK.reference) if is_stated(one, TASK, "backtrader")
+    ]
     assert _noticed(pool, stated, whole.markets) == _noticed(pool, stated, brief.markets) != set()
 
 
@@ -83,12 +101,15 @@ class Cross(bt.Strategy):
 """
 
 
-def _jobs(source: str, tables: list[TaskBars], terms: BrokerTerms | None = None) -> list[BacktestJob]:
+def _jobs(
+    source: str, tables: list[TaskBars], terms: BrokerTerms | None = None
+) -> list[BacktestJob]:
     return [BacktestJob(source=source, bars=bars, terms=terms or BrokerTerms()) for bars in tables]
 
 
 TABLES = [
-    make_bars("us", "1d", assets, rows, seed) for assets, rows, seed in ((1, 160, 3), (1, 90, 4), (1, 240, 5))
+    make_bars("us", "1d", assets, rows, seed)
+    for assets, rows, seed in ((1, 160, 3), (1, 90, 4), (1, 240, 5))
 ]
 PAIRS = [make_bars("us", "1d", 2, rows, rows) for rows in (120, 150)]
 
@@ -132,25 +153,37 @@ def signals(frame):
     {line}
     return (close.rolling(5).mean() > close.rolling(15).mean()).astype(float)
 """
-SAMPLED = GrowthPlan(every=0, warm_up=2, drawn=6, changes=3, hinted=4, hints=(30, 31, 40, 41, 50, 51))
+SAMPLED = GrowthPlan(
+    every=0, warm_up=2, drawn=6, changes=3, hinted=4, hints=(30, 31, 40, 41, 50, 51)
+)
 
 
-def _plans(tables: list[TaskBars], plan: GrowthPlan) -> list[tuple[GrowthPlan, np.random.Generator]]:
+def _plans(
+    tables: list[TaskBars], plan: GrowthPlan
+) -> list[tuple[GrowthPlan, np.random.Generator]]:
     return [(plan, np.random.default_rng(number)) for number in range(len(tables))]
 
 
 def test_one_child_grows_on_several_tables_as_several_children_do(pool):
-    for line in ("pass", "assert len(CALLS) < 14"):  # what a module keeps is gone with the next table
+    for line in (
+        "pass",
+        "assert len(CALLS) < 14",
+    ):  # what a module keeps is gone with the next table
         jobs = _jobs(FRAME.format(line=line), TABLES)
         together = run_grown(pool, jobs, _plans(TABLES, SAMPLED))
         for number, one in enumerate(together):
-            (other,) = run_grown(pool, jobs[number : number + 1], _plans(TABLES, SAMPLED)[number : number + 1])
+            (other,) = run_grown(
+                pool, jobs[number : number + 1], _plans(TABLES, SAMPLED)[number : number + 1]
+            )
             assert one.run.ok and one.run.targets is not None
-            assert np.array_equal(one.run.targets, other.run.targets) and one.run.fills == other.run.fills
-            assert one.said.keys() == other.said.keys() and one.ended == other.ended == ""
-            assert all(np.array_equal(one.said[row], other.said[row]) for row in one.said)
-            drawn = len(one.said)
-            assert 8 <= drawn <= 12 and len({30, 31, 40, 41, 50, 51} & one.said.keys()) >= 4
+            assert (
+                np.array_equal(one.run.targets, other.run.targets)
+                and one.run.fills == other.run.fills
+            )
+            assert one.answers.keys() == other.answers.keys() and one.ended == other.ended == ""
+            assert all(np.array_equal(one.answers[row], other.answers[row]) for row in one.answers)
+            drawn = len(one.answers)
+            assert 8 <= drawn <= 12 and len({30, 31, 40, 41, 50, 51} & one.answers.keys()) >= 4
 
 
 @pytest.mark.parametrize(
@@ -179,15 +212,24 @@ def test_a_leak_on_the_last_table_alone_is_found_there(pool):
 
 def test_a_judged_reward_says_on_how_many_rows_it_asked(pool):
     assert TASK.frame is not None
-    found = reward(TASK, TASK.frame.reference, "behaviour", executor=pool, framework="frame", secret=SECRET)
+    found = reward(
+        TASK, TASK.frame.reference, "behaviour", executor=pool, framework="frame", secret=SECRET
+    )
     assert found.value == 1.0 and found.evaluation.leak is not None
     record = found.evaluation.leak
     assert record.verdict == "clean" and record.fed == "" and "is not excluded" in record.reason
     markets = SHARED_DRAWS.of(pool, TASK, "frame", rules_of(SECRET), BRIEF).markets
     rows = sum(one.bars.rows for one in markets)
-    assert record.notes[-1].startswith(f"{record.bars} of {rows} rows on {len(markets)} markets were asked about")
+    assert record.notes[-1].startswith(
+        f"{record.bars} of {rows} rows on {len(markets)} markets were asked about"
+    )
     decided = [
-        {event.bar - before for event in one.events for before in range(3) if event.bar - before < one.bars.rows}
+        {
+            event.bar - before
+            for event in one.events
+            for before in range(3)
+            if event.bar - before < one.bars.rows
+        }
         for one in markets
     ]
     least = sum(min(len(one), REWARDED.hinted) for one in decided)
@@ -196,7 +238,10 @@ def test_a_judged_reward_says_on_how_many_rows_it_asked(pool):
 
 def test_fed_on_short_markets_the_reference_decides_what_it_is_compared_with(pool, brief):
     market = brief.markets
-    jobs = [replace(job, terms=terms_of(TASK)) for job in _jobs(TASK.reference, [one.bars for one in market])]
+    jobs = [
+        replace(job, terms=terms_of(TASK))
+        for job in _jobs(TASK.reference, [one.bars for one in market])
+    ]
     for run, one in zip(fed_together(pool, jobs), market, strict=True):
         assert decision_events(run, one.bars, TASK.cash) == one.events
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.reward import reward
-from tradeassay.sandbox import JobExecutor
+from tradeassay_programs.benchmarks.quantcode import load_task
+from tradeassay_programs.code.reward import reward
+from tradeassay_programs.sandbox import JobExecutor
 
 TASK = load_task("d-donchian-20-10")
 OWN = "own = (close > close.rolling(10).mean()).astype(float)"
@@ -37,7 +37,9 @@ def _paid(pool: JobExecutor, line: str, secret: str) -> float | None:
 SAMPLE = ("length, whole table", "one row by number", "one exit")
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS]
+)
 def test_a_leak_is_not_paid(pool, name):
     assert _paid(pool, LEAKS[name], "5e" * 16) == 0.0
 
@@ -49,20 +51,27 @@ def test_an_honest_program_is_paid(pool, name):
     assert _paid(pool, HONEST[name], "5e" * 16) == 1.0
 
 
-FEW = frozenset({"one row by number", "one row by volume", "one row by price", "one row, size alone"})
-"""Peeks on one row: a judged reward meets them with a part of the secrets (``perf/reward_leaks.py --judged``)."""
+FEW = frozenset(
+    {"one row by number", "one row by volume", "one row by price", "one row, size alone"}
+)
+"""Peeks on one row: a judged reward meets them with a part of the secrets."""
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS if n not in FEW]
+    "name",
+    [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS if n not in FEW],
 )
 def test_a_leak_is_not_paid_by_a_judged_reward(pool, name):
     source = _source(LEAKS[name])
-    assert reward(TASK, source, "behaviour", executor=pool, framework="frame", secret="5e" * 16).value == 0.0
+    assert (
+        reward(TASK, source, "behaviour", executor=pool, framework="frame", secret="5e" * 16).value
+        == 0.0
+    )
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n == "on one exit" else pytest.mark.slow) for n in AT_DECISIONS]
+    "name",
+    [pytest.param(n, marks=() if n == "on one exit" else pytest.mark.slow) for n in AT_DECISIONS],
 )
 @pytest.mark.parametrize("secret", ["5e", "77"])
 def test_a_peek_where_the_task_decides_is_met_whatever_the_secret(pool, name, secret):
@@ -73,7 +82,10 @@ def test_a_peek_where_the_task_decides_is_met_whatever_the_secret(pool, name, se
         "    close = frame['close']\n    own = pd.Series(_own(frame), frame.index).astype(float)\n"
         f"    {AT_DECISIONS[name]}\n    for row in at:\n        own.iloc[row] = UP(close, row)\n"
     )
-    source = (
-        f"import numpy as np\nimport pandas as pd\n{honest}\n\n{UP}\n\ndef signals(frame):\n{body}    return own\n"
+    source = f"import numpy as np\nimport pandas as pd\n{honest}\n\n{UP}\n\ndef signals(frame):\n{body}    return own\n"
+    assert (
+        reward(
+            TASK, source, "behaviour", executor=pool, framework="frame", secret=secret * 16
+        ).value
+        == 0.0
     )
-    assert reward(TASK, source, "behaviour", executor=pool, framework="frame", secret=secret * 16).value == 0.0

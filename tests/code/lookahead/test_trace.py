@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.code.backtrader import action_words
-from tradeassay.code.lookahead.trace import Trace, first_difference
 from tradeassay.core.errors import UserError
+from tradeassay_programs.code.backtrader import action_words
+from tradeassay_programs.code.lookahead.trace import Trace, first_difference
 
 
 def test_an_action_is_a_row_on_which_something_changes():
@@ -20,7 +20,10 @@ def test_an_action_is_a_row_on_which_something_changes():
 def test_missing_and_empty_is_nothing_decided():
     assert len(Trace.of_rows({"side": np.array([np.nan, np.nan])})) == 0
     assert len(Trace.of_rows({"side": np.array(["", "", ""], dtype=object)})) == 0
-    assert Trace.of_rows({"side": np.array(["buy", "buy", None], dtype=object)}).rows.tolist() == [0, 2]
+    assert Trace.of_rows({"side": np.array(["buy", "buy", None], dtype=object)}).rows.tolist() == [
+        0,
+        2,
+    ]
     assert Trace.of_rows({"on": np.array([True, True, False])}).rows.tolist() == [0, 2]
 
 
@@ -60,7 +63,9 @@ SIDES = st.lists(st.sampled_from([-1, 0, 1]), max_size=20)
 def test_traces_agree_exactly_when_the_tables_do(left, right, data):
     size = min(len(left), len(right))
     row = data.draw(st.integers(0, size))
-    traces = [Trace.of_rows({"side": np.array(values[:size], dtype=np.int64)}) for values in (left, right)]
+    traces = [
+        Trace.of_rows({"side": np.array(values[:size], dtype=np.int64)}) for values in (left, right)
+    ]
     found = first_difference(*traces, row, 0.0)
     assert (found is None) == (left[:row] == right[:row])
     if found is not None:
@@ -78,9 +83,13 @@ def test_actions_of_a_backtrader_strategy_are_told_in_words():
     }
     traces = []
     for one in actions.values():
-        fields = {n: np.array([v]) for n, v in zip(names, (*one, *[0] * (12 - len(one))), strict=True)}
+        fields = {
+            n: np.array([v]) for n, v in zip(names, (*one, *[0] * (12 - len(one))), strict=True)
+        }
         traces.append(Trace(rows=np.array([57]), fields=fields, say=action_words))
     assert [trace.words(0) for trace in traces[:-1]] == list(actions)[:-1]
     assert first_difference(traces[0], traces[1], 60, 0.0) == (57, *list(actions)[:2])
-    told = first_difference(traces[0], traces[-1], 60, 0.0)  # the same words: what has none is told by name
+    told = first_difference(
+        traces[0], traces[-1], 60, 0.0
+    )  # the same words: what has none is told by name
     assert told is not None and "oco=0" in told[1] and "oco=3" in told[2]

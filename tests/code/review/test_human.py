@@ -4,11 +4,21 @@ import json
 
 import pytest
 
-from tradeassay.code.review import agreement_of, as_reviews, make_form, read_form, read_ratings, review_board
-from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
+from tradeassay_programs.code.review import (
+    agreement_of,
+    as_reviews,
+    make_form,
+    read_form,
+    read_ratings,
+    review_board,
+)
+from tradeassay_programs.code.submission import Submission
 
-WORK = [("bollinger", Submission(source=f"x = {n}", card="{}", name=f"vendor/model-{n}")) for n in range(4)]
+WORK = [
+    ("bollinger", Submission(source=f"x = {n}", card="{}", name=f"vendor/model-{n}"))
+    for n in range(4)
+]
 HEAD = "item,strategy,rater,fidelity,risk,comment\n"
 
 
@@ -29,7 +39,9 @@ def test_ratings_come_back_and_raters_who_agree_have_alpha_one():
         filled += f"{entry.item},{entry.strategy},ann,{mark},{mark},fine\n{entry.item},,bob,{mark},{10 - mark},\n"
     ratings = read_ratings("\ufeff" + filled)
     raters = agreement_of(ratings)
-    assert raters.fidelity.value == pytest.approx(1.0) and raters.raters == 2 and raters.ratings == 8
+    assert (
+        raters.fidelity.value == pytest.approx(1.0) and raters.raters == 2 and raters.ratings == 8
+    )
     assert raters.risk.value is not None and raters.risk.value < 0.5
     board = review_board(as_reviews(ratings, key))
     last = key[form.entries[-1].item][0]
@@ -62,14 +74,20 @@ def test_an_item_that_was_not_on_the_form():
 
 
 def test_a_form_goes_out_and_comes_back(tmp_path):
-    handed = [("spread", Submission(source=f"x = {n}", card="{}", name=name)) for n, name in enumerate("ab")]
+    handed = [
+        ("spread", Submission(source=f"x = {n}", card="{}", name=name))
+        for n, name in enumerate("ab")
+    ]
     form, table, key = (tmp_path / name for name in ("form.json", "ratings.csv", "key.json"))
     made, names = make_form(handed, seed=3)
     for path, text in ((form, made.as_json()), (table, made.as_csv()), (key, json.dumps(names))):
         path.write_text(text, encoding="utf-8")
     assert "item-001" in form.read_text() and '"a"' not in form.read_text()
     lines = table.read_text().splitlines()
-    filled = [lines[0], *(line.replace(",,,", f",eve,{5 + n},7,") for n, line in enumerate(lines[1:]))]
+    filled = [
+        lines[0],
+        *(line.replace(",,,", f",eve,{5 + n},7,") for n, line in enumerate(lines[1:])),
+    ]
     table.write_text("\n".join(filled))
     rated = read_form([table], key)
     assert rated.raters.ratings == 2 and rated.raters.raters == 1

@@ -3,12 +3,14 @@ from importlib.resources import files
 
 import pytest
 
-from tradeassay.code.scores import complexity, d3, d4
-from tradeassay.code.semantics.interpreter import read_semantics
+from tradeassay_programs.code.scores import complexity, d3, d4
+from tradeassay_programs.code.semantics.interpreter import read_semantics
 
 
 def semantics(folder: str):
-    body = files("tradeassay.benchmarks.systrade") / "strategies" / folder / "semantics.json"
+    body = (
+        files("tradeassay_programs.benchmarks.systrade") / "strategies" / folder / "semantics.json"
+    )
     return read_semantics(body.read_bytes())
 
 
@@ -38,5 +40,7 @@ def test_complexity_by_the_formula():
 
 def test_incomplete_logs_lower_d3_as_printed():
     whole, half = d3("x = 1", 1.0), d3("x = 1", 0.45)
-    assert half.parts["penalty"] == pytest.approx(-1.0) and half.score == pytest.approx(whole.score - 1.0)
+    assert half.parts["penalty"] == pytest.approx(-1.0) and half.score == pytest.approx(
+        whole.score - 1.0
+    )
     assert "penalty" not in d3("x = 1").parts

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.code import hold
 
-from tradeassay.account.shares import decision_list, keep_account
-from tradeassay.code.bars import make_bars
-from tradeassay.code.scores import (
+from tradeassay_bench.account.shares import decision_list, keep_account
+from tradeassay_programs.code.bars import make_bars
+from tradeassay_programs.code.scores import (
     STRESSES,
     Breach,
     Discipline,
@@ -18,8 +18,13 @@ from tradeassay.code.scores import (
     robustness,
     stressed,
 )
-from tradeassay.code.semantics.interpreter import StrategyConstraints
-from tradeassay.code.submission import SubmissionRun, closes_of, decisions_of, market_columns
+from tradeassay_programs.code.semantics.interpreter import StrategyConstraints
+from tradeassay_programs.code.submission import (
+    SubmissionRun,
+    closes_of,
+    decisions_of,
+    market_columns,
+)
 
 
 def test_agreement_by_hand():
@@ -34,12 +39,20 @@ def test_agreement_by_hand():
 def test_discipline_by_hand():
     calm = Discipline(regime="normal", decisions=10)
     breach = Breach(
-        constraint="max_exposure", bars=5, first=3, time="2024-01-04", worst=0.1, severity="major", logged=0
+        constraint="max_exposure",
+        bars=5,
+        first=3,
+        time="2024-01-04",
+        worst=0.1,
+        severity="major",
+        logged=0,
     )
     bad = Discipline(regime="gap", decisions=10, breaches=(breach,))
     gone = Discipline(regime="crash", decisions=0, failed="KeyError")
     assert discipline({"normal": calm}).value == 10.0
-    assert discipline({"normal": calm, "gap": bad, "crash": gone}).value == pytest.approx(10 * (1 + 0.25) / 2)
+    assert discipline({"normal": calm, "gap": bad, "crash": gone}).value == pytest.approx(
+        10 * (1 + 0.25) / 2
+    )
     assert discipline({}).value is None
 
 
@@ -67,7 +80,9 @@ def test_the_year_by_hand():
     assert found.costs[-1].total == pytest.approx(0.331 - 0.002)
     assert found.turnover == pytest.approx(1.0 / (4 / 3))
     assert found.break_even_bp.value == 1000.0
-    assert found.quarters[1] == pytest.approx(0.10 / 0.9995)  # 5 bp were paid, so it is a little more than all in
+    assert found.quarters[1] == pytest.approx(
+        0.10 / 0.9995
+    )  # 5 bp were paid, so it is a little more than all in
     churn = decision_list([(t, 0, float(t % 2 == 0), 0) for t in range(4)])
     beaten = robustness(churn, closes, None, trials=1, year=3)
     # Bought at 100 and 121, sold at 110 and 133.1: 1.1 x 1.1 without costs, four trades.
@@ -101,8 +116,12 @@ def test_a_cohort_of_one_has_no_overfitting():
 def test_returns_by_turnover_by_hand():
     closes = np.array([[100.0, 110.0, 121.0]])
     ten = robustness(decision_list([(0, 0, 1.0, 0)]), closes, None, trials=1, year=3).costs[3]
-    assert ten.cost_bp == 10 and ten.per_turnover == pytest.approx(ten.total, rel=2e-3), "it was traded once"
-    assert ten.break_even_turnover == pytest.approx(0.21 / 0.001), "21 % pay for 210 turnovers at 10 bp"
+    assert ten.cost_bp == 10 and ten.per_turnover == pytest.approx(ten.total, rel=2e-3), (
+        "it was traded once"
+    )
+    assert ten.break_even_turnover == pytest.approx(0.21 / 0.001), (
+        "21 % pay for 210 turnovers at 10 bp"
+    )
 
 
 @pytest.mark.parametrize(("size", "severity"), [(1.03, "minor"), (1.2, "major"), (1.5, "critical")])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.code.semantics.interpreter import (
+from tradeassay.core.errors import UserError
+from tradeassay_programs.code.semantics.interpreter import (
     calendar_of,
     check_semantics,
     evaluate,
@@ -16,12 +17,19 @@ from tradeassay.code.semantics.interpreter import (
     read_semantics,
     semantics_schema,
 )
-from tradeassay.core.errors import UserError
 
 
 def rule(id, given, when, to, target, **more):
     target = {"X": target}
-    return {"id": id, "from": [given], "when": when, "to": to, "signal": id.upper(), "target": target, **more}
+    return {
+        "id": id,
+        "from": [given],
+        "when": when,
+        "to": to,
+        "signal": id.upper(),
+        "target": target,
+        **more,
+    }
 
 
 CROSS = {
@@ -30,7 +38,11 @@ CROSS = {
     "title": "Two means",
     "inputs": {"legs": ["X"], "timeframes": ["1d"]},
     "parameters": {"fast": {"value": 2, "kind": "int"}, "slow": {"value": 3, "kind": "int"}},
-    "indicators": {"gap": "quick - calm", "quick": "mean(X.close, fast)", "calm": "mean(X.close, slow)"},
+    "indicators": {
+        "gap": "quick - calm",
+        "quick": "mean(X.close, fast)",
+        "calm": "mean(X.close, slow)",
+    },
     "states": ["flat", "long"],
     "registers": {"entry": 0.0},
     "rules": [
@@ -54,7 +66,13 @@ def days(n: int) -> np.ndarray:
 def bars(close) -> dict:
     close = np.asarray(close, dtype=float)
     return {
-        "X": {"open": close, "high": close + 1, "low": close - 1, "close": close, "volume": np.ones(close.size)}
+        "X": {
+            "open": close,
+            "high": close + 1,
+            "low": close - 1,
+            "close": close,
+            "volume": np.ones(close.size),
+        }
     }
 
 
@@ -63,14 +81,22 @@ def bars(close) -> dict:
     [
         # fast - slow: -   -   0  .17 .33 .33 -.17 -.5 0
         ([10, 10, 10, 11, 12, 12, 11, 10, 12], {}, [3, 6], [1.0, 0.0], [2, 1]),
-        ([10, 10, 10, 11, 9.8], {}, [3, 4], [1.0, 0.0], [2, 0]),  # the stop comes first and knows its entry
+        (
+            [10, 10, 10, 11, 9.8],
+            {},
+            [3, 4],
+            [1.0, 0.0],
+            [2, 0],
+        ),  # the stop comes first and knows its entry
         ([10, 10, 11, 12, 13, 14], {}, [2], [1.0], [2]),
         ([10, 10, 11, 12, 13, 14], {"slow": 5}, [4], [1.0], [2]),
         ([1.0, 2.0], {}, [], [], []),  # nothing fires while an indicator is undefined
     ],
 )
 def test_a_cross_by_hand(close, parameters, rows, shares, signals):
-    numbers = CROSS["parameters"] | {name: {"value": value, "kind": "int"} for name, value in parameters.items()}
+    numbers = CROSS["parameters"] | {
+        name: {"value": value, "kind": "int"} for name, value in parameters.items()
+    }
     found = interpret(cross(parameters=numbers), bars(close), days(len(close)))
     assert found.row.tolist() == rows
     assert (found.fraction.tolist(), found.signal.tolist()) == (shares, signals)
@@ -86,12 +112,15 @@ def test_the_machine_never_looks_ahead(close, cut):
 
 
 @given(
-    st.lists(st.floats(1.0, 100.0), min_size=5, max_size=40), st.sampled_from(["gap > 0", "isnan(gap)", "row > 7"])
+    st.lists(st.floats(1.0, 100.0), min_size=5, max_size=40),
+    st.sampled_from(["gap > 0", "isnan(gap)", "row > 7"]),
 )
 def test_a_rule_of_the_bars_alone_fires_as_one_that_is_asked_bar_by_bar(close, when):
     made = [
         interpret(
-            cross(rules=[CROSS["rules"][1], rule("in", "flat", text, "long", "1")]), bars(close), days(len(close))
+            cross(rules=[CROSS["rules"][1], rule("in", "flat", text, "long", "1")]),
+            bars(close),
+            days(len(close)),
         )
         for text in (when, f"({when}) and entry == entry")
     ]
@@ -116,7 +145,8 @@ def test_functions_by_hand():
 
 def test_sessions_by_hand():
     times = np.array(
-        ["2022-01-03T10", "2022-01-03T11", "2022-01-04T10", "2022-01-04T11", "2022-01-05T10"], "M8[h]"
+        ["2022-01-03T10", "2022-01-03T11", "2022-01-04T10", "2022-01-04T11", "2022-01-05T10"],
+        "M8[h]",
     )
     calendar = calendar_of(times)
     assert calendar.session.tolist() == [0, 0, 1, 1, 2]

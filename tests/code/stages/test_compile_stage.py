@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradeassay.code.program_source import LONGEST_SOURCE, check_compiles, terms_set
+from tradeassay_programs.code.program_source import LONGEST_SOURCE, check_compiles, terms_set
 
 ONE = "import backtrader as bt\nclass S(bt.Strategy):\n    pass\n"
 
@@ -49,7 +49,10 @@ def test_everything_else_fails_with_its_class(source, error_class):
 def test_the_line_of_a_syntax_error_is_told_and_a_frame_program_needs_its_function():
     assert check_compiles("x = 1\ny = = 2\n").line == 2
     signals = "def signals(frame):\n    return 0\n"
-    assert check_compiles(signals, "frame").passed and check_compiles(f"\ufeff{signals}", "frame").passed
+    assert (
+        check_compiles(signals, "frame").passed
+        and check_compiles(f"\ufeff{signals}", "frame").passed
+    )
     assert check_compiles(ONE, "frame").error_class == "no_strategy"
     assert check_compiles(signals * 2, "frame").error_class == "many_strategies"
 
@@ -57,5 +60,7 @@ def test_the_line_of_a_syntax_error_is_told_and_a_frame_program_needs_its_functi
 def test_terms_of_an_account_are_named_with_their_lines():
     own = "self.broker.setcash(1)\nx.broker.set_coc(False)\nx.broker.set_coc(on)\nx.set_shortcash(False)\n"
     assert terms_set(own) == {"setcash": 1, "set_coc": 3, "set_shortcash": 4}
-    assert terms_set("bt.Cerebro(cheat_on_open=True)\nbt.Cerebro(coc=False)") == {"cheat_on_open": 1}
+    assert terms_set("bt.Cerebro(cheat_on_open=True)\nbt.Cerebro(coc=False)") == {
+        "cheat_on_open": 1
+    }
     assert terms_set("self.broker.getcash()\nsetcash = 5\n") == {} == terms_set("def (")

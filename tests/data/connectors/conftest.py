@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.connectors.common import RetryPolicy, Runtime
+from tradeassay_bench.data.connectors.common import RetryPolicy, Runtime
 
 from .standins.certificates import make_authority
 from .standins.http import Serving, StandIn
@@ -35,7 +35,14 @@ def loopback_only(monkeypatch):
     """Refuse every other address. libcurl does not use Python's sockets: its way out is a proxy to nowhere."""
     monkeypatch.setattr(socket.socket, "connect", _loopback_only("connect"))
     monkeypatch.setattr(socket.socket, "connect_ex", _loopback_only("connect_ex"))
-    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+    ):
         monkeypatch.setenv(name, NOWHERE)
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -89,6 +96,8 @@ def runtime(sleeps):
 
     def make(now: str, **policy) -> Runtime:
         bounds = {"attempts": 3, "timeout": 5.0, "first_wait": 2.0, "longest_wait": 60.0, **policy}
-        return Runtime(clock=FixedClock(parse_iso(now)), sleep=sleeps.append, retry=RetryPolicy(**bounds))
+        return Runtime(
+            clock=FixedClock(parse_iso(now)), sleep=sleeps.append, retry=RetryPolicy(**bounds)
+        )
 
     return make

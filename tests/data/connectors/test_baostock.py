@@ -10,10 +10,10 @@ import pytest
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import iso, parse_iso
 from tradeassay.core.view import Board
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.calendars import sessions_between
-from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
-from tradeassay.data.source import Panel
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.calendars import sessions_between
+from tradeassay_bench.data.connectors.baostock import BaostockConfig, BaostockSource
+from tradeassay_bench.data.source import Panel
 
 from .standins.baostock import Baostock, BaostockStandIn, Share, message
 from .standins.http import instead
@@ -28,7 +28,14 @@ WEEK = ("2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08")
 
 def share(price: float = 10.0, days: tuple[str, ...] = WEEK, **facts) -> Share:
     bars = {
-        day: (price + i / 10, price + i / 10 + 0.2, price + i / 10 - 0.2, price + i / 10 + 0.1, 1e6 + i, 1e7 + i)
+        day: (
+            price + i / 10,
+            price + i / 10 + 0.2,
+            price + i / 10 - 0.2,
+            price + i / 10 + 0.1,
+            1e6 + i,
+            1e7 + i,
+        )
         for i, day in enumerate(days)
     }
     return Share(bars, **facts)
@@ -43,7 +50,9 @@ def load(runtime, monkeypatch, serve):
         monkeypatch.setattr(constants, "BAOSTOCK_SERVER_IP", "127.0.0.1")
         monkeypatch.setattr(constants, "BAOSTOCK_SERVER_PORT", run.stand_in.port)
         asked = {"first": "2024-01-02", "last": "2024-01-08", **config}
-        return BaostockSource(BaostockConfig(**asked), runtime=runtime(now, **(patience or {}))).load()
+        return BaostockSource(
+            BaostockConfig(**asked), runtime=runtime(now, **(patience or {}))
+        ).load()
 
     return run
 
@@ -53,7 +62,9 @@ def methods(load) -> list[str]:
 
 
 def test_bars_facts_and_listing(load):
-    service = Baostock({"sh.600000": share(), "sz.300750": share(150.0, listed="2018-06-11", industry="C38电气")})
+    service = Baostock(
+        {"sh.600000": share(), "sz.300750": share(150.0, listed="2018-06-11", industry="C38电气")}
+    )
     panel = load(service, symbols=("300750", "sh.600000"))
     assert panel.symbols == ("600000.SH", "300750.SZ")
     assert [str(day) for day in panel.sessions] == list(WEEK)
@@ -63,10 +74,20 @@ def test_bars_facts_and_listing(load):
     assert panel.open_time[0] == parse_iso("2024-01-02T01:30:00Z")
     first, second = (listing.instrument for listing in panel.listings)
     assert (first.board, second.board) == (Board.MAIN, Board.CHINEXT)
-    assert (second.sector, second.currency, second.lot, second.name) == ("C38电气", "CNY", 100.0, "")
+    assert (second.sector, second.currency, second.lot, second.name) == (
+        "C38电气",
+        "CNY",
+        100.0,
+        "",
+    )
     assert panel.listings[1].listed == "2018-06-11"
     facts = panel.facts
-    assert (facts.source, facts.calendar, facts.adjusted, facts.retrieved_at) == ("baostock", "XSHG", "none", NOW)
+    assert (facts.source, facts.calendar, facts.adjusted, facts.retrieved_at) == (
+        "baostock",
+        "XSHG",
+        "none",
+        NOW,
+    )
     assert "survivorship" in facts.biases[0]
     assert facts.licence
 
@@ -76,7 +97,13 @@ def test_the_float_is_worth_what_turnover_says(load):
     bars = share(days=days, circulating=2e8)
     bars.bars["2024-02-01"] = None
     service = Baostock({"sh.600000": bars, "sh.510300": share(4.0, days=days, kind="5")})
-    panel = load(service, symbols=("600000", "510300"), first=days[0], last=days[-1], now="2024-03-01T12:00:00Z")
+    panel = load(
+        service,
+        symbols=("600000", "510300"),
+        first=days[0],
+        last=days[-1],
+        now="2024-03-01T12:00:00Z",
+    )
     (cap,) = panel.fundamentals
     assert (cap.symbol, cap.field, cap.period_end) == ("600000.SH", "free_float_cap", "2024-01-30")
     assert cap.value == pytest.approx(2e8 * 10.1, rel=1e-4)
@@ -93,10 +120,17 @@ def test_what_is_special_about_a_stock_is_kept_or_said(load):
     assert panel.suspended[:, 1].tolist() == [False, False, True, False, False]
     assert np.isnan(panel.bars["close"][2, 1])
     traded, _, star = (one.instrument for one in panel.listings)
-    assert (traded.kind, traded.tick, star.board, star.sector is None) == ("index", 0.001, Board.STAR, False)
+    assert (traded.kind, traded.tick, star.board, star.sector is None) == (
+        "index",
+        0.001,
+        Board.STAR,
+        False,
+    )
     biases = " ".join(panel.facts.biases)
     assert "rights issues?): 600000.SH 2024-01-03" in biases and "without a bar" not in biases
-    assert any("special treatment (ST)" in bias and "600000.SH" in bias for bias in panel.facts.biases)
+    assert any(
+        "special treatment (ST)" in bias and "600000.SH" in bias for bias in panel.facts.biases
+    )
 
 
 def test_dividends_and_bonus_shares_of_one_day(load):
@@ -116,9 +150,13 @@ def test_dividends_and_bonus_shares_of_one_day(load):
 def index_service() -> Baostock:
     """600001 replaces 600002 in the index on 5 January."""
     service = Baostock(
-        {"sh.600000": share(), "sh.600001": share(), "sh.600002": share()}, levels={"sh.000300": share(3400.0)}
+        {"sh.600000": share(), "sh.600001": share(), "sh.600002": share()},
+        levels={"sh.000300": share(3400.0)},
     )
-    service.members = lambda index, day: ["sh.600000", "sh.600001" if day >= "2024-01-05" else "sh.600002"]
+    service.members = lambda index, day: [
+        "sh.600000",
+        "sh.600001" if day >= "2024-01-05" else "sh.600002",
+    ]
     return service
 
 
@@ -188,7 +226,9 @@ def test_long_histories_come_page_by_page(load):
 
     with pytest.raises(SourceError, match="the answer broke off"):  # which is no short history
         load(
-            Baostock({"sh.600000": share(days=days)}, before=second_page), symbols=("600000",), first="2014-01-02"
+            Baostock({"sh.600000": share(days=days)}, before=second_page),
+            symbols=("600000",),
+            first="2014-01-02",
         )
 
 
@@ -225,22 +265,68 @@ def at(method: str, mishap, times: int = 99):
     ("method", "mishap", "patience", "said", "slept"),
     [
         # The protocol has no 429; a full server says so with a code of its own.
-        ("login", ("10001005", "login limit reached"), {}, "too many logins.*3 attempts", [2.0, 4.0]),
+        (
+            "login",
+            ("10001005", "login limit reached"),
+            {},
+            "too many logins.*3 attempts",
+            [2.0, 4.0],
+        ),
         ("login", ("10001011", "blacklist"), {}, "10001011.*wait a day", []),
         ("login", ("10001004", "version expired"), {}, "10001004.*pip install -U baostock", []),
-        ("login", "stall", {"timeout": 0.2, "attempts": 2}, r"nothing came within 0\.2 s \(2 attempts", [2.0]),
-        (BARS, "stall", {"timeout": 0.2, "attempts": 2}, r"nothing came within 0\.2 s \(2 attempts", [2.0]),
-        (BARS, WHOLE[:30] + b"\x011<![CDATA[]]>\n", {}, r"600000\.SH: the answer broke off", [2.0, 4.0]),
-        (BARS, message("96", HALF, compressed=True), {}, r"600000\.SH: .* not complete JSON", [2.0, 4.0]),
-        (BARS, message("96", HALF[:3], compressed=True), {}, "another format than expected: IndexError", []),
-        (BARS, ("10004012", "unknown indicator"), {}, r"bars of 600000\.SH: unknown indicator \(10004012\)", []),
+        (
+            "login",
+            "stall",
+            {"timeout": 0.2, "attempts": 2},
+            r"nothing came within 0\.2 s \(2 attempts",
+            [2.0],
+        ),
+        (
+            BARS,
+            "stall",
+            {"timeout": 0.2, "attempts": 2},
+            r"nothing came within 0\.2 s \(2 attempts",
+            [2.0],
+        ),
+        (
+            BARS,
+            WHOLE[:30] + b"\x011<![CDATA[]]>\n",
+            {},
+            r"600000\.SH: the answer broke off",
+            [2.0, 4.0],
+        ),
+        (
+            BARS,
+            message("96", HALF, compressed=True),
+            {},
+            r"600000\.SH: .* not complete JSON",
+            [2.0, 4.0],
+        ),
+        (
+            BARS,
+            message("96", HALF[:3], compressed=True),
+            {},
+            "another format than expected: IndexError",
+            [],
+        ),
+        (
+            BARS,
+            ("10004012", "unknown indicator"),
+            {},
+            r"bars of 600000\.SH: unknown indicator \(10004012\)",
+            [],
+        ),
     ],
 )
 def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
     load, sleeps, method, mishap, patience, said, slept
 ):
     with pytest.raises(SourceError, match=said) as caught:
-        load(Baostock({"sh.600000": share()}, before=at(method, mishap)), symbols=("600000",), patience=patience)
+        load(
+            Baostock({"sh.600000": share()}, before=at(method, mishap)),
+            symbols=("600000",),
+            patience=patience,
+        )
     assert sleeps == slept and "\n" not in str(caught.value)
 
 
@@ -252,7 +338,9 @@ def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
     ],
 )
 def test_after_a_failure_it_goes_on(load, sleeps, method, mishap, times, slept, logins):
-    panel = load(Baostock({"sh.600000": share()}, before=at(method, mishap, times)), symbols=("600000",))
+    panel = load(
+        Baostock({"sh.600000": share()}, before=at(method, mishap, times)), symbols=("600000",)
+    )
     assert sleeps == slept and panel.sessions.size == 5
     assert methods(load).count("login") == logins
 
@@ -271,14 +359,17 @@ def test_nobody_at_the_other_end(load, runtime, sleeps):
     load.stand_in.close()
     with pytest.raises(SourceError, match="the connection failed"):
         BaostockSource(
-            BaostockConfig(symbols=("600000",), first="2024-01-02", last="2024-01-08"), runtime=runtime(NOW)
+            BaostockConfig(symbols=("600000",), first="2024-01-02", last="2024-01-08"),
+            runtime=runtime(NOW),
         ).load()
     assert sleeps == [2.0, 4.0]
 
 
 @pytest.mark.parametrize("name", ["tradestatus", "ipoDate", "dividOperateDate", "industry"])
 def test_a_changed_schema_names_the_field(load, sleeps, name):
-    with pytest.raises(SourceError, match=f"another format than expected: no field {name}.*pip install"):
+    with pytest.raises(
+        SourceError, match=f"another format than expected: no field {name}.*pip install"
+    ):
         load(Baostock({"sh.600000": share()}, rename={name: "renamed"}), symbols=("600000",))
     assert sleeps == []
 

@@ -7,9 +7,9 @@ import pytest
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, MINUTE, FixedClock, parse_iso
-from tradeassay.data import write_snapshot
-from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
-from tradeassay.data.source import Panel
+from tradeassay_bench.data import write_snapshot
+from tradeassay_bench.data.connectors.ccxt import CcxtConfig, CcxtSource
+from tradeassay_bench.data.source import Panel
 
 from .standins.crypto import Binance, Bitstamp, Exchange, Kraken, Market
 from .standins.http import Ask, Reply, instead
@@ -21,7 +21,9 @@ FIRST = parse_iso("2024-01-01T00:00:00Z") // 1_000_000_000
 CANDLE_PATHS = ("/api/v3/klines", "/api/v2/ohlc", "/0/public/OHLC")
 
 
-def days(first: int, count: int, price: float = 40_000.0) -> dict[int, tuple[float, float, float, float, float]]:
+def days(
+    first: int, count: int, price: float = 40_000.0
+) -> dict[int, tuple[float, float, float, float, float]]:
     return {
         first + 86_400 * i: (price + i, price + i + 20, price + i - 20, price + i + 10, 5.0 + i)
         for i in range(count)
@@ -43,7 +45,13 @@ def load(behind_proxy, runtime):
     def run(service: Exchange, patience: dict | None = None, now: str = NOW, **config) -> Panel:
         run.stand_in = behind_proxy(service)
         name = type(service).__name__.lower()
-        asked = {"exchange": name, "symbols": ("BTC/USDT",), "first": "2024-01-01", "last": "2024-01-31", **config}
+        asked = {
+            "exchange": name,
+            "symbols": ("BTC/USDT",),
+            "first": "2024-01-01",
+            "last": "2024-01-31",
+            **config,
+        }
         return CcxtSource(
             CcxtConfig(**asked), runtime=runtime(now, **(patience or {})), settings={"rateLimit": 1}
         ).load()
@@ -77,7 +85,8 @@ def candle_asks(load) -> list[Ask]:
 @pytest.mark.parametrize("kind", [Binance, Bitstamp, Kraken])
 def test_bars_and_facts(load, kind):
     panel = load(
-        kind([btc(), Market("ETH", "USDT", {"1d": days(FIRST, 31, 2_000.0)})]), symbols=("ETH/USDT", "BTC/USDT")
+        kind([btc(), Market("ETH", "USDT", {"1d": days(FIRST, 31, 2_000.0)})]),
+        symbols=("ETH/USDT", "BTC/USDT"),
     )
     assert panel.symbols == ("BTC/USDT", "ETH/USDT")
     assert panel.sessions.size == 31
@@ -136,17 +145,23 @@ def test_a_day_without_any_minute_is_refused_or_said(load):
 def test_kraken_keeps_only_its_newest_candles(load):
     first = parse_iso("2021-01-01T00:00:00Z") // 1_000_000_000
     kraken = Kraken([Market("BTC", "USDT", {"1d": days(first, 1_128)})])
-    with pytest.raises(SourceError, match="keeps only its newest 720 1d candles of BTC/USDT, from 2022-02-13"):
+    with pytest.raises(
+        SourceError, match="keeps only its newest 720 1d candles of BTC/USDT, from 2022-02-13"
+    ):
         load(kraken, first="2021-01-01")
     assert load(kraken, first="2022-02-13").sessions.size == 718
     forgotten = Kraken([Market("BTC", "USDT", {"1d": days(first, 1_000)})])
-    with pytest.raises(SourceError, match=r"no bars of BTC/USDT from 2021-01-01 to 2021-02-01.*latest candles"):
+    with pytest.raises(
+        SourceError, match=r"no bars of BTC/USDT from 2021-01-01 to 2021-02-01.*latest candles"
+    ):
         load(forgotten, first="2021-01-01", last="2021-02-01")
 
 
 def test_a_later_first_candle_is_refused_or_a_listing(load):
     late = Market("NEW", "USDT", {"1d": days(FIRST + 10 * 86_400, 21)})
-    with pytest.raises(SourceError, match=r"bars of NEW/USDT begin on 2024-01-11.*first=2024-01-11"):
+    with pytest.raises(
+        SourceError, match=r"bars of NEW/USDT begin on 2024-01-11.*first=2024-01-11"
+    ):
         load(Binance([late]), symbols=("NEW/USDT",))
     panel = load(Binance([btc(), late]), symbols=("NEW/USDT", "BTC/USDT"), allow_partial=True)
     assert panel.symbols == ("BTC/USDT", "NEW/USDT")
@@ -161,7 +176,11 @@ def half_a_list(ask: Ask) -> Reply | None:
 @pytest.mark.parametrize(
     ("exchange", "config", "said"),
     [
-        (Binance([btc()]), {"symbols": ("BTC/USD",)}, r"no spot market BTC/USD \(did you mean BTC/USDT"),
+        (
+            Binance([btc()]),
+            {"symbols": ("BTC/USD",)},
+            r"no spot market BTC/USD \(did you mean BTC/USDT",
+        ),
         (Binance([btc()]), {"exchange": "binanse"}, "no exchange 'binanse'.*binance"),
         (Binance([btc(), btc("EUR")]), {"symbols": ("BTC/USDT", "BTC/EUR")}, "BTC/EUR in EUR"),
         (Binance([btc()], before=half_a_list), {}, "its markets: the answer is not complete JSON"),
@@ -193,12 +212,36 @@ LATE = {"timeout": 0.2, "attempts": 2}
 @pytest.mark.parametrize(
     ("kind", "reply", "patience", "said", "slept"),
     [
-        (Binance, BUSY, {}, "binance refused the 1d candles of BTC/USDT.*429.*fewer symbols", [11.0, 11.0]),
+        (
+            Binance,
+            BUSY,
+            {},
+            "binance refused the 1d candles of BTC/USDT.*429.*fewer symbols",
+            [11.0, 11.0],
+        ),
         (Binance, BANNED, {}, "7200 s of rest", []),
-        (Binance, Reply(stall=True), LATE, r"BTC/USDT: nothing came within 0\.2 s \(2 attempts", [2.0]),
-        *((kind, CUT, {}, "BTC/USDT: the answer broke off", [2.0, 4.0]) for kind in (Binance, Bitstamp, Kraken)),
-        *((kind, HALF, {}, "BTC/USDT: .* not complete JSON", [2.0, 4.0]) for kind in (Binance, Bitstamp, Kraken)),
-        (Binance, INVALID, {}, "binance refused the 1d candles of BTC/USDT.*Illegal characters", []),
+        (
+            Binance,
+            Reply(stall=True),
+            LATE,
+            r"BTC/USDT: nothing came within 0\.2 s \(2 attempts",
+            [2.0],
+        ),
+        *(
+            (kind, CUT, {}, "BTC/USDT: the answer broke off", [2.0, 4.0])
+            for kind in (Binance, Bitstamp, Kraken)
+        ),
+        *(
+            (kind, HALF, {}, "BTC/USDT: .* not complete JSON", [2.0, 4.0])
+            for kind in (Binance, Bitstamp, Kraken)
+        ),
+        (
+            Binance,
+            INVALID,
+            {},
+            "binance refused the 1d candles of BTC/USDT.*Illegal characters",
+            [],
+        ),
     ],
 )
 def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
@@ -213,8 +256,18 @@ def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
     ("kind", "reply", "times", "slept"),
     [
         (Binance, BUSY, 1, [11.0]),
-        (Binance, Reply(b"<html>bad gateway</html>", 502, {"Content-Type": "text/html"}), 2, [2.0, 4.0]),
-        (Kraken, Reply.of({"error": ["EAPI:Rate limit exceeded"]}), 2, [2.0, 4.0]),  # no status of its own
+        (
+            Binance,
+            Reply(b"<html>bad gateway</html>", 502, {"Content-Type": "text/html"}),
+            2,
+            [2.0, 4.0],
+        ),
+        (
+            Kraken,
+            Reply.of({"error": ["EAPI:Rate limit exceeded"]}),
+            2,
+            [2.0, 4.0],
+        ),  # no status of its own
     ],
 )
 def test_after_a_failure_it_goes_on(load, sleeps, kind, reply, times, slept):

@@ -14,9 +14,9 @@ from tradeassay.core.errors import MissingExtra, SourceError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.time import FixedClock, parse_iso, retry_after_seconds
 from tradeassay.core.view import Board, Instrument
-from tradeassay.data import connectors
-from tradeassay.data.calendars import sessions_between
-from tradeassay.data.connectors.ashare import (
+from tradeassay_bench.data import connectors
+from tradeassay_bench.data.calendars import sessions_between
+from tradeassay_bench.data.connectors.ashare import (
     STRIDE,
     Distribution,
     ashare_instrument,
@@ -25,7 +25,7 @@ from tradeassay.data.connectors.ashare import (
     parse_ashare,
     unexplained,
 )
-from tradeassay.data.connectors.common import (
+from tradeassay_bench.data.connectors.common import (
     PRICES,
     Column,
     MinuteColumn,
@@ -41,12 +41,11 @@ from tradeassay.data.connectors.common import (
     sessions_asked,
     shorten,
 )
-from tradeassay.data.connectors.yfinance import VendorSplit, factor_after, not_applied
-from tradeassay.data.datasets import fetch_dataset, make_source
-from tradeassay.data.source import sources
+from tradeassay_bench.data.connectors.yfinance import VendorSplit, factor_after, not_applied
+from tradeassay_bench.data.datasets import fetch_dataset, make_source
+from tradeassay_bench.data.source import sources
 
 SOURCES = {
-    "akshare": ("ashare", "600000"),
     "baostock": ("ashare", "600000"),
     "ccxt": ("crypto", "BTC/USDT"),
     "yfinance": ("us", "AAPL"),
@@ -74,10 +73,10 @@ def test_a_registered_source_says_what_it_is_and_which_extra_it_needs(name, monk
     [
         ({"symbols": ["A"]}, "required field `first`"),
         ({"symbols": "A", "first": "2024-01-02"}, r"Expected `array`.*\$.symbols"),
-        ({"symbols": ["A", "A"], "first": "2024-01-02"}, "asked twice for A"),
-        ({"symbols": ["SPY"], "indices": ["SPY"], "first": "2024-01-02"}, "asked twice for SPY"),
+        ({"symbols": ["A", "A"], "first": "2024-01-02"}, "repeated symbols: A"),
+        ({"symbols": ["SPY"], "indices": ["SPY"], "first": "2024-01-02"}, "repeated symbols: SPY"),
         ({"symbols": ["A"], "first": "02.01.2024"}, "is not a date"),
-        ({"symbols": ["A"], "first": "2024-01-02", "last": "2024-01-01"}, "lies before first"),
+        ({"symbols": ["A"], "first": "2024-01-02", "last": "2024-01-01"}, "is before first"),
     ],
 )
 def test_wrong_options_are_named(options, message):
@@ -88,7 +87,7 @@ def test_wrong_options_are_named(options, message):
 def test_symbols_are_a_list_with_something_in_it():
     with pytest.raises(UserError, match=r"write \('AAPL',\)"):
         connectors.YFinanceConfig(symbols="AAPL", first="2024-01-02")
-    for name in ("akshare", "ccxt", "yfinance"):
+    for name in ("ccxt", "yfinance"):
         source = sources.get(name)
         with pytest.raises(UserError, match="no symbols"):
             source(source.Config(first="2024-01-02", last="2024-01-05")).load()
@@ -156,12 +155,24 @@ LATE, FULL = Unanswered("late"), Throttled()
             [1.0, 5.0, 4.0],
         ),  # a wish goes first
         ([LATE] * 2, {"first_wait": 9.0, "longest_wait": 10.0}, "bars", [9.0, 10.0]),
-        ([LATE] * 3 + [FULL], {}, "V refused the bars of X: HTTP 429, .*4 attempts, 14 s", [2.0, 4.0, 8.0]),
-        ([LATE], {"attempts": 1}, r"V gave no usable answer for the bars of X: late \(1 attempt, 0 s", []),
+        (
+            [LATE] * 3 + [FULL],
+            {},
+            "V refused the bars of X: HTTP 429, .*4 attempts, 14 s",
+            [2.0, 4.0, 8.0],
+        ),
+        (
+            [LATE],
+            {"attempts": 1},
+            r"V gave no usable answer for the bars of X: late \(1 attempt, 0 s",
+            [],
+        ),
         ([Throttled(retry_after=121.0)], {}, "HTTP 429.*121 s of rest", []),
     ],
 )
-def test_waits_double_a_wish_goes_first_and_the_last_failure_is_the_reason(errors, policy, said, slept):
+def test_waits_double_a_wish_goes_first_and_the_last_failure_is_the_reason(
+    errors, policy, said, slept
+):
     found, calls, pauses = ask(*errors, **policy)
     assert re.search(said, found)
     assert pauses == slept and calls == len(slept) + 1
@@ -230,7 +241,9 @@ def laid_out(*columns, sessions=SESSIONS, partial=False):
 
 def test_columns_are_sorted_by_listing_then_symbol():
     listings, bars, _, notes = laid_out(
-        column("C", range(20)), column("B", range(5, 20), listed="2024-01-06"), column("A", range(20))
+        column("C", range(20)),
+        column("B", range(5, 20), listed="2024-01-06"),
+        column("A", range(20)),
     )
     assert [entry.instrument.symbol for entry in listings] == ["A", "C", "B"]
     assert bars["close"][5, 2] == 15.0 and np.isnan(bars["close"][4, 2])
@@ -239,9 +252,15 @@ def test_columns_are_sorted_by_listing_then_symbol():
     rows = [row for row in range(20) if row not in (0, 7, 19)]
     listings, _, suspended, notes = laid_out(column("A", rows, halted=SESSIONS.days[[0, 7, 19]]))
     assert np.flatnonzero(suspended[:, 0]).tolist() == [0, 7, 19]
-    assert listings[0].delisted is None and notes == [], "halted days are suspensions that need no note"
+    assert listings[0].delisted is None and notes == [], (
+        "halted days are suspensions that need no note"
+    )
     for rows in ([0, 0, 1], [1, 0]):
-        one = Column(Instrument(symbol="A"), SESSIONS.days[rows], {name: np.ones(len(rows)) for name in PRICES})
+        one = Column(
+            Instrument(symbol="A"),
+            SESSIONS.days[rows],
+            {name: np.ones(len(rows)) for name in PRICES},
+        )
         with pytest.raises(SourceError, match="A are doubled or out of order at"):
             laid_out(one, partial=True)
 
@@ -249,11 +268,31 @@ def test_columns_are_sorted_by_listing_then_symbol():
 @pytest.mark.parametrize(
     ("rows", "sessions", "told", "listing"),
     [
-        (20, SESSIONS, {"listed": "2024-01-05"}, ("2024-01-01", None)),  # a bar before the listing moves it
-        (20, SESSIONS, {"delisted": "2024-01-10"}, ("2024-01-01", None)),  # bars after a delisting count
-        (75, LONG, {"delisted": "2024-04-05"}, ("2024-01-01", "2024-03-15")),  # the formal act may trail a little
+        (
+            20,
+            SESSIONS,
+            {"listed": "2024-01-05"},
+            ("2024-01-01", None),
+        ),  # a bar before the listing moves it
+        (
+            20,
+            SESSIONS,
+            {"delisted": "2024-01-10"},
+            ("2024-01-01", None),
+        ),  # bars after a delisting count
+        (
+            75,
+            LONG,
+            {"delisted": "2024-04-05"},
+            ("2024-01-01", "2024-03-15"),
+        ),  # the formal act may trail a little
         (60, LONG, {"delisted": "2024-04-05"}, "end on 2024-02-29"),
-        (90, LONG, {"delisted": "2029-01-01"}, "end on 2024-03-30"),  # long after the range explains nothing
+        (
+            90,
+            LONG,
+            {"delisted": "2029-01-01"},
+            "end on 2024-03-30",
+        ),  # long after the range explains nothing
         (90, LONG, {"delisted": "2024-04-20"}, ("2024-01-01", "2024-03-30")),
     ],
 )
@@ -303,7 +342,9 @@ def test_minutes_are_joined_on_their_closing_times():
     daily = [column("A", [0]), column("B", [0, 1])]
     joined, notes = join_minutes([a, b], daily, vendor="V", allow_partial=False)
     assert joined.close_time.tolist() == [first - 60, first, second] and notes == []
-    assert np.array_equal(joined.bars["close"], [[1.0, np.nan], [2.0, 3.0], [np.nan, 4.0]], equal_nan=True)
+    assert np.array_equal(
+        joined.bars["close"], [[1.0, np.nan], [2.0, 3.0], [np.nan, 4.0]], equal_nan=True
+    )
     twice = MinuteColumn("A", np.array([60, 60]), {})
     with pytest.raises(SourceError, match="minutes of A are doubled"):
         join_minutes([twice], daily, vendor="V", allow_partial=False)
@@ -314,7 +355,12 @@ def test_minutes_are_joined_on_their_closing_times():
     [
         ("2024-01-01", None, "2024-01-03T21:00:00Z", ["2024-01-02", "2024-01-03"]),
         ("2024-01-01", None, "2024-01-03T20:59:59Z", ["2024-01-02"]),
-        ("2024-07-03", "2024-07-03", "2024-07-03T17:00:00Z", ["2024-07-03"]),  # an early close is a close
+        (
+            "2024-07-03",
+            "2024-07-03",
+            "2024-07-03T17:00:00Z",
+            ["2024-07-03"],
+        ),  # an early close is a close
         ("2024-01-06", "2024-01-07", "2024-01-08T12:00:00Z", "no finished session"),
         ("2024-01-08", None, "2024-01-08T12:00:00Z", "no finished session"),
         ("2025-01-01", None, "2024-01-08T12:00:00Z", "no finished session"),
@@ -346,7 +392,9 @@ def test_an_action_between_sessions_is_known_before_the_next_one():
 
 
 def test_a_code_is_read_and_gives_the_board():
-    assert [parse_ashare(text) for text in ("600000", "sh.600000", "600000.sh ")] == ["600000.SH"] * 3
+    assert [parse_ashare(text) for text in ("600000", "sh.600000", "600000.sh ")] == [
+        "600000.SH"
+    ] * 3
     assert ashare_instrument("688981.SH", None).board is Board.STAR
     for text in ("", "6000000", "600000.HK", "hk.00700"):
         with pytest.raises(UserError, match="is not an A-share code"):
@@ -360,7 +408,10 @@ def test_distributions_of_a_day_are_one():
         Distribution("2024-06-03", 0.5, 0.0),
         Distribution("2024-06-03", 0.0, 0.4),
     ]
-    assert merged(found) == [Distribution("2024-01-04", 0.1, 0.0), Distribution("2024-06-03", 0.5, 0.4)]
+    assert merged(found) == [
+        Distribution("2024-01-04", 0.1, 0.0),
+        Distribution("2024-06-03", 0.5, 0.4),
+    ]
 
 
 def test_reference_prices_that_do_not_follow():
@@ -384,13 +435,19 @@ NAMES = [str(day) for day in SPRING.days]
 @settings(max_examples=40)
 @given(
     st.dictionaries(
-        st.integers(1, len(NAMES) - 1), st.frozensets(st.sampled_from("ABCDE"), min_size=1), max_size=4
+        st.integers(1, len(NAMES) - 1),
+        st.frozensets(st.sampled_from("ABCDE"), min_size=1),
+        max_size=4,
     )
 )
 @example({})  # an index that never changes takes few questions
 def test_changes_are_found_to_the_day(changes):
     # Changes within one stride may cancel out, which no vendor's index does; keep them a stride apart.
-    rows = [row for row in sorted(changes) if all(abs(row - other) > STRIDE for other in changes if other < row)]
+    rows = [
+        row
+        for row in sorted(changes)
+        if all(abs(row - other) > STRIDE for other in changes if other < row)
+    ]
     truth, present = {}, frozenset("A")
     for row, day in enumerate(NAMES):
         truth[day] = present = changes[row] if row in rows else present
@@ -402,7 +459,9 @@ def test_changes_are_found_to_the_day(changes):
 
     found = dated_members("IDX", SPRING, ask)
     for day in NAMES:
-        assert {m.symbol for m in found if m.start <= day and (m.end is None or day <= m.end)} == truth[day]
+        assert {
+            m.symbol for m in found if m.start <= day and (m.end is None or day <= m.end)
+        } == truth[day]
     assert len(asked) == len(set(asked)) <= (len(NAMES) if rows else 5)
 
 
@@ -447,4 +506,6 @@ def test_a_smooth_series_was_adjusted_and_a_jump_was_not():
     # Small splits, and those without a bar on both sides, are taken on trust.
     days, flat = DAYS[:3], np.array([105.0, 105.0, 100.0])
     assert not_applied(days, flat, flat, [VendorSplit(days[2], 1.05)]) == []
-    assert not_applied(days, flat, flat, [VendorSplit(days[0], 4.0), VendorSplit(DAYS[9], 4.0)]) == []
+    assert (
+        not_applied(days, flat, flat, [VendorSplit(days[0], 4.0), VendorSplit(DAYS[9], 4.0)]) == []
+    )

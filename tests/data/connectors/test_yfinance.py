@@ -9,10 +9,14 @@ import pytest
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import MINUTE, SECOND, parse_iso
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.calendars import sessions_between
-from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource, browser_session
-from tradeassay.data.source import Panel
+from tradeassay_bench.data import open_snapshot, write_snapshot
+from tradeassay_bench.data.calendars import sessions_between
+from tradeassay_bench.data.connectors.yfinance import (
+    YFinanceConfig,
+    YFinanceSource,
+    browser_session,
+)
+from tradeassay_bench.data.source import Panel
 
 from .standins.http import Ask, Reply, instead
 from .standins.yahoo import Stock, Yahoo, opening
@@ -47,7 +51,9 @@ def load(serve, authority, runtime, tmp_path, monkeypatch):
     yfinance.set_tz_cache_location(str(tmp_path / "yahoo"))
     yfinance.data.YfData._instances.clear()  # one conversation must not inherit another's cookies
 
-    def source(yahoo: Yahoo, patience: dict | None = None, now: str = NOW, **config) -> YFinanceSource:
+    def source(
+        yahoo: Yahoo, patience: dict | None = None, now: str = NOW, **config
+    ) -> YFinanceSource:
         run.stand_in = serve(yahoo)
         proxy = {"https": f"http://127.0.0.1:{run.stand_in.port}"}
         return YFinanceSource(
@@ -64,7 +70,12 @@ def load(serve, authority, runtime, tmp_path, monkeypatch):
 
 
 def test_growth_since_a_close_counts_the_unfinished_bar_and_a_split(load):
-    config = {"symbols": ("NVDA",), "first": WEEK[3], "last": WEEK[3], "now": "2024-01-09T15:00:00Z"}
+    config = {
+        "symbols": ("NVDA",),
+        "first": WEEK[3],
+        "last": WEEK[3],
+        "now": "2024-01-09T15:00:00Z",
+    }
     source = load.source(Yahoo({"NVDA": split_stock()}), **config)
     # 25.2 of a share after 4:1 for 103.75 before it; the market is open, and tomorrow's bars are not asked for.
     assert source.growth_since("2024-01-05") == pytest.approx(25.2 * 4 / 103.75, rel=1e-6)
@@ -84,7 +95,12 @@ def test_bars_facts_and_listing(load):
     assert panel.listings[0].listed == "1999-01-04"
     assert panel.listings[0].instrument.name == "A Company, Inc."
     facts = panel.facts
-    assert (facts.source, facts.currency, facts.calendar, facts.adjusted) == ("yfinance", "USD", "XNYS", "none")
+    assert (facts.source, facts.currency, facts.calendar, facts.adjusted) == (
+        "yfinance",
+        "USD",
+        "XNYS",
+        "none",
+    )
     assert facts.retrieved_at == NOW
     assert '"symbols":["MSFT","AAPL"]' in facts.query
     assert "survivorship" in facts.biases[0]
@@ -106,7 +122,10 @@ def test_splits_are_undone_to_the_traded_prices(load):
 
 
 def test_index_levels_and_funds(load):
-    stocks = {"SPY": plain(kind="ETF", capital_gains={"2024-01-04": 0.5}), "^GSPC": plain(4700.0, kind="INDEX")}
+    stocks = {
+        "SPY": plain(kind="ETF", capital_gains={"2024-01-04": 0.5}),
+        "^GSPC": plain(4700.0, kind="INDEX"),
+    }
     panel = load(Yahoo(stocks), symbols=("SPY",), indices=("^GSPC",))
     assert panel.listings[0].instrument.kind == "index"
     assert panel.indices["^GSPC"].tolist() == [4700.75, 4701.75, 4702.75, 4703.75, 4704.75]
@@ -136,7 +155,14 @@ def test_minutes_are_stamped_with_their_close_and_unsplit(load, raw):
     assert minutes.close_time.size == 6
     assert minutes.bars["open"][:, 0].tolist() == [103.0] * 3 + [25.0] * 3
     assert minutes.bars["volume"][:, 0].tolist() == [40.0] * 6
-    assert np.isfinite(minutes.bars["close"][:, 1]).tolist() == [False, True, False, False, True, False]
+    assert np.isfinite(minutes.bars["close"][:, 1]).tolist() == [
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_minutes_are_asked_for_week_by_week(load):
@@ -144,7 +170,11 @@ def test_minutes_are_asked_for_week_by_week(load):
     stock = plain(100.0, days)
     stock.minutes = {opening(day): (9.0, 9.5, 8.5, 9.25, 4.0) for day in days}
     panel = load(
-        Yahoo({"AAPL": stock}), symbols=("AAPL",), last="2024-01-24", minutes=True, now="2024-01-25T00:00:00Z"
+        Yahoo({"AAPL": stock}),
+        symbols=("AAPL",),
+        last="2024-01-24",
+        minutes=True,
+        now="2024-01-25T00:00:00Z",
     )
     asked = [ask for ask in load.stand_in.asked if ask.query.get("interval") == "1m"]
     assert len(asked) == 4
@@ -160,7 +190,9 @@ def test_what_a_series_lacks_is_said(load):
     panel = load(Yahoo(stocks), symbols=("NEWB", "HOLE", "HALT", "AAPL"))
     assert panel.symbols == ("AAPL", "HALT", "HOLE", "NEWB")
     assert panel.listings[3].listed == "2024-01-04" and np.isnan(panel.bars["close"][:2, 3]).all()
-    assert np.flatnonzero(panel.suspended).tolist() == [9, 10], "HALT and HOLE on the third day, NEWB never"
+    assert np.flatnonzero(panel.suspended).tolist() == [9, 10], (
+        "HALT and HOLE on the third day, NEWB never"
+    )
     assert np.isnan(panel.bars["high"][2, 2])
     assert "sessions without a bar, taken as suspensions: HALT 1, HOLE 1" in panel.facts.biases
     assert "incomplete bars, left out: HOLE 2024-01-04" in panel.facts.biases
@@ -198,8 +230,16 @@ def test_a_bar_on_a_holiday_is_refused(load):
     stock.days["2024-01-01"] = (99.0, 99.5, 98.5, 99.0, 10.0)
     with pytest.raises(SourceError, match="HOLI for 2024-01-01, when XNYS has no session"):
         load(Yahoo({"HOLI": stock}), symbols=("HOLI",), first="2023-12-29", allow_partial=True)
-    panel = load(Yahoo({"HOLI": stock}), symbols=("HOLI",), first="2023-12-29", allow_partial=True, forgive=True)
-    assert "Yahoo sent bars on days without a session, left out: HOLI 2024-01-01" in panel.facts.biases
+    panel = load(
+        Yahoo({"HOLI": stock}),
+        symbols=("HOLI",),
+        first="2023-12-29",
+        allow_partial=True,
+        forgive=True,
+    )
+    assert (
+        "Yahoo sent bars on days without a session, left out: HOLI 2024-01-01" in panel.facts.biases
+    )
     assert str(panel.sessions[1]) == WEEK[0]
 
 
@@ -210,7 +250,13 @@ def test_the_store_takes_it_and_adjusts_as_of_the_clock(load, tmp_path):
     snapshot = open_snapshot(tmp_path / "us")
     before, after = snapshot.at(3, "close"), snapshot.at(4, "close")
     assert before.bars("close", adjust="split")[:, 0].tolist() == [100.75, 101.75, 102.75, 103.75]
-    assert after.bars("close", adjust="split")[:, 0].tolist() == [25.1875, 25.4375, 25.6875, 25.9375, 25.75]
+    assert after.bars("close", adjust="split")[:, 0].tolist() == [
+        25.1875,
+        25.4375,
+        25.6875,
+        25.9375,
+        25.75,
+    ]
 
 
 def chart(ask: Ask) -> bool:
@@ -231,20 +277,36 @@ LATE = {"Retry-After": "Thu, 01 Feb 2024 13:00:00 GMT"}
             [2.0, 4.0],
         ),
         (Reply(BUSY, 429, LATE), {}, "3600 s of rest", []),
-        (Reply(stall=True), {"timeout": 0.2, "attempts": 2}, r"AAPL: nothing came within 0\.2 s \(2 atte", [2.0]),
+        (
+            Reply(stall=True),
+            {"timeout": 0.2, "attempts": 2},
+            r"AAPL: nothing came within 0\.2 s \(2 atte",
+            [2.0],
+        ),
         (
             Reply(b'{"chart": {"timestamp": [1, 2' + b" " * 200, cut=True),
             {},
             "AAPL: the answer broke off",
             [2.0, 4.0],
         ),
-        (Reply(b'{"chart": {"timestamp": [1, 2'), {}, "AAPL: the answer is not complete JSON", [2.0, 4.0]),
+        (
+            Reply(b'{"chart": {"timestamp": [1, 2'),
+            {},
+            "AAPL: the answer is not complete JSON",
+            [2.0, 4.0],
+        ),
         (Reply(b"<html>", 503), {}, "AAPL: HTTP 503", [2.0, 4.0]),
     ],
 )
-def test_a_failure_is_tried_again_where_that_may_help_and_then_said(load, sleeps, reply, patience, said, slept):
+def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
+    load, sleeps, reply, patience, said, slept
+):
     with pytest.raises(SourceError, match=said) as caught:
-        load(Yahoo({"AAPL": plain()}, before=instead(reply, chart)), symbols=("AAPL",), patience=patience)
+        load(
+            Yahoo({"AAPL": plain()}, before=instead(reply, chart)),
+            symbols=("AAPL",),
+            patience=patience,
+        )
     assert sleeps == slept and "\n" not in str(caught.value)
 
 
@@ -253,7 +315,11 @@ def test_a_failure_is_tried_again_where_that_may_help_and_then_said(load, sleeps
     [
         # The library itself repeats a refused request once with another cookie: two refusals are one attempt.
         (Reply(BUSY, 429, {"Retry-After": "7"}), 2, [7.0]),
-        (Reply(b'{"chart"', headers={"Content-Type": "application/json"}), 1, [2.0]),  # and is not remembered
+        (
+            Reply(b'{"chart"', headers={"Content-Type": "application/json"}),
+            1,
+            [2.0],
+        ),  # and is not remembered
     ],
 )
 def test_after_a_failure_it_goes_on(load, sleeps, reply, times, slept):
@@ -269,7 +335,9 @@ def test_a_changed_schema_names_what_is_missing(load, sleeps, where, missing):
         (chart["meta"] if where == "meta" else chart["indicators"]["quote"][0]).pop(missing, None)
         return chart
 
-    with pytest.raises(SourceError, match=f"AAPL in another format.*KeyError.'{missing}'.*pip install"):
+    with pytest.raises(
+        SourceError, match=f"AAPL in another format.*KeyError.'{missing}'.*pip install"
+    ):
         load(Yahoo({"AAPL": plain()}, edit=edit), symbols=("AAPL",))
     assert sleeps == []
 

@@ -3,8 +3,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from tradeassay.data.source import Panel
-from tradeassay.data.synthetic import World, generate, preset
+from tradeassay_bench.data.source import Panel
+from tradeassay_bench.data.synthetic import World, generate, preset
 
 
 @lru_cache(maxsize=32)
@@ -25,7 +25,11 @@ class Market:
         self.panel = panel
         self.column = {symbol: k for k, symbol in enumerate(panel.symbols)}
         self.row = {str(day): k for k, day in enumerate(panel.sessions)}
-        self.stocks = [k for k, entry in enumerate(panel.listings) if entry.instrument.kind in ("stock", "crypto")]
+        self.stocks = [
+            k
+            for k, entry in enumerate(panel.listings)
+            if entry.instrument.kind in ("stock", "crypto")
+        ]
         scale = np.ones_like(panel.bars["close"])
         paid = np.zeros_like(scale)
         for action in panel.actions:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from tradeassay.data.source import MinutePanel, Panel
-from tradeassay.data.synthetic import MinuteConfig, generate, generate_minutes, preset
+from tradeassay_bench.data.source import MinutePanel, Panel
+from tradeassay_bench.data.synthetic import MinuteConfig, generate, generate_minutes, preset
 
-SMALL = {"us": (30, 160), "ashare": (40, 160), "crypto": (12, 160), "futures": (24, 160)}
+SMALL = {"us": (30, 160), "ashare": (40, 160), "crypto": (12, 160)}
 
 
 def _feed(total: "hashlib._Hash", name: str, array: np.ndarray) -> None:

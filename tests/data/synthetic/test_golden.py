@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from numpy._core import _multiarray_umath
 
-from tradeassay.data.synthetic import VERSION
+from tradeassay_bench.data.synthetic import VERSION
 
 GOLDEN = {
     "us:7": "611173adcf532162438760c7acbaa1a5e382058a941762163ea6873b52bda57d",
@@ -21,8 +21,6 @@ GOLDEN = {
     "ashare:8": "75f6906a416939d4434646550072e894c50afe5a921c6e5a46a77c48d5764a7b",
     "crypto:7": "8331c0d0375e2e373d4ef2bc8b41afc45984c6862929939059854118bddfa4fb",
     "crypto:8": "6eb9df508d5b60b624a40b963bb8cb8c16fe557229b402d00e0fc455925dbe00",
-    "futures:7": "108305456bdc59897b391cb6d68f487b0f964cc8f2e675935eeba1778a582ced",
-    "futures:8": "8d6b403229c371cda2cf29b1ff981c80ca888b3220db8bb9769444c343347cc5",
     "minutes:7": "e12975d2793f6fbe6e7cf0c32a090340c5ca58ce42141c7101ed60726c9aa99d",
 }
 
@@ -44,9 +42,7 @@ def test_worlds_are_the_same_without_vector_instructions():
     features = [name for name in _multiarray_umath.__cpu_dispatch__ if found.get(name)]
     if not features:
         pytest.skip("this CPU has none of numpy's optional features")
-    probe = (
-        "import numpy._core._multiarray_umath as m; print(sum(m.__cpu_features__[f] for f in m.__cpu_dispatch__))"
-    )
+    probe = "import numpy._core._multiarray_umath as m; print(sum(m.__cpu_features__[f] for f in m.__cpu_dispatch__))"
     environment = {
         "NPY_DISABLE_CPU_FEATURES": " ".join(features),
         "OPENBLAS_CORETYPE": "Nehalem",

@@ -6,8 +6,8 @@ import pytest
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import MINUTE, midnight, parse_day
 from tradeassay.core.view import FIELDS
-from tradeassay.data.synthetic import MinuteConfig, generate_minutes
-from tradeassay.data.synthetic.minutes import HOURS
+from tradeassay_bench.data.synthetic import MinuteConfig, generate_minutes
+from tradeassay_bench.data.synthetic.minutes import HOURS
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,11 @@ def test_its_returns_cluster_and_have_fat_tails(year):
         return float(np.corrcoef(x[:-lag], x[lag:])[0, 1])
 
     assert np.mean((returns - returns.mean()) ** 4) / returns.var() ** 2 > 6
-    assert correlation(sizes, 1) > 0.1 and correlation(sizes, 60) > 0.05 and correlation(sizes, 1440) > 0.02
+    assert (
+        correlation(sizes, 1) > 0.1
+        and correlation(sizes, 60) > 0.05
+        and correlation(sizes, 1440) > 0.02
+    )
     assert abs(correlation(returns, 1)) < 0.02
     assert returns.std() * np.sqrt(525_600) == pytest.approx(0.60, rel=0.25)
 

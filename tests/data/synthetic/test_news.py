@@ -12,20 +12,28 @@ import numpy as np
 import pytest
 
 SEEDS = (0, 1, 2)
-COSTS = {"us": 0.0003, "ashare": 0.0012, "crypto": 0.0010, "futures": 0.0001}
+COSTS = {"us": 0.0003, "ashare": 0.0012, "crypto": 0.0010}
 MARKETS = tuple(COSTS)
 
 
-def daily_returns(seen, items: list[tuple[int, int, int]], cost: float, horizon: int = 5) -> np.ndarray:
+def daily_returns(
+    seen, items: list[tuple[int, int, int]], cost: float, horizon: int = 5
+) -> np.ndarray:
     """Daily returns of a book that holds ``tone`` in ``column`` from the open of ``row`` on."""
     rows = seen.close.shape[0]
     gain, held = np.zeros(rows), np.zeros(rows)
     for row, column, tone in items:
         last = min(row + horizon, rows)
-        if not np.isfinite(seen.open[row, column]) or not np.isfinite(seen.close[row:last, column]).all():
+        if (
+            not np.isfinite(seen.open[row, column])
+            or not np.isfinite(seen.close[row:last, column]).all()
+        ):
             continue
         path = np.concatenate([[seen.open[row, column]], seen.close[row:last, column]])
-        moves = tone * ((path[1:] + seen.paid[row:last, column] * (np.arange(row, last) > row)) / path[:-1] - 1.0)
+        moves = tone * (
+            (path[1:] + seen.paid[row:last, column] * (np.arange(row, last) > row)) / path[:-1]
+            - 1.0
+        )
         moves[0] -= cost
         moves[-1] -= cost
         gain[row:last] += moves
@@ -63,6 +71,7 @@ def does_not_profit(single: list[float], together: float) -> bool:
     return together < 1.5 and max(single) < 2.5
 
 
+@pytest.mark.journey
 @pytest.mark.slow_for("crypto", "ashare")  # the other tests here need the US worlds too
 @pytest.mark.parametrize("name", MARKETS)
 def test_a_reader_of_facts_profits_after_costs(world, market, name):
@@ -87,11 +96,14 @@ def test_a_reader_of_noise_does_not(world, market, name, kinds):
     assert not profits(*result)
 
 
+@pytest.mark.journey
 def test_facts_without_strength_are_worth_nothing(world, market):
     """The criterion can fail: the same texts about facts that move nothing do not pass it."""
-    from tradeassay.data.synthetic import NewsModel
+    from tradeassay_bench.data.synthetic import NewsModel
 
-    result = pooled(world, market, "us", {"informative"}, names=60, sessions=400, news=NewsModel(strength=0.0))
+    result = pooled(
+        world, market, "us", {"informative"}, names=60, sessions=400, news=NewsModel(strength=0.0)
+    )
     assert not profits(*result) and does_not_profit(*result), result
 
 
@@ -122,7 +134,9 @@ def test_the_worth_is_in_the_words(world, market):
                 continue  # a repetition
             told.add((symbol, item.body))
             column = seen.column[symbol]
-            wording = re.sub(r"\d+(\.\d+)?", "#", item.body.replace(names[symbol], "~").replace(symbol, "~"))
+            wording = re.sub(
+                r"\d+(\.\d+)?", "#", item.body.replace(names[symbol], "~").replace(symbol, "~")
+            )
             if row < made.panel.sessions.size // 2:
                 worth[wording].append(seen.close[row + 4, column] / seen.open[row, column] - 1.0)
             else:
@@ -132,11 +146,14 @@ def test_the_worth_is_in_the_words(world, market):
             sample = np.array([move for move in moves if math.isfinite(move)])
             if sample.size >= 5 and abs(t_value(sample)) > 1.0:
                 score[wording] = int(np.sign(sample.mean()))
-        trades = [(row, column, score[wording]) for row, column, wording in later if wording in score]
+        trades = [
+            (row, column, score[wording]) for row, column, wording in later if wording in score
+        ]
         found.append(daily_returns(seen, trades, COSTS["us"]))
     assert t_value(np.concatenate(found)) > 3.0
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", MARKETS)
 def test_no_label_gives_the_worth_away(world, name):
     made = world(name)
@@ -150,12 +167,15 @@ def test_no_label_gives_the_worth_away(world, name):
         kinds_of_source[item.source].add(truth[item.id].kind)
         assert item.url.endswith(item.id[1:]) and item.url.startswith("https://news.example/")
         words = f"{item.title} {item.body} {item.source}".lower()
-        assert not any(word in words for word in ("informative", "noise", "duplicate", "synthetic", "planted"))
-    if name != "futures":
-        assert all(len(kinds) == 4 for kinds in kinds_of_source.values()) and len(kinds_of_source) == 5
+        assert not any(
+            word in words for word in ("informative", "noise", "duplicate", "synthetic", "planted")
+        )
+    assert all(len(kinds) == 4 for kinds in kinds_of_source.values()) and len(kinds_of_source) == 5
     facts = np.array([truth[item.id].kind == "informative" for item in items])
     for base in (2, 5, 10):
-        shares = [facts[[int(item.id[1:]) % base == k for item in items]].mean() for k in range(base)]
+        shares = [
+            facts[[int(item.id[1:]) % base == k for item in items]].mean() for k in range(base)
+        ]
         assert max(shares) - min(shares) < 8 * math.sqrt(0.25 * base / facts.size)
 
 
@@ -171,7 +191,9 @@ def test_items_can_be_read_before_they_matter(world, name):
         item, row = text[truth.id], row_of[truth.session]
         assert item.published_at <= panel.open_time[row] - 2 * hour + 1
         assert item.published_at > panel.open_time[row - 1]
-        assert listed[truth.symbol].listed < truth.session <= (listed[truth.symbol].delisted or "9999")
+        assert (
+            listed[truth.symbol].listed < truth.session <= (listed[truth.symbol].delisted or "9999")
+        )
         assert item.title and item.body and "{" not in item.title + item.body
         if truth.kind in ("noise", "duplicate"):
             assert truth.gap == 0.0 == truth.drift
@@ -192,7 +214,10 @@ def test_a_duplicate_repeats_an_older_item_when_its_effect_is_over(world):
         first = truth[entry.repeats or ""]
         assert first.kind == "informative" and first.symbol == entry.symbol
         assert row_of[entry.session] >= row_of[first.session] + first.horizon
-        assert text[entry.id].body == text[first.id].body and text[first.id].title in text[entry.id].title
+        assert (
+            text[entry.id].body == text[first.id].body
+            and text[first.id].title in text[entry.id].title
+        )
 
 
 def test_earnings_texts_tell_the_size_of_the_surprise(world):

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from tradeassay.core.view import FIELDS
-from tradeassay.data.calendars import sessions_between
-from tradeassay.data.doctor import diagnose_panel
-from tradeassay.data.store.write import check_form
+from tradeassay_bench.data.calendars import sessions_between
+from tradeassay_bench.data.doctor import diagnose_panel
+from tradeassay_bench.data.store.write import check_form
 
-STOCKS = ("us", "ashare", "crypto")
-ALL = (*STOCKS, "futures")
+ALL = ("us", "ashare", "crypto")
 other_seeds = pytest.mark.slow_for(*(f"{seed}-{name}" for seed in (1, 2) for name in ALL))
 
 
@@ -35,7 +34,9 @@ def test_the_doctor_finds_nothing_and_sessions_are_the_calendars(world, name, se
     panel = world(name, seed).panel
     check_form(panel)
     assert diagnose_panel(panel) == ()
-    expected = sessions_between(panel.facts.calendar, str(panel.sessions[0]), str(panel.sessions[-1]))
+    expected = sessions_between(
+        panel.facts.calendar, str(panel.sessions[0]), str(panel.sessions[-1])
+    )
     assert np.array_equal(panel.sessions, expected.days)
     assert np.array_equal(panel.open_time, expected.open_time)
     assert panel.sessions.size == 750 and panel.facts.kind == "synthetic"
@@ -64,7 +65,7 @@ def test_bars_are_ordered_positive_and_on_the_tick(world, name):
 
 
 @other_seeds
-@pytest.mark.parametrize("name", STOCKS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_returns_have_fat_tails_and_clusters_but_no_memory(world, market, name, seed):
     seen = market(world(name, seed).panel)
@@ -83,7 +84,7 @@ def test_the_night_has_its_share_of_the_move(world, market, name, share):
     assert night / (night + day) == pytest.approx(share, abs=0.06)
 
 
-@pytest.mark.parametrize("name", STOCKS)
+@pytest.mark.parametrize("name", ALL)
 def test_volume_follows_the_size_of_moves(world, market, name):
     seen = market(world(name).panel)
     sizes = np.abs(seen.returns[:, seen.stocks])
@@ -94,7 +95,7 @@ def test_volume_follows_the_size_of_moves(world, market, name):
 
 
 @other_seeds
-@pytest.mark.parametrize("name", STOCKS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_regimes_are_what_they_are_called(world, name, seed):
     made = world(name, seed)
@@ -112,7 +113,7 @@ def test_regimes_are_what_they_are_called(world, name, seed):
     assert moves[regimes[1:] == "bull"].sum() > moves[regimes[1:] == "bear"].sum()
 
 
-@pytest.mark.parametrize("name", STOCKS)
+@pytest.mark.parametrize("name", ALL)
 def test_names_come_and_go(world, name):
     panel = world(name).panel
     first = str(panel.sessions[0])
@@ -132,7 +133,9 @@ def test_names_and_codes_are_made_up(world):
     for name in ("us", "crypto"):
         for entry in world(name).panel.listings:
             symbol = entry.instrument.symbol
-            assert symbol == "IDXF" or (len(symbol) == 4 and symbol.isalpha() and set(symbol[2:]) & set("QXZJ"))
+            assert symbol == "IDXF" or (
+                len(symbol) == 4 and symbol.isalpha() and set(symbol[2:]) & set("QXZJ")
+            )
     prefixes = ("609", "009", "309", "6895", "929")
     for entry in world("ashare").panel.listings:
         symbol = entry.instrument.symbol

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.time import DAY
-from tradeassay.data.source import action_known_at
-from tradeassay.data.synthetic.events import FIELDS
+from tradeassay_bench.data.source import action_known_at
+from tradeassay_bench.data.synthetic.events import FIELDS
 
 
 @pytest.mark.parametrize("name", ["us", "ashare"])
@@ -59,7 +59,9 @@ def test_the_index_changes_its_members(world, name):
     joined = [entry for entry in panel.memberships if entry.start > first]
     left = [entry for entry in panel.memberships if entry.end is not None]
     assert joined and left
-    delisted = {entry.instrument.symbol: entry.delisted for entry in panel.listings if entry.delisted}
+    delisted = {
+        entry.instrument.symbol: entry.delisted for entry in panel.listings if entry.delisted
+    }
     for entry in panel.memberships:
         assert entry.symbol != "IDXF" and entry.start <= (entry.end or last)
         if entry.symbol in delisted:
@@ -95,7 +97,11 @@ def test_the_index_is_the_market_value_of_its_members(world, market):
     moves = np.diff(levels) / levels[:-1]
     day = panel.sessions.astype(str)
     for row in (1, 120, 400, 700):
-        members = [seen.column[m.symbol] for m in panel.memberships if m.start <= day[row] <= (m.end or "9999")]
+        members = [
+            seen.column[m.symbol]
+            for m in panel.memberships
+            if m.start <= day[row] <= (m.end or "9999")
+        ]
         returns = seen.close[row, members] / seen.close[row - 1, members] - 1
         assert np.nanmin(returns) < moves[row - 1] < np.nanmax(returns)
         assert abs(np.nanmean(returns) - moves[row - 1]) < 0.01
@@ -135,10 +141,14 @@ def test_figures_are_known_late_and_fit_together(world, market, name):
 def test_a_world_starts_with_a_known_past(world):
     panel = world("us").panel
     opened = int(panel.open_time[0])
-    known = {f.symbol for f in panel.fundamentals if f.known_at <= opened and f.field == "market_cap"}
+    known = {
+        f.symbol for f in panel.fundamentals if f.known_at <= opened and f.field == "market_cap"
+    }
     first = str(panel.sessions[0])
     incumbents = {
-        e.instrument.symbol for e in panel.listings if e.listed == first and e.instrument.kind == "stock"
+        e.instrument.symbol
+        for e in panel.listings
+        if e.listed == first and e.instrument.kind == "stock"
     }
     assert incumbents <= known
     quarters = {f.period_end for f in panel.fundamentals if f.known_at <= opened}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.data.synthetic import AnswerKey, NewsTruth, generate, preset
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all, standardise
+from tradeassay_bench.data.synthetic import AnswerKey, NewsTruth, generate, preset
 
 
 def latent(key: AnswerKey) -> np.ndarray:
@@ -37,7 +37,9 @@ def test_true_exposures_are_the_factors_of_the_printed_bars(world, market, name)
     values = compute_all(FactorBars(*(array[:, columns] for array in arrays)))
     days = made.panel.sessions.astype(str)
     entries = [made.panel.listings[column] for column in columns]
-    listed = np.stack([(days >= e.listed) & (days <= (e.delisted or "9999")) for e in entries], axis=1)
+    listed = np.stack(
+        [(days >= e.listed) & (days <= (e.delisted or "9999")) for e in entries], axis=1
+    )
     # From row 252 on, every window lies inside the panel; before it the hidden history still matters.
     for k, factor in enumerate(FACTOR_NAMES):
         raw = np.where(listed, values[factor], np.nan)[252:-1]
@@ -86,7 +88,9 @@ def test_a_key_survives_its_file_and_no_other_file_is_one(world, tmp_path):
     path = key.save(tmp_path / "keys" / "crypto.key")
     back = AnswerKey.load(path)
     assert back.facts == key.facts
-    for field in "sessions market styles sectors exposures news decline residual beta alpha sector".split():
+    for (
+        field
+    ) in "sessions market styles sectors exposures news decline residual beta alpha sector".split():
         assert np.array_equal(getattr(back, field), getattr(key, field)), field
     assert key.save(tmp_path / "again").read_bytes() == path.read_bytes()
     assert key.column(key.facts.symbols[3]) == 3
@@ -119,8 +123,10 @@ def test_nothing_in_a_panel_leads_to_the_key():
 
 
 def test_skills_say_who_knows_what(world):
-    for name in ("us", "crypto", "futures"):
+    for name in ("us", "crypto"):
         skills = {skill.name: skill for skill in world(name).key.facts.skills}
         assert all(skill.knows for skill in skills.values())
-        assert skills["news-informative"].edge > 0.003 and (skills["news-informative"].items or 0) > 50
+        assert (
+            skills["news-informative"].edge > 0.003 and (skills["news-informative"].items or 0) > 50
+        )
     assert msgspec.json.encode(world("us").key.facts)

@@ -65,7 +65,10 @@ def test_linked_parts_sum_to_the_total_and_linked_differences_to_the_difference(
     total, theirs = (float(np.prod(1 + one)) for one in (returns, other))
     parts, gaps = rng.normal(0, 0.1, (2, 4, returns.size))
     parts[3], gaps[3] = returns - parts[:3].sum(axis=0), returns - other - gaps[:3].sum(axis=0)
-    linked, apart = attribution.link(parts, returns).sum(), attribution.link_difference(gaps, returns, other).sum()
+    linked, apart = (
+        attribution.link(parts, returns).sum(),
+        attribution.link_difference(gaps, returns, other).sum(),
+    )
     assert linked == pytest.approx(total - 1, abs=1e-12 * (1 + abs(total - 1)), rel=1e-11)
     assert apart == pytest.approx(total - theirs, abs=1e-11 * (1 + total), rel=1e-9)
 
@@ -84,12 +87,16 @@ def test_any_portfolio_adds_up_every_day_and_in_total(seed, scale, account):
     values = rng.normal(size=(days, 2, names))
     values[rng.random(values.shape) < 0.1] = np.nan
     inside = rng.random((days, names)) < 0.9
-    model = attribution.fit(attribution.CrossSection(returns, values, np.ones((days, names)), inside, ("x", "y")))
+    model = attribution.fit(
+        attribution.CrossSection(returns, values, np.ones((days, names)), inside, ("x", "y"))
+    )
     weights = rng.normal(0, 1, (days, names)) * scale / names
     total = (weights * returns).sum(axis=1) + rng.normal(0, 0.001, days) if account else None
     daily = attribution.decompose(model, weights, total)
     assert daily.error() <= 1e-12
-    totals = attribution.total_parts(attribution.rows_of(daily), bootstrap=BootstrapConfig(draws=20))
+    totals = attribution.total_parts(
+        attribution.rows_of(daily), bootstrap=BootstrapConfig(draws=20)
+    )
     whole = float(np.prod(1 + daily.total) - 1)
     assert sum(totals.linked[name] for name in attribution.MAIN) == pytest.approx(whole, abs=1e-12)
     styles = sum(value for name, value in totals.linked.items() if name.startswith("style."))
@@ -117,10 +124,16 @@ def test_totals_have_intervals_that_hold_the_value():
 
 def test_ruin_and_emptiness_have_a_reason():
     gone = attribution.total_parts({"total": np.array([0.1, -1.0])})
-    assert gone.linked is None and "-100 %" in str(gone.reason) and gone.intervals["total"].value is None
+    assert (
+        gone.linked is None
+        and "-100 %" in str(gone.reason)
+        and gone.intervals["total"].value is None
+    )
     assert attribution.total_parts({"total": np.zeros(0)}).reason == "there are no sessions"
     found = attribution.total_parts({"total": np.array([0.1, 0.1])}).intervals["total"]
-    assert (found.value, found.low) == (pytest.approx(0.21), None) and "at least 20" in str(found.note)
+    assert (found.value, found.low) == (pytest.approx(0.21), None) and "at least 20" in str(
+        found.note
+    )
 
 
 def test_brinson_worked_by_hand():
@@ -131,7 +144,9 @@ def test_brinson_worked_by_hand():
     level = 0.04
     own = (0.06 + 0.004) / 0.8
     assert parts.groups == ("tech", "oil", "cash")
-    assert parts.allocation[0] == pytest.approx([0.3 * (0.10 - level), -0.5 * (-0.02 - level), 0.2 * (0 - level)])
+    assert parts.allocation[0] == pytest.approx(
+        [0.3 * (0.10 - level), -0.5 * (-0.02 - level), 0.2 * (0 - level)]
+    )
     assert parts.selection[0] == pytest.approx([0.5 * (own - 0.10), 0.0, 0.0])
     assert parts.interaction[0] == pytest.approx([0.3 * (own - 0.10), 0.0, 0.0])
     assert parts.error() < 1e-16
@@ -183,6 +198,8 @@ def test_returns_alone_find_constant_exposures():
     assert found.daily.error() < 1e-15
     with pytest.raises(UserError, match="one per session"):
         attribution.fit_returns(model, total[1:])
-    short = attribution.fit(attribution.CrossSection(returns[:8], values[:8], ones[:8], ones[:8] > 0, ("x", "y")))
+    short = attribution.fit(
+        attribution.CrossSection(returns[:8], values[:8], ones[:8], ones[:8] > 0, ("x", "y"))
+    )
     with pytest.raises(UserError, match="too few"):
         attribution.fit_returns(short, np.zeros(8))

@@ -43,10 +43,15 @@ def test_seeds_are_one_sample_with_an_interval():
 
 def test_sign_agreement_counts_pairs_against_the_median_baseline():
     def leaning(up: float, down: float | None) -> dict[str, Measure]:
-        return {"up": Measure(value=up), "down": not_scored("none") if down is None else Measure(value=down)}
+        return {
+            "up": Measure(value=up),
+            "down": not_scored("none") if down is None else Measure(value=down),
+        }
 
     baselines = [leaning(0.5, -0.2), leaning(0.1, -0.4), leaning(-0.9, -0.1)]
-    agreement = sign_agreement([leaning(1.0, -1.0), leaning(-1.0, -2.0), leaning(0.3, None)], baselines)
+    agreement = sign_agreement(
+        [leaning(1.0, -1.0), leaning(-1.0, -2.0), leaning(0.3, None)], baselines
+    )
     assert agreement.baseline == {"up": 0.1, "down": -0.2}
     assert agreement.by_factor["up"].value == pytest.approx(2 / 3)
     assert agreement.by_factor["down"].value == 1.0

@@ -19,7 +19,11 @@ def market(
     premia = rng.normal(0, 0.004, (days, len(factors), 1))
     returns = 0.001 + (values * premia).sum(axis=1) + rng.normal(0, 0.02, (days, names))
     return attribution.CrossSection(
-        returns, values, np.exp(rng.normal(20, 1, (days, names))), np.ones((days, names), dtype=bool), factors
+        returns,
+        values,
+        np.exp(rng.normal(20, 1, (days, names))),
+        np.ones((days, names), dtype=bool),
+        factors,
     )
 
 
@@ -32,8 +36,12 @@ def test_every_day_is_weighted_least_squares():
         exposures = standardise(np.where(inside, cross.values[day], np.nan))[:, inside]
         design = np.column_stack([np.ones(inside.sum()), exposures.T])
         root = cross.size[day, inside] ** 0.25  # least squares on rows times the root of the weight
-        solved = np.linalg.lstsq(design * root[:, None], cross.returns[day, inside] * root, rcond=None)[0]
-        assert np.allclose(np.r_[model.common[day], model.premia[day]], solved, rtol=1e-10, atol=1e-14)
+        solved = np.linalg.lstsq(
+            design * root[:, None], cross.returns[day, inside] * root, rcond=None
+        )[0]
+        assert np.allclose(
+            np.r_[model.common[day], model.premia[day]], solved, rtol=1e-10, atol=1e-14
+        )
         left = cross.returns[day, inside] - design @ solved
         assert np.allclose(model.residuals[day, inside], left, atol=1e-14)
     assert (model.fitted == attribution.FULL).all()
@@ -69,7 +77,9 @@ def test_two_factors_that_say_the_same_share_one_return_and_one_without_spread_e
     cross.values[:, 2] = cross.values[:, 0]
     model = attribution.fit(cross)
     single = attribution.fit(
-        attribution.CrossSection(cross.returns, cross.values[:, :2], cross.size, cross.investable, FACTORS[:2])
+        attribution.CrossSection(
+            cross.returns, cross.values[:, :2], cross.size, cross.investable, FACTORS[:2]
+        )
     )
     assert np.allclose(model.premia[:, 0], model.premia[:, 2])
     assert np.allclose(model.residuals, single.residuals, atol=1e-12)
@@ -92,7 +102,9 @@ def test_a_day_depends_on_itself_alone(seed, day, name, shock):
 
 def test_known_before_moves_values_on():
     values = np.arange(6.0).reshape(3, 2)
-    assert np.array_equal(attribution.known_before(values), [[np.nan, np.nan], [0, 1], [2, 3]], equal_nan=True)
+    assert np.array_equal(
+        attribution.known_before(values), [[np.nan, np.nan], [0, 1], [2, 3]], equal_nan=True
+    )
     assert np.array_equal(attribution.known_before(values, 2)[2], [0.0, 1.0])
     assert np.isnan(attribution.known_before(values, 3)).all()
 
@@ -130,4 +142,6 @@ def test_the_screen_drops_what_the_others_tell_and_without_a_day_there_is_no_vif
     assert screen.vif[screen.dropped[0]].value > 10
     screen = attribution.vif_screen(attribution.exposures_of(market(names=5)), FACTORS)
     assert screen.kept == FACTORS
-    assert all(found.value is None and "no session" in str(found.reason) for found in screen.vif.values())
+    assert all(
+        found.value is None and "no session" in str(found.reason) for found in screen.vif.values()
+    )

@@ -7,7 +7,8 @@ import backtrader as bt
 
 SEED = 0
 KINDS = tuple(
-    getattr(bt.Order, name) for name in "Market Close Limit Stop StopLimit StopTrail StopTrailLimit".split()
+    getattr(bt.Order, name)
+    for name in "Market Close Limit Stop StopLimit StopTrail StopTrailLimit".split()
 )
 
 

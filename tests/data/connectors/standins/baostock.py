@@ -96,9 +96,17 @@ class Baostock:
             ]
             return rows, args, ["code", "code_name", "ipoDate", "outDate", "type", "status"]
         if method == "query_stock_industry":
-            chosen = {c: s for c, s in self.shares.items() if args[0] in ("", c) and s.listed <= args[1]}
-            rows = [[args[1], code, "name", s.industry, "证监会行业分类"] for code, s in chosen.items()]
-            return rows, args, ["updateDate", "code", "code_name", "industry", "industryClassification"]
+            chosen = {
+                c: s for c, s in self.shares.items() if args[0] in ("", c) and s.listed <= args[1]
+            }
+            rows = [
+                [args[1], code, "name", s.industry, "证监会行业分类"] for code, s in chosen.items()
+            ]
+            return (
+                rows,
+                args,
+                ["updateDate", "code", "code_name", "industry", "industryClassification"],
+            )
         if method == "query_dividend_data":
             code, year, kind = args
             assert kind == "operate"
@@ -106,7 +114,11 @@ class Baostock:
             for day, (cash, bonus, reserve) in self.shares[code].dividends.items():
                 if day.startswith(year):
                     row = dict.fromkeys(DIVIDEND_FIELDS, "")
-                    row |= {"code": code, "dividOperateDate": day, "dividCashPsBeforeTax": f"{cash:g}"}
+                    row |= {
+                        "code": code,
+                        "dividOperateDate": day,
+                        "dividCashPsBeforeTax": f"{cash:g}",
+                    }
                     row |= {
                         "dividStocksPs": f"{bonus:f}",
                         "dividReserveToStockPs": f"{reserve:f}" if reserve else "",

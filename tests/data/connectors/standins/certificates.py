@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HOSTS = "*.yahoo.com *.finance.yahoo.com api.binance.com api.kraken.com www.bitstamp.net *.eastmoney.com localhost"
+HOSTS = "*.yahoo.com *.finance.yahoo.com api.binance.com api.kraken.com www.bitstamp.net localhost"
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,9 @@ class Authority:
 
 
 def make_authority(folder: Path) -> Authority:
-    x509 = pytest.importorskip("cryptography.x509", reason="certificates for the stand-ins need cryptography")
+    x509 = pytest.importorskip(
+        "cryptography.x509", reason="certificates for the stand-ins need cryptography"
+    )
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -25,7 +27,9 @@ def make_authority(folder: Path) -> Authority:
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "stand-in")])
     # Validity is wide enough to hold for any clock a machine may show.
     begin, end = datetime.datetime(2000, 1, 1), datetime.datetime(2099, 1, 1)  # noqa: DTZ001 (naive by the API)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), begin, end)
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), begin, end
+    )
     for extension, critical in (
         (x509.BasicConstraints(ca=True, path_length=None), True),
         (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),

@@ -43,7 +43,9 @@ class Exchange:
     def answer(self, ask: Ask) -> object:
         raise AssertionError
 
-    def chosen(self, name: str, timeframe: str, begin: int, end: int, limit: int) -> list[tuple[int, Candle]]:
+    def chosen(
+        self, name: str, timeframe: str, begin: int, end: int, limit: int
+    ) -> list[tuple[int, Candle]]:
         market = next(m for m in self.markets if name.lower() == (m.base + m.quote).lower())
         found = sorted(market.candles.get(timeframe, {}).items())
         return [(t, candle) for t, candle in found if begin <= t < end][:limit]
@@ -54,7 +56,11 @@ class Binance(Exchange):
 
     def answer(self, ask: Ask) -> object:
         if ask.path == "/api/v3/exchangeInfo":
-            return {"timezone": "UTC", "serverTime": 0, "symbols": [self.market(m) for m in self.markets]}
+            return {
+                "timezone": "UTC",
+                "serverTime": 0,
+                "symbols": [self.market(m) for m in self.markets],
+            }
         if ask.path == "/api/v3/klines":
             step = SECONDS[ask.query["interval"]]
             rows = self.chosen(
@@ -66,7 +72,16 @@ class Binance(Exchange):
             )
             return self.edit(
                 [
-                    [t * 1000, *(f"{v:.8f}" for v in candle), (t + step) * 1000 - 1, "0.0", 7, "0.0", "0.0", "0"]
+                    [
+                        t * 1000,
+                        *(f"{v:.8f}" for v in candle),
+                        (t + step) * 1000 - 1,
+                        "0.0",
+                        7,
+                        "0.0",
+                        "0.0",
+                        "0",
+                    ]
                     for t, candle in rows
                 ]
             )
@@ -74,7 +89,11 @@ class Binance(Exchange):
 
     @staticmethod
     def market(market: Market) -> dict:
-        names = {"symbol": market.base + market.quote, "baseAsset": market.base, "quoteAsset": market.quote}
+        names = {
+            "symbol": market.base + market.quote,
+            "baseAsset": market.base,
+            "quoteAsset": market.quote,
+        }
         return {**MARKETS["binance"], **names}
 
 
@@ -97,7 +116,10 @@ class Bitstamp(Exchange):
 
     @staticmethod
     def market(market: Market) -> dict:
-        names = {"name": f"{market.base}/{market.quote}", "market_symbol": (market.base + market.quote).lower()}
+        names = {
+            "name": f"{market.base}/{market.quote}",
+            "market_symbol": (market.base + market.quote).lower(),
+        }
         names |= {"base_currency": market.base, "counter_currency": market.quote}
         names["description"] = f"{market.base} / {market.quote}"
         return {**MARKETS["bitstamp"], **names}
@@ -109,7 +131,10 @@ class Kraken(Exchange):
     def answer(self, ask: Ask) -> object:
         if ask.path == "/0/public/Assets":
             names = {name for m in self.markets for name in (m.base, m.quote)}
-            assets = {n: {"aclass": "currency", "altname": n, "decimals": 8, "display_decimals": 5} for n in names}
+            assets = {
+                n: {"aclass": "currency", "altname": n, "decimals": 8, "display_decimals": 5}
+                for n in names
+            }
             return {"error": [], "result": assets}
         if ask.path == "/0/public/AssetPairs":
             return {"error": [], "result": {m.base + m.quote: self.market(m) for m in self.markets}}
@@ -117,9 +142,15 @@ class Kraken(Exchange):
             timeframe = {"1440": "1d", "1": "1m"}[ask.query["interval"]]
             rows = self.chosen(ask.query["pair"], timeframe, 0, 1 << 40, 1 << 40)[-self.newest :]
             rows = [row for row in rows if row[0] > int(ask.query["since"])]
-            table = [[t, *(f"{v:.5f}" for v in candle[:4]), "0.0", f"{candle[4]:.8f}", 9] for t, candle in rows]
+            table = [
+                [t, *(f"{v:.5f}" for v in candle[:4]), "0.0", f"{candle[4]:.8f}", 9]
+                for t, candle in rows
+            ]
             return self.edit(
-                {"error": [], "result": {ask.query["pair"]: table, "last": rows[-1][0] if rows else 0}}
+                {
+                    "error": [],
+                    "result": {ask.query["pair"]: table, "last": rows[-1][0] if rows else 0},
+                }
             )
         return None
 

@@ -33,13 +33,17 @@ class Reply:
 
     @classmethod
     def of(cls, value: object, status: int = 200, **headers: str) -> Reply:
-        return cls(json.dumps(value).encode(), status, {"Content-Type": "application/json", **headers})
+        return cls(
+            json.dumps(value).encode(), status, {"Content-Type": "application/json", **headers}
+        )
 
 
 class Serving:
     """A server in a thread of its own on an ephemeral loopback port; ``asked`` holds everything it was asked."""
 
-    def __init__(self, server: type[socketserver.BaseServer], handler: type[socketserver.BaseRequestHandler]):
+    def __init__(
+        self, server: type[socketserver.BaseServer], handler: type[socketserver.BaseRequestHandler]
+    ):
         self.asked: list = []
         self.released = threading.Event()
         self._server = server(("127.0.0.1", 0), handler)
@@ -48,7 +52,9 @@ class Serving:
         # Clients hang up on purpose here; a traceback would only be noise.
         self._server.handle_error = lambda request, client_address: None
         self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:

@@ -45,7 +45,9 @@ def day_of(second: int) -> str:
 def split_factor(stock: Stock, day: str) -> float:
     if stock.unadjusted:
         return 1.0
-    return float(np.prod([new / old for ex_day, (new, old) in stock.splits.items() if ex_day > day]))
+    return float(
+        np.prod([new / old for ex_day, (new, old) in stock.splits.items() if ex_day > day])
+    )
 
 
 def adjusted(stock: Stock, day: str, bar: tuple[float, ...]) -> list[float]:
@@ -123,18 +125,23 @@ class Yahoo:
     def events(stock: Stock, begin: int, end: int) -> dict:
         told = {
             "dividends": {
-                day: {"amount": paid / split_factor(stock, day)} for day, paid in stock.dividends.items()
+                day: {"amount": paid / split_factor(stock, day)}
+                for day, paid in stock.dividends.items()
             },
             "splits": {
                 day: {"numerator": new, "denominator": old, "splitRatio": f"{new}:{old}"}
                 for day, (new, old) in stock.splits.items()
             },
-            "capitalGains": {day: {"amount": amount} for day, amount in stock.capital_gains.items()},
+            "capitalGains": {
+                day: {"amount": amount} for day, amount in stock.capital_gains.items()
+            },
         }
         found = {}
         for name, days in told.items():
             inside = {day: facts for day, facts in days.items() if begin <= opening(day) < end}
-            found[name] = {str(opening(day)): {**facts, "date": opening(day)} for day, facts in inside.items()}
+            found[name] = {
+                str(opening(day)): {**facts, "date": opening(day)} for day, facts in inside.items()
+            }
         return {name: events for name, events in found.items() if events}
 
     @staticmethod
@@ -160,7 +167,14 @@ class Yahoo:
         if minutes:
             days = sorted({day_of(t) for t in rows})
             meta["tradingPeriods"] = [
-                [{"timezone": "EST", "start": opening(day), "end": opening(day) + 23_400, "gmtoffset": -18000}]
+                [
+                    {
+                        "timezone": "EST",
+                        "start": opening(day),
+                        "end": opening(day) + 23_400,
+                        "gmtoffset": -18000,
+                    }
+                ]
                 for day in days
             ]
         return meta

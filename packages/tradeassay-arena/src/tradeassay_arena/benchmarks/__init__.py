@@ -1,0 +1,1 @@
+"""The benchmark Agent Market Arena."""

@@ -1,0 +1,617 @@
+"""An independent audit of a journal that shares no code with exchange, policies and ledger.
+
+The audit follows a journal's events and the bars and reports broken rules. It repeats every rule in
+code of its own, because it could not check code that it shares. It reads a venue's numbers and
+calls almost none of its methods. The code is written to be read, not to be fast. ``verify`` checks
+recorded runs with it, and the tests check the exchange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from tradeassay.core.orders import Order, is_price
+from tradeassay.core.view import CorporateAction, Instrument, SessionBars
+from tradeassay_bench.core.events import (
+    BorrowCharged,
+    Delisted,
+    Deposited,
+    DividendPaid,
+    Event,
+    Expired,
+    Filled,
+    InterestCharged,
+    MarginCalled,
+    Marked,
+    Rejected,
+    Rested,
+    Settled,
+    SplitApplied,
+    StepRecord,
+    Trimmed,
+)
+
+if TYPE_CHECKING:
+    from tradeassay_bench.account.venue import Era, Venue
+
+Found = tuple[str, str]
+"""A broken rule and a sentence about how it is broken."""
+_BEFORE_OPEN = (Deposited, DividendPaid, SplitApplied, Delisted, Expired)
+
+
+class AuditFinding(msgspec.Struct, frozen=True):
+    """A broken rule: ``check`` is its name, ``what`` says in one line how it is broken."""
+
+    check: str
+    what: str
+
+
+@dataclass(frozen=True)
+class AuditDay:
+    """The data of one session and the rules under which it is played.
+
+    ``members`` holds the symbols that may be bought (None = all). ``max_weight`` and
+    ``max_positions`` are the episode's own limits, in addition to the venue's. ``decided_at`` is
+    the instant of the decision.
+    """
+
+    venue: Venue
+    bars: SessionBars
+    actions: Sequence[CorporateAction] = ()
+    delisted: Collection[str] = ()
+    members: frozenset[str] | None = None
+    fill: Literal["open", "close"] = "open"
+    mark: Literal["open", "close"] = "close"
+    max_weight: float | None = None
+    max_positions: int | None = None
+    decided_at: int = 0
+    _numbers: dict[str, list[float]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @cached_property
+    def columns(self) -> dict[str, int]:
+        return _columns(self.bars.symbols)
+
+    @cached_property
+    def marks(self) -> dict[str, float]:
+        """The prices at which holdings are valued. Symbols without a price today are left out."""
+        rows = zip(self.bars.symbols, self.numbers(self.mark), self.numbers("trading"), strict=True)
+        return {symbol: price for symbol, price, trading in rows if trading and is_price(price)}
+
+    def instrument(self, symbol: str) -> Instrument:
+        return self.bars.instruments[self.columns[symbol]]
+
+    def trades(self, symbol: str) -> bool:
+        return bool(self.price("trading", symbol))
+
+    def price(self, which: str, symbol: str) -> float:
+        return self.numbers(which)[self.columns[symbol]]
+
+    def numbers(self, which: str) -> list[float]:
+        """Return a field of the bars as plain numbers."""
+        numbers = self._numbers.get(which)
+        if numbers is None:
+            numbers = self._numbers[which] = getattr(self.bars, which).tolist()
+        return numbers
+
+
+@lru_cache(maxsize=64)
+def _columns(symbols: tuple[str, ...]) -> dict[str, int]:
+    return {symbol: column for column, symbol in enumerate(symbols)}
+
+
+@dataclass
+class _Books:
+    """Cash, shares and marks, changed only by the journal's own events.
+
+    ``moved`` is the sum of all money that went in or out, the scale for rounding errors.
+    ``waiting`` maps the ids of resting orders to their symbols.
+    """
+
+    cash: float
+    moved: float
+    shares: dict[str, float] = field(default_factory=dict)
+    marks: dict[str, float] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+    called: bool = False
+
+    def hold(self, symbol: str, quantity: float) -> None:
+        if quantity == 0:
+            self.shares.pop(symbol, None)
+            self.marks.pop(symbol, None)
+        else:
+            self.shares[symbol] = quantity
+
+    def book(self, event: Event) -> None:
+        cash = 0.0 if isinstance(event, Marked) else getattr(event, "cash", 0.0)
+        self.cash += cash
+        self.moved += abs(cash)
+        match event:
+            case Filled(symbol=symbol):
+                self.hold(symbol, self.shares.get(symbol, 0.0) + event.quantity)
+                if symbol in self.shares:
+                    self.marks.setdefault(
+                        symbol, event.price if event.margined else event.reference
+                    )
+                self.waiting.pop(event.order_id, None)
+            case Delisted(symbol=symbol):
+                self.hold(symbol, 0.0)
+            case SplitApplied(symbol=symbol) if symbol in self.shares:
+                self.hold(symbol, event.quantity)
+                if symbol in self.marks:
+                    self.marks[symbol] /= event.ratio
+            case DividendPaid(symbol=symbol) if symbol in self.marks:
+                self.marks[symbol] = max(self.marks[symbol] - event.per_share, 0.0)
+            case Settled():
+                self.marks[event.symbol] = event.price
+            case Marked():
+                self.marks = dict(event.marks)
+            case Rested():
+                self.waiting[event.order_id] = event.symbol
+            case Rejected() | Expired():
+                self.waiting.pop(event.order_id, None)
+            case MarginCalled():
+                self.called = True
+
+
+class Auditor:
+    """Follows one account, session by session.
+
+    ``cash`` is the starting balance if the journal has no deposit.
+    """
+
+    def __init__(self, cash: float = 0.0) -> None:
+        self._books = _Books(cash=cash, moved=cash)
+        self._orders: dict[str, Order] = {}
+
+    def step(
+        self, place: int, day: AuditDay, record: StepRecord, deposit: float
+    ) -> Iterator[AuditFinding]:
+        if record.step != place:
+            yield AuditFinding("sessions", f"line {place + 1} is step {record.step}")
+        if record.session != day.bars.session:
+            yield AuditFinding(
+                "sessions", f"it is {record.session}, the data says {day.bars.session}"
+            )
+        if record.decided_at != day.decided_at:
+            yield AuditFinding("sessions", "it was not decided at the moment the benchmark says")
+        deposits = [event.cash for event in record.opening if isinstance(event, Deposited)]
+        if deposits != ([deposit] if place == 0 else []):
+            yield AuditFinding(
+                "cash", "the deposit is not the one the benchmark gives at its start"
+            )
+        if any(not isinstance(event, _BEFORE_OPEN) for event in record.opening):
+            yield AuditFinding("sessions", "something happened before the open that cannot")
+        marks = [isinstance(event, Marked) for event in record.events]
+        if not marks or not marks[-1] or sum(marks) != 1:
+            yield AuditFinding("nav", "the session does not end with one mark")
+        yield from self.opening(day, record.opening)
+        # A failed decision places no orders.
+        placed = record.decision.orders if record.decision.status == "ok" else ()
+        new = {f"{record.step}.{number}": order for number, order in enumerate(placed)}
+        yield from self.session(day, new, record.events)
+
+    def opening(self, day: AuditDay, events: Sequence[Event]) -> Iterator[AuditFinding]:
+        self._books.called = False
+        return self._follow(day, events, _opening(day, self._books, events), None)
+
+    def session(
+        self, day: AuditDay, new: Mapping[str, Order], events: Sequence[Event]
+    ) -> Iterator[AuditFinding]:
+        self._orders |= new
+        fills = _Fills(day, self._books, self._orders, frozenset(new))
+        return self._follow(
+            day, events, _orders(day, self._books, new, self._orders, events), fills
+        )
+
+    def _follow(
+        self, day: AuditDay, events: Sequence[Event], first: Iterable[Found], fills: _Fills | None
+    ) -> Iterator[AuditFinding]:
+        """Book events one by one, after checking each against the books before it.
+
+        ``first`` holds the findings about the events as a whole.
+        """
+        books, findings = self._books, [*first]
+        for event in events:
+            if isinstance(event, Filled) and fills is not None:
+                findings += fills.check(event)
+            elif isinstance(event, Marked):
+                findings += _mark(day, books, event)
+            else:
+                findings += _movement(day, books, event)
+            books.book(event)
+            if day.venue.margin is None and books.cash < -1e-9 * books.moved:
+                text = f"the balance of a cash account fell to {books.cash:.2f}"
+                findings.append(("cash", text))
+        return (AuditFinding(check, text) for check, text in findings)
+
+
+def _near(stated: float, expected: float, scale: float | None = None) -> bool:
+    """Return whether two finite sums of money agree to a billionth of ``scale``.
+
+    ``scale`` defaults to the larger of the two.
+    """
+    if not (isfinite(stated) and isfinite(expected)):
+        return False
+    size = max(abs(stated), abs(expected)) if scale is None else abs(scale)
+    return abs(stated - expected) <= 1e-9 * size or stated == expected
+
+
+def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[Found]:
+    """Compare the events before the open with the data. The books must not include them yet."""
+    due = {
+        (action.kind, action.symbol): action.value
+        for action in day.actions
+        if books.shares.get(action.symbol)
+    }
+    leaving = {symbol for symbol in books.shares if symbol in day.delisted}
+    for event in events:
+        if isinstance(event, DividendPaid):
+            value = due.pop(("dividend", event.symbol), None)
+            if value is None or value != event.per_share:
+                yield (
+                    "actions",
+                    f"{event.symbol} paid {event.per_share:g} per share, the data says {value}",
+                )
+        elif isinstance(event, SplitApplied):
+            value = due.pop(("split", event.symbol), None)
+            if value is None or value != event.ratio:
+                yield "actions", f"{event.symbol} was split {event.ratio:g}, the data says {value}"
+            if event.quantity == 0:
+                # Less than one step was left and paid in cash. No payout can follow.
+                leaving.discard(event.symbol)
+        elif isinstance(event, Delisted):
+            if event.symbol not in leaving:
+                yield "actions", f"{event.symbol} was paid out and has not left the exchange"
+            leaving.discard(event.symbol)
+    for kind, symbol in due:
+        yield "actions", f"the {kind} of {symbol} did not reach the account"
+    for symbol in sorted(leaving):
+        yield "actions", f"{symbol} has left the exchange and was not paid out"
+
+
+def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Found]:
+    """Check the money that an event moves. The books must not include it yet."""
+    if isinstance(event, InterestCharged):
+        rate = 0.0 if day.venue.margin is None else day.venue.margin.interest_per_year
+        owed = min(books.cash, 0.0) * rate / day.venue.periods_per_year
+        if not _near(event.cash, owed):
+            yield "cash", f"interest of {event.cash:g}, the venue takes {owed:g}"
+        return
+    if not isinstance(event, DividendPaid | SplitApplied | Delisted | Settled | BorrowCharged):
+        return
+    symbol, cash = event.symbol, event.cash
+    held, mark = books.shares.get(symbol, 0.0), books.marks.get(symbol, 0.0)
+    if held == 0.0:
+        yield "cash", f"{symbol} moved money and is not held"
+    elif isinstance(event, DividendPaid):
+        if not _near(event.quantity, held) or not _near(cash, held * event.per_share):
+            yield "cash", f"dividend of {symbol}: {cash:g} on {held:g} shares"
+    elif isinstance(event, SplitApplied):
+        worth = event.quantity * mark / event.ratio + cash
+        if not _near(worth, held * mark) or abs(event.quantity - held * event.ratio) >= 1.0:
+            yield "cash", f"split of {symbol}: {held:g} shares became {event.quantity:g}"
+    elif isinstance(event, Delisted):
+        instrument = day.instrument(symbol)
+        worth = 0.0 if instrument.kind == "future" else held * event.price * instrument.multiplier
+        if not _near(event.quantity, held) or event.price != mark or not _near(cash, worth):
+            yield "cash", f"{symbol} was paid out at {event.price:g}, its last mark was {mark:g}"
+    elif isinstance(event, Settled):
+        size = held * day.instrument(symbol).multiplier
+        if not _near(cash, size * (event.price - mark), size * mark):
+            yield "cash", f"settlement of {symbol}: {cash:g} for {mark:g} to {event.price:g}"
+    else:
+        rate = day.venue.shorting.borrow_per_year / day.venue.periods_per_year
+        owed = (
+            min(held, 0.0)
+            * (day.marks.get(symbol) or mark)
+            * day.instrument(symbol).multiplier
+            * rate
+        )
+        if not _near(cash, owed):
+            yield "cash", f"borrow fee of {symbol}: {cash:g}, the venue takes {owed:g}"
+
+
+def _orders(
+    day: AuditDay,
+    books: _Books,
+    new: Mapping[str, Order],
+    known: Mapping[str, Order],
+    events: Iterable[Event],
+) -> Iterator[Found]:
+    """Yield orders without an outcome, and outcomes without an order.
+
+    ``known`` holds all orders so far.
+    """
+    answered: set[str] = set()
+    for event in events:
+        if not isinstance(event, Filled | Rejected | Rested | Expired | Trimmed):
+            continue
+        if isinstance(event, Filled) and event.forced:
+            if day.venue.margin is None:
+                yield "orders", f"{event.symbol} was traded by force on a cash account"
+            continue
+        name = event.order_id
+        if isinstance(event, Rejected) and not event.detail:
+            yield "orders", f"order {name} was rejected without a word of explanation"
+        if not isinstance(event, Trimmed):  # Trimmed only explains a fill, which must exist too
+            answered.add(name)
+        order = known.get(name)
+        if order is None:
+            yield "orders", f"{event.symbol}: order {name} was never placed"
+            continue
+        if order.symbol != event.symbol:
+            yield "orders", f"order {name} is for {order.symbol}, not for {event.symbol}"
+        if name not in new and name not in books.waiting:
+            yield "orders", f"order {name} ({event.symbol}) was not waiting any more"
+        if isinstance(event, Filled):
+            yield from _fill_of(day, books, event, order, fresh=name in new)
+    for name in sorted(set(new) - answered):
+        yield "orders", f"order {name} ({new[name].symbol}) was silently dropped"
+
+
+def _fill_of(
+    day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool
+) -> Iterator[Found]:
+    buys, name = fill.quantity > 0, fill.order_id
+    # In the first versions of the venues an order whose target contradicts its side may wait. It
+    # then trades as the target says.
+    waited = (
+        not fresh and order.unit.startswith("target") and day.venue.resting.held_to_side is not True
+    )
+    if order.side is not None and buys != (order.side == "BUY") and not waited:
+        yield "orders", f"order {name} is a {order.side}, its fill goes the other way"
+    if order.unit == "shares" and abs(fill.quantity) > order.amount * (1 + 1e-9) and fresh:
+        yield (
+            "orders",
+            f"order {name} asked for {order.amount:g}, {abs(fill.quantity):g} were filled",
+        )
+    price = order.limit_price
+    if price is not None and (fill.price > price if buys else fill.price < price):
+        yield "orders", f"order {name} was filled at {fill.price:g}, beyond its limit {price:g}"
+    covers = books.shares.get(fill.symbol, 0.0) < 0
+    if fresh and buys and not covers and day.members is not None and fill.symbol not in day.members:
+        yield "universe", f"{fill.symbol} was bought and may not be bought on {day.bars.session}"
+
+
+class _Fills:
+    """Checks the fills of one session, one after the other."""
+
+    def __init__(
+        self, day: AuditDay, books: _Books, orders: Mapping[str, Order], new: frozenset[str]
+    ) -> None:
+        self._day, self._books, self._orders, self._new = day, books, orders, new
+        self._at_start = dict(books.shares) if day.venue.settlement.t_plus else {}
+        self._sold: dict[str, float] = {}
+        self._traded: dict[str, float] = {}
+        limits = day.venue.limited(
+            max_weight=day.max_weight, max_positions=day.max_positions
+        ).concentration
+        self._max_weight, self._max_positions = limits.max_weight, limits.max_positions
+        self._nav = 0.0 if self._max_weight is None else _value_at_reference(day, books)
+        # For a venue with eras, the rules of the last era that has begun hold today.
+        eras = () if day.venue.eras is msgspec.UNSET else day.venue.eras
+        self._era: Era | None = next(
+            (era for era in reversed(eras) if era.start <= day.bars.session), None
+        )
+        self._era = self._era or (eras[0] if eras else None)
+
+    def check(self, fill: Filled) -> Iterator[Found]:
+        day, symbol = self._day, fill.symbol
+        if symbol not in day.columns:
+            yield "fills", f"{symbol} was filled but is not listed by then"
+            return
+        if not day.trades(symbol):
+            yield "suspension", f"{symbol} was filled while it did not trade"
+            return
+        yield from self._price(fill)
+        yield from self._costs(fill)
+        held, size = self._books.shares.get(symbol, 0.0), abs(fill.quantity)
+        if not fill.forced:
+            yield from self._limits(fill)
+            reduces, own = held * fill.quantity < 0, day.venue.lots.lot
+            lot = day.instrument(symbol).lot if own is None else own
+            closes, odd = reduces and _near(size, abs(held)), abs(held) % lot if reduces else 0.0
+            if not closes and not _whole(size / lot) and not (odd and _whole((size - odd) / lot)):
+                yield "lots", f"{size:g} of {symbol} is not a multiple of {lot:g}"
+            yield from self._worth(fill, closes)
+            yield from self._volume(fill)
+            yield from self._concentration(fill, held)
+        if size == 0:
+            yield "fills", f"{symbol} has a fill of nothing"
+        if fill.quantity < 0 and day.venue.margin is None:
+            sold = self._sold[symbol] = self._sold.get(symbol, 0.0) + size
+            if day.venue.settlement.t_plus and sold > self._at_start.get(symbol, 0.0) * (1 + 1e-9):
+                yield "t_plus_1", f"{sold:g} of {symbol} sold, some of it bought the same day"
+            if size > held * (1 + 1e-9):
+                yield "positions", f"{size:g} of {symbol} sold, {held:g} held"
+
+    def _price(self, fill: Filled) -> Iterator[Found]:
+        day, order, symbol = self._day, self._orders.get(fill.order_id), fill.symbol
+        low, high = day.price("low", symbol), day.price("high", symbol)
+        if not low <= fill.reference <= high:
+            yield "fills", f"{symbol} at {fill.reference:g}, outside its bar {low:g} to {high:g}"
+        # A waiting order of an earlier session trades when the market opens.
+        if fill.forced:
+            moment = day.mark
+        else:
+            moment = day.fill if fill.order_id in self._new else "open"
+        exact = day.price(moment, symbol)
+        if (
+            fill.forced or (order is not None and order.kind == "market")
+        ) and fill.reference != exact:
+            yield "fills", f"{symbol} at {fill.reference:g}, its {moment} was {exact:g}"
+        against = (fill.price - fill.reference) * (1 if fill.quantity > 0 else -1)
+        allowed = fill.reference * day.venue.slippage.bps * 1e-4
+        if against < 0 and not _near(fill.price, fill.reference):
+            yield (
+                "fills",
+                f"{symbol} at {fill.price:g}, better than its reference {fill.reference:g}",
+            )
+        limited = order is not None and order.kind == "limit"
+        if not _near(against, allowed, fill.reference) and not (limited and 0 <= against < allowed):
+            yield "slippage", f"{symbol} paid {against:g} of slippage, the venue takes {allowed:g}"
+
+    def _costs(self, fill: Filled) -> Iterator[Found]:
+        symbol, instrument, buys = fill.symbol, self._day.instrument(fill.symbol), fill.quantity > 0
+        fees = self._day.venue.fees if self._era is None else self._era.fees
+        value = abs(fill.quantity) * fill.price * fill.multiplier
+        buy_tax_bps = 0.0 if fees.buy_tax_bps is msgspec.UNSET else fees.buy_tax_bps
+        tax = value * (buy_tax_bps if buys else fees.sell_tax_bps) * 1e-4
+        fee = (
+            value * (fees.buy_bps if buys else fees.sell_bps) * 1e-4
+            + abs(fill.quantity) * fees.per_unit
+        )
+        fee = max(fee, fees.minimum - tax if fees.minimum_covers_tax else fees.minimum)
+        if not _near(fill.fee, fee, value) or not _near(fill.tax, tax, value):
+            paid = f"{symbol} paid {fill.fee:g} and {fill.tax:g} tax"
+            yield "fees", f"{paid}, the venue takes {fee:g} and {tax:g}"
+        future = instrument.kind == "future"
+        expected = (
+            (0.0 if future else -fill.quantity * fill.price * fill.multiplier) - fill.fee - fill.tax
+        )
+        if not _near(fill.cash, expected, value + fee):
+            yield "cash", f"{symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}"
+        if fill.multiplier != instrument.multiplier or fill.margined != future:
+            yield "fills", f"{symbol} has other contract terms than its instrument"
+
+    def _limits(self, fill: Filled) -> Iterator[Found]:
+        day, era = self._day, self._era
+        limits = day.venue.price_limits if era is None else era.price_limits
+        before = day.price("prev_close", fill.symbol)
+        if limits is None or not before > 0:
+            return
+        tested: float = fill.reference
+        # Each board is a field. Its value is a number, or a rule in a venue with eras.
+        limit: Any = getattr(limits, day.instrument(fill.symbol).board, None)
+        if era is not None:
+            rule, bars, column = limit, day.bars, day.columns[fill.symbol]
+            first = 0 if bars.first_row is None else int(bars.first_row[column])
+            if rule is None or (first > 0 and bars.row - first < rule.free_sessions):
+                return
+            special = rule.special is not None and bars.special is not None and bars.special[column]
+            limit = rule.special if special else rule.limit
+        elif getattr(limits, "limit_test", "open") != "open":
+            tested = day.price("close", fill.symbol)
+        if limit is None:
+            return
+        change = tested / before - 1
+        if (change if fill.quantity > 0 else -change) >= limit - limits.buffer - 1e-9:
+            side = "bought" if fill.quantity > 0 else "sold"
+            yield "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit"
+
+    def _worth(self, fill: Filled, closes: bool) -> Iterator[Found]:
+        """Check that a fill is worth at least the venue's minimum and at most the order's money."""
+        worth = abs(fill.quantity) * fill.reference * fill.multiplier
+        least = self._day.venue.lots.min_value
+        if not closes and worth < least * (1 - 1e-9):
+            yield (
+                "lots",
+                f"{fill.symbol} was filled for {worth:g}, less than the venue's minimum of {least:g}",
+            )
+        order = self._orders.get(fill.order_id)
+        if order is not None and order.unit == "dollars" and fill.order_id in self._new:
+            if worth > order.amount * (1 + 1e-6):
+                yield (
+                    "orders",
+                    f"order {fill.order_id} asked for {order.amount:g} of money, got {worth:g}",
+                )
+
+    def _volume(self, fill: Filled) -> Iterator[Found]:
+        policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)
+        traded = self._traded[fill.symbol] = self._traded.get(fill.symbol, 0.0) + abs(fill.quantity)
+        exempt = self._day.instrument(fill.symbol).kind == "index" and not policy.index_funds
+        if policy.max_share is None or exempt or volume != volume:
+            return
+        if traded > volume * policy.max_share * (1 + 1e-9):
+            yield (
+                "volume",
+                f"{traded:g} of {fill.symbol} traded, {volume * policy.max_share:g} is allowed",
+            )
+
+    def _concentration(self, fill: Filled, held: float) -> Iterator[Found]:
+        count, after = len(self._books.shares), held + fill.quantity
+        if abs(after) <= abs(held):
+            return
+        if self._max_positions is not None and held == 0 and count >= self._max_positions:
+            yield "concentration", f"{fill.symbol} is position {count + 1}"
+        worth = abs(after) * fill.reference * fill.multiplier
+        if self._max_weight is not None and worth > (self._max_weight + 1e-6) * self._nav:
+            yield "concentration", f"{fill.symbol} became {worth:g} of an account of {self._nav:g}"
+
+
+def _whole(count: float) -> bool:
+    return count > 0.5 and abs(count - round(count)) <= max(1e-5, 1e-12 * count)
+
+
+def _value_at_reference(day: AuditDay, books: _Books) -> float:
+    """Return the account's value before the first fill, at the prices at which orders are filled."""
+    total = books.cash
+    for symbol, quantity in books.shares.items():
+        if symbol not in day.columns:
+            continue
+        instrument, mark, price = (
+            day.instrument(symbol),
+            books.marks.get(symbol, 0.0),
+            day.price(day.fill, symbol),
+        )
+        unit_price = price if day.trades(symbol) and is_price(price) else mark
+        total += (
+            quantity
+            * (unit_price - mark if instrument.kind == "future" else unit_price)
+            * instrument.multiplier
+        )
+    return total
+
+
+def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
+    """Check the marks and the debt of an account.
+
+    A cash account may have no debt. A margin account may fall below the maintenance margin only
+    with a margin call.
+    """
+    if event.marks.keys() != books.shares.keys():
+        odd = sorted(event.marks.keys() ^ books.shares.keys())
+        yield "nav", f"marked and held names differ: {', '.join(odd[:3])}"
+        return
+    worth, required, margin, stale = 0.0, 0.0, day.venue.margin, frozenset(event.stale)
+    marks, columns, instruments = day.marks, day.columns, day.bars.instruments
+    for symbol, quantity in books.shares.items():
+        price, stated, instrument = (
+            marks.get(symbol),
+            event.marks[symbol],
+            instruments[columns[symbol]],
+        )
+        expected = books.marks.get(symbol) if price is None else price
+        if stated != expected:
+            yield "nav", f"{symbol} is marked at {stated:g}, should be {expected}"
+        if (symbol in stale) != (price is None):
+            yield "nav", f"{symbol} is {'not ' if price is None else ''}named as stale"
+        value = quantity * stated * instrument.multiplier
+        if instrument.kind != "future":
+            worth += value
+        if margin is not None:
+            required += (
+                value * margin.maintenance_long if value > 0 else -value * margin.maintenance_short
+            )
+    scale = abs(books.cash) + abs(worth)
+    if not _near(event.cash, books.cash, scale):
+        yield "cash", f"the balance is {books.cash:.2f}, the journal says {event.cash:.2f}"
+    if not _near(event.positions, worth, scale):
+        yield "nav", f"positions are worth {worth:.2f}, the journal says {event.positions:.2f}"
+    if not _near(event.nav, books.cash + worth, scale):
+        yield (
+            "nav",
+            f"the account is worth {books.cash + worth:.2f}, the journal says {event.nav:.2f}",
+        )
+    if margin is None and event.cash < 0:
+        yield "cash", f"a cash account ends the session with {event.cash:.2f}"
+    if event.nav < required - 1e-9 * (scale + required) and margin is not None and not books.called:
+        yield "margin", f"equity {event.nav:.2f} is below the margin {required:.2f} without a call"

@@ -1,0 +1,279 @@
+"""Events around a session: corporate actions before the open, settlement and marks at the end.
+
+Before the open, dividends, splits and delistings reach the account. At the end futures are settled
+and rolled, borrowing is charged, margin is called, and the account is marked.
+
+Dividends come first and count per share held before a split of the same day. Corporate actions do
+not change NAV: a dividend moves money from the mark to cash, a split changes the unit, a delisting
+pays out the mark.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from math import ceil, floor
+
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
+from tradeassay.core.view import CorporateAction
+from tradeassay_bench.account.ledger import Ledger
+from tradeassay_bench.account.limits import Lots
+from tradeassay_bench.account.margin import EQUAL, Margin
+from tradeassay_bench.account.session import Session
+from tradeassay_bench.account.settlement import is_over
+from tradeassay_bench.account.venue import Venue
+from tradeassay_bench.core.events import (
+    BorrowCharged,
+    Delisted,
+    DividendPaid,
+    Event,
+    Filled,
+    InterestCharged,
+    MarginCalled,
+    Marked,
+    Rolled,
+    Settled,
+    SplitApplied,
+)
+
+
+def emit(event: Event, account: Ledger, events: list[Event]) -> None:
+    events.append(event)
+    account.apply(event)
+
+
+def settle(
+    symbol: str, price: float, multiplier: float, account: Ledger, events: list[Event]
+) -> None:
+    quantity = account.quantity(symbol)
+    if quantity == 0.0:
+        return
+    last = account.mark(symbol)
+    if price != last:
+        emit(
+            Settled(symbol, quantity, price, quantity * (price - last) * multiplier),
+            account,
+            events,
+        )
+
+
+def trade_at_mark(
+    venue: Venue, order_id: str, column: int, quantity: float, session: Session, events: list[Event]
+) -> None:
+    """Trade a signed quantity at the session's marking price, with slippage and costs.
+
+    Limits do not apply.
+    """
+    account = session.account
+    symbol, instrument = session.bars.symbols[column], session.bars.instruments[column]
+    buying = quantity > 0.0
+    reference: float = session.reference[column]
+    price = venue.slippage.price(reference, buying)
+    value = abs(quantity) * price * instrument.multiplier
+    fee, tax = venue.fees.charge(value, abs(quantity), buying)
+    future = instrument.kind == "future"
+    # The gains of a future are settled in cash, so its trade moves only costs.
+    if future:
+        proceeds = 0.0
+    else:
+        proceeds = -value if buying else value
+    cash = proceeds - fee - tax
+    if future:
+        settle(symbol, price, instrument.multiplier, account, events)
+    filled = Filled(
+        order_id,
+        symbol,
+        quantity,
+        price,
+        reference,
+        fee,
+        tax,
+        cash,
+        True,
+        instrument.multiplier,
+        future,
+    )
+    emit(filled, account, events)
+
+
+def required_margin(margin: Margin, session: Session) -> float:
+    return math.fsum(margin.required(_value(symbol, session)) for symbol in session.account.held())
+
+
+def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
+    """Close positions while equity is below the maintenance requirement.
+
+    The position with the largest requirement goes first, each one only as far as needed, at the
+    marking price. A name that does not trade cannot be closed. The call then stays open until it
+    does.
+    """
+    equity, required = session.exposure()[0], required_margin(margin, session)
+    if not _short(equity, required):
+        return
+    emit(MarginCalled(equity, required), session.account, events)
+    needs = {symbol: margin.required(_value(symbol, session)) for symbol in session.account.held()}
+    for symbol in sorted(needs, key=lambda name: -needs[name]):
+        column = session.columns[symbol]
+        if not session.has_price(column):
+            continue
+        equity, required = session.exposure()[0], required_margin(margin, session)
+        if not _short(equity, required):
+            return
+        # The signed trade that closes just enough of a position to free ``shortfall`` of margin.
+        shortfall = required - equity
+        held = session.account.quantity(session.bars.symbols[column])
+        instrument = session.bars.instruments[column]
+        unit = session.reference[column] * instrument.multiplier
+        costs = venue.fees.rate(held < 0.0) + abs(venue.slippage.price(1.0, held < 0.0) - 1.0)
+        freed = margin.required(unit if held > 0.0 else -unit) - unit * costs
+        lot = venue.lots.lot_of(instrument)
+        closing = abs(held)
+        if freed > 0.0:
+            closing = min(closing, ceil(shortfall / freed / lot) * lot)
+        quantity = -closing if held > 0.0 else closing
+        trade_at_mark(
+            venue, f"call:{session.bars.session}:{symbol}", column, quantity, session, events
+        )
+
+
+def _value(symbol: str, session: Session) -> float:
+    multiplier = session.bars.instruments[session.columns[symbol]].multiplier
+    return session.account.quantity(symbol) * session.price_of(symbol) * multiplier
+
+
+def _short(equity: float, required: float) -> bool:
+    return equity < required - EQUAL * (abs(equity) + required)
+
+
+def close_positions(venue: Venue, session: Session, events: list[Event]) -> None:
+    """Append and apply everything that ends a session. The last event is the mark."""
+    if venue.margin is not None:
+        settle_futures(session, events)
+        end_contracts(venue, session, events)
+        charge(venue, venue.margin, session, events)
+        call_margin(venue, venue.margin, session, events)
+        settle_futures(session, events)
+    mark(session, events)
+
+
+def settle_futures(session: Session, events: list[Event]) -> None:
+    """Mark every held future to the session's price and move the gains in cash."""
+    account = session.account
+    for symbol in account.held():
+        instrument = session.bars.instruments[session.columns[symbol]]
+        if instrument.kind == "future":
+            settle(symbol, session.price_of(symbol), instrument.multiplier, account, events)
+
+
+def end_contracts(venue: Venue, session: Session, events: list[Event]) -> None:
+    account, bars, futures = session.account, session.bars, venue.futures
+    for symbol in account.held():
+        column = session.columns[symbol]
+        instrument = bars.instruments[column]
+        if instrument.kind != "future":
+            continue
+        quantity = account.quantity(symbol)
+        if futures.must_roll(instrument, bars.session) and session.has_price(column):
+            into = futures.next_contract(instrument, session)
+            if into is not None:
+                order_id = f"roll:{bars.session}:{symbol}"
+                trade_at_mark(venue, order_id, column, -quantity, session, events)
+                trade_at_mark(venue, order_id, into, quantity, session, events)
+                emit(Rolled(symbol, bars.symbols[into], quantity), account, events)
+                multiplier = bars.instruments[into].multiplier
+                settle(bars.symbols[into], session.reference[into], multiplier, account, events)
+                continue
+        if is_over(instrument, bars.session):
+            emit(Delisted(symbol, quantity, account.mark(symbol), 0.0), account, events)
+
+
+def charge(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
+    """Charge one session's borrow fees on short positions and interest on borrowed cash."""
+    account = session.account
+    borrow = venue.shorting.borrow_per_year / venue.periods_per_year
+    if borrow > 0.0:
+        for symbol in account.held():
+            instrument = session.bars.instruments[session.columns[symbol]]
+            quantity = account.quantity(symbol)
+            if quantity < 0.0 and instrument.kind != "future":
+                fee = quantity * session.price_of(symbol) * instrument.multiplier * borrow
+                emit(BorrowCharged(symbol, fee), account, events)
+    interest = margin.interest_per_year / venue.periods_per_year
+    if account.cash < 0.0 and interest > 0.0:
+        emit(InterestCharged(account.cash * interest), account, events)
+
+
+def mark(session: Session, events: list[Event]) -> None:
+    """Mark the account. A name without a price keeps its last mark and is listed as stale."""
+    account, instruments, columns = session.account, session.bars.instruments, session.columns
+    reference, trading = session.reference, session.trading
+    marks: dict[str, float] = {}
+    stale: list[str] = []
+    positions = 0.0
+    for symbol, holding in account.holdings.items():
+        column = columns[symbol]
+        price: float = reference[column]
+        if not (trading[column] and LEAST_PRICE <= price <= LARGEST_PRICE):
+            price = holding.mark
+            stale.append(symbol)
+        marks[symbol] = price
+        instrument = instruments[column]
+        if instrument.kind != "future":
+            positions += holding.quantity * price * instrument.multiplier
+    cash = account.cash
+    emit(Marked(cash, positions, cash + positions, tuple(stale), marks), account, events)
+
+
+ROUNDING = 1e-12
+"""A relative difference below this comes from float arithmetic. It lies far below the ledger's
+tolerance. The rounding of a vendor's ratio (0.3333333 for a third) lies above it and is paid
+for."""
+
+
+def apply_actions(
+    actions: Sequence[CorporateAction],
+    delisted: Collection[str],
+    lots: Lots,
+    session: Session,
+    events: list[Event],
+) -> None:
+    account = session.account
+    for action in actions:
+        if action.kind == "dividend":
+            quantity = account.quantity(action.symbol)
+            if quantity != 0.0:
+                paid = DividendPaid(action.symbol, action.value, quantity, action.value * quantity)
+                emit(paid, account, events)
+    for action in actions:
+        if action.kind == "split" and account.quantity(action.symbol) != 0.0:
+            emit(_split(action, lots, session), account, events)
+    if delisted:
+        for symbol in account.held():
+            if symbol in delisted:
+                instrument = session.bars.instruments[session.columns[symbol]]
+                quantity, price = account.quantity(symbol), account.mark(symbol)
+                # A future's gains are in cash already.
+                cash = (
+                    0.0 if instrument.kind == "future" else quantity * price * instrument.multiplier
+                )
+                emit(Delisted(symbol, quantity, price, cash), account, events)
+
+
+def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplied:
+    """Return the split of a holding: whole steps, and the value of the remainder in cash.
+
+    The number of steps is rounded down, so a holder of shares is paid and a short seller pays.
+    """
+    symbol, ratio = action.symbol, action.value
+    account = session.account
+    step = lots.step_of(session.bars.instruments[session.columns[symbol]])
+    held, mark = account.quantity(symbol), account.mark(symbol)
+    quantity = abs(held) * ratio
+    per = round(1.0 / step) if step < 1.0 else 0
+    count = quantity * per if per else quantity / step
+    steps = floor(count * (1.0 + ROUNDING))
+    whole = steps / per if per else steps * step
+    if held < 0.0:
+        whole = -whole
+    if abs(held * ratio - whole) <= 2.0 * ROUNDING * abs(held * ratio):
+        return SplitApplied(symbol, ratio, whole, 0.0)
+    # Value before minus value after, as the ledger adds it up.
+    return SplitApplied(symbol, ratio, whole, held * mark - whole * mark / ratio)

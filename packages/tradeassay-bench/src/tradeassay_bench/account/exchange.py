@@ -1,0 +1,434 @@
+"""The exchange: orders in, events out. Every event is applied to the account at once."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from tradeassay.core.errors import ExchangeError
+from tradeassay.core.orders import Order, is_price
+from tradeassay.core.view import CorporateAction, SessionBars
+from tradeassay_bench.account.end_of_day import apply_actions, close_positions, emit, settle
+from tradeassay_bench.account.ledger import Ledger
+from tradeassay_bench.account.session import (
+    AT_CLOSE,
+    AT_OPEN,
+    DURING,
+    WAITS,
+    Moment,
+    Refusal,
+    Session,
+    Ticket,
+    explicit_quantity,
+    malformed,
+    satisfied,
+    size,
+    touched,
+    trigger_price,
+    untradable,
+    wanted,
+)
+from tradeassay_bench.account.venue import Era, Venue
+from tradeassay_bench.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
+
+
+class RestingOrder(msgspec.Struct, frozen=True):
+    """One order on the book.
+
+    ``quantity`` is its signed remainder. ``triggered`` says that its stop price was reached.
+    """
+
+    id: str
+    order: Order
+    quantity: float
+    triggered: bool = False
+
+
+class Exchange:
+    """Carries out orders at one venue, session by session.
+
+    The sequence of a session is :meth:`open_session`, :meth:`execute`, :meth:`close_session`. If
+    agents decide after the market opened, call :meth:`work_waiting` before the decision. Between
+    sessions the exchange keeps only the book of waiting orders.
+    """
+
+    def __init__(self, venue: Venue) -> None:
+        self.venue = venue
+        self.book: dict[str, RestingOrder] = {}  # the waiting orders, oldest first
+        self._era: Era | None = None
+        self._buy_gates = venue.gates(buying=True)
+        self._sell_gates = venue.gates(buying=False)
+        self._lot = venue.lots.lot
+        self._slip = venue.slippage.price
+        self._margin = venue.margin is not None
+        self._held_to_side = venue.resting.held_to_side is True
+        self._symbols: tuple[str, ...] = ()
+        self._columns: dict[str, int] = {}
+        self._session: Session | None = None
+        self._met_batch = self._bar_worked = False
+        self._start_book()
+
+    def open_session(
+        self,
+        bars: SessionBars,
+        actions: Sequence[CorporateAction],
+        account: Ledger,
+        *,
+        delisted: Collection[str] = (),
+    ) -> list[Event]:
+        """Apply what happens before the market opens: dividends, splits, delistings.
+
+        ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
+        """
+        self._session = None
+        self._start_book()
+        session = self._session_of(bars, account)
+        session.delisted = delisted
+        events: list[Event] = []
+        if actions or delisted:
+            apply_actions(actions, delisted, self.venue.lots, session, events)
+        if self.book:
+            # A split changes the meaning of a waiting order's price and quantity, so the order
+            # ends.
+            gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
+            self._drop_waiting(gone, account, events)
+        return events
+
+    def work_waiting(self, bars: SessionBars, account: Ledger, *, until: Moment) -> list[Event]:
+        """Trade the waiting orders in the opening auction, or in the whole bar of the session.
+
+        Call it before an agent sees those prices. Otherwise the agent could withdraw an order
+        knowing that its price was reached. Orders that still rest can be superseded in
+        :meth:`execute` as usual.
+        """
+        events: list[Event] = []
+        if not self.book:
+            return events
+        session = self._session_of(bars, account)
+        session.turn_to(until)
+        tickets: list[Ticket] = []
+        self._line_up_waiting(session, events, tickets, auction=until == "open")
+        self._bar_worked = until == "close"
+        self._trade(tickets, session, events)
+        return events
+
+    def execute(
+        self,
+        orders: Sequence[tuple[str, Order]],
+        bars: SessionBars,
+        account: Ledger,
+        *,
+        fill: Moment = "open",
+        universe: Collection[str] | None = None,
+    ) -> list[Event]:
+        """Carry out the waiting orders and a batch of new (id, order) pairs.
+
+        Call it even for an empty batch. ``universe`` holds the symbols that may be bought (None =
+        all). Anything held may be sold. Raises :class:`ExchangeError` for an id that is already
+        waiting.
+        """
+        session = self._session_of(bars, account)
+        session.turn_to(fill)
+        session.universe = universe
+        events: list[Event] = []
+        tickets: list[Ticket] = []
+        if self.book and not self._met_batch:
+            if self.venue.resting.supersede:
+                self._drop_waiting({order.symbol for _, order in orders}, account, events)
+            if not self._bar_worked:
+                self._line_up_waiting(session, events, tickets)
+        self._met_batch = True
+        for order_id, order in orders:
+            if order_id in self.book:
+                raise ExchangeError(
+                    f"order id '{order_id}' is taken by a waiting order", hint="use a new id"
+                )
+            self._admit(order_id, order, session, events, tickets)
+        self._trade(tickets, session, events)
+        return events
+
+    def close_session(
+        self, bars: SessionBars, account: Ledger, *, mark: Moment = "close"
+    ) -> list[Event]:
+        """End the session: settlement, rolls, borrow fees, interest, margin calls, then the mark."""
+        session = self._session_of(bars, account)
+        session.turn_to(mark)
+        events: list[Event] = []
+        close_positions(self.venue, session, events)
+        return events
+
+    def _session_of(self, bars: SessionBars, account: Ledger) -> Session:
+        """Return the running session, or begin a new one if ``bars`` are those of another.
+
+        A new session has the fees and price limits of its era.
+        """
+        previous = self._session
+        if previous is not None and previous.bars is bars and previous.account is account:
+            return previous
+        # Views return the same tuple while no name is added, so comparing identity is enough for
+        # most sessions.
+        if bars.symbols is not self._symbols:
+            if bars.symbols != self._symbols:
+                self._columns = {symbol: column for column, symbol in enumerate(bars.symbols)}
+            self._symbols = bars.symbols
+        era = self.venue.era(bars.session)
+        if era is not None and era is not self._era:
+            self._era = era
+            self._buy_gates = self.venue.gates(buying=True, era=era)
+            self._sell_gates = self.venue.gates(buying=False, era=era)
+        fees = self.venue.fees if era is None else era.fees
+        session = self._session = Session(fees, bars, account, self._columns)
+        if (
+            previous is not None
+            and previous.bars.session == bars.session
+            and previous.account is account
+        ):
+            # Another bars object for the same session: the volume already taken still counts.
+            session.delisted, session.used = previous.delisted, previous.used
+        else:
+            self._start_book()
+        return session
+
+    def _start_book(self) -> None:
+        """Reset what the book remembers of a session.
+
+        Nothing is superseded yet, no bar worked, and no order tried in the auction.
+        """
+        self._met_batch = False
+        self._bar_worked = False
+        self._tried: set[str] = set()
+
+    def _line_up_waiting(
+        self, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool = False
+    ) -> None:
+        """Collect the waiting orders that trade in this session.
+
+        An order gets one try a day: after the opening auction it is not tried again.
+        """
+        for waiting in tuple(self.book.values()):  # a copy, because admission changes the book
+            if waiting.id not in self._tried:
+                self._admit_waiting(waiting, session, events, tickets, auction=auction)
+        if auction:
+            self._tried.update(ticket.id for ticket in tickets)
+
+    def _trade(self, tickets: list[Ticket], session: Session, events: list[Event]) -> None:
+        """Carry out tickets in the order they trade.
+
+        NAV is fixed once, before the first of them.
+        """
+        if tickets:
+            sells_first = self.venue.priority == "sells_first"
+            tickets.sort(key=lambda ticket: 2 * ticket.stage + (sells_first and ticket.buying))
+            session.take_nav()
+            for ticket in tickets:
+                self._carry_out(ticket, session, events)
+
+    def _drop_waiting(self, symbols: Collection[str], account: Ledger, events: list[Event]) -> None:
+        for waiting in tuple(self.book.values()):
+            if waiting.order.symbol in symbols:
+                emit(Expired(waiting.id, waiting.order.symbol), account, events)
+                del self.book[waiting.id]
+
+    def _admit(
+        self,
+        order_id: str,
+        order: Order,
+        session: Session,
+        events: list[Event],
+        tickets: list[Ticket],
+    ) -> None:
+        """Check a new order and determine when and at what price it would trade."""
+        symbol = order.symbol
+        column = session.columns.get(symbol)
+        if column is None:
+            detail = f"no instrument '{symbol}' is listed here"
+            emit(Rejected(order_id, symbol, "unknown_symbol", detail), session.account, events)
+            return
+        instrument = session.bars.instruments[column]
+        lot = self._lot
+        ticket = Ticket(order_id, order, column, instrument, instrument.lot if lot is None else lot)
+        refusal = malformed(order)
+        if refusal is None:
+            refusal = untradable(symbol, column, session, margin=self._margin)
+            if refusal is not None:
+                change = explicit_quantity(order, session.account) or 0.0
+                contradicts = order.side is not None and (change > 0.0) != (order.side == "BUY")
+                if not (contradicts and self._held_to_side):
+                    ticket.ask(change)
+        if refusal is None:
+            ticket.buying = (
+                order.side == "BUY" if order.side is not None else _buys(ticket, session)
+            )
+            if ticket.buying and session.universe is not None and symbol not in session.universe:
+                # Covering a short position is always allowed.
+                covers = session.account.quantity(symbol) < 0.0
+                if not covers:
+                    refusal = Refusal("not_in_universe", f"{symbol} may not be bought now")
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+            return
+        at_open = session.moment == "open"
+        ticket.stage = AT_OPEN if at_open else AT_CLOSE
+        ticket.reference = session.reference[column]
+        if (
+            order.kind == "market"
+            or satisfied(order, ticket.buying, ticket.reference)
+            or (at_open and self._touched_later(ticket, session))
+        ):
+            tickets.append(ticket)
+        else:
+            self._not_reached(ticket, session, events)
+
+    def _admit_waiting(
+        self,
+        waiting: RestingOrder,
+        session: Session,
+        events: list[Event],
+        tickets: list[Ticket],
+        *,
+        auction: bool,
+    ) -> None:
+        """Check whether an order of an earlier session trades in this one.
+
+        It is compared with the whole bar, or in the opening ``auction`` with the open alone.
+        """
+        order = waiting.order
+        column = session.columns[order.symbol]
+        refusal = untradable(order.symbol, column, session, margin=self._margin)
+        instrument = session.bars.instruments[column]
+        ticket = Ticket(waiting.id, order, column, instrument, self.venue.lots.lot_of(instrument))
+        ticket.resting = True
+        ticket.ask(waiting.quantity)
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+            return
+        ticket.reference = session.open[column]
+        at_market = waiting.triggered or order.kind == "market"
+        # Without an open a market order has no price and waits for one. A limit or stop order may
+        # still be reached during the session.
+        if is_price(ticket.reference) and (
+            at_market or satisfied(order, ticket.buying, ticket.reference)
+        ):
+            tickets.append(ticket)
+        elif not (at_market or auction) and self._touched_later(ticket, session):
+            tickets.append(ticket)
+
+    @staticmethod
+    def _touched_later(ticket: Ticket, session: Session) -> bool:
+        bars = session.bars
+        price = touched(
+            ticket.order, ticket.buying, bars.high.item(ticket.column), bars.low.item(ticket.column)
+        )
+        if price is None:
+            return False
+        ticket.reference = price
+        ticket.stage = DURING
+        return True
+
+    def _not_reached(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        """Expire a day order whose price was not reached. Rest a good-till-cancelled order."""
+        if ticket.order.tif == "day":
+            emit(Expired(ticket.id, ticket.symbol), session.account, events)
+            return
+        trigger = trigger_price(ticket.order)
+        assert trigger is not None
+        ticket.reference = float(trigger)
+        ticket.held = session.account.quantity(ticket.symbol)
+        refusal = size(ticket, session) or self.venue.lots.gate(ticket, session)
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+        else:
+            self._rest(ticket, ticket.quantity, session, events)
+
+    def _carry_out(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        holding = session.account.holdings.get(ticket.symbol)
+        ticket.held = 0.0 if holding is None else holding.quantity
+        if not ticket.resting:
+            refusal = size(ticket, session)
+            if refusal is not None:
+                self._refuse(ticket, refusal, session, events)
+                return
+        ticket.price = self._slip(ticket.reference, ticket.buying, ticket.order.limit_price)
+        for gate in self._buy_gates if ticket.buying else self._sell_gates:
+            refusal = gate(ticket, session)
+            if refusal is None and ticket.trims:
+                refusal = self.venue.lots.after_cut(ticket)
+            if refusal is not None:
+                self._refuse(ticket, refusal, session, events)
+                return
+        self._fill(ticket, session, events)
+
+    def _fill(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        account, symbol, quantity = session.account, ticket.symbol, ticket.quantity
+        future = ticket.instrument.kind == "future"
+        if future:
+            settle(symbol, ticket.price, ticket.multiplier, account, events)
+        filled = Filled(
+            ticket.id,
+            symbol,
+            quantity if ticket.buying else -quantity,
+            ticket.price,
+            ticket.reference,
+            ticket.fee,
+            ticket.tax,
+            ticket.cash,
+            False,
+            ticket.multiplier,
+            future,
+        )
+        events.append(filled)
+        account.apply(filled)
+        used = session.used
+        used[symbol] = used.get(symbol, 0.0) + quantity
+        if ticket.resting:
+            self.book.pop(ticket.id, None)
+        remainder = 0.0
+        for reason, asked, done in ticket.trims or ():
+            if reason in WAITS and ticket.order.tif == "gtc":
+                remainder += asked - done
+            else:
+                trimmed = Trimmed(
+                    ticket.id, symbol, ticket.signed(asked), ticket.signed(done), reason
+                )
+                emit(trimmed, account, events)
+        if remainder > 0.0:
+            self._rest(ticket, remainder, session, events, traded=True)
+
+    def _refuse(
+        self, ticket: Ticket, refusal: Refusal, session: Session, events: list[Event]
+    ) -> None:
+        """Reject an order, or let it wait if it may and another day can help."""
+        if refusal.reason in WAITS and ticket.order.tif == "gtc" and ticket.asked > 0.0:
+            if not ticket.resting:
+                self._rest(ticket, ticket.asked, session, events)
+            return
+        self.book.pop(ticket.id, None)
+        quantity = ticket.signed(ticket.asked) if ticket.asked > 0.0 else None
+        emit(Rejected(ticket.id, ticket.symbol, *refusal, quantity), session.account, events)
+
+    def _rest(
+        self,
+        ticket: Ticket,
+        quantity: float,
+        session: Session,
+        events: list[Event],
+        *,
+        traded: bool = False,
+    ) -> None:
+        """Put an order on the book.
+
+        A stop that traded has become a market order. Any other keeps its stop.
+        """
+        signed = ticket.signed(quantity)
+        self.book.pop(ticket.id, None)  # a partly filled order goes to the end of the book
+        stopped = traded and ticket.order.kind == "stop"
+        self.book[ticket.id] = RestingOrder(ticket.id, ticket.order, signed, stopped)
+        emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
+
+
+def _buys(ticket: Ticket, session: Session) -> bool:
+    """Return whether an order without a side buys: whether its target lies above the holding."""
+    order = ticket.order
+    price = trigger_price(order) if order.kind != "market" else None
+    price = session.reference[ticket.column] if price is None else price
+    held = session.account.quantity(ticket.symbol)
+    return wanted(order, price * ticket.multiplier, held, session) > 0.0

@@ -1,0 +1,78 @@
+"""A position in one name: in the ledger of an exchange, and at Backtrader's broker."""
+
+from dataclasses import dataclass
+
+from tradeassay.core.view import Position
+
+
+class Holding:
+    """A mutable position inside a ledger.
+
+    ``locked`` counts the shares bought in the running session under T+1, ``opened`` the number of
+    sessions that were over when the position was opened. A ``margined`` holding (a future) adds
+    nothing to NAV by itself: its gains are settled in cash.
+    """
+
+    __slots__ = ("cost", "locked", "margined", "mark", "multiplier", "opened", "quantity")
+
+    def __init__(self, mark: float, opened: int, multiplier: float, margined: bool) -> None:
+        self.quantity = 0.0
+        self.locked = 0.0
+        self.cost = 0.0
+        self.mark = mark
+        self.opened = opened
+        self.multiplier = multiplier
+        self.margined = margined
+
+    def add(self, quantity: float, price: float, sessions: int) -> None:
+        """Change an open position by a trade and keep its average cost.
+
+        Cost moves only when the position grows. A trade through zero opens a new position at its
+        price.
+        """
+        before = self.quantity
+        after = before + quantity
+        if before * quantity >= 0.0:
+            self.cost = (before * self.cost + quantity * price) / after
+        elif before * after < 0.0:
+            self.cost = price
+            self.opened = sessions
+        self.quantity = after
+
+    def position(self, symbol: str, sessions: int) -> Position:
+        quantity = self.quantity
+        return Position(
+            symbol,
+            quantity,
+            quantity - self.locked if quantity > 0.0 else 0.0,
+            self.cost,
+            self.mark,
+            sessions - self.opened,
+            self.multiplier,
+        )
+
+
+Split = tuple[float, float, float, float]
+"""A position after an order: its size and price, and the parts of the order that opened and closed.
+"""
+
+
+@dataclass(slots=True)
+class BrokerPosition:
+    """A position: signed size and average price."""
+
+    size: float = 0.0
+    price: float = 0.0
+
+    def after(self, size: float, price: float) -> Split:
+        """Return the position after an order of signed ``size``, and the parts it opens and closes."""
+        total = self.size + size
+        if not total:
+            return total, 0.0, 0.0, size
+        if not self.size:
+            return total, price, size, 0.0
+        if (size > 0) == (self.size > 0):
+            return total, (self.price * self.size + size * price) / total, size, 0.0
+        if (total > 0) == (self.size > 0):
+            return total, self.price, 0.0, size
+        return total, price, total, -self.size

@@ -1,0 +1,120 @@
+"""Policies for sales: T+1 locks, short sales, and the end of a futures contract."""
+
+from datetime import timedelta
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.time import parse_day
+from tradeassay.core.view import Instrument
+from tradeassay_bench.account.limits import floor_to
+from tradeassay_bench.account.session import Refusal, Session, Ticket
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """``t_plus`` 1: shares bought in a session are locked until the next one. 0: no lock.
+
+    ``on_locked`` says whether a sale that needs locked shares is refused or cut to the free ones.
+    """
+
+    t_plus: Literal[0, 1] = 0
+    on_locked: Literal["reject", "trim"] = "reject"
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        free = session.account.sellable(ticket.symbol)
+        if ticket.quantity <= free:
+            return None
+        held = ticket.held
+        if ticket.quantity > held or free == held:
+            return None  # more than is held at all: the question of shorting, not of locks
+        if self.on_locked == "trim" and free > 0.0:
+            ticket.trim(free, "t_plus_1")
+            return None
+        return Refusal(
+            "t_plus_1",
+            f"{held - free:g} of {held:g} shares were bought today and are locked until tomorrow",
+        )
+
+
+class Shorting(msgspec.Struct, frozen=True, kw_only=True):
+    """Short sales.
+
+    ``borrow_per_year`` is charged on the short value, a part each session. ``unavailable`` names
+    symbols that cannot be borrowed. ``max_volume_share`` bounds a short position by a share of the
+    session's volume (None = no bound). Where shorting is not ``allowed``, a sale beyond the holding
+    is refused or cut to it (``on_short_shares``). Futures need no borrow and are always sold
+    freely.
+    """
+
+    allowed: bool = False
+    borrow_per_year: float = 0.0
+    unavailable: tuple[str, ...] = ()
+    max_volume_share: float | None = None
+    on_short_shares: Literal["reject", "trim"] = "reject"
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        held = ticket.held
+        if ticket.quantity <= held or ticket.instrument.kind == "future":
+            return None
+        if not self.allowed:
+            if held <= 0.0:
+                return Refusal(
+                    "no_shorting", f"no {ticket.symbol} is held and the venue has no short sales"
+                )
+            if self.on_short_shares == "trim":
+                ticket.trim(held, "insufficient_shares")
+                return None
+            return Refusal("insufficient_shares", f"{ticket.quantity:g} to sell, {held:g} held")
+        if ticket.symbol in self.unavailable:
+            return Refusal("no_borrow", f"{ticket.symbol} cannot be borrowed")
+        if self.max_volume_share is None:
+            return None
+        volume: float = session.volume[ticket.column]
+        bound = volume * self.max_volume_share
+        short = ticket.quantity - held
+        if short <= bound or volume != volume:
+            return None
+        lot = ticket.lot
+        fits = floor_to(max(bound + held, 0.0), lot)
+        if fits <= 0.0:
+            return Refusal(
+                "no_borrow",
+                f"{bound:g} shares can be borrowed, {max(-held, 0.0):g} are short already",
+            )
+        ticket.trim(fits, "no_borrow")
+        return None
+
+
+class Futures(msgspec.Struct, frozen=True, kw_only=True):
+    """Contract life.
+
+    ``roll="next"``: at the close of the first session that is at most ``roll_days`` calendar days
+    before expiry, and in which the chain's next contract has a price, a position is moved into that
+    contract, both legs traded at the close with costs. The number of contracts stays the same even
+    if the next one has another multiplier: exposure then changes with it. Without a next contract,
+    and with ``roll="none"``, a position is settled for the last time at the close of the expiry day
+    and ends.
+    """
+
+    roll: Literal["none", "next"] = "next"
+    roll_days: int = 5
+
+    def must_roll(self, instrument: Instrument, session: str) -> bool:
+        if self.roll == "none" or instrument.expiry is None:
+            return False
+        return parse_day(session) >= parse_day(instrument.expiry) - timedelta(days=self.roll_days)
+
+    def next_contract(self, instrument: Instrument, session: Session) -> int | None:
+        later: list[tuple[str, int]] = []
+        for column, other in enumerate(session.bars.instruments):
+            same_chain = other.root is not None and other.root == instrument.root
+            if not same_chain or other.expiry is None or instrument.expiry is None:
+                continue
+            if other.expiry > instrument.expiry and session.has_price(column):
+                later.append((other.expiry, column))
+        return min(later)[1] if later else None
+
+
+def is_over(instrument: Instrument, session: str) -> bool:
+    """Say whether a contract's last session is ``session`` or earlier (ISO days compare as text)."""
+    return instrument.expiry is not None and session >= instrument.expiry

@@ -1,0 +1,35 @@
+"""Benchmark suites: their frozen definitions, and the protocols by which models play them."""
+
+from tradeassay_bench.benchmarks import ktdfin as ktdfin, stockbench as stockbench
+from tradeassay_bench.benchmarks.benchmark import (
+    Benchmark as Benchmark,
+    NamedWindow as NamedWindow,
+    benchmarks as benchmarks,
+    find_window as find_window,
+    window_sets as window_sets,
+)
+from tradeassay_bench.benchmarks.daily import (
+    Daily as Daily,
+    DailyConfig as DailyConfig,
+    DayConfig as DayConfig,
+    day as day,
+    play_day as play_day,
+)
+from tradeassay_bench.benchmarks.protocol import (
+    ModelProtocol as ModelProtocol,
+    ProtocolConfig as ProtocolConfig,
+    protocols as protocols,
+)
+from tradeassay_bench.benchmarks.specs import (
+    DAILY_ASHARE as DAILY_ASHARE,
+    DAILY_CRYPTO as DAILY_CRYPTO,
+    DAILY_US as DAILY_US,
+    DAILY_US_REAL as DAILY_US_REAL,
+    KTDFIN as KTDFIN,
+    KTDFIN_PAPER as KTDFIN_PAPER,
+    KTDFIN_US as KTDFIN_US,
+    KTDFIN_US_REAL as KTDFIN_US_REAL,
+    STOCKBENCH as STOCKBENCH,
+    STOCKBENCH_DJIA as STOCKBENCH_DJIA,
+    STOCKBENCH_PAPER as STOCKBENCH_PAPER,
+)

@@ -1,0 +1,506 @@
+"""The interface of a benchmark of programs: its episodes, dialogues, scores and tables.
+
+A benchmark knows its tasks and does no I/O. Its dialogues yield :class:`AskRole` and
+:class:`Examine` requests and are sent the replies. The code that plays, stores, verifies and reports
+runs uses this interface only, and knows no benchmark by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from tradeassay.core.arguments import take_fields
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import refuse_bad_secret, safe_name
+from tradeassay.core.measure import BadgeTexts, Measure, above
+from tradeassay.core.registry import Registry, newest
+from tradeassay.core.tables import Cell, Table
+from tradeassay.metrics.ranks import unranked
+from tradeassay.metrics.reliability import Play, Reliability
+from tradeassay_bench.benchmarks.benchmark import benchmarks
+from tradeassay_bench.benchmarks.exhibits import Curves, Filled, PaperPage
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.llm import ModelParams, parse_name
+
+LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
+"""A program, with the reasoning before it, needs more tokens and time than a trading decision."""
+
+
+MAX_VALUES = 1_000
+"""The largest number of models, tasks, seeds or other values in one field of a spec."""
+MAX_EPISODES = 50_000
+"""The largest number of episodes in a run."""
+
+
+def check_grid_size(items: int) -> None:
+    """Raise :class:`UserError` if a run would have too many episodes.
+
+    Call it before the episodes are created.
+    """
+    if items > MAX_EPISODES:
+        raise UserError(
+            f"too many episodes: {items:,}",
+            hint=f"a run has at most {MAX_EPISODES:,}. Split it into several runs",
+        )
+
+
+class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The spec of a run of programs. Each benchmark adds fields of its own.
+
+    ``seeds`` are repetitions. The seeds of the judging markets are derived from ``secret`` (see
+    :mod:`tradeassay.core.hashing`). If it is not set, it is drawn at the start of the run.
+    """
+
+    models: tuple[str, ...]
+    benchmark: str
+    seeds: tuple[int, ...] = (0,)
+    secret: str | msgspec.UnsetType = msgspec.UNSET
+
+    def validate_spec(
+        self, once: Iterable[str], others: Iterable[str] = (), *, example: str
+    ) -> None:
+        """Raise :class:`UserError` for missing, repeated or invalid values.
+
+        ``once`` names fields whose values must differ, besides models and seeds. ``others`` are
+        models in other roles, such as judges. ``example`` is a model name for the hint.
+        """
+        take_fields(self)
+        if self.secret:
+            refuse_bad_secret(self.secret)
+        if not self.models:
+            raise UserError("no model is named", hint=f"give at least one, e.g. {example}")
+        for name in self.__struct_fields__:
+            values = getattr(self, name)
+            if isinstance(values, tuple) and len(values) > MAX_VALUES:
+                raise UserError(
+                    f"{name} has {len(values):,} values", hint=f"give at most {MAX_VALUES:,}"
+                )
+        if not all(0 <= seed < 2**63 for seed in self.seeds):
+            raise UserError("a seed is negative or has more than 63 bits", hint="use 0, 1, 2 ...")
+        for model in (*self.models, *others):
+            parse_name(model)
+        for name in ("models", "seeds", *once):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise UserError(f"a value of {name} is given twice", hint="give each once")
+
+
+# Episodes and dialogues
+
+
+class Item(Protocol):
+    """One episode: a model, a task and a seed.
+
+    ``protocol`` holds the way of asking, for example the wording.
+    """
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def protocol(self) -> Mapping[str, Any]: ...
+
+
+class CodeItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An :class:`Item` in a benchmark's list of episodes."""
+
+    model: str
+    task: str
+    seed: int = 0
+    protocol: dict[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        """The name of the episode in a run, made of model, task, way of asking and seed."""
+        return "__".join(
+            (safe_name(self.model), self.task, *self.protocol.values(), f"s{self.seed}")
+        )
+
+
+class AskRole(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to ask one of the episode's models. ``role`` is, for example, ``writer`` or ``judge``."""
+
+    role: str
+    request: AskModel
+
+
+class Examine(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for work that needs the sandbox. ``request`` is a struct of the benchmark."""
+
+    request: msgspec.Struct
+
+
+CodeAsk = AskRole | Examine
+CodeReply = ModelReply | msgspec.Struct
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+CodeDialogue: TypeAlias = Generator[CodeAsk, Any, _Record]
+"""A generator that is sent a :class:`ModelReply` for each :class:`AskRole` and a result for each
+:class:`Examine`, and returns the record of the episode."""
+
+
+class Role(msgspec.Struct, frozen=True, kw_only=True):
+    """The model that fills a role, and its parameters."""
+
+    model: str
+    params: ModelParams
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How an episode ended.
+
+    A failed episode has no result and is left out of every rate. ``reason`` says why it failed.
+    """
+
+    status: Literal["done", "failed"] = "done"
+    reason: str = ""
+    words: str = ""
+
+
+class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The measures of one model under one way of asking, by which runs are compared.
+
+    ``unranked`` is the reason why the model has no rank, or None.
+    """
+
+    setting: str = msgspec.field(name="cell")
+    agent: str
+    measures: dict[str, Measure]
+    unranked: str | None = None
+
+
+def unranked_model(unanswered: int, items: int) -> str | None:
+    """Return the reason why a model is not ranked, or None.
+
+    A model is not ranked if too many of its items had no answer.
+    """
+    return unranked(unanswered / items if items else None, "of its items had no answer")
+
+
+# The views of a run for terminal and page
+
+
+def overlap(best: Measure, second: Measure) -> str:
+    """Return a sentence on whether the intervals of the two best models overlap."""
+    if second.high is not None and above(best, second.high):
+        return "the intervals do not overlap"
+    return "the intervals overlap, so they cannot be told apart"
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """A section of a page: text, tables, curves of shares by step, and the lines of a list."""
+
+    id: str
+    title: str
+    text: str = ""
+    tables: tuple[Table, ...] = ()
+    curves: Curves | None = None
+    lines: tuple[Cell, ...] = ()
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of an item: its outcome, its checks, findings as ``lines``, and texts by title."""
+
+    title: str
+    chip: tuple[str, str]
+    small: str = ""
+    checks: tuple[tuple[str, str, str], ...] = ()
+    lines: tuple[str, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+def reliable_section(reliability: Reliability | None) -> tuple[Section, ...]:
+    """Return a section about the reliability of the models.
+
+    There is no section if no model was played more than once, which has no reliability.
+    """
+    if reliability is None:
+        return ()
+    return (Section(id="reliable", title="How reliable", text=" ".join(reliability.sentences)),)
+
+
+def play_of(item: Item, *, passed: bool, score: float | None) -> Play:
+    """Return an item as a play of its model, with its task as window and its way of asking as wording."""
+    return Play(
+        model=item.model,
+        wording=", ".join(map(str, item.protocol.values())),
+        window=item.task,
+        seed=item.seed,
+        passed=passed,
+        score=score,
+    )
+
+
+class ItemShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of one item: the tone and text of its outcome, a summary, and its steps."""
+
+    chip: tuple[str, str]
+    value: str = ""
+    steps: tuple[Step, ...] = ()
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of a finished run, for terminal, page and export.
+
+    ``board`` is the table of models. On a terminal ``board_lines`` follow it. ``method`` explains
+    how the numbers are computed.
+    """
+
+    question: str
+    headline: str
+    support: tuple[str, ...]
+    sub: str
+    badges: BadgeTexts
+    board: Table
+    sections: tuple[Section, ...]
+    paper: PaperPage
+    items: dict[str, ItemShown]
+    method: str
+    board_lines: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    cards: dict[str, Any] = {}
+    """By key: the data of items with a page of their own, drawn by ``report.code_page.card_pages``."""
+    reliability: Reliability | None = None
+
+
+class FinishedRun(Protocol):
+    """A finished run of programs, as far as a paper's page needs it."""
+
+    @property
+    def spec(self) -> Any: ...
+    @property
+    def episodes(self) -> Sequence[Item]: ...
+    @property
+    def scores(self) -> Any: ...
+    def records(self) -> Mapping[str, Any]: ...
+
+
+class AnswerReward(msgspec.Struct, frozen=True, kw_only=True):
+    """The reward of one recorded answer, from 0 to 1, or None and the reason.
+
+    ``evidence`` holds the values from which it was computed.
+    """
+
+    value: float | None
+    reason: str = ""
+    evidence: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperRequest:
+    """A request to play a paper about programs.
+
+    ``data`` is the user's argument: a task file, or datasets separated by commas. ``stored`` maps a
+    dataset, which may be a folder, to its name in the store. ``say`` is called with messages about
+    parts of the paper that the data does not cover.
+    """
+
+    models: tuple[str, ...]
+    seeds: tuple[int, ...]
+    sample: int | None
+    grid: bool
+    data: str | None
+    dataset: str | None
+    symbols: tuple[str, ...]
+    judge: str | None
+    reviewers: tuple[str, ...]
+    stored: Callable[[str], str]
+    say: Callable[[str], None]
+
+
+class CodeProtocol(Protocol):
+    """A benchmark of programs, opened for one spec.
+
+    - ``title``: what the benchmark is.
+    - ``listing``: the command that lists its tasks.
+    - ``fixed``: fields of the spec, such as ``score`` and ``evaluate.leak``, that belong to the
+      benchmark's id. A run with other values is refused, and a record with other values is invalid.
+    - ``Question``: the type of a task as data.
+    - ``Spec``, ``Record``, ``Result`` and ``Scores``: the types of a run's spec, the outcome of an
+      episode, the reply to an :class:`Examine` request, and the totals of a run.
+    """
+
+    title: ClassVar[str]
+    listing: ClassVar[str]
+    fixed: ClassVar[tuple[str, ...]] = ()
+    Question: ClassVar[type[msgspec.Struct]] = msgspec.Struct
+    Spec: ClassVar[type[CodeSpec]]
+    Record: ClassVar[type[msgspec.Struct]]
+    Result: ClassVar[type[msgspec.Struct]]
+    Scores: ClassVar[type[msgspec.Struct]]
+
+    def __init__(self, spec: Any) -> None:
+        """Open the benchmark; raises :class:`UserError` for an invalid spec."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about parts that were left out."""
+        return ()
+
+    def episodes(self) -> tuple[CodeItem, ...]:
+        """Return all episodes, in the order in which they are recorded."""
+        ...
+
+    def facts(self) -> dict[str, str]:
+        """Return the hashes and versions on which results depend, by name.
+
+        A run cannot be resumed after one of them has changed.
+        """
+        ...
+
+    def roles(self, item: Item) -> dict[str, Role]:
+        """Return the models of an episode by role."""
+        ...
+
+    def dialogue(self, item: Item) -> CodeDialogue[Any]:
+        """Return a new dialogue for an episode. The same replies lead to the same record."""
+        ...
+
+    def check_installed(self) -> None:
+        """Raise MissingExtra if a package that :meth:`examine` needs is not installed."""
+        ...
+
+    def open_executor(self, workers: int) -> AbstractContextManager[Any]:
+        """Open the executor that :meth:`examine` needs. Raises the errors of opening a sandbox."""
+        ...
+
+    def with_timeout_callback(self, executor: Any, on_timeout: Callable[[], None]) -> Any:
+        """Return an executor that also calls ``on_timeout`` when one of its jobs times out."""
+        ...
+
+    def examine(self, item: Item, request: Any, executor: Any) -> msgspec.Struct:
+        """Return the result of an :class:`Examine` request.
+
+        It is called from several threads, and must return the same result every time.
+        """
+        ...
+
+    def ended(self, record: Any) -> Ending:
+        """Return how the episode of a record ended."""
+        ...
+
+    def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
+        """Yield contradictions within a record as (turn, description). Turns count from 0."""
+        ...
+
+    def score(self, records: Mapping[str, Any]) -> Any:
+        """Return the totals of a run.
+
+        ``records`` holds all existing records by key, including those of failed episodes.
+        """
+        ...
+
+    @classmethod
+    def rows(cls, scores: Any) -> tuple[CodeRow, ...]:
+        """Return one row per model and way of asking."""
+        ...
+
+    @classmethod
+    def rewards(cls, record: Any) -> dict[int, AnswerReward]:
+        """Return the rewards of an episode's answers by turn, counted from 0. Default: none."""
+        return {}
+
+    @classmethod
+    def paper(cls, runs: Sequence[FinishedRun], latency: Filled) -> PaperPage:
+        """Return the page of the benchmark's paper, filled with results of some runs.
+
+        ``latency`` is the exhibit of the models' answer times. Raises :class:`UserError` for a
+        benchmark without a paper, and for runs without a common table.
+        """
+        raise UserError(f"{cls.title} has no paper", hint="tradeassay report shows a run of it")
+
+    @classmethod
+    def paper_spec(cls, request: PaperRequest) -> CodeSpec:
+        """Return the spec of a run that fills the paper's tables.
+
+        Raises :class:`UserError` for a benchmark without a paper.
+        """
+        raise UserError(f"{cls.title} has no paper", hint="tradeassay code run plays it")
+
+    @classmethod
+    def sampled(cls, spec: Any, count: int) -> CodeSpec:
+        """Return a spec that plays only ``count`` of its tasks."""
+        raise UserError(f"{cls.title} has no tasks to sample", hint="leave sample out")
+
+    @staticmethod
+    def tables(
+        spec: Any,
+        items: Sequence[Item],
+        scores: Any,
+        records: Mapping[str, Any],
+        endings: Mapping[str, Ending],
+    ) -> Shown:
+        """Return the view of a finished run from its totals, records and endings (by key).
+
+        It needs no task files, so a page can be written on a machine without the tasks.
+        """
+        ...
+
+
+code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
+"""All benchmarks of programs, by id (entry points ``tradeassay.code_benchmarks``)."""
+
+
+class OtherCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark that has a command of its own: how it is played, and an example of the command."""
+
+    played: str
+    command: str
+
+
+other_commands: Registry[OtherCommand] = Registry("other_benchmark")
+"""Benchmarks for which neither ``run`` nor ``code run`` is valid, by id (entry points
+``tradeassay.other_benchmarks``)."""
+
+
+def code_benchmarks() -> tuple[str, ...]:
+    """Return the ids of all benchmarks of programs."""
+    return code_protocols.names()
+
+
+def find_protocol(name: str) -> type[CodeProtocol]:
+    """Return a registered benchmark of programs; raises :class:`UserError` for an unknown id."""
+    return code_protocols.get(name)
+
+
+def refuse_other_kind(name: str, *, trades: bool) -> None:
+    """Raise :class:`UserError`, naming the right command, for a benchmark of another kind.
+
+    ``trades`` says whether the caller expects a trading benchmark.
+    """
+    if (benchmarks.full_name(name) in benchmarks) is trades:
+        return
+    if not trades:
+        raise UserError(
+            f"'{name}' is a trading benchmark, not a programming benchmark",
+            hint=f"tradeassay run {name}",
+        )
+    other = newest(name, other_commands.names())
+    if other in other_commands:
+        entry = other_commands.get(other)
+        raise UserError(f"'{name}' is {entry.played}", hint=entry.command)
+    if newest(name, known := code_benchmarks()) in known:
+        raise UserError(
+            f"'{name}' is for models that write programs", hint=f"tradeassay code run {name}"
+        )
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the installed versions of packages as facts of a run. A package may be missing."""
+    versions = {}
+    for name in packages:
+        try:
+            versions[f"package {name}"] = version(name)
+        except PackageNotFoundError:
+            versions[f"package {name}"] = "not installed"
+    return versions

@@ -1,0 +1,11 @@
+"""The daily protocol: one checked decision per session, with a limited number of attempts."""
+
+from tradeassay_bench.benchmarks.daily.day import (
+    ByObservation as ByObservation,
+    Daily as Daily,
+    DailyConfig as DailyConfig,
+    DayConfig as DayConfig,
+    complaint as complaint,
+    day as day,
+    play_day as play_day,
+)

@@ -1,0 +1,447 @@
+"""The model's action: the arguments of ``submit_action``, its orders, and the rules for orders.
+
+Models see the texts of violations, so a change of wording needs a new version.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from tradeassay.core.errors import UNDECODABLE, DataError
+from tradeassay.core.orders import Order, Side
+from tradeassay_bench.benchmarks.error_messages import in_plain_words
+from tradeassay_bench.benchmarks.ktdfin.day_view import DayView
+from tradeassay_bench.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
+from tradeassay_bench.benchmarks.protocol import schema_of
+from tradeassay_bench.core.dialogue import ToolSpec
+from tradeassay_bench.llm.prompting import unreadable
+
+NO_SUCH = "there is no stock with that stock_id; use an id exactly as shown"
+SLACK = 1e-9
+"""The relative tolerance when comparing weights and amounts of money."""
+
+
+class ActionViolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One broken rule. ``stock_id`` is None if the action as a whole breaks it."""
+
+    rule: str
+    detail: str
+    stock_id: Stock | None = None
+
+
+class Move(NamedTuple):
+    """An order valued at the last close. ``change`` is the signed number of shares to trade."""
+
+    order: Order
+    column: int
+    price: float
+    held: float
+    sellable: float
+    change: float
+
+    @property
+    def stock(self) -> Stock:
+        return Stock(self.order.symbol)
+
+    @property
+    def after(self) -> float:
+        """The number of shares held after the trade."""
+        return self.held + self.change
+
+
+Rule = Callable[[Sequence[Move], DayView], Iterable[ActionViolation]]
+
+
+def check_orders(orders: Sequence[Order], day_view: DayView) -> tuple[ActionViolation, ...]:
+    """Return all rules that the orders break, in the order of :data:`RULES`."""
+    unreachable = tuple(_reach(orders, day_view))
+    excluded = {
+        violation.stock_id.symbol for violation in unreachable if violation.stock_id is not None
+    }
+    moves = [move_of(order, day_view) for order in orders if order.symbol not in excluded]
+    broken = [*_count(orders, day_view), *unreachable]
+    for rule in RULES:
+        broken.extend(rule(moves, day_view))
+    return tuple(broken)
+
+
+def move_of(order: Order, day_view: DayView) -> Move:
+    """Return an order valued at the last close."""
+    column = day_view.view.column(order.symbol)
+    position = day_view.account.positions.get(order.symbol)
+    held = 0.0 if position is None else position.quantity
+    price = float(day_view.last_close[column])
+    if order.unit == "shares":
+        change = order.amount if order.side == "BUY" else -order.amount
+    elif order.amount == 0.0:
+        change = -held
+    else:
+        change = order.amount * day_view.account.nav / price - held if price > 0 else 0.0
+    return Move(order, column, price, held, 0.0 if position is None else position.sellable, change)
+
+
+def _count(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolation]:
+    """There may be ``max_candidates`` orders in all, and one order per name."""
+    most = day_view.config.max_candidates
+    if len(orders) > most:
+        yield ActionViolation(
+            rule="max_candidates", detail=f"{len(orders)} orders; at most {most} per step"
+        )
+    seen: set[str] = set()
+    for order in orders:
+        if order.symbol in seen:
+            detail = "more than one order for a name"
+            yield ActionViolation(rule="duplicate", detail=detail, stock_id=Stock(order.symbol))
+        seen.add(order.symbol)
+
+
+def _reach(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolation]:
+    """Only members may be bought, and only holdings may be sold."""
+    members, held = day_view.members, day_view.account.positions
+    for order in orders:
+        if order.symbol in (members if order.side == "BUY" else held):
+            continue
+        stock = Stock(order.symbol)
+        try:
+            day_view.column(stock)
+        except DataError:
+            yield ActionViolation(rule="universe", detail=NO_SUCH, stock_id=stock)
+            continue
+        if order.side == "BUY":
+            detail = "not in the universe today: it cannot be bought"
+            yield ActionViolation(rule="universe", detail=detail, stock_id=stock)
+        elif order.side == "SELL":
+            detail = "nothing of it is held: it cannot be sold"
+            yield ActionViolation(rule="not_held", detail=detail, stock_id=stock)
+
+
+def _side(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
+    """A side that is given with a target must agree with it. We do not guess which one is meant."""
+    for move in moves:
+        if move.order.unit != "target_weight" or not move.price > 0:
+            continue
+        weight = day_view.account.weight(move.order.symbol)
+        side, target = move.order.side, move.order.amount
+        if side is not None and side != _side_of(move.order.amount, weight):
+            detail = (
+                f"its weight is {day_view.share(weight):.4f}, and {side} with a target_weight of {target:.4f} "
+                "contradicts itself; a target_weight is the weight after the trade"
+            )
+            yield ActionViolation(rule="side", detail=detail, stock_id=move.stock)
+
+
+def _side_of(target: float, weight: float) -> Side:
+    return "BUY" if target > weight else "SELL"
+
+
+def _single_weight(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
+    """No purchase may bring a name above the limit."""
+    most, nav = day_view.config.max_weight, day_view.account.nav
+    for move in moves:
+        if move.order.side != "BUY":
+            continue
+        if move.order.unit == "target_weight":
+            weight = move.order.amount
+        else:
+            weight = move.after * move.price / nav if nav > 0 else 0.0
+        if weight > most * (1 + SLACK):
+            detail = f"its weight would be {day_view.share(weight):.4f}; the most is {most:g}"
+            yield ActionViolation(rule="max_weight", detail=detail, stock_id=move.stock)
+
+
+def _positions(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
+    """A purchase may not exceed the number of positions, counted as if every order were filled."""
+    held = set(day_view.account.positions)
+    for move in moves:
+        if move.after > 0:
+            held.add(move.order.symbol)
+        else:
+            held.discard(move.order.symbol)
+    most = day_view.config.max_positions
+    opened = any(move.held == 0 and move.after > 0 for move in moves)
+    if opened and len(held) > most:
+        yield ActionViolation(rule="max_positions", detail=f"{len(held)} positions; at most {most}")
+
+
+def _settlement(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
+    """Shares that T+1 locks, or that are not held, cannot be sold."""
+    for move in moves:
+        if move.order.side != "SELL" or move.change >= 0:
+            continue
+        # The exchange rounds a target to whole lots, so an excess of less than a lot is accepted.
+        slack = 0.0
+        if move.order.unit != "shares" and move.order.amount != 0.0:
+            slack = _within(move, day_view)
+        if -move.change > move.sellable + slack + SLACK:
+            free = day_view.shares_shown(move.column, move.sellable)
+            locked = "T+1 locks the rest" if move.sellable < move.held else "there is no more"
+            detail = f"{free:g} shares can be sold; {locked}"
+            yield ActionViolation(rule="t_plus_1", detail=detail, stock_id=move.stock)
+
+
+def _lots(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
+    """Shares are bought in lots. They are sold in lots, or together with the whole odd lot."""
+    lot = day_view.rules.lot
+    for move in moves:
+        if move.order.unit != "shares":
+            continue
+        amount = move.order.amount
+        odd = move.held % lot if move.order.side == "SELL" else 0.0
+        if amount % lot != 0.0 and (odd == 0.0 or amount % lot != odd):
+            detail = f"{amount:g} shares are no multiple of {lot:g}"
+            yield ActionViolation(rule="lot", detail=detail, stock_id=move.stock)
+    # A change of weight that is worth less than one lot would not become an order at all.
+    for move in moves:
+        if (
+            move.order.unit == "target_weight"
+            and move.order.side == "BUY"
+            and move.price > 0
+            and 0 < move.change < _within(move, day_view)
+        ):
+            # The advice must be one that the model can follow.
+            least = math.ceil((move.held + lot) * move.price / day_view.account.nav * 1e4) / 1e4
+            if day_view.shown is not None:
+                detail = f"the purchase is too small: the weight must grow by {LEAST:g} or more"
+            elif least > day_view.config.max_weight * (1 + SLACK):
+                most = f"{day_view.config.max_weight:g}"
+                detail = f"one lot of it is worth more than the largest weight of {most}, so it cannot be bought"
+            else:
+                detail = f"the target is worth less than one lot; the least is a target_weight of {least:.4f}"
+            yield ActionViolation(rule="lot", detail=detail, stock_id=move.stock)
+
+
+def _within(move: Move, day_view: DayView) -> float:
+    """Return the number of shares below which a difference is ignored: one lot, or LEAST by weight.
+
+    LEAST is used if levels are hidden. Otherwise a model could find out the price of a lot with
+    enough questions.
+    """
+    return (
+        day_view.rules.lot if day_view.shown is None else LEAST * day_view.account.nav / move.price
+    )
+
+
+def _price_limits(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
+    """Under ``paper`` a name that closed limit-up cannot be bought, nor one limit-down be sold."""
+    if not day_view.config.refuses_at_limit:
+        return
+    for move in moves:
+        if move.order.side == "BUY" and day_view.at_limit_up[move.column]:
+            yield ActionViolation(
+                rule="limit_up", detail="closed at its upper limit: no BUY", stock_id=move.stock
+            )
+        elif move.order.side == "SELL" and day_view.at_limit_down[move.column]:
+            detail = "closed at its lower limit: no SELL"
+            yield ActionViolation(rule="limit_down", detail=detail, stock_id=move.stock)
+
+
+def _cash(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
+    """Purchases must fit the cash plus the proceeds of sales, at the last close and before costs."""
+    priced = [move for move in moves if move.price > 0]
+    spent = float(np.sum([move.change * move.price for move in priced if move.change > 0]))
+    raised = float(np.sum([-move.change * move.price for move in priced if move.change < 0]))
+    room = day_view.account.cash + raised
+    if spent > room * (1 + 1e-6) + 0.01:
+        detail = f"purchases of {spent:.2f} do not fit {room:.2f} of cash and proceeds"
+        if day_view.shown is not None:
+            detail = "the purchases do not fit cash and proceeds"
+        yield ActionViolation(rule="cash", detail=detail)
+
+
+RULES: tuple[Rule, ...] = (
+    _side,
+    _single_weight,
+    _positions,
+    _settlement,
+    _lots,
+    _price_limits,
+    _cash,
+)
+
+
+LEAST = 0.01
+"""The smallest change of a weight if levels are hidden."""
+SAME = 5e-4
+"""A target this close to the present weight is met. Weights are shown with four decimals."""
+DRIFT = 0.1
+"""A weight may have drifted past its target by this fraction without contradicting the order's side."""
+
+
+def is_target_met(move: Move, day_view: DayView) -> bool:
+    """Return whether a position meets its target as nearly as whole lots allow.
+
+    Such an order is valid and changes nothing. This includes a position that prices have moved a
+    little past the target of the order.
+    """
+    if move.order.unit != "target_weight" or not move.price > 0 or not move.held > 0:
+        return False
+    weight = day_view.account.weight(move.order.symbol)
+    off = abs(move.order.amount - weight)
+    past = (
+        move.order.side not in (None, _side_of(move.order.amount, weight)) and off <= DRIFT * weight
+    )
+    return off <= SAME or (
+        move.order.amount > 0.0 and (past or abs(move.change) < _within(move, day_view))
+    )
+
+
+def select_valid_orders(
+    orders: Sequence[Order], day_view: DayView
+) -> tuple[tuple[Order, ...], tuple[ActionViolation, ...]]:
+    """Return the orders that are valid together, and the violations of the others.
+
+    Sales are checked first, because their proceeds pay for purchases. Then each order is kept if it
+    breaks no rule together with the orders kept before it. Orders that would change nothing are
+    left out without a violation.
+    """
+    known: list[Order] = []
+    for submitted in orders:
+        order = submitted
+        # If share counts are rescaled to hide the lots, an order in shares becomes one by weight.
+        if (
+            day_view.shown is not None
+            and order.unit == "shares"
+            and order.symbol in day_view.view.symbols
+        ):
+            order = _by_weight(order, day_view)
+        if order.symbol in day_view.account.positions and is_target_met(
+            move_of(order, day_view), day_view
+        ):
+            continue
+        if order.side is None:
+            side = _side_of(order.amount, day_view.account.weight(order.symbol))
+            order = msgspec.structs.replace(order, side=side)
+        known.append(order)
+    if not check_orders(known, day_view):
+        return tuple(known), ()
+    kept: list[Order] = []
+    broken: list[ActionViolation] = []
+    for order in sorted(known, key=lambda order: order.side == "BUY"):
+        wrong, stock = check_orders([*kept, order], day_view), Stock(order.symbol)
+        if not wrong:
+            kept.append(order)
+        for violation in wrong:
+            stock_id = violation.stock_id or stock
+            broken.append(msgspec.structs.replace(violation, stock_id=stock_id))
+    # Keep the submitted order, in which equal orders are told apart by identity.
+    kept_ids = {id(order) for order in kept}
+    return tuple(order for order in known if id(order) in kept_ids), tuple(broken)
+
+
+def _by_weight(order: Order, day_view: DayView) -> Order:
+    column = day_view.view.column(order.symbol)
+    shown = day_view.price(column, float(day_view.last_close[column]), "close") or 0.0
+    change = order.amount * shown / day_view.account.nav * (1.0 if order.side == "BUY" else -1.0)
+    target = round(day_view.account.weight(order.symbol) + change, 4)
+    # Shares are shown in two digits, so a sale of all of them may leave a rest, which is sold too.
+    return msgspec.structs.replace(
+        order, amount=target if target > LEAST / 2 else 0.0, unit="target_weight"
+    )
+
+
+NAME = "submit_action"
+_LONGEST_REASON = 2_000
+_SPACE = re.compile(r"\s+")
+
+
+class OrderAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One order of an action. Exactly one of ``target_weight`` and ``shares`` is given; only ``shares`` need a
+    ``side``, because a target says itself whether it is above or below what is held."""
+
+    stock_id: Stock
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+    reason: str
+    side: Literal["BUY", "SELL"] | None = None
+    target_weight: Annotated[float, Meta(ge=0, le=1)] | None = None
+    shares: Annotated[float, Meta(gt=0, le=2**53)] | None = None
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A step's action. No orders means to leave everything as it is."""
+
+    orders: list[OrderAsked]
+    overall_reason: str = ""
+
+
+SUBMIT = ToolSpec(
+    name=NAME,
+    description=(
+        "Submit today's orders and end the day. Each order has either target_weight (the share of the account's "
+        "value that the stock shall have; 0 sells all of it) or shares (how many to trade, with side). An empty "
+        "list of orders trades nothing."
+    ),
+    schema=schema_of(Action),
+)
+
+
+class _Loose(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    orders: list[msgspec.Raw]
+    overall_reason: str = ""
+
+
+FIELDS = tuple(field.name for field in msgspec.structs.fields(OrderAsked))
+_CHOICES = {"side": "BUY or SELL", "confidence": "a number from 0 to 1"}
+
+
+def read_submission(
+    raw: str, wire: Wire, min_reason: int
+) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
+    """Return an action's orders in true terms, its reason, and the mistakes of the other orders.
+
+    Raises :class:`BadArguments` for arguments that are not an action at all.
+    """
+    try:
+        action = msgspec.json.decode(raw or "{}", type=_Loose)
+    except msgspec.ValidationError as error:
+        names = ("orders", "overall_reason")
+        raise BadArguments(
+            in_plain_words(str(error), fields=names, may_repeat=wire.may_repeat)
+        ) from None
+    except UNDECODABLE:
+        raise BadArguments(f"the arguments are not one JSON object: {unreadable(raw)}") from None
+    orders: list[Order] = []
+    unread: list[str] = []
+    for number, raw_order in enumerate(action.orders, start=1):
+        try:
+            orders.append(_read_order(bytes(raw_order), wire, min_reason))
+        except BadArguments as error:
+            unread.append(f"order {number}: {error}")
+        except DataError:
+            unread.append(f"order {number}: {NO_SUCH}")
+    reason = wire.gate.incoming(_plain(action.overall_reason)[:_LONGEST_REASON])
+    return tuple(orders), reason, tuple(unread)
+
+
+def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
+    asked = wire.decode(raw, OrderAsked, FIELDS, _CHOICES)
+    if (asked.target_weight is None) == (asked.shares is None):
+        given = "neither was" if asked.shares is None else "both were"
+        raise BadArguments(f"give either target_weight or shares; {given} given")
+    if asked.shares is not None and asked.side is None:
+        raise BadArguments("shares need a side, BUY or SELL")
+    if len(_plain(asked.reason)) < min_reason:
+        least = "empty" if min_reason == 1 else f"shorter than {min_reason} characters"
+        raise BadArguments(f"its reason is {least}")
+    amount = asked.target_weight if asked.shares is None else asked.shares
+    assert amount is not None
+    # A number of shares stays in the shown unit here. Whole true lots would reveal their price.
+    real = wire.gate.real_order(
+        Order(
+            symbol=wire.stock_id(asked.stock_id),
+            amount=float(amount),
+            unit="target_weight",
+            side=asked.side,
+            confidence=float(asked.confidence),
+            reason=_plain(asked.reason)[:_LONGEST_REASON],
+        )
+    )
+    return real if asked.shares is None else msgspec.structs.replace(real, unit="shares")
+
+
+def _plain(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()

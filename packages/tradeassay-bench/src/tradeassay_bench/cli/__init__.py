@@ -1,0 +1,1 @@
+"""Commands about agents, runs and data."""

@@ -1,0 +1,262 @@
+"""Options of commands about runs: the folder of runs, access to models, and the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradeassay.cli._options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    NUMBER,
+    PATH,
+    F,
+    add_options,
+    advanced,
+    flag,
+    option,
+    refuse_seal,
+    several,
+)
+from tradeassay.core.errors import UserError
+from tradeassay.core.registry import did_you_mean
+
+if TYPE_CHECKING:
+    from tradeassay_bench.benchmarks.code_protocol import CodeSpec
+    from tradeassay_bench.runs import Asking, RunSpec
+
+
+out = advanced("--runs=FOLDER out", "Folder of the runs.", type=FOLDER, default=Path("runs"))
+
+
+def one_each(
+    context: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse several models in one option, separated by commas."""
+    for value in values:
+        if "," in value and all("/" in part for part in value.split(",")):
+            raise UserError(f"'{value}' names several models", hint="give each its own -m")
+    return values
+
+
+def models(help: str, **fields: Any) -> Callable[[F], F]:
+    return several(
+        "-m --model models", help, **{"metavar": "PROVIDER/MODEL", "callback": one_each, **fields}
+    )
+
+
+def holds_an_arena(path: Path) -> bool:
+    """Return whether a file is the database of an arena."""
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def find_run(name: str, out: Path) -> Path:
+    """Return a run's folder. Raises :class:`UserError` with near names if there is none."""
+    for folder in (Path(name), out / name):
+        if (folder / "manifest.json").is_file():
+            return folder
+    refuse_seal(name)
+    if Path(name).is_file():
+        problem = f"{name} is a file, not a recorded run"
+        raise UserError(
+            problem, hint=f"name a run or its folder; a table is judged by tradeassay assay {name}"
+        )
+    if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet", ".seal"):
+        raise UserError(f"no file {name}", hint="check the path")
+    if Path(name).is_dir():
+        raise UserError(
+            f"{name} does not hold a run: manifest.json is missing", hint="give the folder of a run"
+        )
+    names = sorted(path.parent.name for path in out.glob("*/manifest.json"))
+    hint = f"there are no runs in {out}; start one with: tradeassay demo"
+    if names:
+        hint = did_you_mean(name, names, f"runs in {out}: {', '.join(names)}")
+    raise UserError(f"no recorded run '{name}'", hint=hint)
+
+
+def asking(command: F, *, several: bool = False) -> F:
+    """Add the options for access to models. ``several`` allows recordings of several models."""
+    text = "Reuse recorded answers of another run, of a recording's file, or of recorded/MODEL"
+    text += "; repeat for several models." if several else "."
+    return add_options(
+        (
+            option("--recordings=RUN|FILE|recorded/MODEL", text, type=PATH, multiple=several),
+            option("--max-usd=DOLLARS", "Spending cap of the whole run.", type=NUMBER),
+            flag("--replay", "Use recorded answers only: no network, no key, the same bytes."),
+            advanced("--base-url=URL", "Another server with the provider's API."),
+            advanced(
+                "--concurrency", "Episodes in conversation at the same time.", type=COUNT, default=8
+            ),
+            advanced(
+                "--prices=FILE.toml", "Model prices that override the packaged ones.", type=FILE
+            ),
+        )
+    )(command)
+
+
+def take_asking(
+    options: dict[str, Any], out: Path | None = None, benchmark: str | None = None
+) -> Asking:
+    """Remove the options for access to models from ``options`` and return them.
+
+    ``out`` is the folder of runs, in which a run is found by its name. ``benchmark`` selects one of
+    a model's recordings, unless it is a spec file. Raises :class:`UserError` for invalid options.
+    """
+    from tradeassay_bench.runs import Asking
+
+    names = ("concurrency", "max_usd", "replay", "recordings", "base_url", "prices")
+    fields = {name: options.pop(name) for name in names if name in options}
+    source = fields.get("recordings")
+    if source is not None and (source.is_file() or source.parts[0] == "recorded"):
+        from tradeassay_bench.runs.store.archive import find_recording, open_recording
+
+        benchmarks = () if benchmark is None or is_spec_file(benchmark) else (benchmark,)
+        fields["recordings"] = open_recording(find_recording(str(source), *benchmarks)).folder
+    elif source is not None and out is not None and not (source / "models").is_dir():
+        fields["recordings"] = find_run(str(source), out)
+    return Asking(**fields)
+
+
+spec = add_options(
+    (
+        click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
+        several(
+            "-a --agent=NAME[:KEY=VALUE,...] agents",
+            "An agent, with parameters; repeat for several. Default: every rule, or only the models.",
+        ),
+        models("A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several."),
+        several(
+            "--mask=LEVEL[,LEVEL] masks",
+            "How much is hidden from models: bright, stock-blind, date-blind, blinded.",
+        ),
+        several(
+            "--mode=MODE[,MODE] modes",
+            "The tools that models may use: memory-only, fixed-candidate, open-research.",
+        ),
+        several(
+            "--window=CODE[,CODE] windows",
+            "Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01.",
+        ),
+        advanced(
+            "-p --set=KEY=VALUE[,VALUE] settings",
+            "Any other option of the conversation; several values make a grid.",
+            multiple=True,
+        ),
+        option("--seeds", "Run every agent under this many seeds.", default=1),
+        option("--dataset=NAME", "Trade a data set other than the benchmark's own."),
+        option("--first=DAY", "First session to trade, YYYY-MM-DD."),
+        option("--last=DAY", "Last session to trade, YYYY-MM-DD."),
+        advanced("--index=NAME", "The index to compare with, or none. Default: the data's own."),
+        advanced(
+            "--universe=NAME[:N]",
+            "The universe: an index's members, all, or the N most traded, e.g. hs300:50.",
+        ),
+        advanced(
+            "--secret=HEX",
+            "Secret from which aliases are drawn; an earlier run's repeats it. Default: random.",
+        ),
+        option(
+            "--name=NAME",
+            "Name of the run's folder; an existing run is resumed. Default: from its content.",
+        ),
+    )
+)
+"""The arguments that describe a run."""
+
+
+def is_spec_file(what: str) -> bool:
+    return what.endswith((".toml", ".json"))
+
+
+def parse_settings(
+    masks: Sequence[str], modes: Sequence[str], settings: Sequence[str]
+) -> dict[str, tuple[bool | int | float | str, ...]]:
+    """Return the settings of the conversation, each with all its values.
+
+    Raises :class:`UserError` for a malformed setting.
+    """
+    from tradeassay_bench.runs.spec.run_spec import parse_value
+
+    parsed: dict[str, tuple[bool | int | float | str, ...]] = {}
+    pairs = [("mask", text) for text in masks] + [("mode", text) for text in modes]
+    for text in settings:
+        key, equals, values = text.partition("=")
+        if not equals or not key.strip() or not values.strip():
+            raise UserError(f"'{text}' is not a setting", hint="write KEY=VALUE or KEY=VALUE,VALUE")
+        pairs.append((key.strip(), values))
+    for key, text in pairs:
+        parsed[key] = (*parsed.get(key, ()), *(parse_value(value) for value in split_list(text)))
+    return parsed
+
+
+def split_list(texts: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the parts of one or several texts with commas."""
+    if texts is None:
+        return ()
+    parts: list[str] = []
+    for text in [texts] if isinstance(texts, str) else texts:
+        parts += (part.strip() for part in text.split(","))
+    return tuple(filter(None, parts))
+
+
+def after_cutoff(code: str, models: Sequence[str]) -> str:
+    """Return a window's code.
+
+    ``after-cutoff`` becomes the latest knowledge cutoff of the models. Raises :class:`UserError` if
+    no model is named or a cutoff is unknown.
+    """
+    if code != "after-cutoff":
+        return code
+    from tradeassay_bench.llm.tables import cutoff_line, load_cutoffs, own_file
+
+    if not models:
+        raise UserError("after-cutoff needs a model, whose cutoff is used", hint="name one with -m")
+    table, last_days = load_cutoffs(), []
+    for model in models:
+        if (cutoff := table.of(model)) is None:
+            hint = f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(model)}"
+            raise UserError(f"the knowledge cutoff of {model} is unknown", hint=hint)
+        last_days.append(cutoff.last_day)
+    return f"after-{max(last_days).isoformat()}"
+
+
+def program_spec(what: Sequence[str]) -> CodeSpec | None:
+    """Return the spec of a run of programs from its file, or None for anything else."""
+    if len(what) != 1 or not is_spec_file(what[0]) or not Path(what[0]).is_file():
+        return None
+    from tradeassay_bench.runs.spec.run_spec import load_code_spec
+
+    return load_code_spec(Path(what[0]))
+
+
+def build_spec(
+    what: tuple[str, ...], agents: tuple[str, ...], name: str | None, **options: Any
+) -> RunSpec:
+    """Return the spec in a file, or one made from benchmark ids and options.
+
+    Raises :class:`UserError` for options next to a spec file, and for an invalid description.
+    """
+    from tradeassay_bench.api import make_spec
+    from tradeassay_bench.runs import load_spec
+
+    if len(what) == 1 and is_spec_file(what[0]):
+        if agents or options.pop("seeds") != 1 or any(options.values()):
+            hint = "drop the other options, or put them into the file"
+            raise UserError(f"{what[0]} already says what to run", hint=hint)
+        return load_spec(Path(what[0]), name=name)
+    settings = parse_settings(*(options.pop(name) for name in ("masks", "modes", "settings")))
+    windows = [after_cutoff(code, options["models"]) for code in split_list(options.pop("windows"))]
+    protocol = {key: values[0] if len(values) == 1 else values for key, values in settings.items()}
+    return make_spec(
+        benchmarks=what,
+        agents=agents or None,
+        name=name,
+        windows=windows,
+        protocol=protocol,
+        **options,
+    )

@@ -1,0 +1,1 @@
+"""What agents, the exchange and runs share: observations, orders, events, workers."""

@@ -1,0 +1,139 @@
+"""Run a dialogue: put a generator's questions to an answerer and send back the replies.
+
+A dialogue is a *sans-I/O generator*: it yields a question, is sent the reply, and returns its
+result. :func:`drive` takes an answerer that replies at once, :func:`adrive` one that has to be
+awaited. Only :func:`fault_of` turns a foreign exception into a :class:`Fault`.
+"""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import traceback
+from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from tradeassay.core.our_code import our_folders
+from tradeassay.core.secrets import clean_foreign
+
+Ask = TypeVar("Ask")
+Reply = TypeVar("Reply")
+Result = TypeVar("Result")
+Outer = TypeVar("Outer")
+OuterReply = TypeVar("OuterReply")
+
+LONGEST_DETAIL = 500
+"""Most characters of an exception's text that are recorded."""
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+
+
+class Ended(msgspec.Struct, Generic[Result], frozen=True):
+    """The end of a dialogue, with the ``result`` it returned."""
+
+    result: Result
+
+
+def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | Ended[Result]:
+    """Send a reply (none to begin with) and return the next question, or :class:`Ended`.
+
+    Use it in a host that must yield control between a question and its answer. All others call
+    :func:`drive`.
+    """
+    try:
+        return next(dialogue) if reply is None else dialogue.send(reply)
+    except StopIteration as stop:
+        return Ended(stop.value)
+
+
+def drive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Reply]) -> Result:
+    """Answer a dialogue's questions until it ends, and return its result.
+
+    An exception from ``answer`` ends the dialogue and propagates. The dialogue is closed in any
+    case.
+    """
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            now = advance(dialogue, answer(now))
+        return now.result
+    finally:
+        dialogue.close()
+
+
+async def adrive(
+    dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Awaitable[Reply]]
+) -> Result:
+    """Run a dialogue like :func:`drive`, with an ``answer`` that has to be awaited."""
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            now = advance(dialogue, await answer(now))
+        return now.result
+    finally:
+        dialogue.close()
+
+
+def relay(
+    dialogue: Generator[Ask, Reply, Result],
+    answer: Callable[[Ask], Generator[Outer, OuterReply, Reply]],
+) -> Generator[Outer, OuterReply, Result]:
+    """Run one dialogue inside another.
+
+    ``answer`` replies to an inner question by asking questions of the outer dialogue.
+    """
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            now = advance(dialogue, (yield from answer(now)))
+        return now.result
+    finally:
+        dialogue.close()
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of a foreign exception: one line that is the same in every process."""
+
+    error: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.detail}" if self.detail else self.error
+
+
+def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
+    """Return the record of an exception that crossed a boundary.
+
+    Configured secrets are removed. Line breaks become blanks. Memory addresses are removed, because
+    they would make two runs of one spec differ.
+    """
+    detail = _ADDRESS.sub("0x...", " ".join(clean_foreign(str(error)).split()))
+    return Fault(error=type(error).__name__, detail=detail[:longest])
+
+
+_LIBRARIES = ("stdlib", "platstdlib", "purelib", "platlib")
+_INSTALLED = (*our_folders(), *(sysconfig.get_path(name) for name in _LIBRARIES), "<")
+"""Paths of the standard library, of installed packages and of tradeassay itself."""
+
+
+def at_line(file: str, line: int | str | None) -> str:
+    """Return the place in code that ends a failure's text: `` (trend.py, line 18)``."""
+    return f" ({Path(file).name}, line {line})"
+
+
+def own_fault(error: BaseException) -> Fault:
+    """Return the record of an exception in a user's code, with the last line reached in that code.
+
+    The record holds the file's name without its folder, so that two runs of one spec do not differ
+    by the folder they were made in.
+    """
+    fault = fault_of(error)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(_INSTALLED):
+            where = at_line(frame.filename, frame.lineno)
+            return msgspec.structs.replace(
+                fault, detail=fault.detail[: LONGEST_DETAIL - len(where)] + where
+            )
+    return fault

@@ -1,0 +1,295 @@
+"""Worker processes on this machine, the default: a standard pool with retries and progress."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from types import ModuleType
+from typing import Any, Self
+
+import msgspec
+
+from tradeassay.core.errors import RunError
+from tradeassay.core.screen import clean_log, clean_screen
+from tradeassay_bench.core.executors.task import (
+    ONE_THREAD,
+    Entry,
+    Lost,
+    Task,
+    TaskResult,
+    load_entry,
+)
+
+GRACE = 5.0
+"""Seconds a worker may take to end after its parent stopped it or died."""
+_TICK_EVERY = 0.1
+_READY, _FAILED = 0, -1
+"""Sent in place of a number of sessions when a worker has started, or failed to start."""
+_DIED = "the process playing it died (out of memory, or a crash in compiled code)"
+# On Linux a server process imports everything once and forks workers, which share its memory.
+# Elsewhere forking a loaded interpreter is not safe, and every worker starts by itself.
+_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+
+
+class LocalProcesses:
+    """``workers`` processes, each performing one task at a time.
+
+    Ctrl-C reaches the parent alone, which then closes a pipe. Workers see that between two steps
+    and end. The same happens when the parent is killed. ``modules``, those that register a user's
+    own agents, are imported by the workers before the first task. A task whose worker died is
+    performed once more, alone. A caller's script needs no ``__main__`` guard.
+    """
+
+    def __init__(self, entry: str, workers: int, modules: Sequence[str] = ()) -> None:
+        self._entry, self._workers, self._modules = entry, workers, tuple(modules)
+        self._pool: _Pool | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def perform(
+        self, tasks: Sequence[Task], tick: Callable[[str, int], None]
+    ) -> Iterator[TaskResult | Lost]:
+        waiting = deque(tasks)
+        flying: dict[Future[_Done], Task] = {}
+        try:
+            while waiting or flying:
+                if self._pool is None:
+                    self._pool = _Pool(self._entry, self._workers, self._modules)
+                # No more than one task per worker, so that a pool that breaks points at few
+                # suspects.
+                while waiting and len(flying) < self._workers:
+                    task = waiting.popleft()
+                    flying[self._pool.submit(task)] = task
+                ready, _ = wait(flying, timeout=_TICK_EVERY, return_when=FIRST_COMPLETED)
+                self._pool.read_ticks(tick)
+                if any(isinstance(future.exception(), BrokenProcessPool) for future in ready):
+                    # The standard pool ends all workers when one dies, and does not say whose task
+                    # it was.
+                    self._pool.close(died=True)
+                    self._pool = None
+                    ready = set(flying)
+                for future in ready:
+                    task = flying.pop(future)
+                    if not isinstance(future.exception(), BrokenProcessPool):
+                        yield future.result().of(task, tick)
+                        continue
+                    alone = _Pool(self._entry, 1, self._modules)
+                    died = False
+                    try:
+                        again = alone.submit(task)
+                        while not wait([again], timeout=_TICK_EVERY).done:
+                            alone.read_ticks(tick)
+                        alone.read_ticks(tick)
+                        died = isinstance(again.exception(), BrokenProcessPool)
+                        yield Lost(task.key, _DIED) if died else again.result().of(task, tick)
+                    finally:
+                        alone.close(died=died)
+        finally:
+            if flying:  # somebody left early
+                self.__exit__(None, None, None)
+
+
+class _Done(msgspec.Struct, frozen=True):
+    """What a worker sends back: bytes and the sessions not yet counted, or a pickled error and
+    where it arose.
+    """
+
+    payload: bytes = b""
+    sessions: int = 0
+    error: bytes | None = None
+    trace: str = ""
+
+    def of(self, task: Task, tick: Callable[[str, int], None]) -> TaskResult:
+        """Return the result of a task. Raises its error with its type."""
+        if self.sessions:
+            tick(task.key, self.sessions)
+        if self.error is None:
+            return TaskResult(task.key, self.payload)
+        error: BaseException = pickle.loads(self.error)  # from our own child
+        error.add_note(f"in a worker process, task {task.key}:\n{self.trace}")
+        raise error
+
+
+class _Pool:
+    """A standard pool and two pipes: workers end when ``stop`` is closed, and ``ticks`` brings what
+    they count.
+    """
+
+    def __init__(self, entry: str, workers: int, modules: tuple[str, ...]) -> None:
+        context = multiprocessing.get_context(_METHOD)
+        self._stop_read, self._stop = context.Pipe(duplex=False)
+        self._ticks, self._ticks_write = context.Pipe(duplex=False)
+        self._ready, self._failure = False, "see the error above"
+        forkserver.set_forkserver_preload([entry.partition(":")[0]])
+        # The server may be old, as in a notebook, and has the environment that it was started with.
+        setting = (entry, modules, dict(os.environ), self._stop_read, self._ticks_write)
+        self._executor = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_begin, initargs=setting
+        )
+
+    def submit(self, task: Task) -> Future[_Done]:
+        try:
+            with _starting():
+                return self._executor.submit(_perform, task.key, task.payload)
+        except BrokenProcessPool as error:  # a worker died with nothing to do
+            broken: Future[_Done] = Future()
+            broken.set_exception(error)
+            return broken
+
+    def read_ticks(self, tick: Callable[[str, int], None]) -> None:
+        while self._ticks.poll():
+            key, sessions = self._ticks.recv()
+            if sessions > 0:
+                tick(key, sessions)
+            elif sessions == _READY:
+                self._ready = True
+            else:
+                self._failure = key
+
+    def close(self, *, died: bool = False) -> None:
+        """End the workers.
+
+        Raises :class:`RunError` when one died before any was ready: none can be started.
+        """
+        self._stop.close()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        if died:
+            self.read_ticks(lambda key, sessions: None)
+        for end in (self._stop_read, self._ticks, self._ticks_write):
+            end.close()
+        if died and not self._ready:
+            raise RunError(
+                f"worker processes cannot be started: {self._failure}", hint="use workers=1"
+            )
+
+
+@contextlib.contextmanager
+def _starting() -> Iterator[None]:
+    """Start processes with one thread for linear algebra, deaf to Ctrl-C, and without the caller's
+    script.
+
+    A Ctrl-C meanwhile is heard at the end: a pool whose start was broken off would not wait for its
+    workers. The mask, which they inherit, does not keep it from a process that has other threads,
+    such as one that draws.
+    """
+    main, before = sys.modules["__main__"], dict(os.environ)
+    sys.modules["__main__"] = ModuleType(
+        "__main__"
+    )  # or every worker would run a script that has no guard
+    os.environ.update(ONE_THREAD, PYTHONSAFEPATH="1")
+    mask, heard, usual = (
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}),
+        list[Any](),
+        None,
+    )
+    if threading.current_thread() is threading.main_thread():
+        usual = signal.signal(signal.SIGINT, lambda *told: heard.append(told))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if usual is not None:
+            signal.signal(signal.SIGINT, usual)
+        sys.modules["__main__"] = main
+        os.environ.clear()
+        os.environ.update(before)
+    if heard and callable(usual):
+        usual(*heard[0])
+
+
+class _Worker(msgspec.Struct):
+    """What a worker process keeps from one task to the next."""
+
+    entry: Entry
+    ticks: Connection
+    stopping: threading.Event
+    screen: contextlib.ExitStack
+
+
+_worker: _Worker
+
+
+def _begin(
+    entry: str,
+    modules: tuple[str, ...],
+    environ: dict[str, str],
+    stop: Connection,
+    ticks: Connection,
+) -> None:
+    global _worker
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(environ, **ONE_THREAD)
+    # What an agent prints must not end up among the results on stdout.
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    screen = contextlib.ExitStack()
+    screen.enter_context(clean_screen())
+    screen.enter_context(clean_log())
+    try:
+        for module in modules:
+            importlib.import_module(module)
+        _worker = _Worker(load_entry(entry), ticks, threading.Event(), screen)
+    except Exception as error:
+        ticks.send((f"{type(error).__name__}: {error}"[:1000], _FAILED))
+        raise
+    threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
+    ticks.send(("", _READY))
+
+
+def _end_with_parent(stop: Connection) -> None:
+    stop.poll(
+        None
+    )  # nothing is ever sent: this returns when the other end is closed, whatever the cause
+    _worker.stopping.set()
+    time.sleep(GRACE)
+    os._exit(75)
+
+
+def _perform(key: str, payload: bytes) -> _Done:
+    counted, last = 0, time.monotonic()
+
+    def tick(sessions: int) -> None:
+        nonlocal counted, last
+        counted += sessions
+        if time.monotonic() - last >= _TICK_EVERY:
+            with contextlib.suppress(OSError):  # that the parent is gone is noticed elsewhere
+                # Short messages are written to a pipe at once or not at all, so workers need no
+                # lock to share it.
+                _worker.ticks.send((key, counted))
+            counted, last = 0, time.monotonic()
+
+    try:
+        done = _Done(_worker.entry(payload, tick, _worker.stopping.is_set), counted)
+    except Exception as error:
+        trace = "".join(traceback.format_exception(error))
+        try:
+            packed = pickle.dumps(error)
+            pickle.loads(packed)
+        except Exception:  # an error that cannot be pickled is described in words
+            packed = pickle.dumps(RunError(f"{type(error).__name__}: {error}"))
+        done = _Done(error=packed, trace=trace)
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        os._exit(0)  # nobody is there to send it to
+    return done

@@ -1,0 +1,120 @@
+"""Many machines through Ray (extra ``ray``).
+
+Every node must see the run's folder and the data store under the same paths (shared storage),
+because journals are written where episodes are played. :meth:`RayExecutor.perform` may be called
+from several threads at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from tradeassay.core.errors import require
+from tradeassay.core.files import data_home
+from tradeassay_bench.core.executors.task import (
+    ONE_THREAD,
+    Lost,
+    Task,
+    TaskResult,
+    cores,
+    load_entry,
+    one_thread,
+)
+
+TRIES = 4
+"""How often a task is submitted before it counts as lost. A dying node is not the task's fault."""
+
+
+class RayExecutor:
+    """Ray tasks, at most ``workers`` at a time (default: the cluster's cores).
+
+    A cluster that is already connected is used and left running. Otherwise ``RAY_ADDRESS`` names
+    the cluster to join, and without it a small cluster is started on this machine. A task whose
+    node or process dies is submitted again, up to ``TRIES`` times in all. Raises
+    :class:`~tradeassay.core.errors.MissingExtra` if Ray is not installed.
+    """
+
+    def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self._ray: Any = require("ray", "ray")
+        self._entry, self._workers = entry, workers
+        self._modules = tuple(modules)
+        self._started = False
+        self.lost = 0
+
+    def __enter__(self) -> Self:
+        if not self._ray.is_initialized():
+            address = os.environ.get("RAY_ADDRESS")
+            options: dict[str, Any] = {}
+            if not address:
+                options = {"num_cpus": self._workers or cores(), "include_dashboard": False}
+            self._ray.init(address=address, log_to_driver=False, logging_level="ERROR", **options)
+            self._started = True
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._started:
+            self._ray.shutdown()
+            self._started = False
+
+    def perform(
+        self, tasks: Sequence[Task], tick: Callable[[str, int], None]
+    ) -> Iterator[TaskResult | Lost]:
+        ray = self._ray
+        # A node has its own environment, so the settings are sent along.
+        environment = {**ONE_THREAD, "TRADEASSAY_HOME": str(data_home().absolute())}
+        remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": environment})(
+            _perform
+        )
+        waiting = deque(tasks)
+        flying: dict[Any, Task] = {}
+        lost: Counter[str] = Counter()
+        try:
+            while waiting or flying:
+                while waiting and len(flying) < self.most():
+                    task = waiting.popleft()
+                    flying[remote.remote(self._entry, self._modules, task.payload)] = task
+                ready, _ = ray.wait(list(flying), num_returns=1)
+                for reference in ready:
+                    task = flying.pop(reference)
+                    try:
+                        payload, sessions = ray.get(reference)
+                    except ray.exceptions.RayTaskError as error:
+                        raise (error.cause or error) from None
+                    except ray.exceptions.RayError as error:
+                        lost[task.key] += 1
+                        self.lost += 1
+                        if lost[task.key] < TRIES:
+                            waiting.append(task)
+                        else:
+                            reason = f"the Ray task working on it was lost {TRIES} times ({type(error).__name__})"
+                            yield Lost(task.key, reason)
+                        continue
+                    tick(task.key, sessions)
+                    yield TaskResult(task.key, payload)
+        finally:
+            for reference in flying:
+                ray.cancel(reference, force=True)
+
+    def most(self) -> int:
+        """Return how many tasks may run at once: ``workers``, or the cluster's present cores."""
+        return self._workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+
+def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[bytes, int]:
+    """Perform a task on a node. Return its result and the number of sessions it played."""
+    for module in modules:
+        importlib.import_module(module)
+    played = 0
+
+    def tick(sessions: int) -> None:
+        nonlocal played
+        played += sessions
+
+    with one_thread():
+        result = load_entry(entry)(payload, tick, lambda: False)
+    return result, played

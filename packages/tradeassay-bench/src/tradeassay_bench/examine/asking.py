@@ -1,0 +1,74 @@
+"""Ask models for a study: under one budget, with recorded answers, or by replay."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.llm import (
+    Access,
+    Budget,
+    ModelParams,
+    RecordingStore,
+    load_prices,
+    open_model,
+)
+from tradeassay_bench.play import Asked
+from tradeassay_bench.play.episode import UNAVAILABLE
+from tradeassay_bench.runs.spec.episode import Asking, asking_of, refuse_bad_names
+
+AskOne = Callable[[Asked[AskModel]], Awaitable[ModelReply]]
+
+
+class Asker:
+    """Asks models as an :class:`Asking` says, all of them under one budget."""
+
+    def __init__(self, asking: Asking | None, home: Path | None) -> None:
+        self.asking = asking = asking_of(asking)
+        self.store = None if asking.recordings is None else RecordingStore(asking.recordings)
+        self.access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
+        spent = asking.spent_usd
+        if self.store is not None and not asking.replay:
+            spent += self.store.spent_usd()
+        self.budget, self._spent_before = Budget(asking.max_usd, spent_usd=spent), spent
+
+    @property
+    def usd(self) -> float | None:
+        """The dollars that this study has spent; None if a price is unknown."""
+        if self.asking.replay:
+            return 0.0
+        if self.budget.unpriced_calls:
+            return None
+        return self.budget.spent_usd - self._spent_before
+
+    def check(self, model: str) -> None:
+        """Raise :class:`UserError` for a model that cannot be asked, or a cap on a model without a
+        known price."""
+        refuse_bad_names(
+            [model], self.asking, None if self.access.home is None else str(self.access.home)
+        )
+
+    @asynccontextmanager
+    async def open(self, name: str, params: ModelParams) -> AsyncIterator[AskOne]:
+        """Open a model. Raises :class:`ModelError` if it does not answer."""
+        asking = self.asking
+        async with open_model(
+            name,
+            params,
+            recording=self.store,
+            replay=asking.replay,
+            budget=self.budget,
+            connections=asking.concurrency,
+            access=self.access,
+        ) as model:
+
+            async def ask(asked: Asked[AskModel]) -> ModelReply:
+                reply = await model.ask(*asked)
+                if reply.error_kind in UNAVAILABLE:
+                    # A share of refusals, or of right answers, would be about the line, not about the model.
+                    raise asking.unanswered(name, reply)
+                return reply
+
+            yield ask

@@ -1,0 +1,298 @@
+"""The file ``assay.json`` beside a run's scores: write it, read it, and make it again to check it.
+
+Two facts in it follow from no run. One is the number of tries in the run's folder when the assay
+was made, because runs come and go. The other is the result of a leak test, which is not repeated.
+The assay is made again with both as recorded, so that every other number still has to follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tradeassay.core.closeness import close
+from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import canonical_json
+from tradeassay.verdict import diagnostics
+from tradeassay.verdict.record import AgentAssay, Assay, LeakEvidence, VerdictConfig
+from tradeassay_bench.examine import run_evidence
+from tradeassay_bench.examine.judge import OutsideFacts, assay_run
+from tradeassay_bench.examine.leaks.leak_result import NO_ANSWER, nothing_found, undetected_after
+from tradeassay_bench.runs.store.outcome import ClaimOutcome, Word
+from tradeassay_bench.runs.verify.replay import differences
+from tradeassay_bench.runs.verify.report import NOT_ASSAYED, VerifyReport
+
+if TYPE_CHECKING:
+    from tradeassay_bench.examine.memory import MemoryRecord
+    from tradeassay_bench.runs import Run
+
+LEAKS_STATED = "leak tests are not repeated: what they say is as stated by the runner"
+RECALL_STATED = "models are not asked again what they remember: it is as stated by the runner"
+
+
+class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The content of ``assay.json``: the assay, the hash of its scores, and the records of what
+    models were asked about their memory."""
+
+    scores_sha256: str
+    """The hash of the file of scores when the assay was made. ``report`` shows no assay of other
+    scores.
+
+    Verification does not compare it. Scores that were written again elsewhere may differ in their
+    last digits, and every number of the assay is derived from them again.
+    """
+    assay: Assay
+    memory: tuple[msgspec.Raw, ...] = ()
+
+
+def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> Path:
+    """Write the assay of a whole run into its folder, where pages and sites find it. Return the
+    file."""
+    path = run.folder / "assay.json"
+    records = tuple(msgspec.Raw(canonical_json(record)) for record in memory)
+    content = canonical_json(
+        RecordedAssay(scores_sha256=_scores_hash(run), assay=made, memory=records)
+    )
+    write_atomic(path, content)
+    return path
+
+
+def recorded_assay(run: Run) -> Assay | None:
+    """Return a run's recorded assay after making it again; None if it does not come out the same.
+
+    Leak tests, records of memory and the number of tries in the folder are taken as recorded.
+    Nobody can make them again here, and ``verify`` reports them.
+    """
+    path = run.folder / "assay.json"
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    again = _make_again(run, content)
+    if (
+        again.kept is None
+        or again.changed
+        or any(claim.outcome == "contradicted" for claim in again.memory)
+    ):
+        return None
+    return again.kept.assay
+
+
+def stated_in(assay: Assay) -> tuple[str, ...]:
+    """Return the parts of an assay that only its maker can state: leak tests and records of memory."""
+    stated = []
+    if any(agent.leaks.tested for agent in assay.agents):
+        stated.append(LEAKS_STATED)
+    if any(agent.recall is not None for agent in assay.agents):
+        stated.append(RECALL_STATED)
+    return tuple(stated)
+
+
+def brought_assay(run: Run) -> Assay | None:
+    """Return the assay in a run's folder, whoever made it, if it is about the run's scores."""
+    path = run.folder / "assay.json"
+    if not path.is_file():
+        return None
+    try:
+        recorded = msgspec.json.decode(path.read_bytes(), type=RecordedAssay)
+    except UNDECODABLE as error:
+        hint = f"tradeassay assay {run.folder} makes it again"
+        raise RunError(f"{path} cannot be read: {error}", hint=hint) from None
+    return recorded.assay if recorded.scores_sha256 == _scores_hash(run) else None
+
+
+def check_assay(run: Run, report: VerifyReport) -> VerifyReport:
+    """Make the assay beside a run again, with its own configuration, and add the claim to
+    ``report``.
+
+    Tries and leak tests are taken as recorded. A different number of tries in the folder is noted,
+    and an assay that rests on a leak test cannot be checked as a whole. Neither excuses any other
+    number. Missing data or rules of a venue are no contradiction.
+    """
+    content = (run.folder / "assay.json").read_bytes()
+    unsure = any(
+        checked.claim == "account" and checked.outcome == "cannot be checked"
+        for checked in report.claims
+    )
+    again = _make_again(run, content, unsure=unsure)
+    notes = [*(note for note in report.notes if note != NOT_ASSAYED), *again.notes]
+    if again.changed:
+        outcome: Word = "cannot be checked" if unsure else "contradicted"
+        claim = ClaimOutcome(claim="assay", outcome=outcome, why=again.changed)
+    elif again.leaks_stated:
+        claim = ClaimOutcome(claim="assay", outcome="cannot be checked", why=LEAKS_STATED)
+    else:
+        claim = ClaimOutcome(claim="assay", outcome="re-derived")
+    for added in (claim, *again.memory):
+        report = report.and_claim(added, notes)
+    return report
+
+
+@dataclass(kw_only=True)
+class _MadeAgain:
+    """The result of making an assay again.
+
+    ``changed`` are the differences. It also has the results of its records of memory and the
+    statements that nobody can make again. ``kept`` is None if the file cannot be read.
+    """
+
+    kept: RecordedAssay | None = None
+    changed: str = ""
+    leaks_stated: bool = False
+    tries_missing: str = ""
+    memory: list[ClaimOutcome] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain:
+    """Make a recorded assay again with its recorded outside facts, and compare."""
+    from tradeassay_bench.examine.memory.records import check_record, parse_record
+
+    result = _MadeAgain()
+    try:
+        kept = result.kept = msgspec.json.decode(content, type=RecordedAssay)
+        records = [parse_record(bytes(content_of_record)) for content_of_record in kept.memory]
+        impossible = chain(_impossible_tries(kept.assay), _impossible_leaks(run, kept.assay))
+        result.changed = next(impossible, "")
+        if not result.changed:
+            outside = _outside_facts(kept.assay)
+            assay = assay_run(run, kept.assay.config, memory=records, outside=outside)
+            again = msgspec.structs.replace(kept, assay=assay)
+            then, now = msgspec.json.decode(content), msgspec.json.decode(canonical_json(again))
+            changes = differences(then, now, absent=msgspec.UNSET, near=True)
+            result.changed = next(
+                (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), ""
+            )
+            result.leaks_stated = any(facts.leaks is not None for facts in outside.values())
+            result.tries_missing = "" if result.changed else _tries_missing(run, kept.assay)
+        chosen = differences(
+            msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config)
+        )
+        result.notes += [
+            f"the assay was asked for with {name} {new} instead of {old}"
+            for name, old, new in chosen
+        ]
+        result.notes += [result.tries_missing] if result.tries_missing else []
+        for record in records:
+            claim, record_notes = check_record(run, record, unsure)
+            result.memory.append(claim)
+            result.notes += record_notes
+    except (TradeassayError, ValueError, *UNDECODABLE) as error:
+        result.changed = f"it cannot be made again: {error}"
+    return result
+
+
+def _outside_facts(kept: Assay) -> dict[tuple[str, str], OutsideFacts]:
+    """Return an assay's recorded facts from outside its run, by setting and agent."""
+    untested = LeakEvidence(tested=False)
+    facts = {}
+    for agent in kept.agents:
+        tried = diagnostics.NO_TRIES
+        if agent.trials is not None:
+            tried = diagnostics.Tried(
+                found=agent.trials.found, effective=int(agent.trials.effective)
+            )
+        leaks = msgspec.structs.replace(agent.leaks, files_open=False)
+        facts[agent.setting, agent.agent] = OutsideFacts(
+            tried=tried, leaks=None if leaks == untested else leaks
+        )
+    return facts
+
+
+def _impossible_tries(kept: Assay) -> Iterator[str]:
+    """Yield numbers of tries that no folder can have held.
+
+    Tries are whole numbers, correlated ones count once, and accounts over the same sessions have
+    the same number.
+    """
+    seen: dict[tuple[object, ...], tuple[str, int, float]] = {}
+    for agent in kept.agents:
+        if agent.trials is None:
+            continue
+        tries, effective = agent.trials.found, agent.trials.effective
+        if tries < 0 or not 0 <= effective <= tries or not effective.is_integer():
+            yield f"{agent.agent} has {tries} other tries in its folder, which count as {effective:g}"
+        if tries and not kept.config.folder:
+            yield f"{agent.agent} has {tries} other tries in its folder, which was not to be looked at"
+        window = agent.dataset, agent.first, agent.last, agent.sessions
+        name, *counts = seen.setdefault(window, (agent.agent, tries, effective))
+        if counts != [tries, effective]:
+            yield f"{agent.agent} and {name} have other tries in the same folder"
+
+
+def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
+    """Yield statements that no leak test of a run can have made.
+
+    A leak test states what it found, or what it excludes, or nothing. It excludes no more than the
+    sessions of the run's longest episode allow.
+    """
+    most = max((len(run.series(episode.key).sessions) for episode in run.episodes), default=0) + 1
+    for agent in kept.agents:
+        leaks = agent.leaks
+        if leaks.bound is not None:
+            sessions = _sessions_behind(leaks.bound)
+            if not 1 <= sessions <= most:
+                yield f"{agent.agent}'s leak test excludes more than {most} sessions can: {leaks.bound:g}"
+            sentences = (
+                nothing_found(sessions, whole=whole, files_open=leaks.files_open)
+                for whole in (True, False)
+            )
+            possible = leaks.tested and not leaks.findings and leaks.sentence in sentences
+        elif leaks.tested:
+            possible = bool(leaks.findings and leaks.sentence)
+        else:
+            possible = not leaks.findings and (
+                not leaks.sentence or leaks.sentence.endswith(NO_ANSWER)
+            )
+        if not possible:
+            yield f"{agent.agent}'s leak test says what none says: {leaks.sentence!r:.60}"
+
+
+def _sessions_behind(bound: float) -> int:
+    """Return how many sessions exclude leaks on more than ``bound`` of days; 0 if no number does."""
+    if not 0.0 < bound < 1.0:
+        return 0
+    sessions = round(math.log(0.05) / math.log1p(-bound))
+    return sessions if sessions and close(undetected_after(sessions), bound) else 0
+
+
+def _tries_missing(run: Run, kept: Assay) -> str:
+    """Return how many tries of the folder an assay does not allow for; empty if it allows for all."""
+    if not kept.config.folder:
+        return ""
+    for agent in kept.agents:
+        if agent.trials is None:
+            continue
+        tries = run_evidence.tried_elsewhere(run, agent.dataset, _sessions(run, agent))
+        if tries.effective > agent.trials.effective or tries.found > agent.trials.found:
+            now = f"there {'is' if tries.found == 1 else 'are'} {tries.found} now"
+            return f"assay.json allows for {agent.trials.found} other tries in its folder, {now}"
+    return ""
+
+
+def _sessions(run: Run, agent: AgentAssay) -> tuple[str, ...]:
+    """Return the sessions on which an agent was judged."""
+    row = next(
+        row
+        for row in run.scores.agents
+        if (row.setting, run.names[row.agent]) == (agent.setting, agent.agent)
+    )
+    for key in row.episodes:
+        series = run.series(key)
+        days = tuple(
+            day for day in series.sessions if (agent.first or "") <= day <= (agent.last or "")
+        )
+        if series.failure is None and days:
+            return days
+    return ()
+
+
+def _scores_hash(run: Run) -> str:
+    return hashlib.sha256((run.folder / "scores.json").read_bytes()).hexdigest()

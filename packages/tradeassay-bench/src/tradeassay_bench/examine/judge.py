@@ -1,0 +1,446 @@
+"""Make an assay of a recorded run, of its folder, or of a user's own tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.metrics.ranks import places
+from tradeassay.verdict import diagnostics, evidence
+from tradeassay.verdict.attribution import Attribution
+from tradeassay.verdict.decide import judge
+from tradeassay.verdict.own_account import OwnAccount
+from tradeassay.verdict.own_returns import assay_own
+from tradeassay.verdict.record import (
+    AgentAssay,
+    AgentFindings,
+    Assay,
+    Dollars,
+    LeakEvidence,
+    LuckEvidence,
+    MemoryEvidence,
+    Ranks,
+    VerdictConfig,
+)
+from tradeassay.verdict.returns import WATCHED, TrialSetting, with_daily
+from tradeassay_bench.agents import files_open
+from tradeassay_bench.agents.own_file import CLOSED
+from tradeassay_bench.core.executors import HERE, Spread
+from tradeassay_bench.examine import run_evidence
+from tradeassay_bench.examine.attribute import RunAttribution, attribute_run
+from tradeassay_bench.examine.luck.luck import Luck, LuckConfig, luck_of_episode
+from tradeassay_bench.runs.score import NET_RETURN
+from tradeassay_bench.runs.store.run import shown_title
+from tradeassay_bench.runs.summary.figures import option_words
+from tradeassay_bench.runs.summary.models import calibration_of, journals_of
+
+if TYPE_CHECKING:
+    from tradeassay_bench.examine.leaks.leak_result import LeakTestReport
+    from tradeassay_bench.examine.memory import MemoryRecord
+    from tradeassay_bench.runs import AgentScores, AgentSpec, Run
+
+PAPER = "the run follows the paper's convention; the account's own returns are judged"
+FILES_SHUT = "files and network were shut to its program while it played, by the kernel: it saw the view alone"
+_MASKS = ("blinded", "stock-blind", "date-blind")
+"""The masks in the order of preference for the contrast: the one that hides most comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One agent in one setting while its findings are collected. ``daily`` is None without a
+    result."""
+
+    scores: AgentScores
+    complete: tuple[Attribution, ...]
+    daily: dict[str, Floats] | None
+    year: int
+    mask: str | None
+    mode: str | None
+    by_model: bool
+    tried: diagnostics.Tried = diagnostics.NO_TRIES
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions of its first seed with a result."""
+        return self.complete[0].daily.sessions if self.complete else ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideFacts:
+    """Facts of an assay from outside its run.
+
+    These are the tries in the run's folder when it was made, and the result of a leak test; None if
+    there was none.
+    """
+
+    tried: diagnostics.Tried = diagnostics.NO_TRIES
+    leaks: LeakEvidence | None = None
+
+
+def assay_run(
+    run: Run,
+    config: VerdictConfig,
+    *,
+    agents: Sequence[str] = (),
+    leaks: Mapping[str, LeakTestReport] | None = None,
+    memory: Sequence[MemoryRecord] = (),
+    say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
+    outside: Mapping[tuple[str, str], OutsideFacts] | None = None,
+) -> Assay:
+    """Return the assay of a run (see :func:`assay`).
+
+    All agents of a setting count as comparisons, shown or not. The account's own returns are
+    attributed, whatever the run's convention. To make an earlier assay again, pass its ``outside``
+    facts by setting and agent's name. Raises :class:`UserError` for an agent the run does not have
+    and :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
+    """
+    scores = run.scores.agents
+    labels = dict.fromkeys(row.agent for row in scores)
+    for name in (*agents, *(leaks or ())):
+        if name not in labels:
+            raise UserError(
+                f"no agent '{name}' in {run.folder}", hint=f"it has {', '.join(labels)}"
+            )
+    for record in memory:
+        from tradeassay_bench.examine.memory.records import check_about
+
+        check_about(run, record)
+    say = say or (lambda _: None)
+    bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
+    say(f"attributing {len(run.episodes)} episodes ...")
+    attribution = attribute_run(
+        run, convention="corrected", bootstrap=bootstrap, spread=spread, intervals=False
+    )
+    rows = [_row(run, scored, attribution) for scored in scores]
+    if outside is not None:
+        stated = {place: facts.tried for place, facts in outside.items()}
+        places = [(row.scores.setting, run.names[row.scores.agent]) for row in rows]
+        rows = [
+            replace(row, tried=stated.get(place, diagnostics.NO_TRIES))
+            for row, place in zip(rows, places, strict=True)
+        ]
+    elif config.folder:  # other tries of the folder on the same data and sessions
+        windows = [(row.scores.dataset, row.sessions) for row in rows]
+        tried = {
+            place: run_evidence.tried_elsewhere(run, *place) for place in dict.fromkeys(windows)
+        }
+        rows = [replace(row, tried=tried[place]) for row, place in zip(rows, windows, strict=True)]
+    selected = [row for row in rows if not agents or row.scores.agent in agents]
+    ranks, contrast = (
+        _ranks(rows),
+        run_evidence.contrast_of(run, [row.mask for row in rows], config),
+    )
+    luck: dict[str, Luck] = {}
+    if config.portfolios:
+        keys = [key for row in selected if row.daily is not None for key in row.scores.episodes]
+        drawn = LuckConfig(portfolios=config.portfolios, seed=config.seed)
+        each = spread.map(partial(luck_of_episode, run, config=drawn, stop_early=True), keys)
+        luck = dict(zip(keys, each, strict=True))
+    judged: list[AgentAssay] = []
+    for row in selected:
+        say(
+            f"judging {run.names[row.scores.agent]} ({len(judged) + 1} of {len(agents) or len(rows)}) ..."
+        )
+        findings = _findings(run, row, rows, attribution, ranks, config, leaks or {}, luck)
+        findings = msgspec.structs.replace(findings, agent=run.names[findings.agent])
+        facts = None if outside is None else outside.get((findings.setting, findings.agent))
+        if facts is not None and facts.leaks is not None:
+            stated_leaks = msgspec.structs.replace(
+                facts.leaks, files_open=findings.leaks.files_open
+            )
+            findings = msgspec.structs.replace(findings, leaks=stated_leaks)
+        findings = run_evidence.with_contrast(findings, contrast, row.mode)
+        findings = run_evidence.with_recall(
+            findings, run, scores=row.scores, mask=row.mask, records=memory
+        )
+        judged.append(judge(findings, config))
+    return Assay(
+        title=run.spec.name,
+        source="run",
+        config=config,
+        agents=tuple(judged),
+        badges={
+            setting: run.setting_badges(setting)
+            for setting in dict.fromkeys(row.scores.setting for row in rows)
+        },
+        titles=_titles(run, rows),
+        notes=((PAPER,) if run.manifest.convention == "paper" else ())
+        + ((WATCHED,) if config.watched else ()),
+    )
+
+
+def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
+    """Return titles of settings: the benchmark, and what tells settings of one benchmark apart."""
+    first = {row.scores.setting: run.episode(row.scores.episodes[0]) for row in rows}
+    titles = {}
+    for setting, episode in first.items():
+        of_benchmark = [other for other in first.values() if other.benchmark == episode.benchmark]
+        options = [
+            option_words(key, value)
+            for key, value in episode.protocol.items()
+            if len({str(other.protocol.get(key)) for other in of_benchmark}) > 1
+        ]
+        windows, datasets = (
+            {other.window for other in of_benchmark},
+            {other.dataset for other in of_benchmark},
+        )
+        several = ((episode.window, windows), (episode.dataset, datasets))
+        differing = [value for value, others in several if value and len(others) > 1]
+        title = shown_title(run.manifest.benchmark(episode), episode.dataset)
+        titles[setting] = ", ".join(
+            [title, *options, *(value for value in differing if not title.startswith(value))]
+        )
+    return titles
+
+
+def _row(run: Run, scores: AgentScores, attribution: RunAttribution) -> _Row:
+    """Return the data of one agent that its findings are made from."""
+    episode = run.episode(scores.episodes[0])
+    complete = [
+        attribution.episodes[key]
+        for key in scores.episodes
+        if attribution.episodes[key].linked is not None
+    ]
+    same = (
+        bool(complete)
+        and len({episode_parts.daily.sessions for episode_parts in complete}) == 1
+        and bool(complete[0].daily.sessions)
+    )
+    record = run.manifest.protocols.get(scores.setting)
+    mask, mode = (None if record is None else record.config.get(name) for name in ("mask", "mode"))
+    return _Row(
+        scores=scores,
+        complete=tuple(complete),
+        daily=run_evidence.rows_of_seeds(complete) if same else None,
+        year=run.manifest.benchmark(episode).periods_per_year,
+        mask=str(mask) if episode.by_model and mask is not None else None,
+        mode=None if mode is None else str(mode),
+        by_model=episode.by_model,
+    )
+
+
+def _findings(
+    run: Run,
+    row: _Row,
+    rows: Sequence[_Row],
+    attribution: RunAttribution,
+    ranks: Mapping[tuple[str, str], Ranks],
+    config: VerdictConfig,
+    leaks: Mapping[str, LeakTestReport],
+    luck: Mapping[str, Luck],
+) -> AgentFindings:
+    """Return the findings of one agent for the verdict."""
+    scores, agent = row.scores, run.episode(row.scores.episodes[0]).agent
+    peers = sum(peer.scores.setting == scores.setting and not peer.scores.baseline for peer in rows)
+    per_episode = [run.scores.episode(key) for key in scores.episodes]
+    reason = None
+    if row.daily is None and row.complete:
+        reason = "the seeds ended in different sessions"
+    elif row.daily is None:
+        lost = []
+        for series in map(run.series, scores.episodes):
+            ruined = f"everything was lost by {series.ruined}" if series.ruined else ""
+            lost.append(series.failure or ruined)
+        reason = "; ".join(filter(None, dict.fromkeys(lost))) or "no episode has a result"
+    nothing = not_scored(reason or "nothing was played")
+    spent, net, dollars = scores.inference, scores.measures.get(NET_RETURN), None
+    if not isinstance(spent, msgspec.UnsetType) and not spent.unstated:
+        dollars = Dollars(
+            usd=spent.usd,
+            calls=spent.calls,
+            tokens=spent.input_tokens + spent.output_tokens,
+            net_return=not_scored("no model played") if net is None else net.median,
+        )
+    plain = AgentFindings(
+        setting=scores.setting,
+        benchmark=scores.benchmark,
+        dataset=scores.dataset,
+        agent=scores.agent,
+        by_model=row.by_model,
+        baseline=scores.baseline,
+        seeds=len(row.complete),
+        failed_seeds=len(scores.episodes) - len(row.complete),
+        sessions=len(row.sessions),
+        first=row.complete[0].first if row.complete else None,
+        last=row.complete[0].last if row.complete else None,
+        mask=row.mask,
+        failure=reason,
+        total=nothing,
+        market=nothing,
+        versus=scores.versus_baseline,
+        luck=LuckEvidence(percentile=not_scored(reason or "not asked for"), p=None),
+        leaks=_leaks(leaks.get(scores.agent), by=agent),
+        calibration=calibration_of(run, journals_of(run, scores)) if row.by_model else None,
+        failures=_counted([episode.failures for episode in per_episode]),
+        failure_rate=scores.measures["failure_rate"].median,
+        rejections=_counted([episode.rejections for episode in per_episode]),
+        dollars=dollars,
+        ranks=ranks[scores.setting, scores.agent],
+        notes=(
+            *dict.fromkeys(note for part in row.complete for note in part.notes),
+            *((FILES_SHUT,) if agent.params.get("files") == CLOSED else ()),
+        ),
+        badges=run.badges(scores.episodes[0]),
+    )
+    if row.daily is None:
+        return plain
+    setting = TrialSetting(here=max(1, peers), tried=row.tried, taken=row.complete)
+    measured = with_daily(plain, row.daily, row.year, config, setting)
+    assert measured.edge is not None
+    recorded, total = scores.measures["cumulative_return"].median, measured.total
+    # The total is the recorded return, except for rounding. The record has its interval too.
+    if (
+        recorded.value is not None
+        and total.value is not None
+        and abs(recorded.value - total.value) < 1e-9
+    ):
+        total = recorded
+    place = plain.luck
+    if config.portfolios:
+        place = run_evidence.luck_evidence([luck[key] for key in scores.episodes])
+    return msgspec.structs.replace(
+        measured,
+        total=total,
+        exposures=next(
+            summed.preferences
+            for summed in attribution.agents
+            if scores.episodes[0] in summed.episodes
+        ),
+        luck=place,
+        memory=_memory(row, rows, config, measured.edge.comparisons),
+        biases=run.setting_badges(scores.setting).biases,
+    )
+
+
+def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
+    if report is None:
+        return LeakEvidence(tested=False, files_open=files_open(by.name, by.params))
+    return LeakEvidence(
+        tested=report.leaks or (report.repeatable and report.decisions_with_orders > 0),
+        findings=tuple(
+            dict.fromkeys(finding.channel or finding.kind for finding in report.findings)
+        ),
+        sentence=report.sentence,
+        bound=report.undetected,
+        files_open=report.files_open,
+    )
+
+
+def _memory(
+    row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int
+) -> MemoryEvidence | None:
+    """Return the contrast with the same agent's masked setting; None if no model played unmasked."""
+    if not row.by_model or row.mask not in (None, evidence.BRIGHT):
+        return None
+
+    def setting(other: _Row) -> tuple[object, ...]:
+        """Return what two settings share that differ in the mask only. A control arm is another
+        setting."""
+        parts = other.scores.setting.replace("__", "+").split("+")
+        bare = tuple(part for part in parts if not part.startswith("mask="))
+        return other.scores.agent, other.scores.benchmark, other.scores.dataset, bare
+
+    masked_rows = [
+        other for other in rows if other.mask in _MASKS and setting(other) == setting(row)
+    ]
+    twins = [
+        other
+        for other in masked_rows
+        if not other.complete or not row.complete or other.sessions == row.sessions
+    ]
+    if not twins:
+        return evidence.no_memory("it was not run under a mask")
+    twin = min(twins, key=lambda other: _MASKS.index(str(other.mask)))
+    if (
+        row.daily is None
+        or twin.daily is None
+        or twin.daily["total"].size != row.daily["total"].size
+    ):
+        return evidence.no_memory("the masked run has no result over the same sessions")
+    failed = twin.scores.measures["failure_rate"].median.value
+    if failed is not None and failed > config.failed_sessions:
+        return evidence.no_memory(
+            f"the masked run had no usable answer on {failed:.0%} of its sessions"
+        )
+    test = evidence.MeanTest(row.year, config, comparisons)
+    return evidence.memory_evidence(row.daily, twin.daily, test, against=str(twin.mask))
+
+
+def _counted(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    counts = Counter[str]()
+    for part in parts:
+        counts.update(part)
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
+    """Return the ranks of all agents, by setting and label."""
+    ranks = {}
+    for setting in dict.fromkeys(row.scores.setting for row in rows):
+        inside = [row for row in rows if row.scores.setting == setting]
+        ranked = [row for row in inside if row.daily is None or row.scores.unranked is None]
+        returned = [row.scores.measures["cumulative_return"].median.value for row in ranked]
+        chosen = [
+            None if row.daily is None else float(np.mean(row.daily["selection"])) for row in ranked
+        ]
+        of = sum(row.daily is not None for row in ranked)
+        for row in inside:
+            unplaced = Ranks(of=of, by_return=None, by_selection=None, unranked=row.scores.unranked)
+            ranks[setting, row.scores.agent] = unplaced
+        for row, first, second in zip(ranked, places(returned), places(chosen), strict=True):
+            ranks[setting, row.scores.agent] = Ranks(of=of, by_return=first, by_selection=second)
+    return ranks
+
+
+def assay(
+    what: Run | OwnAccount | Path | str | object,
+    config: VerdictConfig | None = None,
+    *,
+    agents: Sequence[str] = (),
+    leaks: Mapping[str, LeakTestReport] | None = None,
+    memory: Sequence[MemoryRecord] = (),
+    home: Path | str | None = None,
+    say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
+) -> Assay:
+    """Return what a result is made of: skill, luck, style, leaked future or memory.
+
+    ``what`` is a run, a run's folder, a table of returns or weights (a file, or a pandas or polars
+    table, with the comparison named by an :class:`OwnAccount`), or an :class:`OwnAccount`.
+    ``agents`` selects agents of a run. ``leaks`` are leak tests of them, ``memory`` are recall
+    audits and counterfactual studies of its models. ``home`` is the data store. ``say`` is called
+    with the progress, ``spread`` distributes a run's episodes.
+
+    Raises :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError`
+    with one line for input that cannot be read.
+    """
+    from tradeassay_bench.runs import Run
+
+    config = config or VerdictConfig()
+    if isinstance(what, Path | str):
+        path = Path(what)
+        if not path.exists():
+            raise UserError(
+                f"no run and no table at {path}",
+                hint="give a run's folder, or a Parquet or CSV file",
+            )
+        what = Run.load(path, home=home) if path.is_dir() else str(path)
+    if isinstance(what, Run):
+        return assay_run(
+            what, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread
+        )
+    if not isinstance(what, OwnAccount):
+        what = OwnAccount(returns=what, home=None if home is None else str(home))
+    return assay_own(what, config)

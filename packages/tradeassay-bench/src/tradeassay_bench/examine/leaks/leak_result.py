@@ -1,0 +1,167 @@
+"""The configuration and the findings of a leak test: frozen records that can be written as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Final, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from tradeassay.core.measure import FILES_OPEN, Measure, at_most, not_scored
+
+Channel = Literal[
+    "bars",
+    "index levels",
+    "index membership",
+    "listings",
+    "corporate actions",
+    "news",
+    "fundamentals",
+]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
+"""The channels through which the future could come, each rewritten on its own."""
+Kind = Literal["counterfactual", "canary", "time stamp"]
+Count = Annotated[int, Meta(ge=1)]
+
+
+class LeakTestConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The size of a leak test: decisions tested, and the seed of all draws.
+
+    ``sessions`` None tests every session of the window; a model that has to be asked is then asked
+    for :data:`ASKED`. Every session gets two other futures: one with prices turned over, one that
+    is noise.
+    """
+
+    sessions: Count | None = None
+    seed: int = 0
+
+
+ASKED = 40
+"""Sessions for which a model is asked by default. Every one of them costs money."""
+
+
+class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """One leak.
+
+    ``channel`` is the data that got through. It is None if only all channels together moved
+    something, or if a time stamp alone showed it. ``through`` is the place where it was seen:
+    ``decision`` for a rule, ``prompt`` or ``tool <name>`` for a model. ``session`` and ``step`` are
+    the first that showed it, ``days`` is the number of days on which it was seen.
+    """
+
+    kind: Kind
+    channel: Channel | None
+    through: str
+    session: str
+    step: int
+    detail: str
+    days: int = 1
+
+
+def moved_share(moved: int, sessions: int) -> Measure:
+    """Return the share of sessions that moved and its upper bound at 95 % confidence, by
+    Clopper-Pearson.
+
+    The bound is one-sided. If nothing moved it is the :attr:`LeakTestReport.undetected` of the
+    sentence.
+    """
+    from scipy.special import betaincinv  # takes a while to import
+
+    if not sessions:
+        return not_scored("nothing was played")
+    high = 1.0 if moved == sessions else float(betaincinv(moved + 1, sessions - moved, 0.95))
+    note = "one-sided interval by Clopper and Pearson"
+    return Measure(value=moved / sessions, low=0.0, high=high, level=0.95, n=sessions, note=note)
+
+
+def undetected_after(sessions: int) -> float:
+    """Return the share of leaking days that stays unseen in so many sessions with a chance of 5 %."""
+    return 1.0 - math.exp(math.log(0.05) / sessions)
+
+
+NO_ANSWER: Final = (
+    "does not repeat itself: no planted fact was seen, more cannot be told.",
+    "there was nothing that could move.",
+)
+"""The end of the sentence for a test that could show nothing."""
+
+
+def nothing_found(sessions: int, *, whole: bool, files_open: bool) -> str:
+    """Return the sentence for a test without a finding."""
+    every = "every one of" if whole else "the first"
+    return (
+        f"No leak was found: other futures moved nothing in {every} {sessions} sessions; "
+        f"leaks on more than {at_most(undetected_after(sessions))} of days are excluded"
+        + (f", but {FILES_OPEN}." if files_open else ".")
+    )
+
+
+class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a leak test.
+
+    In each of ``sessions`` everything after the decision was replaced by ``futures`` others.
+    ``moved`` is, by channel, the share of sessions whose decision, or whose messages to a model,
+    changed. Its upper end says how much so few sessions can exclude (:func:`moved_share`).
+    ``untested`` are the channels that the data does not have. ``repeatable`` is False for an agent
+    that answers differently to the same questions: then only planted facts and time stamps count.
+    ``whole`` is whether the test saw the whole window. ``files_open`` is whether the agent is a
+    user's own code that ran beside the data: files that it read from the disk are no channel of the
+    data.
+    """
+
+    agent: str
+    benchmark: str
+    dataset: str
+    sessions: int
+    decisions_with_orders: int
+    futures: int
+    repeatable: bool
+    whole: bool
+    findings: tuple[LeakFinding, ...]
+    moved: dict[str, Measure]
+    untested: dict[str, str]
+    withheld: int
+    notes: tuple[str, ...] = ()
+    files_open: bool = False
+
+    @property
+    def leaks(self) -> bool:
+        """Whether a leak was found."""
+        return bool(self.findings)
+
+    @property
+    def undetected(self) -> float | None:
+        """The share of days on which a leak could have been missed, at 95 % confidence; None if
+        unknown.
+
+        A leak on a share p of all days stays unseen in n sessions with the chance (1 - p)^n. Days
+        without an order count too: an order that another future would have caused shows there.
+        """
+        if self.findings or not self.repeatable or not self.decisions_with_orders:
+            return None
+        return undetected_after(self.sessions)
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence, no stronger than the test."""
+        if self.findings:
+            places: dict[str, None] = {}
+            for one in self.findings:
+                channel = one.channel or (
+                    "time stamp" if one.kind == "time stamp" else "no single channel"
+                )
+                places[
+                    channel if one.through == "decision" else f"{channel} through {one.through}"
+                ] = None
+            where = ", ".join(places)
+            days = max(finding.days for finding in self.findings)
+            return (
+                f"{self.agent} leaks: what lies after the clock reached it ({where}), "
+                f"in {days} of {self.sessions} sessions."
+            )
+        if not self.repeatable:
+            return f"{self.agent} {NO_ANSWER[0]}"
+        if not self.decisions_with_orders:
+            return f"{self.agent} never traded in {self.sessions} sessions: {NO_ANSWER[1]}"
+        return nothing_found(self.sessions, whole=self.whole, files_open=self.files_open)

@@ -1,0 +1,245 @@
+"""The luck of a recorded episode, of a whole run, or of a user's own returns."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats
+from tradeassay.metrics import BootstrapConfig, growth, significant
+from tradeassay.metrics.intervals import DEFAULT, MOST_DRAWS
+from tradeassay_bench.core.executors import HERE, Spread
+from tradeassay_bench.examine.luck.portfolios import (
+    By,
+    LuckPlace,
+    RandomPortfolios,
+    affordable,
+    place_among,
+    random_portfolios,
+)
+from tradeassay_bench.examine.luck.schedule import (
+    LuckMarket,
+    Shape,
+    even_schedule,
+    luck_market,
+    schedule_of,
+)
+
+if TYPE_CHECKING:
+    from tradeassay_bench.benchmarks import Benchmark
+    from tradeassay_bench.data import Snapshot
+    from tradeassay_bench.runs import Run
+
+_FIRST, _CLEAR = 2_000, 0.07
+"""Portfolios that are looked at first, and the share of them that must have done as well, and as badly, for the
+others not to matter (a p-value from a sequence that is stopped at enough hits is one: Besag and Clifford 1991)."""
+
+
+class LuckConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of portfolios, and the measure by which a result is placed among them.
+
+    Raises :class:`UserError` for numbers that are not finite.
+    """
+
+    portfolios: int = 10_000
+    seed: int = 0
+    by: By = "return"
+    bootstrap: BootstrapConfig = DEFAULT
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.portfolios <= MOST_DRAWS:
+            raise UserError(
+                f"{self.portfolios} random portfolios", hint=f"ask for 1 to {MOST_DRAWS:,}"
+            )
+
+
+USUAL = LuckConfig()
+_shared_market = lru_cache(maxsize=2)(luck_market)  # read once for all agents that played in it
+
+
+class StatedTrades(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts that returns do not contain: the ``names`` held at equal weight, and the yearly one-way
+    ``turnover``."""
+
+    names: int
+    turnover: float
+
+
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
+    """The values to match and those of the random portfolios (their medians).
+
+    Turnover is one-way and yearly, cash a share of the account's value, names the number held. All
+    are means over sessions.
+    """
+
+    turnover: tuple[float, float]
+    cash: tuple[float, float]
+    names: tuple[float, float]
+
+
+class Luck(msgspec.Struct, frozen=True, kw_only=True):
+    """A result among random portfolios on its own schedule. Without a ``place`` there is a
+    ``reason``."""
+
+    episode: str
+    agent: str
+    seed: int
+    place: LuckPlace | None
+    matched: Matched | None = None
+    reason: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The result in plain words."""
+        if self.place is None:
+            return f"no luck baseline: {self.reason}"
+        share, place = self.place.percentile, self.place
+        span = (
+            ""
+            if share.low is None
+            else f" ({share.low:.0%} to {share.high:.0%} on days like these)"
+        )
+        return (
+            f"did better than {share.value:.1%} of {place.portfolios:,} random portfolios that held as many "
+            f"names, traded as much and paid the same costs{span}"
+        )
+
+
+def luck_of_episode(
+    run: Run, key: str, config: LuckConfig = USUAL, *, stop_early: bool = False
+) -> Luck:
+    """Return the place of an episode's result among random portfolios with the same times and sizes
+    of trades.
+
+    With ``stop_early`` the first 2,000 are enough if they do not differ, or if the result lies in
+    their middle. There is no place, with the reason, for an episode that failed, lost everything,
+    never traded, played a market that random portfolios cannot (futures), or played by rules that
+    its venue no longer has. Raises :class:`~tradeassay.core.errors.RunError` if it has not ended.
+    """
+    episode, series = run.episode(key), run.series(key)
+    luck = Luck(
+        episode=key, agent=run.names[episode.label], seed=episode.seed, place=None, reason=""
+    )
+    if series.failure is not None or series.ruined is not None:
+        return msgspec.structs.replace(
+            luck, reason=series.failure or f"everything was lost by {series.ruined}"
+        )
+    try:
+        run.manifest.refuse_other_venue(episode.benchmark)
+        market = _shared_market(run.snapshot(key), run.manifest.benchmark(episode).market)
+        schedule, shape = schedule_of(run.records(key), market)
+        portfolios = affordable(config.portfolios, schedule, shape)
+    except UserError as error:
+        return msgspec.structs.replace(luck, reason=str(error))
+    if not schedule.seat.size:
+        return msgspec.structs.replace(luck, reason="it never traded")
+    if stop_early and portfolios > 2 * _FIRST:
+        made = random_portfolios(market, schedule, n=_FIRST, seed=config.seed)
+        # So far from both ends of the others that more of them would not bring it there.
+        own, others = series.nav[-1] / series.nav[0], made.nav[:, -1] / made.nav[:, 0]
+        clear = min(float((others >= own).mean()), float((others <= own).mean())) >= _CLEAR
+        if clear or _all_alike(made.nav, market.periods_per_year) is not None:
+            return _placed(luck, series.nav, made, market, shape, config)
+    made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
+    return _placed(luck, series.nav, made, market, shape, config)
+
+
+def luck_of_run(
+    run: Run, *, agents: tuple[str, ...] = (), config: LuckConfig = USUAL, spread: Spread = HERE
+) -> tuple[Luck, ...]:
+    """Return the luck of every episode of a run, or of those of some agents, in the run's order.
+
+    ``spread`` distributes the episodes. Raises :class:`UserError` for an agent that the run does
+    not have.
+    """
+    known = dict.fromkeys(episode.label for episode in run.episodes)
+    for agent in agents:
+        if agent not in known:
+            raise UserError(
+                f"no agent '{agent}' in {run.folder}", hint=f"it has {', '.join(known)}"
+            )
+    wanted = [episode.key for episode in run.episodes if not agents or episode.label in agents]
+    return tuple(spread.map(partial(luck_of_episode, run, config=config), wanted))
+
+
+def luck_of_returns(
+    returns: dict[str, float],
+    benchmark: Benchmark,
+    snapshot: Snapshot,
+    stated: StatedTrades,
+    *,
+    config: LuckConfig = USUAL,
+    title: str = "returns",
+) -> Luck:
+    """Return the place of a user's own returns among random portfolios of a benchmark's market.
+
+    ``returns`` go from ISO day to simple return, one for every session from the first to the last.
+    Returns say nothing about trades, so these are ``stated``. Raises :class:`UserError` if a
+    session is missing or the numbers cannot be met.
+    """
+    days = sorted(returns)
+    if len(days) < 2:
+        raise UserError(f"{len(days)} returns", hint="give at least two sessions")
+    window = msgspec.structs.replace(benchmark.market, first=days[0], last=days[-1])
+    market = luck_market(snapshot, window)
+    missing = sorted(set(market.sessions).symmetric_difference(days))
+    if missing:
+        raise UserError(
+            f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
+            hint="give one return for every session of the market, and no other",
+        )
+    turnover = stated.turnover / market.periods_per_year
+    schedule, shape = even_schedule(len(days), names=stated.names, turnover=turnover)
+    portfolios = affordable(config.portfolios, schedule, shape)
+    made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
+    held = float(np.median(made.shapes[:, Shape._fields.index("names")]))
+    if held < 0.8 * stated.names:  # with fewer they do not answer the question
+        raise UserError(
+            f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios come "
+            f"to {held:.0f}",
+            hint="give fewer names, or a benchmark whose universe has as many",
+        )
+    nav = growth(np.array([returns[day] for day in days])) * market.cash
+    luck = Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
+    return _placed(luck, nav, made, market, shape, config) if (nav > 0).all() else luck
+
+
+def _placed(
+    luck: Luck,
+    nav: Floats,
+    made: RandomPortfolios,
+    market: LuckMarket,
+    shape: Shape,
+    config: LuckConfig,
+) -> Luck:
+    year = market.periods_per_year
+    same = _all_alike(made.nav, year)
+    if same is not None:
+        return msgspec.structs.replace(luck, reason=same)
+    place = place_among(
+        nav, made.nav, by=config.by, periods_per_year=year, bootstrap=config.bootstrap
+    )
+    turnover, cash, names = np.median(made.shapes, axis=0).tolist()
+    matched = Matched(
+        turnover=(significant(shape.turnover * year), significant(turnover * year)),
+        cash=(significant(shape.cash), significant(cash)),
+        names=(significant(shape.names), significant(names)),
+    )
+    return msgspec.structs.replace(luck, place=place, matched=matched, reason=None)
+
+
+def _all_alike(paths: Floats, year: int) -> str | None:
+    """Return why a result has no place among portfolios that hardly differ, such as those of a
+    whole universe."""
+    ends = np.log(np.maximum(paths[:, -1] / paths[:, 0], 1e-12)) * year / (paths.shape[1] - 1)
+    low, high = np.quantile(ends, [0.05, 0.95])
+    if high - low >= 0.01:
+        return None
+    return (
+        f"random portfolios with the same trades hardly differ ({high - low:.1%} a year between the worst and the "
+        "best twentieth): nearly everything on offer is held"
+    )

@@ -1,0 +1,247 @@
+"""Random portfolios by the thousand, and the place of a result among them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError, require
+from tradeassay.core.measure import Measure
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics import (
+    BootstrapConfig,
+    rate_measure,
+    resamples,
+    significant,
+    simple_returns,
+)
+from tradeassay.metrics.intervals import DEFAULT, choose_block, content_seed, measure_from, too_few
+from tradeassay_bench.examine.luck.schedule import LuckMarket, SeatChanges, Shape
+
+LEAST = 100
+"""The fewest portfolios that make a distribution."""
+PLAIN, _PLAIN_WORK = 400, 3_000_000
+"""Without numba: the most portfolios that are played, and the most sessions of one holding (ten seconds of plain
+Python)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPortfolios:
+    """The value paths and the shapes of random portfolios.
+
+    ``nav`` (portfolios, sessions + 1) starts with the initial value. ``shapes`` (portfolios, 3) has
+    one-way turnover per session, cash ratio and names held, as means over the sessions.
+    """
+
+    nav: Floats
+    shapes: Floats
+
+
+def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
+    """Return how many portfolios can be played on a schedule: all that are wanted if numba compiles
+    them.
+
+    Without numba the same functions run as plain Python, which allows some hundreds of short or
+    small ones. Raises :class:`~tradeassay.core.errors.MissingExtra` if they would be too few.
+    """
+    if find_spec("numba") is not None:
+        return wanted
+    each = schedule.gross.size * max(shape.names, 1.0) + schedule.seat.size
+    number = min(wanted, PLAIN, int(_PLAIN_WORK / each))
+    if number < LEAST:
+        require("numba", "fast", f"a luck baseline over {schedule.gross.size:,} sessions")
+    return number
+
+
+def random_portfolios(
+    market: LuckMarket, schedule: SeatChanges, *, n: int = 10_000, seed: int = 0
+) -> RandomPortfolios:
+    """Play ``n`` random portfolios on a schedule, on all cores. Equal arguments give equal numbers.
+
+    Raises :class:`UserError` for fewer than :data:`LEAST`, or a schedule of another number of
+    sessions.
+    """
+    if n < LEAST:
+        hint = f"ask for at least {LEAST}, better 10000"
+        raise UserError(f"{n} random portfolios make no distribution", hint=hint)
+    sessions = len(market.sessions)
+    if schedule.gross.size != sessions:
+        hint = "give both the same window"
+        raise UserError(
+            f"a schedule of {schedule.gross.size} sessions for a market of {sessions}", hint=hint
+        )
+    nav, shapes = np.empty((n, sessions + 1)), np.zeros((n, len(Shape._fields)))
+    numbers, nothing = np.arange(n), np.empty((0, 3))
+
+    def play(part: slice) -> None:
+        with np.errstate(over="ignore"):  # dice wrap around; plain Python would warn of it
+            play_numbered(market, schedule, (seed, numbers[part]), nav[part], shapes[part], nothing)
+
+    play(slice(0, 1))  # compiles once, before the threads start
+    workers = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    # Played together: enough to share a session's prices, few enough to stay in the cache.
+    parts = [slice(first, min(first + 128, n)) for first in range(1, n, 128)]
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(play, parts))
+    return RandomPortfolios(nav, shapes)
+
+
+def play_numbered(
+    market: LuckMarket,
+    schedule: SeatChanges,
+    numbered: tuple[int, Ints],
+    nav: Floats,
+    shapes: Floats,
+    log: Floats,
+) -> int:
+    """Play the portfolios with these numbers under a seed. Return the number of orders of the first
+    one.
+
+    The orders of the first are written to ``log``, as far as there is room: (session, column,
+    units).
+    """
+    from tradeassay_bench.account.compiled.book import blank_books
+    from tradeassay_bench.examine.luck.simulate import seeds_for, simulate
+
+    tape, seats = market.tape, schedule.seats
+    dice = seeds_for(*numbered)
+    books = blank_books(
+        dice.size, seats=seats, names=tape.facts.shape[0], cash=market.cash, log=log
+    )
+    return simulate(
+        dice, nav, shapes, books, tape, market.rules, schedule, np.zeros(max(1, schedule.seat.size))
+    )
+
+
+# Where a result lies among them ------------------------------------------------------------------------------
+
+By = Literal["return", "sharpe"]
+_TINY = 1e-12
+"""The rest of an account that lost everything, so that its growth is a number."""
+_TIE = 1e-12
+"""The largest difference that counts as a tie. Sums of the same sessions may run in another order.
+"""
+NO_PORTFOLIO = "no random portfolio"
+
+
+class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A result among random portfolios, ``by`` its return over the window or its yearly Sharpe
+    ratio.
+
+    ``percentile`` is the share of portfolios that did worse (ties count half). Its interval covers
+    redrawn sessions, the same for all. ``by_luck`` is the share that did at least as well,
+    ``as_badly`` the share that did no better, with Wilson's interval. ``median``, ``low`` and
+    ``high`` (5 % and 95 %) describe the random portfolios. ``quantiles`` are their percentiles from
+    0 to 100, for a chart.
+    """
+
+    by: By
+    value: float | None
+    percentile: Measure
+    by_luck: Measure
+    as_badly: Measure
+    median: float
+    low: float
+    high: float
+    quantiles: tuple[float, ...]
+    portfolios: int
+
+
+def place_among(
+    nav: Floats,
+    random_nav: Floats,
+    *,
+    by: By = "return",
+    periods_per_year: float = 252,
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> LuckPlace:
+    """Return the place of a value path, shape (n + 1,), among random ones, shape (portfolios, n +
+    1).
+
+    Without enough sessions the percentile has no interval. Raises :class:`UserError` for paths of
+    other lengths.
+    """
+    nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
+    if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
+        hint = "give all of them the same sessions"
+        raise UserError(f"a path of {nav.shape} among paths of {random_nav.shape}", hint=hint)
+    own_steps, random_steps = _steps(nav[None], by), _steps(random_nav, by)
+    n, count = nav.size - 1, random_nav.shape[0]
+    own, others = (_score(side, np.ones((1, n)), by)[0] for side in (own_steps, random_steps))
+    value = float(own[0])
+    worse = float(_worse(others[None], own[None, :1])[0])
+    scale = periods_per_year**0.5
+    results = np.expm1(others) if by == "return" else others * scale
+    quantiles = np.quantile(results, np.linspace(0.0, 1.0, 101))
+    return LuckPlace(
+        by=by,
+        value=significant(float(np.expm1(value)) if by == "return" else value * scale),
+        percentile=_with_interval(worse, own_steps, random_steps, by, bootstrap),
+        by_luck=rate_measure(
+            int((others >= value - _TIE).sum()), count, nothing=NO_PORTFOLIO, level=bootstrap.level
+        ),
+        as_badly=rate_measure(
+            int((others <= value + _TIE).sum()), count, nothing=NO_PORTFOLIO, level=bootstrap.level
+        ),
+        median=significant(float(quantiles[50])),
+        low=significant(float(quantiles[5])),
+        high=significant(float(quantiles[95])),
+        quantiles=tuple(significant(float(quantile)) for quantile in quantiles),
+        portfolios=count,
+    )
+
+
+def _steps(nav: Floats, by: By) -> Floats:
+    """Return the summands of a score over sessions: log growth, or returns; shape (paths, n)."""
+    alive = np.maximum(nav, _TINY * nav[:, :1])
+    if by == "return":
+        return np.asarray(np.diff(np.log(alive), axis=1))
+    return np.nan_to_num(simple_returns(alive), nan=0.0)
+
+
+def _score(steps: Floats, counts: Floats, by: By) -> Floats:
+    """Return each path's score, shape (draws, paths), if session t counts ``counts[draw, t]``
+    times."""
+    total = counts @ steps.T
+    if by == "return":
+        return np.asarray(total)
+    n = steps.shape[1]
+    variance = np.maximum(counts @ (steps * steps).T - total * total / n, 0.0) / max(n - 1, 1)
+    return np.asarray(total / n / np.sqrt(np.where(variance > 1e-30, variance, np.inf)))
+
+
+def _with_interval(
+    value: float, own_steps: Floats, random_steps: Floats, by: By, config: BootstrapConfig
+) -> Measure:
+    """Return a share with its interval over redrawn sessions."""
+    n = own_steps.shape[1]
+    if n < config.least:
+        return too_few(value, n, config)
+    # The interval is tens of points wide, and 2,500 portfolios give a share to one point.
+    block, random_steps = (
+        choose_block(np.ascontiguousarray(own_steps[0]), config),
+        random_steps[:2500],
+    )
+    seed = content_seed(config, own_steps, random_steps[:1])
+    draws = []
+    for rows in resamples(n, config.draws, block, seed):
+        for first in range(0, len(rows), 100):
+            part = rows[first : first + 100]
+            counts = np.stack([np.bincount(row, minlength=n) for row in part]).astype(np.float64)
+            draws.append(_worse(_score(random_steps, counts, by), _score(own_steps, counts, by)))
+    return measure_from(value, np.concatenate(draws), level=config.level, n=n)
+
+
+def _worse(others: Floats, own: Floats) -> Floats:
+    """Return the share of ``others`` (draws, paths) below ``own`` (draws, 1), ties counting half."""
+    gap = others - own
+    tie = np.abs(gap) <= _TIE
+    return np.asarray(((gap < 0) & ~tie).mean(axis=1) + 0.5 * tie.mean(axis=1))

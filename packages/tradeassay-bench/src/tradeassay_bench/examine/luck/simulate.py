@@ -1,0 +1,283 @@
+"""Play random portfolios through a market, in compiled code.
+
+Random numbers come from SplitMix64 (Steele, Lea and Flood 2014), the same on every machine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.view import Floats, Ints
+from tradeassay_bench.account import compiled as compiled_account
+from tradeassay_bench.account.compiled.book import (
+    EMPTY,
+    SeatBook,
+    book_trade,
+    cash_change,
+    close_session,
+    largest,
+    open_session,
+    shrink,
+    slipped,
+    valued,
+    whole_lots,
+)
+from tradeassay_bench.account.compiled.tape import (
+    BUYABLE,
+    FILL,
+    FUND,
+    LOT,
+    MEMBER,
+    MULTIPLIER,
+    SELLABLE,
+    Tape,
+    TapeRules,
+)
+from tradeassay_bench.core.compiled import Compiler
+from tradeassay_bench.examine.luck.schedule import SeatChanges
+
+_COMPILER = Compiler(
+    Path(__file__).parent, calls=tuple(map(Path, compiled_account.__path__)), counted=False
+)
+compiled, inlined = _COMPILER.compiled, _COMPILER.inlined
+
+TRIES = 64
+"""Draws for a name that is not held and can be bought. After that, the next such name is taken."""
+STRETCH = 1.5
+"""The largest factor between a trade and the recorded one, to keep the account as much invested."""
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+State = NDArray[np.uint64]
+"""The state of a random generator: one number."""
+
+
+@inlined
+def throw(state: State, sides: int) -> int:
+    """Return a number from 0 to ``sides`` - 1 and advance the generator."""
+    state[0] = state[0] + _STEP
+    z = state[0]
+    z = (z ^ (z >> _30)) * _MIX_1
+    z = (z ^ (z >> _27)) * _MIX_2
+    z = z ^ (z >> _31)
+    return int(float(z >> _11) * 2.0**-53 * sides)
+
+
+@compiled
+def simulate(
+    dice: State,
+    nav: Floats,
+    shape: Floats,
+    books: SeatBook,
+    tape: Tape,
+    rules: TapeRules,
+    plan: SeatChanges,
+    wish: Floats,
+) -> int:
+    """Play one portfolio per generator, session by session. Return the number of orders of the
+    first one.
+
+    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3). ``books`` are blank,
+    one row each. ``wish`` has room for a number per change. All portfolios play a session before
+    the next one begins, so that its prices are read from memory once.
+    """
+    sessions = tape.eventful.size
+    for one in range(dice.size):
+        nav[one, 0] = books.money[one, 0]
+    for t in range(sessions):
+        planned = plan.first[t] < plan.first[t + 1]
+        for one in range(dice.size):
+            book = SeatBook(
+                books.column[one],
+                books.units[one],
+                books.last[one],
+                books.held[one],
+                books.touched[one],
+                books.money[one],
+                books.tally[one],
+                books.log,
+                books.needs,
+            )
+            book.money[1] = 0.0
+            if tape.eventful[t]:
+                open_session(book, t, tape)
+            if planned or book.tally[1] > plan.seats:
+                trade(book, t, dice[one : one + 1], wish, tape, rules, plan)
+            before, after = nav[one, t], close_session(book, t, tape, rules)
+            nav[one, t + 1] = after
+            if before > 0.0:
+                shape[one, 0] += book.money[1] / 2.0 / before / sessions
+            if after > 0.0:
+                shape[one, 1] += book.money[0] / after / sessions
+            shape[one, 2] += book.tally[0] / sessions
+    return int(books.tally[0, 2])
+
+
+@inlined
+def trade(
+    book: SeatBook,
+    t: int,
+    dice: State,
+    wish: Floats,
+    tape: Tape,
+    rules: TapeRules,
+    plan: SeatChanges,
+) -> None:
+    """Execute a session's changes: sales first, then purchases, as the exchange orders a batch."""
+    nav = size_up(book, t, wish, tape, plan)
+    for sign in (1.0, -1.0):
+        # What is left of seats given up earlier, longs with the sales and shorts with the purchases.
+        for at in range(plan.seats, book.tally[1]):
+            if (
+                book.column[at] != EMPTY
+                and book.units[at] * sign > 0.0
+                and book.touched[book.column[at]] != t
+            ):
+                shrink(book, at, t, abs(book.units[at]), tape, rules)
+        for e in range(plan.first[t], plan.first[t + 1]):
+            if not plan.grows[e] and plan.sign[e] == sign:
+                give_up(book, e, t, wish[e], tape, rules, plan)
+        for e in range(plan.first[t], plan.first[t + 1]):
+            if plan.grows[e] and plan.sign[e] == -sign:
+                grow(book, e, t, dice, wish[e], nav, tape, rules, plan)
+
+
+@inlined
+def size_up(book: SeatBook, t: int, wish: Floats, tape: Tape, plan: SeatChanges) -> float:
+    """Compute every change before the first trade: units to sell, values to buy. Return NAV.
+
+    Purchases are scaled so that the account is as much invested as the recorded one was, within
+    limits.
+    """
+    nav, gross = valued(book, t, FILL, tape)
+    planned = 0.0
+    for e in range(plan.first[t], plan.first[t + 1]):
+        at = plan.seat[e]
+        if plan.grows[e]:
+            planned += plan.size[e]
+            continue
+        wish[e] = 0.0
+        column = book.column[at]
+        if column != EMPTY:
+            held = abs(book.units[at])
+            wish[e] = (
+                held
+                if plan.size[e] == 1.0
+                else whole_lots(held * plan.size[e], tape.facts[column, LOT])
+            )
+            price = tape.grid[t, column, FILL]
+            gross -= (
+                wish[e] * (price if price > 0.0 else book.last[at]) * tape.facts[column, MULTIPLIER]
+            )
+    scale = (plan.gross[t] * nav - gross) / planned if planned > 0.0 else 0.0
+    scale = min(max(scale, nav / STRETCH), nav * STRETCH) if nav > 0.0 else 0.0
+    for e in range(plan.first[t], plan.first[t + 1]):
+        if plan.grows[e]:
+            wish[e] = plan.size[e] * scale
+    return nav
+
+
+@inlined
+def give_up(
+    book: SeatBook, e: int, t: int, units: float, tape: Tape, rules: TapeRules, plan: SeatChanges
+) -> None:
+    """Reduce or empty a seat. Units that the market does not take move out of the seat and are
+    tried again."""
+    at = plan.seat[e]
+    if book.column[at] == EMPTY or units <= 0.0:
+        return
+    shrink(book, at, t, units, tape, rules)
+    if plan.size[e] == 1.0 and book.column[at] != EMPTY:
+        place = plan.seats
+        while book.column[place] != EMPTY:
+            place += 1
+        book.column[place], book.units[place], book.last[place] = (
+            book.column[at],
+            book.units[at],
+            book.last[at],
+        )
+        book.column[at], book.units[at] = EMPTY, 0.0
+        book.tally[1] = max(book.tally[1], place + 1)
+
+
+@inlined
+def grow(
+    book: SeatBook,
+    e: int,
+    t: int,
+    dice: State,
+    value: float,
+    nav: float,
+    tape: Tape,
+    rules: TapeRules,
+    plan: SeatChanges,
+) -> None:
+    """Open a seat with a drawn name, or add to its name."""
+    at = plan.seat[e]
+    # A seat that is still taken cannot be opened: a short one is covered only after the session's sales.
+    if value <= 0.0 or (plan.opens[e] and book.column[at] != EMPTY):
+        return
+    wanted = value * plan.sign[e]
+    if not plan.opens[e]:
+        column = book.column[at]
+        if column == EMPTY or not takes(t, column, wanted, tape):
+            return
+        units = largest(book, t, column, book.units[at], wanted, nav, tape, rules)
+    elif plan.column[e] != EMPTY:
+        column = plan.column[e]
+        if book.held[column] or not takes(t, column, wanted, tape):
+            return
+        units = largest(book, t, column, 0.0, wanted, nav, tape, rules)
+    else:
+        column, units = draw(book, t, dice, wanted, nav, tape, rules)
+    if units <= 0.0:
+        return
+    buying = wanted > 0.0
+    price = slipped(tape.grid[t, column, FILL], buying, rules)
+    multiplier = tape.facts[column, MULTIPLIER]
+    if book.column[at] == EMPTY:
+        book.column[at], book.last[at] = column, tape.grid[t, column, FILL]
+    cash = cash_change(units, price, multiplier, buying, rules)
+    book_trade(book, at, t, units if buying else -units, cash, units * price * multiplier, True)
+
+
+@inlined
+def takes(t: int, column: int, wanted: float, tape: Tape) -> bool:
+    """Return whether a position may be enlarged now. Names are shorted from the universe too."""
+    open_to = tape.grid[t, column, BUYABLE] if wanted > 0.0 else tape.grid[t, column, SELLABLE]
+    return bool(open_to and tape.grid[t, column, MEMBER])
+
+
+@inlined
+def draw(
+    book: SeatBook, t: int, dice: State, wanted: float, nav: float, tape: Tape, rules: TapeRules
+) -> tuple[int, float]:
+    """Return a random name that is not held and not traded today, and its available units."""
+    names = tape.facts.shape[0]
+    column = 0
+    for tried in range(TRIES + names):
+        column = throw(dice, names) if tried < TRIES else (column + 1) % names
+        if (
+            book.held[column]
+            or book.touched[column] == t
+            or tape.facts[column, FUND]
+            or not takes(t, column, wanted, tape)
+        ):
+            continue
+        units = largest(book, t, column, 0.0, wanted, nav, tape, rules)
+        if units > 0.0:
+            return column, units
+    return EMPTY, 0.0
+
+
+def seeds_for(seed: int, portfolios: Ints) -> State:
+    """Return the generators of numbered portfolios. Each has its own, whatever else is drawn."""
+    words = np.random.PCG64(seed).random_raw(1)[0]
+    mixed = (portfolios.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95)
+    return mixed ^ np.uint64(words)

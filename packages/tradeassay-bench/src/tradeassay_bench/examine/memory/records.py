@@ -1,0 +1,150 @@
+"""Records of what models were asked about their memory, as files for a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
+from tradeassay.core.hashing import canonical_json
+from tradeassay.core.measure import NOT_REDERIVABLE
+from tradeassay_bench.examine.memory.counterfactual import (
+    COUNTERFACTUAL,
+    CounterfactualConfig,
+    CounterfactualReport,
+    study_again,
+)
+from tradeassay_bench.examine.memory.questions import RecallConfig
+from tradeassay_bench.examine.memory.recall import (
+    FORMAT,
+    RecallReport,
+    episodes_of,
+    recall_again,
+    recall_audit,
+)
+from tradeassay_bench.llm import RecordingStore
+from tradeassay_bench.runs.spec.episode import Asking, asking_of
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.outcome import ClaimOutcome, Word
+from tradeassay_bench.runs.verify.replay import can_be_asked, differences
+
+if TYPE_CHECKING:
+    from tradeassay_bench.runs import EpisodeSpec, Run
+
+MemoryRecord = RecallReport | CounterfactualReport
+
+
+RECALL = "recall"
+"""The folder beside a run with its answers about memory."""
+
+
+def ask_models(
+    run: Run, asking: Asking | None = None, *, say: Callable[[str], None] | None
+) -> list[MemoryRecord]:
+    """Ask every model of a run about the names and days it traded. Answers are kept beside the run.
+
+    Answers that exist are not asked for again. A cap holds for the run and these questions
+    together. Raises :class:`UserError` if no model played.
+    """
+    models = dict.fromkeys(one.model for one in run.episodes if one.by_model)
+    if not models:
+        raise UserError(
+            f"no model played in {run.folder}: a rule has nothing to recall",
+            hint="leave recall= out",
+        )
+    how = asking_of(asking)
+    if not how.replay:
+        # What the run itself has spent counts under the same cap; what earlier questions cost is in the folder.
+        played = RecordingStore(RunFolder(run.folder).models).spent_usd()
+        how = msgspec.structs.replace(how, spent_usd=how.spent_usd + played)
+    how = msgspec.structs.replace(how, recordings=run.folder / RECALL)
+    return [recall_audit(model, run=run, asking=how, say=say) for model in models]
+
+
+def is_about(run: Run, episode: EpisodeSpec, record: MemoryRecord) -> bool:
+    """Return whether a record is about what an episode traded. Other prices or decisions prove
+    nothing."""
+    if isinstance(record, RecallReport):
+        return record.dataset == run.snapshot(episode.key).name
+    return record.run == run.spec.name
+
+
+def check_about(run: Run, record: MemoryRecord) -> None:
+    """Raise :class:`UserError` for a record of an agent that did not play, or of other data or
+    decisions."""
+    if not any(is_about(run, one, record) for one in episodes_of(run, record.model)):
+        about = record.dataset if isinstance(record, RecallReport) else record.run
+        raise UserError(
+            f"{record.model} was asked about {about}, which is not what {run.folder} traded",
+            hint="ask about this run: tradeassay memory recall --run RUN",
+        )
+
+
+class _Head(msgspec.Struct):
+    format: str
+
+
+def parse_record(content: bytes) -> MemoryRecord:
+    """Decode a recorded audit or study. Raises :class:`ValueError`, of msgspec's or its own, for
+    anything else."""
+    kind = msgspec.json.decode(content, type=_Head).format
+    if kind == COUNTERFACTUAL:
+        return msgspec.json.decode(content, type=CounterfactualReport)
+    if kind == FORMAT:
+        return msgspec.json.decode(content, type=RecallReport)
+    raise ValueError(f"its format is {kind!r}")
+
+
+def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOutcome, list[str]]:
+    """Make a record of memory again. Return the result and how it differs from the usual
+    configuration.
+
+    Programs are asked again. A model's answers are a claim of the runner: they are parsed and
+    scored again. ``unsure``: the run's data or its venue's rules are not here, so that a failure is
+    no contradiction.
+    """
+    claim, plain = "changed input", msgspec.to_builtins(CounterfactualConfig())
+    if isinstance(record, RecallReport):
+        claim, plain = "recall", msgspec.to_builtins(RecallConfig())
+    if record.run not in (None, run.spec.name):
+        why = f"it is about another run, {record.run}"
+        return ClaimOutcome(claim=claim, outcome="cannot be checked", why=why), []
+    chosen = differences(plain, msgspec.to_builtins(record.config))
+    notes = [
+        f"{claim} was asked for with {name} {new} instead of {old}" for name, old, new in chosen
+    ]
+    try:
+        played = episodes_of(run, record.model)
+        asked = all(not one.by_model or can_be_asked([one.model]) for one in played)
+        again: MemoryRecord
+        if isinstance(record, RecallReport):
+            again = recall_again(run, record, asked)
+        else:
+            again = study_again(run, record, asked)
+        then, now = (msgspec.json.decode(canonical_json(one)) for one in (record, again))
+        changes = differences(then, now, near=True)
+        changed = next(
+            (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), ""
+        )
+    except TradeassayError as error:
+        changed, asked = f"it cannot be made again: {error}", False
+        if unsure:
+            return ClaimOutcome(claim=claim, outcome="cannot be checked", why=changed), notes
+    outcome: Word = "contradicted" if changed else "re-derived" if asked else "cannot be checked"
+    return ClaimOutcome(
+        claim=claim, outcome=outcome, why=changed or ("" if asked else NOT_REDERIVABLE)
+    ), notes
+
+
+def read_record(path: Path) -> MemoryRecord:
+    """Read a recorded audit or study. Raises :class:`UserError` for a file that is neither."""
+    try:
+        return parse_record(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
+    except (*UNDECODABLE, ValueError) as error:
+        hint = "make one with: tradeassay memory recall --run RUN --json > FILE"
+        raise UserError(f"{path} is no record of a model's memory: {error}", hint=hint) from error

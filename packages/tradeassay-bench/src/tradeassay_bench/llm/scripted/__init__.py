@@ -1,0 +1,30 @@
+"""Scripted models: programs that answer like a model.
+
+They are deterministic and free.
+
+They can play every protocol of tradeassay. ``scripted/sensible`` plays well enough to show a run.
+Most others make one kind of mistake on purpose. A model of your own is a class with ``summary`` and
+``answer``, registered under a name::
+
+    @scripted_models.register("coin")
+    class Coin:
+        summary = "buys on even days"
+
+        def answer(self, request):
+            ...
+
+The fields of a request are described in :mod:`tradeassay_bench.llm.scripted.model`.
+"""
+
+from __future__ import annotations
+
+from tradeassay_bench.llm.scripted.coders import (
+    teach_builder as teach_builder,
+    teach_coder as teach_coder,
+)
+from tradeassay_bench.llm.scripted.model import (
+    Question as Question,
+    ScriptedModel as ScriptedModel,
+    scripted_models as scripted_models,
+)
+from tradeassay_bench.llm.scripted.traders import Sensible as Sensible

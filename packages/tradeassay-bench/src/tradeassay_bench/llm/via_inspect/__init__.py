@@ -1,0 +1,4 @@
+"""Every provider that Inspect supports, asked through it.
+
+Imported only when such a model is opened.
+"""

@@ -1,0 +1,362 @@
+"""The market: a clock, an as-of view, an exchange and a ledger behind ``reset()`` and ``step()``.
+
+Every session goes like this:
+
+1. before the open, splits, dividends and delistings of the day reach the account (``opening``);
+2. where the agent decides at the open or at the close, waiting orders meet the auction or the bar that it is
+   about to see, so that none is taken back with hindsight;
+3. the agent is shown what can be known at the configured moment, and decides;
+4. the exchange works off waiting orders and the decision's orders at the configured price;
+5. fees of the day are charged and the account is marked; the last event is the mark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.arguments import check_fields
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.orders import Decision
+from tradeassay.core.time import parse_day
+from tradeassay.core.view import Floats, Ints, MarketView, SessionBars
+from tradeassay_bench.account import Exchange, Ledger, venues
+from tradeassay_bench.core.agent import Observation, Rules
+from tradeassay_bench.core.events import ENCODER, Event, StepRecord
+
+if TYPE_CHECKING:
+    from tradeassay_bench.data import Snapshot
+    from tradeassay_bench.data.snapshot import Moment
+
+Decide = Literal["pre_open", "at_open", "close"]
+"""When an agent is asked: before the open (it knows the bars up to yesterday), right at the open
+(plus today's opening prices), or at the close (it knows today's whole bar)."""
+At = Literal["open", "close"]
+
+
+class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The rules of one episode, apart from the data and the agent.
+
+    ``universe`` is an index whose dated members may be bought, or ``"all"`` for everything listed
+    except index funds. ``IDX:20`` holds it to the 20 names most traded before the first session.
+    ``first`` and ``last`` bound the sessions that are traded. Everything before them is history.
+    ``max_weight`` and ``max_positions`` limit single names and their number. None leaves the
+    venue's own limits, and where both are given the stricter one holds. ``index`` is what results
+    are compared with.
+
+    Raises :class:`UserError` for values that contradict each other: nobody may be filled at a price
+    that precedes the decision, and a session cannot be marked at a price older than its fills.
+    """
+
+    venue: str
+    universe: str = "all"
+    cash: float = 1_000_000.0
+    decide: Decide = "pre_open"
+    fill: At = "open"
+    mark: At = "close"
+    first: str
+    last: str
+    max_weight: float | None = None
+    max_positions: int | None = None
+    index: str | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if parse_day(self.first) > parse_day(self.last):
+            raise UserError(
+                f"the window ends on {self.last}, before it starts on {self.first}",
+                hint="swap them",
+            )
+        if not (self.cash > 0 and math.isfinite(self.cash)):
+            raise UserError(
+                f"an episode cannot start with {self.cash} in cash",
+                hint="give it a positive amount",
+            )
+        if self.decide == "close" and self.fill == "open":
+            raise UserError(
+                "who decides at the close cannot be filled at the open before it",
+                hint="fill: close",
+            )
+        if self.fill == "close" and self.mark == "open":
+            raise UserError(
+                "a fill at the close cannot be marked at the open before it", hint="mark: close"
+            )
+        if self.max_weight is not None and not 0 < self.max_weight <= 1:
+            raise UserError(
+                f"max_weight {self.max_weight} is not a share of NAV",
+                hint="give 0 < max_weight <= 1",
+            )
+        if self.max_positions is not None and self.max_positions < 1:
+            hint = "give 1 or more, or none"
+            raise UserError(f"max_positions {self.max_positions} allows no position", hint=hint)
+
+
+# -- which names may be bought today ---
+
+ALL = "all"
+RANKING_SESSIONS = 60
+"""Completed sessions before the first one over which ``IDX:20`` ranks names by the money traded in
+them."""
+
+
+class DatedView(MarketView, Protocol):
+    """A view that also knows which names have left the exchange."""
+
+    def delisted_now(self) -> tuple[str, ...]: ...
+
+
+class UniverseChoice(NamedTuple):
+    """``symbols`` in column order with their ``columns``. ``buyable`` adds the index funds."""
+
+    symbols: tuple[str, ...]
+    columns: Ints
+    buyable: frozenset[str]
+
+
+class UniverseName(NamedTuple):
+    """``IDX``, ``all``, or either with a number of names: ``IDX:20``."""
+
+    of: str
+    size: int | None
+
+
+def parse_universe(text: str) -> UniverseName:
+    """Read a universe's name. Raises :class:`UserError` for an invalid number of names."""
+    index, colon, count = text.rpartition(":")
+    if not colon:
+        return UniverseName(text, None)
+    if not index or not count.isascii() or not count.isdigit() or int(count) < 1:
+        hint = "write an index, or e.g. IDX:20 for its 20 most traded names"
+        raise UserError(f"'{text}' is not a universe", hint=hint)
+    return UniverseName(index, int(count))
+
+
+def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
+    """Return the names a sized universe is limited to, or None for a universe without a size.
+
+    They are the most traded ones (median of the money traded over :data:`RANKING_SESSIONS`
+    completed sessions) among those that could be bought at ``first``, the view before the first
+    session: nothing that happened later matters. Ties go by column. Raises :class:`UserError` when
+    there are fewer names than asked for.
+    """
+    name = parse_universe(text)
+    if name.size is None:
+        return None
+    members = first.symbols if name.of == ALL else first.members(name.of)
+    choice = _choose(first, members, frozenset(first.delisted_now()))
+    if len(choice.symbols) < name.size:
+        words = f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start"
+        raise UserError(words, hint="ask for fewer names, or use another data set")
+    amount = first.bars("amount", RANKING_SESSIONS, adjust="none")
+    closes = first.bars("close", RANKING_SESSIONS, adjust="none")
+    volumes = first.bars("volume", RANKING_SESSIONS, adjust="none")
+    money = np.nan_to_num(np.where(np.isnan(amount), closes * volumes, amount), nan=0.0)
+    traded: Floats = np.median(money, axis=0) if len(money) else np.zeros(len(first.symbols))
+    order = np.argsort(-traded[choice.columns], kind="stable")[: name.size]
+    return frozenset(choice.symbols[place] for place in order.tolist())
+
+
+class Universe:
+    """The dated members of an index, or everything listed.
+
+    Index funds are never members but may be bought. A sized one has the names that are
+    :func:`most_traded` at ``first`` for the whole episode.
+    """
+
+    def __init__(self, name: str, first: DatedView | None = None) -> None:
+        self.name = parse_universe(name).of
+        self.kept = None if first is None else most_traded(name, first)
+        self._key: tuple[object, object, object] = (None, None, None)
+        self._choice = UniverseChoice((), _frozen([]), frozenset())
+
+    def at(self, view: DatedView) -> UniverseChoice:
+        """Return today's choice. Raises :class:`DataError` for an index the data does not know."""
+        symbols, gone = view.symbols, view.delisted_now()
+        members = symbols if self.name == ALL else view.members(self.name)
+        # Views hand out the same tuples while nothing changes: identity settles nearly every
+        # session.
+        old_symbols, old_gone, old_members = self._key
+        if symbols is old_symbols and gone is old_gone and members is old_members:
+            return self._choice
+        if (symbols, gone, members) != self._key:
+            wanted = members if self.kept is None else tuple(s for s in members if s in self.kept)
+            self._choice = _choose(view, wanted, frozenset(gone))
+        self._key = (symbols, gone, members)
+        return self._choice
+
+
+def _choose(view: DatedView, members: tuple[str, ...], gone: frozenset[str]) -> UniverseChoice:
+    funds = {symbol for symbol in view.symbols if view.instrument(symbol).kind == "index"}
+    chosen = tuple(symbol for symbol in members if symbol not in gone and symbol not in funds)
+    columns = _frozen([view.column(symbol) for symbol in chosen])
+    return UniverseChoice(chosen, columns, frozenset((*chosen, *(funds - gone))))
+
+
+def _frozen(columns: list[int]) -> Ints:
+    array = np.array(columns, dtype=np.int64)
+    array.setflags(write=False)
+    return array
+
+
+# -- the market ---
+
+MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
+"""What is seen of a session when it is decided."""
+
+
+class Step(NamedTuple):
+    """What came of a decision, and what is seen next.
+
+    ``observation`` is None when the episode is over.
+    """
+
+    record: StepRecord
+    observation: Observation | None
+
+
+Witness = Callable[[Observation, StepRecord], None]
+"""Called for every replayed session with what was seen and what the journal says about it."""
+
+
+class Market:
+    """One account in one market.
+
+    It is deterministic: the same snapshot, config and decisions give the same records to the byte.
+    It holds no more than the present session and the account, so that making one is cheap and
+    replaying is fast.
+    """
+
+    def __init__(self, snapshot: Snapshot, config: MarketConfig) -> None:
+        """Raise :class:`UserError` for a window, venue or universe that the data does not have."""
+        self.snapshot, self.config = snapshot, config
+        venue = venues.get(config.venue)
+        self.venue = venue.limited(max_weight=config.max_weight, max_positions=config.max_positions)
+        self.rows: range = snapshot.rows(config.first, config.last)
+        days = snapshot.sessions[self.rows.start : self.rows.stop]
+        self.sessions: tuple[str, ...] = tuple(str(day) for day in days)
+        self.rules: Rules = self.venue.rules(benchmark_index=config.index, day=self.sessions[0])
+        self._phase = MOMENTS[config.decide]
+        first, view = snapshot.at(self.rows[0], "pre_open"), snapshot.at(self.rows[-1], "close")
+        self._universe = Universe(config.universe, first)
+        self._ledger: Ledger | None = None
+        # Look up the universe and the index once, so that a wrong name is found before anybody pays
+        # for a day
+        if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
+            raise UserError(
+                f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
+                hint="choose another universe (universe='all'), or import the data with a membership table",
+            )
+        if self.config.index is not None:
+            view.index_levels(self.config.index, 1)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account. Raises :class:`UserError` before the first :meth:`reset`."""
+        if self._ledger is None:
+            raise UserError("the market has not started", hint="call reset() first")
+        return self._ledger
+
+    def reset(self) -> Observation:
+        self._ledger = Ledger(self.config.cash, terms=self.venue.terms)
+        self._exchange = Exchange(self.venue)
+        self._step = 0
+        self._since: tuple[Event, ...] = ()
+        return self._open(deposit=True)
+
+    def step(self, decision: Decision) -> Step:
+        """Carry out a decision and go on to the next session.
+
+        A decision with ``status="failed"`` trades nothing, whatever orders it carries. Raises
+        :class:`UserError` when the episode is over or was not started.
+        """
+        ledger, step, bars = self.ledger, self._step, self._bars
+        if step >= len(self.rows):
+            raise UserError("the episode is over", hint="call reset() to play it again")
+        orders = decision.orders if decision.status == "ok" else ()
+        config = self.config
+        events = self._exchange.execute(
+            [(f"{step}.{n}", order) for n, order in enumerate(orders)],
+            bars,
+            ledger,
+            fill=config.fill,
+            universe=self._choice.buyable,
+        )
+        events += self._exchange.close_session(bars, ledger, mark=config.mark)
+        self._since = tuple(events)
+        record = StepRecord(
+            step=step,
+            session=bars.session,
+            decided_at=self._decided_at,
+            opening=self._opening,
+            decision=decision,
+            events=self._early + self._since,
+        )
+        self._step = step + 1
+        return Step(record, self._open() if self._step < len(self.rows) else None)
+
+    def restore(
+        self, records: Iterable[StepRecord], witness: Witness | None = None
+    ) -> Observation | None:
+        """Continue a journal: play its decisions again and return what is seen next (None = it was
+        complete).
+
+        Every record made anew must equal the one in the journal to the byte. Otherwise data, rules
+        or code have changed, and :class:`RunError` names the session. ``witness`` is called for
+        every session replayed, which is how an agent is brought back to where it was.
+        """
+        seen: Observation | None = self.reset()
+        for record in records:
+            if seen is None:
+                hint = "the window or the data set has changed; start the run again"
+                raise RunError(
+                    f"the journal goes on at step {record.step} after the last session", hint=hint
+                )
+            again, following = self.step(record.decision)
+            if ENCODER.encode(again) != ENCODER.encode(record):
+                raise RunError(
+                    f"session {record.session} (step {record.step}) comes out differently than the journal says",
+                    hint="data, rules or code have changed since; start the run again",
+                )
+            if witness is not None:
+                witness(seen, record)
+            seen = following
+        return seen
+
+    def _open(self, *, deposit: bool = False) -> Observation:
+        """Begin a session: what happens before the open, then what may be seen."""
+        ledger, row = self.ledger, self.rows[self._step]
+        at = self.snapshot.at
+        whole, before = at(row, "close"), at(row, "pre_open")
+        self._bars: SessionBars = whole.session_bars()
+        opening = self._exchange.open_session(
+            self._bars, before.todays_actions(), ledger, delisted=before.delisted_now()
+        )
+        self._opening: tuple[Event, ...] = (ledger.deposit, *opening) if deposit else tuple(opening)
+        phase = self._phase
+        self._early: tuple[Event, ...] = ()
+        if phase != "pre_open":
+            self._early = tuple(self._exchange.work_waiting(self._bars, ledger, until=phase))
+        view = before if phase == "pre_open" else whole if phase == "close" else at(row, phase)
+        if self.venue.eras is not msgspec.UNSET:
+            self.rules = self.venue.rules(benchmark_index=self.config.index, day=self._bars.session)
+        self._choice: UniverseChoice = self._universe.at(view)
+        self._decided_at = view.clock
+        return Observation(
+            self._step,
+            self._bars.session,
+            view.clock,
+            self._choice.symbols,
+            self._choice.columns,
+            view,
+            ledger.state(),
+            self.rules,
+            self._since + self._opening + self._early,
+            len(self.rows) - self._step,
+        )

@@ -1,0 +1,154 @@
+"""Pack decisions and conversations for a page: every text once, compressed, for ``decisions.js``.
+
+Prompts repeat earlier texts. Unpacked they would be most of a page's bytes many times over.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tradeassay.report import numbers
+from tradeassay_bench.runs.summary.rows import DecisionNote
+
+BUDGET = 300_000
+"""The most characters for the decisions of a page. Conversations are left out first, then quiet
+sessions."""
+
+
+class PackedTurn(msgspec.Struct, frozen=True, array_like=True):
+    """A question and its answer. Texts are indices into the list of texts, -1 for none."""
+
+    purpose: str
+    attempt: int
+    asked: tuple[tuple[str, int], ...]
+    said: int
+    calls: tuple[tuple[str, int, int, str], ...]
+    error: int
+
+
+class PackedDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision as ``decisions.js`` reads it. ``of`` is its agent if several share a list."""
+
+    session: str
+    reason: str = ""
+    failed: bool = False
+    problems: tuple[str, ...] = ()
+    orders: tuple[tuple[str, str, str, str, str], ...] = ()
+    more: int = 0
+    attempts: int = 0
+    tokens: int = 0
+    cost: str = ""
+    turns: tuple[PackedTurn, ...] = ()
+    why: str = ""
+    of: str = ""
+    link: str = ""
+
+
+class DecisionPack:
+    """Collects decisions. :meth:`encoded` is the text on a page."""
+
+    def __init__(self) -> None:
+        self.rows: list[PackedDecision] = []
+        self.size = 0
+        self._texts: dict[str, int] = {}
+
+    def add(self, note: DecisionNote, *, talk: bool = True, of: str = "", link: str = "") -> None:
+        """Add a decision. Without ``talk`` its conversation is left out."""
+        orders = []
+        for placed in note.orders:
+            order = placed.order
+            confidence = ""
+            if order.confidence is not None:
+                confidence = numbers.written(order.confidence, "share")
+            orders.append(
+                (numbers.order_words(order), placed.tone, placed.fate, confidence, order.reason)
+            )
+        turns = []
+        for turn in note.turns if talk else ():
+            questions = tuple((role, self._text(text)) for role, text in turn.asked)
+            reply = self._text(turn.said)
+            calls = tuple(
+                (
+                    call.name,
+                    self._text(call.arguments),
+                    self._text(call.result or ""),
+                    call.found_in,
+                )
+                for call in turn.calls
+            )
+            error = self._text(turn.error or "")
+            turns.append(PackedTurn(turn.purpose, turn.attempt, questions, reply, calls, error))
+        self.rows.append(
+            PackedDecision(
+                session=note.session,
+                reason=note.reason,
+                failed=note.failed,
+                problems=note.problems,
+                orders=tuple(orders),
+                more=note.more_orders,
+                attempts=note.attempts,
+                tokens=note.tokens,
+                cost=numbers.dollars(note.usd) if note.tokens else "",
+                turns=tuple(turns),
+                why=note.why,
+                of=of,
+                link=link,
+            )
+        )
+
+    def _text(self, text: str) -> int:
+        if not text:
+            return -1
+        if text not in self._texts:
+            self.size += len(text)
+        return self._texts.setdefault(text, len(self._texts))
+
+    def encoded(self) -> str:
+        """Return the pack as text. The same decisions give the same text."""
+        data = msgspec.json.encode({"texts": list(self._texts), "rows": self.rows})
+        return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+
+
+def packed(
+    accounts: Sequence[Sequence[DecisionNote]], budget: int = BUDGET
+) -> list[tuple[str, int, int]]:
+    """Return the packs of several accounts on a page, and the number of decisions and conversations
+    of each.
+
+    All accounts leave out the same amount: the least that keeps to the ``budget``.
+    """
+    packs: list[tuple[str, int, int]] = []
+    for talks, quiet in ((None, None), (24, None), (6, None), (2, 150), (2, 60), (0, 20)):
+        packs = [_pack(notes, talks, quiet) for notes in accounts]
+        if sum(len(text) for text, _, _ in packs) <= budget:
+            break
+    return packs
+
+
+def _pack(
+    notes: Sequence[DecisionNote], talks: int | None, quiet: int | None
+) -> tuple[str, int, int]:
+    """Return a pack with ``talks`` conversations and, of the sessions without one, the ``quiet``
+    latest."""
+    pack = DecisionPack()
+    spoken = [note for note in notes if note.turns]
+    order = {"mistakes": 0, "large loss": 1, "large gain": 1, "much traded": 2}
+    chosen = sorted(range(len(spoken)), key=lambda place: order.get(spoken[place].why, 3))
+    kept = {id(spoken[place]) for place in chosen[: len(chosen) if talks is None else talks]}
+    left = len(notes) if quiet is None else quiet
+    for note in notes:
+        if id(note) in kept or (note.failed and left > -60) or left > 0:
+            left -= 1
+            pack.add(note, talk=id(note) in kept)
+    return pack.encoded(), len(pack.rows), sum(bool(row.turns) for row in pack.rows)
+
+
+def tools_of(notes: Iterable[DecisionNote]) -> list[str]:
+    """Return the names of the called tools, the most frequent first."""
+    counts = Counter(call.name for note in notes for turn in note.turns for call in turn.calls)
+    return sorted(counts, key=lambda name: (-counts[name], name))

@@ -1,0 +1,594 @@
+"""Play the episodes of a run: one journal line per decision, and an outcome per episode.
+
+An agent that answers at once is always played from the first session. Lines that the journal
+already holds are not written again but must come out the same, to the byte. An agent whose answers
+cost something is brought back to its state by the journal, and continues from there. Either way, a
+resumed episode continues from a checked state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import LedgerError, NotFinite, RunError, UserError
+from tradeassay.core.files import remove_temporaries
+from tradeassay.core.hashing import seed_from, sha256_of
+from tradeassay.core.orders import Decision
+from tradeassay_bench.agents import ModelAgent, Opening, make_agent, make_conversing
+from tradeassay_bench.benchmarks import Benchmark
+from tradeassay_bench.benchmarks.daily import ByObservation
+from tradeassay_bench.core.agent import Agent, AskDecision, CostlyAgent
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.executors.task import Stopping, Tick, one_thread
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.llm import (
+    Access,
+    Budget,
+    Model,
+    ModelParams,
+    QuestionPlace,
+    RecordingMismatch,
+    RecordingStore,
+    load_prices,
+    open_model,
+)
+from tradeassay_bench.play import Asked, Episode as Play, NoAnswer
+from tradeassay_bench.play.dialogue_log import DialogueLog, Lines, Scribe
+from tradeassay_bench.play.episode import UNAVAILABLE, by_observation, recorded
+from tradeassay_bench.play.journal import (
+    BATCHED,
+    EVERY_LINE,
+    Journal,
+    JournalLine,
+    LinesOf,
+    encode_line,
+)
+from tradeassay_bench.runs.play.progress import (
+    Advanced,
+    Answered,
+    AskStarted,
+    Listener,
+    ProgressEvent,
+)
+from tradeassay_bench.runs.spec.episode import (
+    Asking,
+    EpisodeSpec,
+    open_protocol,
+    params_for,
+    protocol_config,
+)
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import RunManifest, snapshot_for
+from tradeassay_bench.runs.store.outcome import Answers, ModelPart, Outcome, Played, write_outcome
+
+_FATAL = (LedgerError, RunError, RecordingMismatch)
+"""Errors that stop a run: wrong money is worse than no result, and so is a journal that does not
+fit.
+
+A :class:`NotFinite` ends only its own episode: the ledger refused the event, so no wrong money was
+booked.
+"""
+
+
+class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
+    """Play an episode to its end, from the end of its journal.
+
+    ``benchmark`` has the run's window. ``secret`` seeds the draws of a conversation, if the
+    benchmark has any.
+    """
+
+    folder: str
+    home: str | None
+    episode: EpisodeSpec
+    benchmark: Benchmark
+    data_sha256: str
+    secret: str | None = None
+
+
+def play_task(
+    place: RunFolder,
+    home: str | None,
+    manifest: RunManifest,
+    episode: EpisodeSpec,
+    other: Benchmark | None = None,
+) -> PlayTask:
+    """Return the task of an episode of a run. ``other`` replaces the manifest's benchmark."""
+    played = other or manifest.benchmark(episode)
+    return PlayTask(
+        folder=str(place.path.absolute()),
+        home=home,
+        episode=episode,
+        benchmark=played,
+        data_sha256=manifest.datasets[episode.dataset].sha256,
+        secret=manifest.secret if played.takes_secret else None,
+    )
+
+
+class ListenerBroke(Exception):
+    """A progress listener raised. The episode did not fail."""
+
+
+def notify(listen: Listener, event: ProgressEvent) -> None:
+    """Notify a listener. Any exception it raises becomes a :class:`ListenerBroke`."""
+    try:
+        listen(event)
+    except Exception as error:
+        raise ListenerBroke from error
+
+
+async def ask_and_notify(
+    model: Model,
+    request: AskModel,
+    place: QuestionPlace,
+    episode: EpisodeSpec,
+    session: str,
+    listen: Listener,
+) -> ModelReply:
+    """Ask a model, and notify a listener of the question and of the cost of the answer."""
+    key, purpose, attempt = episode.key, request.purpose, request.attempt
+    notify(
+        listen,
+        AskStarted(key=key, agent=episode.label, session=session, purpose=purpose, attempt=attempt),
+    )
+    reply = await model.ask(request, place)
+    notify(listen, Answered(key=key, usage=reply.usage, error_kind=reply.error_kind))
+    return reply
+
+
+def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
+    """Play an episode whose agent answers at once, and record its outcome.
+
+    A failure of the episode is recorded. Errors that stop the whole run are raised:
+    :class:`LedgerError` (wrong money is worse than no result) and :class:`RunError` (the journal
+    cannot be continued).
+    """
+    began, key, folder = time.perf_counter(), task.episode.key, RunFolder(Path(task.folder))
+    folder.episode(key).mkdir(parents=True, exist_ok=True)
+    with Journal(folder.events(key)) as journal:
+        remove_temporaries(folder.episode(key))
+        outcome = answer_at_once(task, journal, tick, stopping)
+        journal.flush()
+        if outcome is not None:
+            write_outcome(folder.outcome(key), outcome)
+    return Played(outcome=outcome, seconds=time.perf_counter() - began)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts steps and hashes lines while an episode is played."""
+
+    steps: int = 0
+    _unusable: int = 0
+    _reason: str = ""
+    _digest: Any = field(default_factory=hashlib.sha256)
+
+    def add(self, record: StepRecord, raw: bytes) -> None:
+        self.steps += 1
+        if record.decision.status == "failed":
+            self._unusable += 1
+            raised = next(
+                (one.detail for one in record.decision.failures if one.kind == "agent"), ""
+            )
+            self._reason = self._reason or raised or record.decision.reason
+        self._digest.update(raw + b"\n")
+
+    def outcome(self, broke: Exception | None = None) -> Outcome:
+        """Return the outcome of an episode that reached its end, or that ``broke`` with an error."""
+        error, trace = None, None
+        if isinstance(broke, NoAnswer):
+            error = broke.message
+        elif broke is not None:
+            error, trace = str(own_fault(broke)), "".join(traceback.format_exception(broke))
+        elif (
+            self.steps == self._unusable
+        ):  # a flat account of somebody who never answered is no return of zero
+            why = f" ({self._reason})" if self._reason else ""
+            error = f"no usable answer in any of {self.steps} sessions{why}"
+        return Outcome(
+            status="done" if error is None else "failed",
+            steps=self.steps,
+            events_sha256=self._digest.hexdigest(),
+            error=error,
+            traceback=trace,
+        )
+
+
+# -- agents that answer at once ---
+
+
+def answer_at_once(
+    task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping
+) -> Outcome | None:
+    """Play to the end; return None if asked to stop.
+
+    Only exceptions of the agent and the market make an episode fail. Trouble with the journal or a
+    progress listener leaves it unfinished.
+    """
+    tally, journal_lines, key = Tally(), journal.lines, task.episode.key
+
+    def played() -> Iterator[StepRecord]:
+        snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
+        agent = make_agent(task.episode.agent.name, task.episode.agent.params)
+        journal.batch = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
+        yield from steps(snapshot, task.benchmark, task.episode, agent, journal.lines)
+
+    records = played()
+    while True:
+        try:
+            record = next(records, None)
+        except Exception as error:
+            if isinstance(error, _FATAL) and not isinstance(error, NotFinite):
+                raise
+            return tally.outcome(error)
+        if record is None:
+            break
+        raw = encode_line(record)
+        if tally.steps >= len(journal_lines):
+            journal.append(raw)
+        elif journal_lines[tally.steps].raw != raw:
+            raise RunError(
+                f"step {record.step} of {key} ({record.session}) differs from the journal",
+                hint="the agent is not deterministic or the journal was edited: delete its folder, resume",
+            )
+        tally.add(record, raw)
+        tick(1)
+        if stopping():
+            return None
+    if tally.steps < len(journal_lines):
+        raise RunError(
+            f"the journal of {key} has {len(journal_lines)} steps, its window only {tally.steps}",
+            hint="delete the episode's folder and resume: it is played again",
+        )
+    return tally.outcome()
+
+
+def steps(
+    snapshot: Snapshot,
+    benchmark: Benchmark,
+    episode: EpisodeSpec,
+    agent: Agent,
+    known: Sequence[JournalLine[StepRecord]] = (),
+) -> Iterator[StepRecord]:
+    """Yield the records of an episode. A costly agent takes its ``known`` decisions instead of
+    being asked."""
+    play: Play[AskDecision, Decision] = Play(
+        snapshot, benchmark.market, ByObservation(benchmark.day), key=episode.key, seed=episode.seed
+    )
+    agent.begin(play.info, episode_rng(benchmark, episode, snapshot.name))
+    play.open()
+    if isinstance(agent, CostlyAgent):
+        for line in known:
+            seen = play.observation
+            if seen is None:
+                return
+            agent.recall(seen, line.record.decision)
+            yield play.decide(line.record.decision)
+    answer = by_observation(agent)
+    yield from play.records(lambda asked: answer(asked.request))
+
+
+def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.random.Generator:
+    """Return the random generator of an agent: its own for every benchmark, data set, agent and
+    seed.
+
+    ``dataset`` is the name of the data, not its content: a change of tomorrow's prices must not
+    change today's draws.
+    """
+    words = sha256_of(
+        (benchmark.dice, dataset, episode.agent.name, episode.agent.params, episode.seed)
+    )
+    return np.random.Generator(np.random.PCG64(int(words, 16)))
+
+
+# -- agents that are asked in a conversation ---
+
+
+def conversation(
+    snapshot: Snapshot, benchmark: Benchmark, episode: EpisodeSpec, secret: str | None = None
+) -> Play[AskModel, ModelReply]:
+    """Return the conversation of an episode with a model."""
+    days = benchmark.market.first, benchmark.market.last
+    rng = conversation_rng(benchmark, episode, snapshot.name, secret, days)
+    protocol = open_protocol(benchmark)
+    return Play(snapshot, benchmark.market, protocol, key=episode.key, seed=episode.seed, rng=rng)
+
+
+def conversation_rng(
+    benchmark: Benchmark,
+    episode: EpisodeSpec,
+    dataset: str,
+    secret: str | None = None,
+    days: tuple[str, str] | None = None,
+) -> np.random.Generator:
+    """Return the random generator of an episode's conversation (aliases, samples).
+
+    It is the same for every model and every setting, so that models and masks are compared on the
+    same draws. With the run's ``secret`` nobody can make these draws before the run is published.
+    Every window (``days``) has its own draws, so that knowledge of an alias from one window says
+    nothing about the next.
+    """
+    if secret is not None:
+        window = "" if days is None else f"{days[0]} to {days[1]}"
+        seed = seed_from(secret, benchmark.dice, dataset, window, "conversation", episode.seed)
+        return np.random.Generator(np.random.PCG64(seed))
+    words = sha256_of((benchmark.dice, dataset, "conversation", episode.seed))
+    return np.random.Generator(np.random.PCG64(int(words, 16)))
+
+
+@dataclass(eq=False)
+class Conversation:
+    """An episode that a model plays, from the end of its journal. It also notifies the listener."""
+
+    task: PlayTask
+    model: Model
+    answers: Answers
+    journal: LinesOf[StepRecord]
+    log: Lines
+    listen: Listener
+    _tally: Tally = field(default_factory=Tally)
+    _scribe: Scribe = field(default_factory=lambda: Scribe(0, ""))
+
+    async def to_its_end(self) -> Outcome:
+        """Restore the state from the journal, then play day by day. Return the outcome of the
+        episode."""
+        records, outcome = self._records(), None
+        while outcome is None:
+            record = None
+            try:
+                record = await anext(records, None)
+            except Exception as error:
+                if isinstance(error, (*_FATAL, OSError, ListenerBroke)) and not isinstance(
+                    error, NotFinite
+                ):
+                    raise
+                outcome = self._tally.outcome(error)
+            self.log.append(self._scribe.lines)
+            self._scribe = Scribe(0, "")
+            if record is not None:
+                raw = encode_line(record)
+                self.journal.append(raw)
+                self._tally.add(record, raw)
+                notify(self.listen, Advanced(key=self.task.episode.key, sessions=1))
+            elif outcome is None:
+                outcome = self._tally.outcome()
+        model = ModelPart(answers=self.answers, spending=self.log.spending)
+        return msgspec.structs.replace(outcome, model=model)
+
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        session = self._play.market.sessions[place.step]
+        return await ask_and_notify(
+            self.model, request, place, self.task.episode, session, self.listen
+        )
+
+    async def _records(self) -> AsyncIterator[StepRecord]:
+        task, journal_lines = self.task, self.journal.lines
+        snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
+        self._play = play = conversation(snapshot, task.benchmark, task.episode, task.secret)
+        for line in journal_lines:
+            self._tally.add(line.record, line.raw)
+        play.resume(line.record for line in journal_lines)
+        if journal_lines:
+            notify(self.listen, Advanced(key=self.task.episode.key, sessions=len(journal_lines)))
+        async for record in play.arecords(self._answer):
+            yield record
+
+    async def _answer(self, asked: Asked[AskModel]) -> ModelReply:
+        """Answer one question. The exchange is written before the journal's line of that day."""
+        step = asked.place.step
+        session = self._play.market.sessions[step]
+        if asked.place.index == 0:
+            self._scribe = Scribe(step, session)
+        reply = await recorded(self, self._scribe)(asked)
+        if reply.error_kind in UNAVAILABLE:
+            raise NoAnswer(f"{reply.error_kind} on {session}: {reply.error}")
+        return reply
+
+
+T = TypeVar("T")
+
+
+def play_models(
+    tasks: Sequence[PlayTask],
+    place: RunFolder,
+    asking: Asking,
+    listen: Listener,
+    ended: Callable[[str, Played], None],
+) -> None:
+    """Play episodes with models, ``asking.concurrency`` at a time, and record each outcome.
+
+    A failed episode is recorded as failed. Errors that stop a run are raised: :class:`LedgerError`,
+    :class:`RunError` for a journal that cannot be continued, :class:`RecordingMismatch` for a
+    replay that does not fit. The other episodes then stop too, and everything written stays. Raises
+    :class:`UserError` if a model cannot be opened at all.
+    """
+    take_over([task.episode.key for task in tasks], place, asking)
+
+    async def play_all() -> None:
+        async with AsyncExitStack() as stack:
+            # Answers that cost money or time must survive a power cut. A scripted model gives the same answers again.
+            paid = any(not task.episode.model.startswith("scripted/") for task in tasks)
+            models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
+
+            async def play_one(task: PlayTask) -> None:
+                key = task.episode.key
+                async with models.agent(task) as model:
+                    began, answers = time.perf_counter(), models.answers(model.name)
+                    place.episode(key).mkdir(parents=True, exist_ok=True)
+                    with Journal(place.events(key)) as journal:
+                        journal.batch = EVERY_LINE
+                        remove_temporaries(place.episode(key))
+                        with DialogueLog(place.dialogue(key), len(journal.lines)) as log:
+                            talk = Conversation(task, model, answers, journal, log, listen)
+                            outcome = await talk.to_its_end()
+                        write_outcome(place.outcome(key), outcome)
+                    played = Played(outcome=outcome, seconds=time.perf_counter() - began)
+                ended(key, played)
+
+            await at_once(tasks, asking.concurrency, play_one)
+
+    with one_thread():
+        run_async(play_all())
+
+
+def play_in_worker(place: RunFolder, asking: Asking, task: PlayTask) -> Played:
+    """Play one episode with a model in a worker's process. Its answers are in the run's folder."""
+    ended: list[Played] = []
+    play_models([task], place, asking, lambda event: None, lambda key, played: ended.append(played))
+    return ended[0]
+
+
+async def at_once(items: Sequence[T], many: int, one: Callable[[T], Awaitable[None]]) -> None:
+    """Await ``one`` for all items, ``many`` at a time. If one raises, cancel the others and
+    re-raise."""
+    slots = asyncio.Semaphore(many)
+
+    async def in_a_slot(item: T) -> None:
+        async with slots:
+            await one(item)
+
+    running = [asyncio.ensure_future(in_a_slot(item)) for item in items]
+    try:
+        await asyncio.gather(*running)
+    except ListenerBroke as broke:
+        raise (broke.__cause__ or broke) from None
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class OpenModels:
+    """The open models of a run. Each is opened once per set of parameters."""
+
+    def __init__(
+        self,
+        place: RunFolder,
+        asking: Asking,
+        stack: AsyncExitStack,
+        *,
+        home: str | None,
+        durable: bool,
+    ) -> None:
+        self._asking = asking
+        self._stack = stack
+        self._store = RecordingStore(place.models, durable=durable)
+        stack.callback(self._store.close)
+        # A replay costs nothing, and the recordings of a large run take long to read.
+        self._budget = None
+        if not asking.replay:
+            spent = asking.spent_usd + self._store.spent_usd()
+            self._budget = Budget(asking.max_usd, spent_usd=spent)
+        self._access = Access(
+            base_url=asking.base_url,
+            prices=load_prices(asking.prices),
+            home=None if home is None else Path(home),
+        )
+        self._open: dict[tuple[str, ModelParams], Model] = {}
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def agent(self, task: PlayTask) -> AsyncIterator[Model]:
+        """Open an episode's agent. Models are shared; a foreign agent has a connection for every
+        episode."""
+        episode = task.episode
+        agent = make_conversing(episode.agent.name, episode.agent.params)
+        if isinstance(agent, ModelAgent):
+            yield await self.open(agent.config.model, params_for(episode, task.benchmark))
+            return
+        settings = protocol_config(task.benchmark)
+        masked = getattr(settings, "mask", "bright") != "bright"
+        opening = Opening(
+            benchmark=task.benchmark.protocol if masked else task.benchmark.id,
+            label=episode.label,
+            salt=task.secret or "",
+            settings=settings,
+            recording=self._store,
+            replay=self._asking.replay,
+        )
+        async with agent.open(opening) as model:
+            yield model
+
+    async def open(self, name: str, params: ModelParams) -> Model:
+        """Return a model for a name and parameters, and open it if it is new."""
+        async with self._opening:
+            model = self._open.get((name, params))
+            if model is None:
+                model = await self._stack.enter_async_context(
+                    open_model(
+                        name,
+                        params,
+                        recording=self._store,
+                        replay=self._asking.replay,
+                        budget=self._budget,
+                        connections=self._asking.concurrency,
+                        access=self._access,
+                    )
+                )
+                self._open[name, params] = model
+            return model
+
+    def answers(self, name: str) -> Answers:
+        if name.startswith("scripted/"):
+            return "scripted"
+        return "replayed" if self._asking.replay else "live"
+
+
+def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
+    """Copy another run's recorded answers into this run, for episodes without answers of their own.
+
+    Raises :class:`UserError` if the other run has none.
+    """
+    if asking.recordings is None:
+        return
+    source = RunFolder(asking.recordings).models
+    if not source.is_dir():
+        raise UserError(
+            f"{asking.recordings} holds no recorded answers", hint="name a run that models played"
+        )
+    place.models.mkdir(exist_ok=True)
+    for key in keys:
+        name = f"{key}.jsonl"
+        if (source / name).is_file() and not (place.models / name).exists():
+            shutil.copyfile(source / name, place.models / name)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, even inside a running event loop (as in a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        started.append((asyncio.get_running_loop(), task))
+        return await work
+
+    with ThreadPoolExecutor(1, thread_name_prefix="tradeassay-models") as thread:
+        future = thread.submit(asyncio.run, main())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            if (
+                not future.done()
+            ):  # it came to this thread: end the other, which leaving the block waits for
+                for loop, task in started:
+                    loop.call_soon_threadsafe(task.cancel)
+            raise

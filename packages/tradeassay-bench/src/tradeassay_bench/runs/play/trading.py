@@ -1,0 +1,304 @@
+"""A run that trades, as tasks for an executor: data, play, score."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+import msgspec
+
+from tradeassay.core.errors import RunError
+from tradeassay.core.hashing import sha256_file
+from tradeassay.core.our_code import is_ours
+from tradeassay_bench.agents import agents, check_agent
+from tradeassay_bench.benchmarks import Benchmark, benchmarks
+from tradeassay_bench.core.executors import Spread, make_executor
+from tradeassay_bench.core.executors.task import (
+    ExecutorName,
+    Lost,
+    Stopping,
+    Task,
+    TaskExecutor,
+    TaskResult,
+    Tick,
+)
+from tradeassay_bench.play import MarketConfig
+from tradeassay_bench.play.journal import read_lines
+from tradeassay_bench.runs.play.episodes import (
+    PlayTask,
+    play,
+    play_in_worker,
+    play_models,
+    play_task,
+    take_over,
+)
+from tradeassay_bench.runs.play.progress import Finished, RunWatch
+from tradeassay_bench.runs.score import (
+    GatherTask,
+    Scored,
+    ScoreTask,
+    encode_scores,
+    gather,
+    score_agent,
+)
+from tradeassay_bench.runs.spec.episode import EpisodeSpec, Options, expand, refuse_bad_models
+from tradeassay_bench.runs.spec.run_spec import RunSpec
+from tradeassay_bench.runs.store.folder import RunFolder, present_versions
+from tradeassay_bench.runs.store.manifest import (
+    DatasetEntry,
+    PrepareTask,
+    RunManifest,
+    WantedWindow,
+    agent_files,
+    build_manifest,
+    describe,
+    played_as,
+)
+from tradeassay_bench.runs.store.outcome import Outcome, Played, write_outcome
+from tradeassay_bench.runs.verify.checks import Checked, CheckTask, check_episode
+
+
+class Trading:
+    """The run of a spec that trades: its data, its episodes and its scores as tasks for an
+    executor.
+
+    It starts with :meth:`describe`. Raises :class:`~tradeassay.core.errors.UserError` for a spec
+    that cannot be played.
+    """
+
+    _executor: TaskExecutor
+    _datasets: dict[str, DatasetEntry]
+
+    def __init__(self, spec: RunSpec, options: Options) -> None:
+        self._spec, self._options, self._home = spec, options, options.home
+        self._episodes = expand(spec)
+        for episode in self._episodes:
+            check_agent(episode.agent.name, episode.agent.params, replay=options.asking.replay)
+        if any(episode.by_model for episode in self._episodes):
+            refuse_bad_models(self._episodes, options.asking, options.home)
+
+    def describe(self, watch: RunWatch, stack: ExitStack) -> RunManifest:
+        """Start the executor, prepare every data set, and return the manifest.
+
+        It is checked that every benchmark can be played on its data. ``stack`` ends the executor.
+        """
+        modules, own_script = modules_of(self._episodes)
+        name: ExecutorName = (
+            "inline" if own_script and self._options.executor == "local" else self._options.executor
+        )
+        self._executor = stack.enter_context(
+            make_executor(name, entry=ENTRY, workers=self._options.workers, modules=modules)
+        )
+        benchmarks_played = {
+            episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec)
+            for episode in self._episodes
+        }
+        wanted = prepare_tasks(self._episodes, benchmarks_played, self._home)
+        tasks = [Task(name, ENCODE(task)) for name, task in wanted.items()]
+        entries: dict[str, DatasetEntry] = {}
+        with watch.phase("data", total=len(tasks)):
+            for done in self._results(tasks, None, watch):
+                entries[done.key] = msgspec.msgpack.decode(done.payload, type=DatasetEntry)
+                watch.listen(Finished(key=done.key))
+        self._datasets = {name: entries[name] for name in wanted}
+        versions, asking = present_versions(), self._options.asking
+        # If answers are only replayed, the runner's own programs are not asked, and their files are not opened.
+        files = agent_files(
+            tuple(episode for episode in self._episodes if not (asking.replay and episode.by_model))
+        )
+        spec, episodes, prices = self._spec, self._episodes, asking.prices
+        return build_manifest(spec, episodes, self._datasets, versions, prices=prices, files=files)
+
+    def sessions(self, manifest: RunManifest, waiting: Sequence[EpisodeSpec]) -> int:
+        """Return how many sessions the waiting episodes have in all."""
+        total = 0
+        for episode in waiting:
+            market = manifest.benchmark(episode).market
+            days = self._datasets[episode.dataset].sessions
+            total += sum(market.first <= day <= market.last for day in days)
+        return total
+
+    def play(
+        self,
+        manifest: RunManifest,
+        place: RunFolder,
+        waiting: Sequence[EpisodeSpec],
+        watch: RunWatch,
+    ) -> None:
+        """Play episodes to their end.
+
+        Agents that answer at once play first, on the executor's workers, then the models. Models
+        play in this process, since they do not wait for a processor, or on the nodes of a cluster,
+        each episode with its own recording. Models with a cap on dollars stay in this process,
+        because a cap needs one purse.
+        """
+        model_tasks: list[PlayTask] = []
+        tasks: list[Task] = []
+        for episode in waiting:
+            task = play_task(place, self._home, manifest, episode)
+            if episode.by_model:
+                model_tasks.append(task)
+            else:
+                tasks.append(Task(episode.key, ENCODE(task)))
+        for done in self._results(tasks, place, watch):
+            watch.played(done.key, msgspec.msgpack.decode(done.payload, type=Played))
+        asking = self._options.asking
+        if self._options.executor != "ray" or asking.max_usd is not None:
+            if model_tasks:
+                play_models(model_tasks, place, asking, watch.listen, watch.played)
+            return
+        take_over([task.episode.key for task in model_tasks], place, asking)
+        play_task_in_worker = partial(
+            play_in_worker,
+            RunFolder(place.path.absolute()),
+            msgspec.structs.replace(asking, recordings=None),
+        )
+        spread = Spread(
+            executor="ray", workers=self._options.workers, modules=modules_of(self._episodes)[0]
+        )
+        spread.map(
+            play_task_in_worker,
+            model_tasks,
+            done=lambda at, played: watch.played(model_tasks[at].episode.key, played),
+        )
+
+    def scores(self, manifest: RunManifest, place: RunFolder, watch: RunWatch) -> bytes:
+        """Score every agent of every setting and return the content of ``scores.json``."""
+        tasks = [
+            Task(key, ENCODE(task))
+            for key, task in score_tasks(place, self._home, manifest).items()
+        ]
+        parts: list[Scored] = []
+        with watch.phase("score", total=len(tasks)):
+            for done in self._results(tasks, None, watch):
+                parts.append(SCORED_DECODER.decode(done.payload))
+                watch.listen(Finished(key=done.key))
+        level = manifest.spec.bootstrap.level
+        whole = GatherTask(
+            work_sha256=manifest.work_sha256,
+            episodes=manifest.episodes,
+            parts=tuple(parts),
+            level=level,
+        )
+        (done,) = self._results([Task("scores", ENCODE(whole))], None, watch)
+        return done.payload
+
+    def _results(
+        self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch
+    ) -> Iterator[TaskResult]:
+        """Yield results. An episode whose process died again and again has failed; its whole lines
+        stay.
+
+        ``place`` is None for tasks that are not episodes.
+        """
+        for result in self._executor.perform(tasks, watch.tick):
+            if not isinstance(result, Lost):
+                yield result
+                continue
+            key = result.key
+            if place is None or not place.episode(key).is_dir():
+                hint = "free some memory, or use workers=1 to see the error"
+                raise RunError(f"{key}: {result.reason}", hint=hint)
+            events = place.events(key)
+            lines, length = read_lines(events)
+            events.touch()
+            os.truncate(events, length)
+            digest = sha256_file(events)
+            outcome = Outcome(
+                status="failed", steps=len(lines), events_sha256=digest, error=result.reason
+            )
+            write_outcome(place.outcome(key), outcome)
+            watch.finished(key, outcome)
+
+
+def prepare_tasks(
+    episodes: Sequence[EpisodeSpec], benchmarks: Mapping[str, Benchmark], home: str | None
+) -> dict[str, PrepareTask]:
+    """Return one task per data set, with all markets and named windows that will be played on it."""
+    markets: dict[str, dict[str, MarketConfig]] = {}
+    windows: dict[str, dict[WantedWindow, None]] = {}
+    for episode in episodes:
+        benchmark = benchmarks[episode.benchmark]
+        markets.setdefault(episode.dataset, {})
+        if episode.window is None:
+            markets[episode.dataset][episode.benchmark] = benchmark.market
+        else:
+            wanted = WantedWindow(
+                protocol=benchmark.protocol, convention=benchmark.convention, code=episode.window
+            )
+            windows.setdefault(episode.dataset, {})[wanted] = None
+    return {
+        name: PrepareTask(
+            dataset=name,
+            home=home,
+            markets=tuple(ways.values()),
+            windows=tuple(windows.get(name, ())),
+        )
+        for name, ways in markets.items()
+    }
+
+
+def score_tasks(
+    place: RunFolder,
+    home: str | None,
+    manifest: RunManifest,
+    benchmark: Callable[[EpisodeSpec], Benchmark] | None = None,
+) -> dict[str, ScoreTask]:
+    """Return one task per agent and setting, in the spec's order. ``benchmark`` replaces the
+    manifest's."""
+    played = benchmark or manifest.benchmark
+    groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
+    baselines: dict[str, EpisodeSpec] = {}
+    for episode in manifest.episodes:
+        groups.setdefault((episode.setting, episode.label), []).append(episode)
+        if episode.baseline:
+            baselines[episode.setting] = episode
+    return {
+        f"{setting}__{label}": ScoreTask(
+            folder=str(place.path.absolute()),
+            home=home,
+            episodes=tuple(members),
+            baseline=baselines[setting],
+            benchmark=played(members[0]),
+            data_sha256=manifest.datasets[members[0].dataset].sha256,
+            bootstrap=manifest.spec.bootstrap,
+        )
+        for (setting, label), members in groups.items()
+    }
+
+
+def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
+    """Return the modules that register the agents, and whether one of them is the caller's own
+    script.
+
+    Agents that are not registered here are left out: a recorded run must not decide what is
+    imported.
+    """
+    names = dict.fromkeys(episode.agent.name for episode in episodes)
+    found = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
+    outside = tuple(name for name in found if not is_ours(name))
+    return tuple(name for name in outside if name != "__main__"), "__main__" in outside
+
+
+ENTRY = "tradeassay_bench.runs.play.trading:perform"
+"""The name of the function that performs these tasks, for executors."""
+_DECODER = msgspec.msgpack.Decoder(PrepareTask | PlayTask | ScoreTask | GatherTask | CheckTask)
+ENCODE = msgspec.msgpack.Encoder().encode
+SCORED_DECODER = msgspec.msgpack.Decoder(Scored)
+CHECKED_DECODER = msgspec.msgpack.Decoder(Checked)
+
+
+def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
+    """Perform a task in a worker's process."""
+    task = _DECODER.decode(payload)
+    if isinstance(task, PrepareTask):
+        return ENCODE(describe(task))
+    if isinstance(task, PlayTask):
+        return ENCODE(play(task, tick, stopping))
+    if isinstance(task, CheckTask):
+        return ENCODE(check_episode(task))
+    if isinstance(task, GatherTask):
+        return encode_scores(gather(task.work_sha256, task.episodes, task.parts, level=task.level))
+    return ENCODE(score_agent(task))

@@ -1,0 +1,475 @@
+"""Compute ``scores.json`` from journals: every number with its interval, or null and the reason.
+
+Only the record and the hashed data are read, and no agent is asked. The file depends only on the
+spec (without its name), the data and the journals: no time, no path, no machine. Scoring the same
+run again gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UNDECODABLE, DataError, RunError
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics import (
+    AgainstBaseline,
+    BootstrapConfig,
+    EpisodeSeries,
+    SeedSummary,
+    across_seeds,
+    compare_to_baseline,
+    corrected,
+    nothing_to_compare,
+    score,
+    significant,
+    summarise,
+)
+from tradeassay.metrics.ranks import unranked
+from tradeassay_bench.account import venues
+from tradeassay_bench.benchmarks import Benchmark, ktdfin
+from tradeassay_bench.data import Snapshot
+from tradeassay_bench.play import series_from_records
+from tradeassay_bench.play.dialogue_log import total
+from tradeassay_bench.play.journal import read_records
+from tradeassay_bench.runs.spec.episode import EpisodeSpec
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import snapshot_for
+from tradeassay_bench.runs.store.outcome import Outcome, Status, read_outcome
+
+S = TypeVar("S", bound=msgspec.Struct)
+SCORES_FORMAT = 1
+NET_RETURN = "return_net_of_inference"
+"""(Last value - dollars spent on answers) / initial value - 1."""
+PRICE_INDEX = "the index is a price index: dividends are not in it"
+PAPER_OWN = tuple(
+    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier excess_return".split()
+)
+"""Measures that KTD-Fin's paper defines itself. Excess return is summarised over seeds as they are.
+"""
+
+
+class Inference(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls, tokens and dollars of a model, in all and per decision. ``usd`` is None if a price is
+    unknown."""
+
+    calls: int
+    decisions: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    calls_per_decision: float | None
+    tokens_per_decision: float | None
+    usd_per_decision: float | None
+
+    @property
+    def unstated(self) -> bool:
+        """Whether tokens and dollars were never stated, as by a user's own program that is no
+        model."""
+        return self.usd is None and not (self.input_tokens or self.output_tokens)
+
+
+class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores of one episode.
+
+    ``reason`` says why a failed episode has no result. ``inference`` is the cost of a model's
+    answers.
+    """
+
+    key: str
+    setting: str = msgspec.field(name="cell")
+    benchmark: str
+    dataset: str
+    agent: str
+    seed: int
+    baseline: bool
+    status: Status
+    reason: str | None
+    steps: int
+    events_sha256: str
+    measures: dict[str, Measure]
+    rejections: dict[str, int] = {}
+    failures: dict[str, int] = {}
+    inference: Inference | msgspec.UnsetType = msgspec.UNSET
+
+
+class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent in one setting, over its seeds: a row of the leaderboard.
+
+    ``versus_baseline`` is None for the baseline itself. It is corrected for the number of agents
+    that were compared in the setting. ``added`` marks a baseline that the spec did not name.
+    """
+
+    setting: str = msgspec.field(name="cell")
+    benchmark: str
+    dataset: str
+    agent: str
+    baseline: bool
+    added: bool
+    episodes: tuple[str, ...]
+    failed: int
+    measures: dict[str, SeedSummary]
+    versus_baseline: AgainstBaseline | None
+    inference: Inference | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def unranked(self) -> str | None:
+        """The reason why an agent is not ranked: too many sessions without a usable answer, in the
+        median over seeds. None if it may be ranked, and for the baseline."""
+        found = self.measures.get("failure_rate")
+        return None if self.baseline or found is None else unranked(found.median.value)
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """All numbers of a run. ``episodes`` and ``agents`` are in the order of the spec."""
+
+    format: int = SCORES_FORMAT
+    work_sha256: str
+    episodes: tuple[EpisodeScores, ...]
+    agents: tuple[AgentScores, ...]
+
+    def episode(self, key: str) -> EpisodeScores:
+        """Return one episode's scores. Raises :class:`RunError` if the key is unknown."""
+        for episode in self.episodes:
+            if episode.key == key:
+                return episode
+        raise RunError(f"no episode '{key}' in the scores", hint="see run.episodes for the keys")
+
+
+def encode_scores(scores: Scores) -> bytes:
+    """Return scores as the bytes of their file."""
+    return msgspec.json.format(canonical_json(scores), indent=1) + b"\n"
+
+
+def read_scores(path: Path, kind: type[S]) -> S:
+    """Read ``scores.json``. Raises :class:`RunError` if it is missing or damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        raise RunError(
+            f"{path.parent} has no scores yet", hint=f"tradeassay resume {path.parent}"
+        ) from None
+    except UNDECODABLE as error:
+        raise RunError(
+            f"{path} is damaged: {error}", hint="delete it and resume: it is computed again"
+        ) from error
+
+
+class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
+    """Score all repetitions of one agent in one setting, and compare them with the setting's baseline."""
+
+    folder: str
+    home: str | None
+    episodes: tuple[EpisodeSpec, ...]
+    baseline: EpisodeSpec
+    benchmark: Benchmark
+    data_sha256: str
+    bootstrap: BootstrapConfig
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
+    """The scores of one agent in one setting."""
+
+    episodes: tuple[EpisodeScores, ...]
+    agent: AgentScores
+
+
+def score_agent(task: ScoreTask) -> Scored:
+    """Score one agent's repetitions and compare them with the baseline of their setting."""
+    folder = RunFolder(Path(task.folder))
+    snapshot = snapshot_for(task.baseline.dataset, task.home, task.data_sha256)
+    outcomes = [ended(folder, episode) for episode in task.episodes]
+    played = list(zip(task.episodes, outcomes, strict=True))
+    series = [
+        _series_once(folder, episode, outcome, task.benchmark, snapshot)
+        for episode, outcome in played
+    ]
+    scores = [score(one, bootstrap=task.bootstrap) for one in series]
+    summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
+    first = task.episodes[0]
+    if task.benchmark.protocol == "ktdfin":
+        # Measures that the paper defines itself, in place of those of the catalogue. Under ``paper`` turnover,
+        # concentration and abstention are the paper's too.
+        for episode, one, measures in zip(task.episodes, series, scores, strict=True):
+            records = tuple(read_records(folder.events(episode.key)))
+            orders = ktdfin.order_outcomes(records, snapshot)
+            panel = ktdfin.panel(
+                records, one, orders, convention=task.benchmark.convention, bootstrap=task.bootstrap
+            )
+            measures |= {name: panel[name] for name in PAPER_OWN if name in panel}
+        own = (name for name in scores[0] if name not in summaries or name in PAPER_OWN)
+        summaries |= {
+            name: summarise([measures[name] for measures in scores if name in measures])
+            for name in own
+        }
+    if first.by_model:
+        currency = venues.get(task.benchmark.market.venue).currency
+        for one, outcome, measures in zip(series, outcomes, scores, strict=True):
+            measures[NET_RETURN] = net_return(one, outcome, currency)
+        summaries[NET_RETURN] = summarise([measures[NET_RETURN] for measures in scores])
+    itself = first.agent == task.baseline.agent
+    agent = AgentScores(
+        setting=first.setting,
+        benchmark=first.benchmark,
+        dataset=first.dataset,
+        agent=first.label,
+        baseline=itself,
+        added=first.added,
+        episodes=tuple(episode.key for episode in task.episodes),
+        failed=sum(one.failure is not None for one in series),
+        measures=summaries,
+        versus_baseline=None if itself else _versus(task, folder, snapshot, series),
+        inference=inference_of(outcomes) or msgspec.UNSET,
+    )
+    rows = tuple(
+        EpisodeScores(
+            key=episode.key,
+            setting=episode.setting,
+            benchmark=episode.benchmark,
+            dataset=episode.dataset,
+            agent=episode.label,
+            seed=episode.seed,
+            baseline=episode.baseline,
+            status="done" if one.failure is None else "failed",
+            reason=one.failure,
+            steps=outcome.steps,
+            events_sha256=outcome.events_sha256,
+            measures=measures,
+            rejections=dict(one.rejections),
+            failures=dict(one.failures),
+            inference=inference_of([outcome]) or msgspec.UNSET,
+        )
+        for (episode, outcome), one, measures in zip(played, series, scores, strict=True)
+    )
+    return Scored(episodes=rows, agent=agent)
+
+
+class GatherTask(msgspec.Struct, frozen=True, kw_only=True, tag="gather"):
+    """Put the scored agents of a run together.
+
+    This is a task because correcting intervals loads scipy, which takes longer than the rest of a
+    short run.
+    """
+
+    work_sha256: str
+    episodes: tuple[EpisodeSpec, ...]
+    parts: tuple[Scored, ...]
+    level: float
+
+
+def gather(
+    work_sha256: str,
+    episodes: Sequence[EpisodeSpec],
+    scored: Iterable[Scored],
+    *,
+    level: float = 0.95,
+) -> Scores:
+    """Put the parts together in the order of the spec, and correct for the number of agents
+    compared."""
+    by_key: dict[str, EpisodeScores] = {}
+    agents: dict[tuple[str, str], AgentScores] = {}
+    for part in scored:
+        by_key |= {episode.key: episode for episode in part.episodes}
+        agents[part.agent.setting, part.agent.agent] = part.agent
+    rows = dict.fromkeys((episode.setting, episode.label) for episode in episodes)
+    ordered = [agents[row] for row in rows]
+    for setting in dict.fromkeys(agent.setting for agent in ordered):
+        places = [place for place, agent in enumerate(ordered) if agent.setting == setting]
+        versus = corrected([ordered[place].versus_baseline for place in places], level)
+        for place, one in zip(places, versus, strict=True):
+            ordered[place] = msgspec.structs.replace(ordered[place], versus_baseline=one)
+    return Scores(
+        work_sha256=work_sha256,
+        episodes=tuple(by_key[episode.key] for episode in episodes),
+        agents=tuple(ordered),
+    )
+
+
+def ended(folder: RunFolder, episode: EpisodeSpec) -> Outcome:
+    """Return the outcome of an episode. Raises :class:`RunError` if it has not ended."""
+    outcome = read_outcome(folder.outcome(episode.key))
+    if outcome is None:
+        raise RunError(
+            f"episode {episode.key} has not ended", hint=f"tradeassay resume {folder.path}"
+        )
+    return outcome
+
+
+def series_of(
+    folder: RunFolder,
+    episode: EpisodeSpec,
+    outcome: Outcome,
+    benchmark: Benchmark,
+    snapshot: Snapshot,
+) -> EpisodeSeries:
+    """Return an episode session by session, with its index."""
+    records = tuple(read_records(folder.events(episode.key)))
+    printed = benchmark.convention == "paper" and benchmark.protocol == "ktdfin"
+    index = yardstick(
+        snapshot, benchmark.index, tuple(record.session for record in records), printed=printed
+    )
+    return series_from_records(
+        records,
+        periods_per_year=benchmark.periods_per_year,
+        index=index.levels,
+        index_note=index.note,
+        failure=outcome.error if outcome.status == "failed" else None,
+    )
+
+
+_SERIES: dict[tuple[str, str], EpisodeSeries] = {}
+
+
+def _series_once(
+    folder: RunFolder,
+    episode: EpisodeSpec,
+    outcome: Outcome,
+    benchmark: Benchmark,
+    snapshot: Snapshot,
+) -> EpisodeSeries:
+    """Return an episode's series; a baseline's from memory, because every agent of its setting
+    needs it.
+
+    The memory's key is the hash of the journal and of everything else that the series is made of.
+    """
+    journal = folder.events(episode.key)
+    if not episode.baseline or not journal.is_file():
+        return series_of(folder, episode, outcome, benchmark, snapshot)
+    rules = (benchmark.protocol, benchmark.convention, benchmark.index, benchmark.periods_per_year)
+    key = (sha256_file(journal), sha256_of((outcome, rules, snapshot.sha256)))
+    if key not in _SERIES:
+        while len(_SERIES) >= 4:
+            _SERIES.pop(next(iter(_SERIES)))
+        _SERIES[key] = series_of(folder, episode, outcome, benchmark, snapshot)
+    return _SERIES[key]
+
+
+def _versus(
+    task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequence[EpisodeSeries]
+) -> AgainstBaseline:
+    """Return the comparison of an agent's repetitions with its baseline."""
+    label = task.baseline.label
+    base = _series_once(
+        folder, task.baseline, ended(folder, task.baseline), task.benchmark, snapshot
+    )
+    if base.failure is not None:
+        return nothing_to_compare(label, f"the baseline failed ({base.failure})")
+    complete = [episode_series for episode_series in series if episode_series.failure is None]
+    if not complete:
+        return nothing_to_compare(label, str(series[0].failure))
+    if any(episode_series.sessions != base.sessions for episode_series in complete):
+        return nothing_to_compare(label, "the sessions differ")
+    return compare_to_baseline(
+        np.stack([episode_series.nav for episode_series in complete]),
+        base.nav,
+        periods_per_year=task.benchmark.periods_per_year,
+        baseline=label,
+        bootstrap=task.bootstrap,
+    )
+
+
+class Yardstick(NamedTuple):
+    """Levels of an index at the close before the first session and at each session; None without an
+    index.
+
+    ``note`` says what the levels leave out although an account's value includes it.
+    """
+
+    levels: Floats | None
+    note: str | None = None
+
+
+def yardstick(
+    snapshot: Snapshot, index: str | None, sessions: tuple[str, ...], *, printed: bool = False
+) -> Yardstick:
+    """Return the value of holding an index over ``sessions``.
+
+    An account collects dividends, so the fair yardstick is the index fund with dividends
+    reinvested. Without a fund that has a price throughout, it is the index itself, with a note if
+    missing dividends make it easier to beat.
+
+    There are no levels without an index, without sessions, if the data does not have the index, or
+    if the data begins with the first session. ``printed`` is the convention of KTD-Fin's paper: the
+    index itself, from the first close of the window. This is read at the end of the window, so
+    nothing here reaches an agent.
+    """
+    if index is None or not sessions:
+        return Yardstick(None)
+    rows = snapshot.rows(sessions[0], sessions[-1])
+    if rows.start == 0 or len(rows) != len(sessions):
+        return Yardstick(None)
+    view = snapshot.at(rows.stop - 1, "close")
+    for column, instrument in enumerate(() if printed else view.instruments):
+        if instrument.tracks(index):
+            fund = np.array(
+                view.bars("close", len(rows) + 1, adjust="total")[:, column], dtype=np.float64
+            )
+            if (fund > 0).all():
+                return Yardstick(fund)
+    try:
+        levels = view.index_levels(index, len(rows) + 1)
+    except DataError:
+        return Yardstick(None)
+    if printed:
+        return Yardstick(np.array([levels[1], *levels[1:]], dtype=np.float64), PRICE_INDEX)
+    known = view.actions(np.iinfo(np.int64).min)
+    dividends = snapshot.facts.adjusted == "total" or any(
+        action.kind == "dividend" for action in known
+    )
+    return Yardstick(np.array(levels, dtype=np.float64), PRICE_INDEX if dividends else None)
+
+
+def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
+    """Return the inference cost of one agent's episodes; None if no model played."""
+    parts = [(one, spending) for one in outcomes if (spending := one.spending) is not None]
+    if not parts:
+        return None
+    decisions = sum(outcome.steps for outcome, _ in parts)
+
+    def per_decision(amount: float | None) -> float | None:
+        return significant(amount / decisions) if decisions and amount is not None else None
+
+    spent = total(spending for _, spending in parts)
+    usd = spent.known_usd
+    return Inference(
+        calls=spent.calls,
+        decisions=decisions,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        usd=None if usd is None else significant(usd),
+        calls_per_decision=per_decision(spent.calls),
+        tokens_per_decision=per_decision(spent.tokens),
+        usd_per_decision=per_decision(usd),
+    )
+
+
+def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measure:
+    """Return the return of an account that pays for its model's answers, or why it is unknown.
+
+    Dollars are taken out at the end. Accounts in another currency would need an exchange rate,
+    which the data does not have.
+    """
+    if series.failure is not None:
+        return not_scored(str(series.failure))
+    spent = outcome.spending
+    if spent is None or not len(series.sessions) or not series.nav[0] > 0:
+        return not_scored("no model played" if spent is None else "there is no return")
+    usd = spent.known_usd
+    if usd is None and not spent.tokens:
+        return not_scored("the agent does not say what its answers cost")
+    if usd is None:
+        return not_scored(f"the price of {spent.unpriced} of {spent.calls} answers is unknown")
+    if usd > 0 and currency not in ("USD", "USDT", "USDC"):
+        return not_scored(
+            f"answers cost dollars, the account is in {currency}, and no exchange rate is known"
+        )
+    value = (float(series.nav[-1]) - usd) / float(series.nav[0]) - 1.0
+    return Measure(
+        value=significant(value), n=len(series.sessions), note="no interval: a cost is no sample"
+    )

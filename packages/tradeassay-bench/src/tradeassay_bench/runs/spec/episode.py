@@ -1,0 +1,478 @@
+"""Expand a spec into episodes: one agent, data set, benchmark and seed each, with a readable key.
+
+The protocol, the options and the prompt files of the conversation that a model has are found here
+too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from tradeassay.core.arguments import check_fields, check_keys, filled, instance_of
+from tradeassay.core.errors import MissingExtra, ModelError, TradeassayError, UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
+from tradeassay.core.our_code import is_ours
+from tradeassay.core.secrets import remember_address
+from tradeassay_bench.agents import (
+    ModelAgent,
+    ModelConfig,
+    converses,
+    make_conversing,
+    model_params,
+)
+from tradeassay_bench.agents.model import NAME as MODEL
+from tradeassay_bench.benchmarks import (
+    Benchmark,
+    ModelProtocol,
+    ProtocolConfig,
+    benchmarks,
+    protocols,
+)
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.core.executors.task import ExecutorName
+from tradeassay_bench.llm import (
+    Access,
+    ModelParams,
+    check_model,
+    find_local_model,
+    load_cutoffs,
+    load_prices,
+    local_models,
+    parse_name,
+    scripted_models,
+)
+from tradeassay_bench.llm.tables import own_file, price_line
+from tradeassay_bench.runs.spec.run_spec import (
+    AgentSpec,
+    ParamValue,
+    RunSpec,
+    safe_name,
+    variant_name,
+)
+
+
+class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One episode to play.
+
+    ``setting`` is the benchmark, the data set and the point of the grid. Agents of one setting are
+    compared with each other. In every setting one episode is the ``baseline``; it is ``added`` if
+    the spec did not name that agent. ``protocol`` holds the options of the conversation that this
+    episode changes, ``window`` is the name of its window. A ``task`` takes the place of the data
+    set where a model writes programs.
+    """
+
+    key: str
+    setting: str = msgspec.field(name="cell")
+    benchmark: str
+    dataset: str
+    agent: AgentSpec
+    seed: int
+    baseline: bool = False
+    added: bool = False
+    protocol: dict[str, ParamValue] = {}
+    window: str | None = None
+    task: str = ""
+
+    @property
+    def model(self) -> str:
+        """The name of the language model that plays; empty if none does."""
+        return str(self.agent.params.get("model", "")) if self.by_model else ""
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a language model or a foreign agent plays, in the benchmark's conversation."""
+        return converses(self.agent.name)
+
+    @property
+    def label(self) -> str:
+        return self.agent.title
+
+
+def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
+    """Return the episodes of a spec, in a fixed order with stable keys.
+
+    A key depends only on its episode. Other agents, seeds or benchmarks in the spec do not change
+    it. Raises :class:`UserError` for an unknown benchmark, for another convention than the spec's,
+    for options that the conversation does not have, and for keys that clash.
+    """
+    episodes: dict[str, EpisodeSpec] = {}
+    for name in spec.benchmarks:
+        benchmark = benchmarks.get(name)
+        if benchmark.convention != spec.convention:
+            raise UserError(
+                f"benchmark '{name}' follows the convention '{benchmark.convention}', not '{spec.convention}'",
+                hint="run it on its own: a report never mixes conventions",
+            )
+        if any(converses(agent.name) for agent in spec.agents):
+            protocol_of(benchmark)
+        for settings in spec.variants if spec.protocol else ():
+            open_protocol(benchmark, settings)
+        plain, first = AgentSpec(name=benchmark.baseline), spec.seeds[0]
+        own = next(
+            (agent for agent in spec.agents if agent.name == plain.name and not agent.params), None
+        )
+        # (agent, seed, whether it is the baseline). A baseline that the spec does not name is a rule. It plays once.
+        players = [] if own is not None else [(plain, first, True)]
+        players += [
+            (agent, seed, agent is own and seed == first)
+            for agent in spec.agents
+            for seed in spec.seeds
+        ]
+        grid = itertools.product(
+            spec.datasets.get(name, (benchmark.dataset,)), spec.variants, spec.windows or (None,)
+        )
+        for dataset, settings, window in grid:
+            called = dataset  # ``synthetic/us:7`` becomes ``synthetic+us=7``
+            if dataset.startswith("synthetic/"):
+                called = dataset.replace("/", "+").replace(":", "=")
+            parts = (safe_name(name), safe_name(called), variant_name(settings, window))
+            setting = "__".join(part for part in parts if part is not None)
+            for agent, seed, baseline in players:
+                key = f"{setting}__{agent.title}__s{seed}"
+                if key.casefold() in episodes:
+                    raise UserError(
+                        f"two episodes would be called '{key}'",
+                        hint="give the agents different labels; the baseline's name is taken",
+                    )
+                episodes[key.casefold()] = EpisodeSpec(
+                    key=key,
+                    setting=setting,
+                    benchmark=name,
+                    dataset=dataset,
+                    agent=agent,
+                    seed=seed,
+                    baseline=baseline,
+                    added=agent is plain,
+                    protocol=settings,
+                    window=window,
+                )
+    return tuple(episodes.values())
+
+
+# -- the conversation that models have in an episode ---
+
+
+class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as the manifest keeps it: all options, their hash, and the hash of every
+    prompt.
+
+    ``code_sha256`` is the hash of the protocol's code if it is not part of tradeassay.
+    """
+
+    protocol: str
+    config: dict[str, ParamValue | None]
+    config_sha256: str
+    prompts: dict[str, str]
+    code_sha256: str | None = None
+
+
+def protocol_of(benchmark: Benchmark) -> type[ModelProtocol]:
+    """Return a benchmark's protocol. Raises :class:`UserError` if it has none for models."""
+    if benchmark.protocol not in protocols:
+        raise UserError(
+            f"benchmark '{benchmark.id}' has no conversation: models cannot play it",
+            hint=f"choose one whose protocol is among {', '.join(protocols.names()) or 'none'}",
+        )
+    return protocols.get(benchmark.protocol)
+
+
+def with_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue]) -> Benchmark:
+    """Return the benchmark with some options of its conversation replaced."""
+    if not overrides:
+        return benchmark
+    return msgspec.structs.replace(
+        benchmark, protocol_params={**benchmark.protocol_params, **overrides}
+    )
+
+
+def protocol_config(
+    benchmark: Benchmark, overrides: Mapping[str, ParamValue] | None = None
+) -> ProtocolConfig:
+    """Return the options of a benchmark's conversation.
+
+    Raises :class:`UserError` for an unknown option (with similar names), for an invalid value, and
+    for a convention that is not the benchmark's.
+    """
+    config = protocol_of(benchmark).Config
+    given = dict(overrides or {})
+    names = [field.encode_name for field in msgspec.structs.fields(config)]
+    check_keys(given, names, f"benchmark '{benchmark.id}'", "option")
+    if given.get("convention", benchmark.convention) != benchmark.convention:
+        raise UserError(
+            f"benchmark '{benchmark.id}' follows the convention '{benchmark.convention}'",
+            hint="run the benchmark that follows the other one",
+        )
+    values = {**benchmark.protocol_params, **given}
+    return filled(config, values, f"benchmark '{benchmark.id}'", hint="correct the option")
+
+
+def open_protocol(
+    benchmark: Benchmark, overrides: Mapping[str, ParamValue] | None = None
+) -> ModelProtocol:
+    """Return a new protocol for one episode. Raises :class:`UserError` for invalid options."""
+    return protocol_of(benchmark)(protocol_config(benchmark, overrides))
+
+
+def code_sha256(module: str) -> str | None:
+    """Return the hash of a module's file, or of all Python files of its outermost package.
+
+    Any file of the package may decide what the module does, so all of them are hashed. None for our
+    own code, which has a version, and for code without a file.
+    """
+    parts = module.split(".")
+    modules = (sys.modules.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
+    # A namespace has no file: then the package is the one in it.
+    file = next(
+        (Path(path) for imported in modules if (path := getattr(imported, "__file__", None))), None
+    )
+    if is_ours(module) or file is None or not file.is_file():
+        return None
+    inside = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    hashes = {path.relative_to(file.parent).as_posix(): sha256_file(path) for path in inside}
+    return sha256_of(hashes) if len(hashes) > 1 else sha256_file(file)
+
+
+def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
+    """Return the record of a benchmark's conversation for the manifest."""
+    kind, config = protocol_of(benchmark), protocol_config(benchmark)
+    package, module = kind.__module__.partition(".")[0], sys.modules.get(kind.__module__)
+    file = getattr(module, "__file__", None)
+    # Prompts are below the protocol's top-level package, or next to a module outside any package.
+    folder = Path(file).parent if file and module is not None and not module.__package__ else None
+    return ProtocolRecord(
+        protocol=benchmark.protocol,
+        config=msgspec.to_builtins(config),
+        config_sha256=sha256_of(config),
+        prompts={
+            name: sha256_bytes((folder or files(package)).joinpath(name).read_bytes())
+            for name in kind.prompts
+        },
+        code_sha256=code_sha256(kind.__module__),
+    )
+
+
+class CapReached(ModelError):
+    """A question was not asked because a cap on dollars is reached."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """How models are asked. This is no part of a run's identity: a run may be continued with other
+    values.
+
+    ``concurrency`` is the number of episodes that talk to models at the same time. ``max_usd`` is a
+    hard cap on the dollars of the whole run. ``spent_usd`` was spent under the same cap by other
+    runs of a study. ``replay`` takes recorded answers only, without network. ``recordings`` is
+    another run whose recorded answers are used. ``prices`` is a file of prices that override the
+    packaged ones, ``base_url`` another server.
+
+    Raises :class:`UserError` for numbers out of range.
+    """
+
+    concurrency: int = 8
+    max_usd: float | None = None
+    spent_usd: float = 0.0
+    replay: bool = False
+    recordings: Path | None = None
+    prices: Path | None = None
+    base_url: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("recordings", "prices"):
+            if isinstance(path := getattr(self, name), str):
+                msgspec.structs.force_setattr(self, name, Path(path))
+        check_fields(self)
+        remember_address(self.base_url)
+        if self.concurrency < 1:
+            raise UserError(
+                f"expected 1 episode or more at a time, got {self.concurrency}",
+                hint="give 1 or more",
+            )
+        if self.max_usd is not None and not self.max_usd > 0:
+            raise UserError(
+                f"expected a positive cap in dollars, got {self.max_usd:g}",
+                hint="give a positive amount",
+            )
+        if not 0 <= self.spent_usd < float("inf"):
+            raise UserError(
+                f"expected the dollars spent so far, got {self.spent_usd:g}",
+                hint="give 0 or more",
+            )
+
+    def unanswered(self, model: str, reply: ModelReply) -> ModelError:
+        """Return the error for a question without an answer. It says whether earlier answers are
+        kept."""
+        kept = (
+            "answers are kept"
+            if self.recordings
+            else "answers are kept only with recordings=FOLDER"
+        )
+        if reply.error_kind == "over_budget":
+            return CapReached(
+                f"{model} was not asked: {reply.error}", hint=f"give a larger max_usd=; {kept}"
+            )
+        return ModelError(f"{model} was not reached: {reply.error}", hint=f"try again; {kept}")
+
+
+def asking_of(given: Asking | None) -> Asking:
+    """Return ``given``, or the defaults if it is None. Raises :class:`UserError` for another type."""
+    hint = "write e.g. asking=tradeassay_bench.Asking(max_usd=5)"
+    return Asking() if given is None else instance_of("asking", given, Asking, hint)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is carried out. Nothing here changes a byte of its result, except a budget that
+    runs out."""
+
+    executor: ExecutorName = "local"
+    workers: int | None = None
+    home: str | None = None
+    retry_failed: bool = False
+    asking: Asking = Asking()
+
+
+class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts about a model when the run started. ``price_as_of`` is None if the price is
+    unknown."""
+
+    model: str
+    params: dict[str, float | int | str | bool]
+    price_as_of: date | None
+    price_source: str | None
+    cutoff: date | None
+
+
+def record_models(
+    asked: Mapping[str, tuple[str, dict[str, float | int | str | bool]]], prices_file: Path | None
+) -> dict[str, ModelRecord]:
+    """Return the known facts about models, by label. ``asked`` has their names and parameters by
+    label."""
+    if not asked:
+        return {}
+    prices, cutoffs = load_prices(prices_file), load_cutoffs()
+    records: dict[str, ModelRecord] = {}
+    for label, (name, params) in asked.items():
+        price, cutoff = prices.of(name), cutoffs.of(name)
+        records[label] = ModelRecord(
+            model=name,
+            params=params,
+            price_as_of=None if price is None else price.as_of,
+            price_source=None if price is None else price.source,
+            cutoff=None if cutoff is None else cutoff.last_day,
+        )
+    return records
+
+
+def model_config(episode: EpisodeSpec) -> ModelConfig:
+    """Return the options of an episode's model. Raises :class:`UserError` if they are invalid."""
+    agent = make_conversing(episode.agent.name, episode.agent.params)
+    assert isinstance(agent, ModelAgent)
+    return agent.config
+
+
+def params_for(episode: EpisodeSpec, benchmark: Benchmark) -> ModelParams:
+    """Return the parameters of every request of an episode. ``benchmark`` is as the episode plays
+    it."""
+    return model_params(model_config(episode), protocol_config(benchmark))
+
+
+def refuse_bad_models(
+    episodes: Sequence[EpisodeSpec], asking: Asking, home: str | None = None
+) -> None:
+    """Raise, before anything is written, if a model would fail on every day of an episode."""
+    refuse_bad_names(
+        [model_config(episode).model for episode in episodes if episode.agent.name == MODEL],
+        asking,
+        home,
+    )
+
+
+def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:
+    """Raise if every question to one of the models would fail.
+
+    That is so for a model that does not exist, for a missing extra or key, and for a cap on a model
+    without a known price. One error lists all problems.
+    """
+    prices, errors = load_prices(asking.prices), []
+    access = Access(base_url=asking.base_url, home=None if home is None else Path(home))
+    for name in dict.fromkeys(names):
+        if asking.max_usd is not None and prices.of(name) is None:
+            raise UserError(
+                f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be kept",
+                hint=f"run without a cap, or write into {own_file()}: {price_line(name)}",
+            )
+        if asking.replay:
+            continue
+        try:
+            check_model(name, access)
+        except MissingExtra:
+            raise
+        except TradeassayError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        problems = "; ".join(error.message for error in errors)
+        raise UserError(problems, hint=f"{errors[0].hint or 'leave them out'}; nothing was played")
+
+
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, its price per million tokens and its knowledge cutoff. None means unknown."""
+
+    name: str
+    kind: Literal["scripted", "local", "provider"]
+    note: str
+    input_usd: float | None = None
+    output_usd: float | None = None
+    price_as_of: date | None = None
+    cutoff: date | None = None
+
+
+def known_models() -> tuple[ModelInfo, ...]:
+    """Return every known model: scripted models, then local ones, then those of the tables."""
+    priced, cutoffs = load_prices(), load_cutoffs()
+    models = [
+        ModelInfo(
+            name=f"scripted/{name}",
+            kind="scripted",
+            note=model.summary,
+            input_usd=0.0,
+            output_usd=0.0,
+        )
+        for name, model in scripted_models.items()
+    ]
+    for name, local in local_models.items():
+        full, place = f"local/{name}", "on this machine"
+        try:
+            find_local_model(parse_name(full))
+        except UserError:
+            place = f"not here: tradeassay models --get {name}"
+        cutoff, note = cutoffs.of(full), f"{local.title}; {place}"
+        last = None if cutoff is None else cutoff.last_day
+        models.append(
+            ModelInfo(
+                name=full, kind="local", note=note, input_usd=0.0, output_usd=0.0, cutoff=last
+            )
+        )
+    for name in sorted({*priced.prices, *cutoffs.cutoffs}):
+        if name.endswith("/*") or name.startswith(("local/", "scripted/")):
+            continue
+        cutoff, price, note = cutoffs.of(name), priced.of(name), ""
+        last = None if cutoff is None else cutoff.last_day
+        paid: dict[str, Any] = {}
+        if price is not None:
+            note = price.source
+            paid = {
+                "input_usd": price.input,
+                "output_usd": price.output,
+                "price_as_of": price.as_of,
+            }
+        models.append(ModelInfo(name=name, kind="provider", note=note, cutoff=last, **paid))
+    return tuple(models)

@@ -1,0 +1,220 @@
+"""A run's folder on disk: paths, the lock, wall times, and the versions that made it.
+
+::
+
+    runs/<name>/
+      manifest.json             spec, hashes, versions
+      episodes/<key>/
+        events.jsonl            one line per decision; state is its replay
+        outcome.json            done or failed, and the journal's hash
+        dialogue.jsonl          questions to a model and its answers, one line per question
+      models/<key>.jsonl        recordings: every recorded answer, by the hash of its question
+      scores.json               every number with its interval, or null and the reason
+      timing.json               wall times (a sidecar: never compared)
+      report.html               written by the report
+
+A step of a trading episode is a session. A step of a code episode is one examined program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import shlex
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.core.files import naming, take_lock, write_atomic
+from tradeassay.core.hashing import canonical_json
+
+DEFAULT_PARENT = Path("runs")
+
+
+def folder_in_commands(folder: Path) -> str:
+    """Return a run's folder for the commands on a page, quoted for a shell.
+
+    A relative folder stays as it was given. Of an absolute one only the last two parts are shown,
+    because a page is passed on and must not name paths of the machine that wrote it.
+    """
+    shown = Path(*folder.parts[-2:]) if folder.is_absolute() else folder
+    return shlex.quote(str(shown))
+
+
+class RunFolder:
+    """The paths inside one run's folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = path / "manifest.json"
+        self.scores = path / "scores.json"
+        self.timing = path / "timing.json"
+        self.report = path / "report.html"
+        self.lock = path / ".lock"
+        self.models = path / "models"
+
+    def episode(self, key: str) -> Path:
+        """Return the folder of an episode."""
+        return self.path / "episodes" / key
+
+    def events(self, key: str) -> Path:
+        """Return the journal of an episode."""
+        return self.episode(key) / "events.jsonl"
+
+    def outcome(self, key: str) -> Path:
+        """Return the file with an episode's outcome."""
+        return self.episode(key) / "outcome.json"
+
+    def dialogue(self, key: str) -> Path:
+        """Return the file with an episode's conversations."""
+        return self.episode(key) / "dialogue.jsonl"
+
+
+def refuse_changed_line_ends(place: RunFolder) -> None:
+    """Raise :class:`RunError` if files of the record have Windows line ends.
+
+    Tradeassay writes none, but git can change them on checkout. No hash would match then, and the
+    reports would read like many forgeries.
+    """
+    files = [
+        place.manifest,
+        place.scores,
+        *place.episode("").glob("*/*.json*"),
+        *place.models.glob("*.jsonl"),
+    ]
+    changed = []
+    for file in files:
+        with contextlib.suppress(OSError), file.open("rb") as content:
+            if content.readline().endswith(b"\r\n"):
+                changed.append(file.relative_to(place.path).as_posix())
+    if changed:
+        more = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
+        raise RunError(
+            f"{place.path} has Windows line ends (CRLF) in {changed[0]}{more}, which git or a copy put there",
+            hint="add the line '* -text' to .gitattributes and check the run out again, or copy it unchanged",
+        )
+
+
+LARGEST_FILE = 1 << 30
+"""The largest file of a run, in bytes. A file is read as a whole."""
+
+
+def refuse_odd_files(path: Path) -> None:
+    """Raise :class:`RunError` for files that may never end: pipes, devices, links to them, and huge
+    files."""
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            found = os.lstat(os.path.join(folder, name))
+            if stat.S_ISDIR(found.st_mode) or (
+                stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_FILE
+            ):
+                continue
+            what = (
+                "is too large to be read"
+                if stat.S_ISREG(found.st_mode)
+                else "is neither a file nor a folder"
+            )
+            raise RunError(
+                f"{folder}/{name} {what}", hint="it was not written by tradeassay: remove it"
+            )
+
+
+@contextlib.contextmanager
+def run_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of a run. Raises :class:`RunError` if a living process holds it.
+
+    The lock file stays behind with the name of its last holder. Only the kernel's lock counts, so
+    that a file left by a dead process does no harm.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        known = os.pread(descriptor, 200, 0).decode(errors="replace")
+        # Anything else was written by another version, or by somebody who wants it shown.
+        ours = re.fullmatch(r"process \d+ on [\w.-]+", known, re.ASCII)
+        take_lock(descriptor, str(path.parent), holder=known if ours else "another process")
+        with naming(path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class RunTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """Wall times in seconds: per episode (its last attempt), and per start of the run (one entry
+    each)."""
+
+    episodes: dict[str, float] = {}
+    starts: tuple[dict[str, float], ...] = ()
+
+
+def read_timing(path: Path) -> RunTiming:
+    """Return the times so far. A missing or damaged file counts as empty, because nothing depends
+    on it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunTiming)
+    except (FileNotFoundError, *UNDECODABLE):
+        return RunTiming()
+
+
+def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float]) -> None:
+    """Add the times of one start of the run to its file."""
+    before = read_timing(path)
+    after = RunTiming(
+        episodes={
+            **before.episodes,
+            **{key: round(seconds, 4) for key, seconds in episodes.items()},
+        },
+        starts=(*before.starts, {phase: round(seconds, 4) for phase, seconds in phases.items()}),
+    )
+    write_atomic(path, msgspec.json.format(canonical_json(after), indent=1) + b"\n")
+
+
+COMPUTING = ("tradeassay", "numpy")
+RECORDED = ("msgspec", "polars", "pyarrow", "exchange-calendars", "ray")
+
+
+class Versions(msgspec.Struct, frozen=True, kw_only=True):
+    """Versions of the installed packages, of Python and of the machine."""
+
+    packages: dict[str, str]
+    python: str
+    platform: str
+    machine: str
+
+
+@cache
+def present_versions() -> Versions:
+    """Return the versions that are installed now."""
+    found = {}
+    for name in (*COMPUTING, *RECORDED):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    python = platform.python_version()
+    return Versions(
+        packages=found, python=python, platform=sys.platform, machine=platform.machine()
+    )
+
+
+def version_changes(then: Versions, now: Versions) -> list[str]:
+    """Return in words every change of versions that forbids a resume."""
+    changes = [
+        f"{name} was {then.packages.get(name, 'not installed')}, is {now.packages.get(name, 'not installed')}"
+        for name in COMPUTING
+        if then.packages.get(name) != now.packages.get(name)
+    ]
+    before, after = (".".join(one.python.split(".")[:2]) for one in (then, now))
+    if before != after:
+        changes.append(f"Python was {before}, is {after}")
+    if then.machine != now.machine:
+        changes.append(f"the machine was {then.machine}, is {now.machine}")
+    return changes

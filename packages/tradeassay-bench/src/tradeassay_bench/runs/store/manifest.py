@@ -1,0 +1,518 @@
+"""``manifest.json``: the identity of a run. A run is resumed only while all of it still holds.
+
+There are two kinds of manifest: one for a run that trades, one for a run in which models write
+programs. Resuming, verifying and comparing rely on their ``facts``, which name everything that
+decides a result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import fields
+
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.hashing import canonical_json, sha256_of
+from tradeassay.core.measure import Badges, Convention
+from tradeassay.core.our_code import is_ours
+from tradeassay_bench.account import venues
+from tradeassay_bench.agents import agents
+from tradeassay_bench.agents.model import NAME as MODEL
+from tradeassay_bench.agents.own_file import NAME as OWN_FILE, WITH_FILES, own_files
+from tradeassay_bench.benchmarks import Benchmark, NamedWindow, benchmarks, find_window
+from tradeassay_bench.benchmarks.protocol import protocols
+from tradeassay_bench.data import PanelFacts, Snapshot, load_dataset, verify_snapshot
+from tradeassay_bench.play import Market, MarketConfig
+from tradeassay_bench.runs.spec.episode import (
+    EpisodeSpec,
+    ModelRecord,
+    ProtocolRecord,
+    code_sha256,
+    describe_protocol,
+    model_config,
+    record_models,
+    with_protocol,
+)
+from tradeassay_bench.runs.spec.run_spec import RunSpec, work_sha256
+from tradeassay_bench.runs.store.folder import Versions, refuse_odd_files, version_changes
+
+MANIFEST_FORMAT = 1
+_KEY = re.compile(r"[A-Za-z0-9+=_-][A-Za-z0-9+=._-]*")
+OWN = "the file"
+
+
+class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A data set as the manifest keeps it: the snapshot's name, content hash and facts."""
+
+    name: str
+    sha256: str
+    facts: PanelFacts
+
+
+class DatasetEntry(DatasetRecord, frozen=True, kw_only=True):
+    """A data set with its first and last session. ``windows`` are the named ones that the run uses,
+    by :func:`window_key`."""
+
+    sessions: tuple[str, ...]
+    windows: dict[str, NamedWindow] = {}
+
+
+class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A named window that a data set must have."""
+
+    protocol: str
+    convention: Convention
+    code: str
+
+
+class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
+    """Prepare a data set: generate a synthetic world, describe it, and check that it can be played.
+
+    ``markets`` are the markets that will be played on it, ``windows`` the named windows that it
+    must have.
+    """
+
+    dataset: str
+    home: str | None
+    markets: tuple[MarketConfig, ...]
+    windows: tuple[WantedWindow, ...] = ()
+
+
+@lru_cache(maxsize=2)
+def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
+    """Open a data set. A few stay open, because consecutive episodes mostly read the same one.
+
+    Raises :class:`RunError` if its content has changed since the run started.
+    """
+    snapshot = load_dataset(dataset, Path(home) if home else None)
+    if snapshot.sha256 != sha256:
+        raise RunError(
+            f"data set '{dataset}' has changed (sha256 {sha256[:12]} is now {snapshot.sha256[:12]})",
+            hint="bring it back as it was, or start a new run",
+        )
+    return snapshot
+
+
+def describe(task: PrepareTask) -> DatasetEntry:
+    """Open a data set, generate it if it is synthetic and new, and describe it. See
+    :func:`describe_open`."""
+    return describe_open(load_dataset(task.dataset, Path(task.home) if task.home else None), task)
+
+
+def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
+    """Describe an open data set.
+
+    Raises :class:`DataError` if a file or a note of its manifest was altered, and the error of any
+    market that cannot be played on it: a window without sessions, an unknown index, a missing named
+    window.
+    """
+    verify_snapshot(snapshot.folder, again=False)
+    for market in task.markets:
+        Market(snapshot, market)
+    return entry_of(snapshot, task.windows)
+
+
+def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntry:
+    """Describe an open data set. Raises :class:`DataError` if it lacks a named window."""
+    return DatasetEntry(
+        name=snapshot.name,
+        sha256=snapshot.sha256,
+        facts=snapshot.facts,
+        sessions=tuple(str(day) for day in snapshot.sessions),
+        windows={
+            window_key(one.protocol, one.convention, one.code): find_window(
+                one.protocol, one.code, snapshot, one.convention
+            )
+            for one in windows
+        },
+    )
+
+
+class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark's configuration, its hash, and the hash of its venue's rules.
+
+    ``package`` is the package and version that it came with, if that is not tradeassay.
+    """
+
+    sha256: str
+    venue_sha256: str
+    config: Benchmark
+    package: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The module of an agent's code.
+
+    For code that is no part of tradeassay, ``sha256`` is its hash and ``package`` the installed
+    package and version that it came with.
+    """
+
+    module: str
+    sha256: str | None = None
+    package: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def ours(self) -> bool:
+        """Whether the code is part of tradeassay."""
+        return is_ours(self.module)
+
+
+class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """The fields common to all manifests."""
+
+    format: int = MANIFEST_FORMAT
+    work_sha256: str
+    episodes: tuple[EpisodeSpec, ...]
+    versions: Versions
+
+
+class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
+    """The identity of a run that trades.
+
+    ``protocols`` (by setting) are the conversations of models. ``windows`` (by setting) are the
+    named windows on the data. ``models`` (by label) are the known facts about models. ``files`` (by
+    label) are the hashes of the runner's own files that make up an agent, taken when the run began.
+    """
+
+    spec: RunSpec
+    convention: Convention
+    seeds: tuple[int, ...]
+    benchmarks: dict[str, BenchmarkRecord]
+    datasets: dict[str, DatasetRecord]
+    agents: dict[str, AgentRecord]
+    protocols: dict[str, ProtocolRecord] = {}
+    windows: dict[str, NamedWindow] = {}
+    models: dict[str, ModelRecord] = {}
+    files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def absent_benchmarks(self) -> dict[str, Benchmark]:
+        """The run's benchmarks that are not registered here."""
+        return {name: one.config for name, one in self.benchmarks.items() if name not in benchmarks}
+
+    @property
+    def absent_agents(self) -> dict[str, AgentRecord]:
+        """The run's agents whose packages are not installed here."""
+        return {
+            name: one for name, one in self.agents.items() if name not in agents and not one.ours
+        }
+
+    @property
+    def secret(self) -> str | None:
+        """The secret that the run's draws are derived from, if there is one."""
+        return self.spec.secret or None
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """The fields of the spec, without the name."""
+        return {
+            f.encode_name: getattr(self.spec, f.name) for f in fields(self.spec) if f.name != "name"
+        }
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Everything that decides a result, by name: hashes of data, rules, conversations and code."""
+        found = {f"data set '{name}'": record.sha256 for name, record in self.datasets.items()}
+        for name, benchmark in self.benchmarks.items():
+            found[f"benchmark '{name}'"] = benchmark.sha256
+            found[f"the venue of benchmark '{name}'"] = benchmark.venue_sha256
+        for setting, protocol in self.protocols.items():
+            found[f"the settings of the conversation '{protocol.protocol}' in {setting}"] = (
+                protocol.config_sha256
+            )
+            found |= {f"the prompt {name}": digest for name, digest in protocol.prompts.items()}
+            found[f"the code of the conversation '{protocol.protocol}'"] = (
+                protocol.code_sha256 or "ours"
+            )
+        if self.windows:
+            found["the choice of named windows"] = sha256_of(self.windows)
+        found |= {
+            f"the code of agent '{name}'": sha256_of(agent) for name, agent in self.agents.items()
+        }
+        for label, files in (self.files or {}).items():
+            found |= {f"{OWN} {name} of agent '{label}'": digest for name, digest in files.items()}
+        return found
+
+    def benchmark(self, episode: EpisodeSpec) -> Benchmark:
+        """Return the benchmark as an episode plays it: in its window, with its conversation."""
+        config = self.benchmarks[episode.benchmark].config
+        return played_as(config, episode, self.spec, self.windows.get(episode.setting))
+
+    def refuse_other_venue(self, benchmark: str) -> None:
+        """Raise :class:`UserError` if a benchmark's venue is missing or has other rules than the
+        run's.
+
+        Only the hash of the rules is on record, so that other rules cannot be replaced.
+        """
+        name, then = (
+            self.benchmarks[benchmark].config.market.venue,
+            self.benchmarks[benchmark].venue_sha256,
+        )
+        now = sha256_of(venues.get(name))
+        if now != then:
+            raise UserError(
+                f"venue '{name}' has other rules here than this run was played by ({then[:12]} is now {now[:12]})",
+                hint="install what it was played with",
+            )
+
+    def badges(self, episode: EpisodeSpec) -> Badges:
+        """Return the caveats for the numbers of this episode."""
+        facts = self.datasets[episode.dataset].facts
+        own = episode.agent.name == OWN_FILE
+        return Badges(
+            data=facts.kind, convention=self.convention, biases=facts.biases, own_program=own
+        )
+
+
+class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
+    """The identity of a run in which models write programs.
+
+    ``spec`` is the benchmark's own, as JSON. ``facts`` are hashes of tasks, prompts and
+    configuration, and the versions of the packages that programs run on. ``notes`` says what was
+    left out. ``models`` are the known facts about models that cost something.
+    """
+
+    benchmark: str
+    spec: msgspec.Raw
+    facts: dict[str, str]
+    notes: tuple[str, ...]
+    models: dict[str, ModelRecord] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def secret(self) -> str | None:
+        """The secret that the run's draws are derived from, if there is one."""
+        found = self.asked.get("secret")
+        return found if isinstance(found, str) else None
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """The fields of the spec, without the name."""
+        found: dict[str, object] = msgspec.json.decode(self.spec)
+        return found
+
+
+Manifest = RunManifest | CodeManifest
+
+
+NO_INDEX = "none"
+"""The value of a spec's ``index`` for a comparison without an index."""
+
+
+def played_as(
+    benchmark: Benchmark, episode: EpisodeSpec, spec: RunSpec, named: NamedWindow | None = None
+) -> Benchmark:
+    """Return a benchmark as an episode plays it: the spec's window and universe, the episode's
+    conversation."""
+    days = named or spec.window
+    changed: dict[str, str | None] = (
+        {} if days is None else {"first": days.first, "last": days.last}
+    )
+    if spec.index:
+        changed["index"] = None if spec.index == NO_INDEX else spec.index
+    if spec.universe:
+        changed["universe"] = spec.universe
+    if changed:
+        market = msgspec.structs.replace(benchmark.market, **changed)
+        benchmark = msgspec.structs.replace(benchmark, market=market)
+    return with_protocol(benchmark, episode.protocol)
+
+
+def window_key(protocol: str, convention: Convention, code: str) -> str:
+    """Return the key of a named window in a data set's entry."""
+    return f"{protocol}/{convention}/{code}"
+
+
+def windows_by_setting(
+    episodes: tuple[EpisodeSpec, ...], datasets: Mapping[str, DatasetEntry]
+) -> dict[str, NamedWindow]:
+    """Return the named window of every setting that has one."""
+    windows: dict[str, NamedWindow] = {}
+    for episode in episodes:
+        if episode.window is not None and episode.setting not in windows:
+            config = benchmarks.get(episode.benchmark)
+            key = window_key(config.protocol, config.convention, episode.window)
+            windows[episode.setting] = datasets[episode.dataset].windows[key]
+    return windows
+
+
+def build_manifest(
+    spec: RunSpec,
+    episodes: tuple[EpisodeSpec, ...],
+    datasets: Mapping[str, DatasetEntry],
+    versions: Versions,
+    *,
+    prices: Path | None = None,
+    files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET,
+    stated: RunManifest | None = None,
+) -> RunManifest:
+    """Describe a run as it would start now. ``prices`` is a file of model prices that override
+    ours.
+
+    A new run gives ``files``, the result of :func:`agent_files`. A check of a recorded run gives
+    ``stated``, its manifest: facts about packages that are not installed here are taken from it.
+    """
+    absent = {} if stated is None else stated.absent_agents
+    rules: dict[str, BenchmarkRecord] = {}
+    for name in spec.benchmarks:
+        config, package = benchmarks.get(name), benchmarks.package(name) or msgspec.UNSET
+        if stated is not None and config.market.venue not in venues:
+            venue = stated.benchmarks[name].venue_sha256
+        else:
+            venue = sha256_of(venues.get(config.market.venue))
+        rules[name] = BenchmarkRecord(
+            sha256=sha256_of(config), venue_sha256=venue, config=config, package=package
+        )
+    conversations: dict[str, ProtocolRecord] = {}
+    for episode in episodes:
+        if episode.by_model and episode.setting not in conversations:
+            config = with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
+            if stated is not None and config.protocol not in protocols:
+                conversations[episode.setting] = stated.protocols[episode.setting]
+            else:
+                conversations[episode.setting] = describe_protocol(config)
+    models = {
+        episode.label: (model_config(episode).model, dict(episode.agent.params))
+        for episode in episodes
+        if episode.agent.name == MODEL
+    }
+    return RunManifest(
+        spec=spec,
+        work_sha256=work_sha256(spec),
+        convention=spec.convention,
+        seeds=spec.seeds,
+        benchmarks=rules,
+        datasets={
+            name: DatasetRecord(name=entry.name, sha256=entry.sha256, facts=entry.facts)
+            for name, entry in datasets.items()
+        },
+        agents={
+            name: absent.get(name) or agent_record(name)
+            for name in dict.fromkeys(episode.agent.name for episode in episodes)
+        },
+        episodes=episodes,
+        versions=versions,
+        protocols=conversations,
+        windows=windows_by_setting(episodes, datasets),
+        models=record_models(models, prices),
+        files=files,
+    )
+
+
+def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] | msgspec.UnsetType:
+    """Return the hashes of the runner's own files by label; unset if no agent has any."""
+    players = {
+        episode.label: episode.agent for episode in episodes if episode.agent.name in WITH_FILES
+    }
+    hashes = {label: own_files(agent.name, agent.params) for label, agent in players.items()}
+    return {label: files for label, files in hashes.items() if files} or msgspec.UNSET
+
+
+def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
+    """Raise :class:`RunError` with the first fact that has changed since the run started."""
+    if type(then) is not type(now) or then.work_sha256 != now.work_sha256:
+        raise RunError(
+            f"{folder} holds another run: {_difference(then, now)}",
+            hint="give another name, or none; the other run stays as it is",
+        )
+    before, after = then.facts, now.facts
+    for name in sorted({*before, *after}, key=[*after, *before].index):
+        if name.startswith(OWN) and name not in after:
+            continue  # answers are only replayed: the file is not used
+        old, new = before.get(name, "missing"), after.get(name, "missing")
+        if old != new:
+            raise RunError(
+                f"{name} has changed since {folder} was started ({old[:12]} is now {new[:12]})",
+                hint="bring it back as it was, or start a new run under another name, or under none",
+            )
+    changes = version_changes(then.versions, now.versions)
+    if changes:
+        raise RunError(
+            f"{folder} was made with other versions: {'; '.join(changes)}",
+            hint="install those versions, or start a new run under another name",
+        )
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Return a manifest as the bytes of its file."""
+    return msgspec.json.format(canonical_json(manifest), indent=1) + b"\n"
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read ``manifest.json``. Everything that reads a run begins here.
+
+    Raises :class:`RunError` if the file is missing, damaged or of an unknown format, and if the run
+    has files that cannot be read to their end.
+    """
+    refuse_odd_files(path.parent)
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise RunError(
+            f"{path.parent} does not hold a run: manifest.json is missing",
+            hint="give the folder of a run",
+        ) from None
+    try:
+        content.decode()  # a decoder of records does not look into names that it does not know
+        head = msgspec.json.decode(content, type=_Head)
+        if head.format != MANIFEST_FORMAT:
+            raise RunError(
+                f"{path} has format {head.format}, this version reads {MANIFEST_FORMAT}",
+                hint="read it with the version of tradeassay that made it",
+            )
+        manifest = _DECODER.decode(content)
+    except (KeyError, *UNDECODABLE) as error:
+        raise RunError(f"{path} is damaged: {error}", hint="start the run again") from error
+    counts = Counter(episode.key for episode in manifest.episodes)
+    bad_key = next(
+        (key for key, times in counts.items() if times > 1 or not _KEY.fullmatch(key)), None
+    )
+    if bad_key is not None:  # a key is the name of a folder
+        hint = "it was not written by tradeassay: do not believe it"
+        raise RunError(f"{path} names an episode {bad_key[:80]!a}, or names it twice", hint=hint)
+    if isinstance(manifest, RunManifest):
+        unknown = {episode.benchmark for episode in manifest.episodes} - manifest.benchmarks.keys()
+        unknown |= {episode.dataset for episode in manifest.episodes} - manifest.datasets.keys()
+        for name in sorted(unknown):
+            raise RunError(
+                f"{path} is damaged: it does not describe '{name}'", hint="start the run again"
+            )
+    return manifest
+
+
+class _Head(msgspec.Struct):
+    format: int = 0
+
+
+_DECODER: msgspec.json.Decoder[Manifest] = msgspec.json.Decoder(Manifest)
+
+
+def agent_record(name: str) -> AgentRecord:
+    """Return the record of a registered agent's code."""
+    module = agents.get(name).__module__
+    if (record := AgentRecord(module=module)).ours:
+        return record
+    return AgentRecord(
+        module=module, sha256=code_sha256(module), package=agents.package(name) or msgspec.UNSET
+    )
+
+
+def _difference(then: Manifest, now: Manifest) -> str:
+    """Return in words the first difference between the specs of two manifests."""
+    if type(then) is not type(now):
+        return "it is of another kind"
+    before, after, facts = then.asked, now.asked, then.facts
+    for name in dict.fromkeys(("benchmark", *after, *before)):
+        if before.get(name) == after.get(name):
+            continue
+        for file, digest in now.facts.items() if name == "agents" else ():
+            # An agent of the same name may be made of another file.
+            if file.startswith(OWN) and facts.get(file, digest) != digest:
+                return f"{file} has changed since"
+        differ = "differ" if name.endswith("s") else "differs"
+        return f"it runs {before[name]}" if name == "benchmark" else f"its {name} {differ}"
+    return "the specs differ"

@@ -1,0 +1,139 @@
+"""Outcomes of episodes (done, or failed with a reason) and of the claims that a run makes.
+
+A failed episode has no return and no verdict.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import canonical_json
+from tradeassay_bench.play.dialogue_log import Spending
+
+Status = Literal["done", "failed"]
+Answers = Literal["scripted", "replayed", "live"]
+
+
+class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The source of an episode's answers and their cost.
+
+    ``roles`` has the parts of the writer of a program, its judge and its reviewers.
+    """
+
+    answers: Answers
+    spending: Spending
+    roles: dict[str, Spending] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a code episode: a word or two, the reason, and the benchmark's own record as
+    JSON."""
+
+    words: str
+    reason: str
+    record: msgspec.Raw
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of an episode.
+
+    ``error`` is the reason for a failure in one line, ``traceback`` is for the author of the agent.
+    ``events_sha256`` is the hash of the whole journal. ``model`` describes a model's part,
+    ``program`` the result of the programs it wrote (unset if the episode broke).
+    """
+
+    status: Status
+    steps: int
+    events_sha256: str
+    error: str | None = None
+    traceback: str | None = None
+    model: ModelPart | msgspec.UnsetType = msgspec.UNSET
+    program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def spending(self) -> Spending | None:
+        """The cost of the models' answers; None if no model played."""
+        return None if isinstance(self.model, msgspec.UnsetType) else self.model.spending
+
+    @property
+    def answers(self) -> Answers | Literal["none"]:
+        return "none" if isinstance(self.model, msgspec.UnsetType) else self.model.answers
+
+    @property
+    def words(self) -> str:
+        if isinstance(self.program, msgspec.UnsetType):
+            return "done" if self.status == "done" else "broke"
+        return self.program.words
+
+    @property
+    def reason(self) -> str:
+        """The reason for this end in one line; empty if there is nothing to say."""
+        return self.error or (
+            "" if isinstance(self.program, msgspec.UnsetType) else self.program.reason
+        )
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True, tag="played"):
+    """The outcome of an episode (None if it was stopped) and its wall time."""
+
+    outcome: Outcome | None
+    seconds: float
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement of a recorded run that is false: where (None for the whole run), which check, and
+    why."""
+
+    check: str
+    what: str
+    episode: str | None = None
+    step: int | None = None
+
+    def __str__(self) -> str:
+        where = self.episode or "run"
+        return f"{where}{'' if self.step is None else f', step {self.step}'}: {self.check}: {self.what}"
+
+
+Word = Literal["re-derived", "consistent", "cannot be checked", "contradicted"]
+"""The result of checking a claim: made again from its sources; free of contradictions but not made
+again; impossible to check here; or shown to be false."""
+
+
+class ClaimOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one claim of a run, or of ``episodes`` such claims. ``why`` says what limited
+    the check."""
+
+    claim: str
+    outcome: Word
+    why: str = ""
+    episodes: int = 0
+
+    def __str__(self) -> str:
+        where = f" ({self.episodes} episodes)" if self.episodes else ""
+        return f"{self.claim}: {self.outcome}{where}{f': {self.why}' if self.why else ''}"
+
+
+def read_outcome(path: Path) -> Outcome | None:
+    """Return the outcome in a file, or None if the episode has not ended. Raises :class:`RunError`
+    if it is damaged."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        content.decode()  # a decoder of records does not look into names that it does not know
+        return msgspec.json.decode(content, type=Outcome)
+    except UNDECODABLE as error:
+        raise RunError(
+            f"{path} is damaged: {error}",
+            hint="delete it and resume: recorded answers are not asked again",
+        ) from error
+
+
+def write_outcome(path: Path, outcome: Outcome) -> None:
+    write_atomic(path, canonical_json(outcome))

@@ -1,0 +1,27 @@
+"""A finished run, prepared for readers: the record, and every figure that follows from it.
+
+:func:`summary_of` reads a run and computes those figures. Pages and tables only write them out.
+Runs from earlier versions get the same figures, because all figures follow from journals, scores
+and the hashed data.
+"""
+
+from tradeassay_bench.runs.summary.figures import (
+    compare_setting as compare_setting,
+    completed_episode as completed_episode,
+    completed_run as completed_run,
+    contrasts as contrasts,
+)
+from tradeassay_bench.runs.summary.models import decision_notes as decision_notes
+from tradeassay_bench.runs.summary.reading import summary_of as summary_of
+from tradeassay_bench.runs.summary.rows import (
+    AgentSummary as AgentSummary,
+    Contest as Contest,
+    Contrast as Contrast,
+    ContrastArm as ContrastArm,
+    EpisodeDetail as EpisodeDetail,
+    FailureCause as FailureCause,
+    ModelSummary as ModelSummary,
+    OverMarkets as OverMarkets,
+    RunSummary as RunSummary,
+    SettingSummary as SettingSummary,
+)

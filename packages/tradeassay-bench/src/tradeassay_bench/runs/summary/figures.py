@@ -1,0 +1,401 @@
+"""Compute the figures that follow from a run's records.
+
+These are comparisons within a setting and between settings, months, and holdings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.metrics import (
+    BootstrapConfig,
+    Design,
+    compare_to_baseline,
+    corrected,
+    critical_difference,
+    drawdowns,
+    measured_design,
+    nothing_to_compare,
+    power_summary,
+    significant,
+    tiers,
+)
+from tradeassay.metrics.history import history_of
+from tradeassay.metrics.reliability import Play, PlayWords, reliability
+from tradeassay_bench.runs.summary.rows import (
+    AgentSummary,
+    Contest,
+    Contrast,
+    ContrastArm,
+    ContrastRow,
+    EpisodeDetail,
+    HoldingsOverTime,
+    HoldingTimes,
+    OverMarkets,
+    RunSummary,
+    SettingSummary,
+)
+
+Value = bool | int | float | str
+
+
+def completed_run(summary: RunSummary) -> RunSummary:
+    """Return a run's summary with every figure that follows from its records."""
+    bootstrap = BootstrapConfig(level=summary.level, draws=summary.draws)
+    return msgspec.structs.replace(
+        summary,
+        settings=tuple(compare_setting(setting, bootstrap) for setting in summary.settings),
+        contrasts=contrasts(summary.settings, bootstrap),
+        over_markets=over_markets(summary.settings, summary.level),
+        reliability=reliability(plays_of(summary.settings), called=PLAYED, level=summary.level),
+    )
+
+
+# Within a setting
+
+
+def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> SettingSummary:
+    """Return a setting with the comparison of its agents: tiers, and when skill could not have
+    shown."""
+    rivals = [
+        agent
+        for agent in setting.agents
+        if agent.versus is not None and agent.versus.distinguishable is not None
+    ]
+    agents = tuple(
+        msgspec.structs.replace(agent, design=_design(agent, rivals, setting, bootstrap.level))
+        for agent in setting.agents
+    )
+    # Why skill could not have shown: that of the agent that is easiest to see, and what the hardest would take.
+    seen = sorted(
+        (power_summary(one.design) for one in agents if one.design), key=lambda one: one.sessions
+    )
+    limits: tuple[str, ...] = ()
+    if seen and seen[0].hopeless:
+        hardest = seen[-1].sessions
+        more = (
+            ""
+            if hardest == seen[0].sessions
+            else f", for the agent that is hardest to judge {hardest:,}"
+        )
+        limits = (f"{seen[0].sentence}{more}.",)
+    setting = msgspec.structs.replace(setting, agents=agents, limits=limits)
+    return msgspec.structs.replace(setting, contest=contest_of(setting, bootstrap))
+
+
+def _design(
+    agent: AgentSummary, rivals: list[AgentSummary], setting: SettingSummary, level: float
+) -> Design | None:
+    """Return an agent's comparison as an experiment; None if it was not compared or has no paths."""
+    base = next((one for one in setting.agents if one.baseline and one.paths), None)
+    if agent.name not in {one.name for one in rivals} or base is None or not agent.paths:
+        return None
+    paths, yard = np.array(agent.paths), np.array(base.paths[0])
+    if (
+        paths.shape[-1] != yard.size
+        or yard.size < 3
+        or not ((paths > 0).all() and (yard > 0).all())
+    ):
+        return None
+    return measured_design(
+        np.diff(np.log(paths), axis=-1) - np.diff(np.log(yard)),
+        level=level,
+        comparisons=len(rivals),
+        periods_per_year=setting.periods_per_year,
+    )
+
+
+# Which agent is best: tiers instead of places where agents cannot be told apart
+
+_MARKETS = 3
+"""The fewest markets over which ranks are averaged."""
+
+
+def contest_of(setting: SettingSummary, bootstrap: BootstrapConfig) -> Contest | None:
+    """Return the comparison of a setting's agents, paired by session and averaged over seeds.
+
+    None without an agent whose paths were read, or with too few sessions.
+    """
+    playing = [
+        agent
+        for agent in setting.agents
+        if not agent.baseline
+        and agent.paths
+        and agent.has_place
+        and min(map(min, agent.paths)) > 0.0
+    ]
+    lengths = {len(path) for agent in playing for path in agent.paths}
+    if len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
+        return None
+    # The log growth of each session, in the mean over seeds.
+    growth = np.stack(
+        [np.diff(np.log(np.array(agent.paths)), axis=1).mean(axis=0) for agent in playing], axis=1
+    )
+    found = tiers(growth, level=bootstrap.level)
+    return Contest(
+        tiers=tuple(tuple(playing[place].name for place in tier) for tier in found),
+        sessions=int(growth.shape[0]),
+        level=bootstrap.level,
+    )
+
+
+def over_markets(settings: Sequence[SettingSummary], level: float) -> tuple[OverMarkets, ...]:
+    """Compare agents over several markets, for all options under which they played three or more.
+
+    Markets share no session. Of settings on the same data whose windows overlap, only the first
+    counts. Only agents with a rank in every market are compared.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[SettingSummary]] = {}
+    for setting in settings:
+        options = tuple(sorted((key, str(value)) for key, value in setting.options.items()))
+        inside = groups.setdefault(options, [])
+        if not any(
+            setting.dataset == earlier.dataset and set(setting.sessions) & set(earlier.sessions)
+            for earlier in inside
+        ):
+            inside.append(setting)
+    comparisons = []
+    for options, markets in groups.items():
+        placed = [
+            {agent.name: agent for agent in setting.agents if agent.has_place}
+            for setting in markets
+        ]
+        names = [name for name in placed[0] if all(name in by_name for by_name in placed)]
+        if len(markets) < _MARKETS or len(names) < 2:
+            continue
+        results = np.array(
+            [[by_name[name].result.value for name in names] for by_name in placed],
+            dtype=np.float64,
+        )
+        comparisons.append(
+            OverMarkets(
+                options=dict(options),
+                markets=tuple(setting.title for setting in markets),
+                places=critical_difference(results, names, level=level),
+            )
+        )
+    return tuple(comparisons)
+
+
+# Reliability: plays of several seeds, windows and wordings
+
+PLAYED = PlayWords(
+    passes="ends ahead of its baseline",
+    score="yearly growth beyond the baseline",
+    model="agent",
+    wording="setting",
+)
+
+
+def plays_of(settings: Sequence[SettingSummary], run: str = "") -> Iterator[Play]:
+    """Yield every play of a run's agents for the analysis of reliability.
+
+    Options of the conversation count as a wording, and so does the ``run`` if several are compared.
+    Windows that share sessions are one unit.
+    """
+    units: dict[str, list[SettingSummary]] = {}
+    for setting in settings:
+        windows = units.setdefault(setting.dataset, [])
+        unit = next(
+            (window for window in windows if set(window.sessions) & set(setting.sessions)), setting
+        )
+        if unit is setting:
+            windows.append(setting)
+        base = next((agent for agent in setting.agents if agent.baseline and agent.paths), None)
+        words = [option_words(key, value) for key, value in sorted(setting.options.items())]
+        for agent in setting.agents:
+            if agent.baseline or base is None:
+                continue
+            failed, paths = dict(agent.failed_episodes), iter(agent.paths)
+            for seed, key in enumerate(agent.row.episodes):
+                score = None
+                if key not in failed:  # a failed episode has no path
+                    score = _beyond(next(paths), base.paths[0], setting.periods_per_year)
+                yield Play(
+                    model=agent.name,
+                    wording=", ".join([run, *words] if run else words),
+                    window=" ".join((setting.benchmark, setting.dataset, setting.window or "")),
+                    seed=seed,
+                    passed=score is not None and score > 0.0,
+                    score=score,
+                    unit=f"{unit.dataset} {unit.window or unit.id}",
+                )
+
+
+def _beyond(path: Sequence[float], base: Sequence[float], year: int) -> float | None:
+    """Return the yearly log growth beyond the baseline's; None if everything was lost."""
+    if len(path) < 2 or len(path) != len(base) or min(path[-1], base[-1]) <= 0.0:
+        return None
+    return significant(math.log(path[-1] / path[0] * base[0] / base[-1]) * year / (len(path) - 1))
+
+
+# Between settings: ``bright`` next to ``blinded``, with the paired test
+
+
+def contrasts(
+    settings: Sequence[SettingSummary], bootstrap: BootstrapConfig
+) -> tuple[Contrast, ...]:
+    """Return every group of settings that differ in one option of the conversation, where models
+    played."""
+    contrasts_found = []
+    keys: set[str] = set()
+    for setting in settings:
+        keys |= setting.options.keys()
+    for key in sorted(keys, key=lambda key: (key != "mask", key)):
+        groups: dict[tuple[object, ...], list[SettingSummary]] = {}
+        for setting in settings:
+            if key in setting.options:
+                other_options = tuple(
+                    sorted(
+                        (name, str(value)) for name, value in setting.options.items() if name != key
+                    )
+                )
+                groups.setdefault(
+                    (setting.benchmark, setting.dataset, setting.window, other_options), []
+                ).append(setting)
+        for group in groups.values():
+            if len({str(setting.options[key]) for setting in group}) > 1:
+                contrast = _contrast(key, group, settings, bootstrap)
+                if contrast.rows:
+                    contrasts_found.append(contrast)
+    return tuple(contrasts_found)
+
+
+def option_words(key: str, value: Value) -> str:
+    """Return an option for a heading: a mask by its name, ``control: yes``, ``inputs: no-news``."""
+    if key == "mask":
+        return str(value)
+    words = ("yes" if value else "no") if isinstance(value, bool) else value
+    return f"{key.replace('_', ' ')}: {words}"
+
+
+def varying(settings: Sequence[SettingSummary]) -> list[str]:
+    """Return the options that do not have the same value in all settings."""
+    keys: set[str] = set()
+    for setting in settings:
+        keys |= setting.options.keys()
+    return [
+        key
+        for key in sorted(keys)
+        if len({str(setting.options.get(key)) for setting in settings}) > 1
+    ]
+
+
+def _contrast(
+    key: str,
+    group: list[SettingSummary],
+    settings: Sequence[SettingSummary],
+    bootstrap: BootstrapConfig,
+) -> Contrast:
+    """Return the comparison of a group of settings that differ in the option ``key``."""
+    # Readers of a mask or an ablation ask for the loss relative to the plain case, so that case comes first.
+    plain = ("bright", False, "all")
+    ordered = sorted(group, key=lambda setting: setting.options[key] not in plain)
+    first = ordered[0]
+    names = dict.fromkeys(
+        agent.name for setting in ordered for agent in setting.agents if agent.model is not None
+    )
+    # In a table about one option, a value does not need the option's name before it.
+    labels = tuple(
+        value if isinstance(value := setting.options[key], str) else option_words(key, value)
+        for setting in ordered
+    )
+    rows = [_row(name, ordered, labels[0], bootstrap) for name in names]
+    # Comparisons allow for the number of them in the table.
+    left = iter(corrected([arm.versus for row in rows for arm in row.arms if arm], bootstrap.level))
+    rows = [
+        ContrastRow(
+            agent=row.agent,
+            arms=tuple(
+                arm and ContrastArm(result=arm.result, versus=next(left)) for arm in row.arms
+            ),
+        )
+        for row in rows
+    ]
+    others = [
+        option_words(name, first.options[name])
+        for name in varying(settings)
+        if name in first.options
+    ]
+    where = [first.benchmark, f"on {first.dataset}", *([first.window] if first.window else [])]
+    where += [words for words in others if words != option_words(key, first.options[key])]
+    return Contrast(
+        key=key,
+        title="Mask by mask" if key == "mask" else f"By {key.replace('_', ' ')}",
+        where=", ".join([" ".join(where[:2]), *where[2:]]),
+        labels=labels,
+        settings=tuple(setting.id for setting in ordered),
+        rows=tuple(rows),
+    )
+
+
+def _row(
+    name: str, settings: Sequence[SettingSummary], reference: str, bootstrap: BootstrapConfig
+) -> ContrastRow:
+    """Return an agent's row of a contrast: its result in every setting, compared with the
+    reference."""
+    agents = [
+        next((agent for agent in setting.agents if agent.name == name), None)
+        for setting in settings
+    ]
+    arms: list[ContrastArm | None] = []
+    for place, (setting, agent) in enumerate(zip(settings, agents, strict=True)):
+        if agent is None:
+            arms.append(None)
+            continue
+        versus = None
+        if place:
+            other = agents[0]
+            if other is None or not agent.paths or not other.paths:
+                versus = nothing_to_compare(reference, "one of the two has no result")
+            elif setting.sessions != settings[0].sessions:
+                versus = nothing_to_compare(reference, "the sessions differ")
+            else:
+                versus = compare_to_baseline(
+                    np.array(agent.paths),
+                    np.array(other.paths),
+                    periods_per_year=setting.periods_per_year,
+                    baseline=reference,
+                    bootstrap=bootstrap,
+                )
+        arms.append(ContrastArm(result=agent.result, versus=versus))
+    return ContrastRow(agent=name, arms=tuple(arms))
+
+
+# One episode
+
+
+def completed_episode(
+    read: EpisodeDetail, sessions: Sequence[str], path: Sequence[float], periods_per_year: int
+) -> EpisodeDetail:
+    """Return an episode with the figures that follow from its value path and its holdings.
+
+    ``path`` is empty without a result.
+    """
+    return msgspec.structs.replace(
+        read,
+        falls=tuple(drawdowns(np.asarray(path, dtype=np.float64)).tolist()) if path else (),
+        history=history_of(sessions, path, periods_per_year),
+        times=None if read.holdings is None else holding_times(read.holdings),
+    )
+
+
+def holding_times(held: HoldingsOverTime) -> HoldingTimes:
+    """Return the number of names held and the length of holdings, up to the end for those still
+    held."""
+    if not held.symbols:
+        return HoldingTimes(names=0.0, fewest=0, most=0, spells=0, sessions=None)
+    there = np.abs(np.asarray(held.weights, dtype=np.float64)) > 0
+    spells = int(there[:, 0].sum() + (there[:, 1:] & ~there[:, :-1]).sum())
+    count = there.sum(axis=0)
+    return HoldingTimes(
+        names=float(count.mean()),
+        fewest=int(count.min()),
+        most=int(count.max()),
+        spells=spells,
+        sessions=float(there.sum()) / spells if spells else None,
+    )

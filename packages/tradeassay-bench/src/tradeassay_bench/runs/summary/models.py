@@ -1,0 +1,381 @@
+"""Describe an agent that is a model: cost, mistakes, confidence, and its conversations.
+
+The figures are read from journals, dialogues, scores and data, for a person who reads session by
+session.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
+from tradeassay_bench.benchmarks.ktdfin.panel import (
+    DIAGNOSTICS,
+    PANEL,
+    order_outcomes,
+    parse_failure_rate,
+    tool_validity_rate,
+)
+from tradeassay_bench.benchmarks.stockbench.panel import NOTES
+from tradeassay_bench.core.events import (
+    Expired,
+    Filled,
+    Marked,
+    Rejected,
+    Rested,
+    StepRecord,
+    Trimmed,
+)
+from tradeassay_bench.play.dialogue_log import DialogueLine, Spending
+from tradeassay_bench.runs.score import NET_RETURN, AgentScores
+from tradeassay_bench.runs.store.run import Run
+from tradeassay_bench.runs.summary.rows import (
+    CallNote,
+    DecisionNote,
+    ErrorRow,
+    FailureCause,
+    FateTone,
+    FormRate,
+    ModelSummary,
+    OrderNote,
+    ShownTurn,
+)
+
+MOST_TALKS = 1_000
+"""The most sessions that keep their whole conversation, shared by the models of a run."""
+MOST_DECISIONS = 20_000
+"""The most decisions that are kept, shared by all agents of a run."""
+MOST_CAUSES = 3
+MOST_CHARACTERS = 6_000
+"""The longest text shown, in characters. A page holds many texts; the full text is in the run's
+folder."""
+MOST_ORDERS = 40
+OrderEvent = Filled | Rejected | Trimmed | Rested | Expired
+
+
+def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
+    """Return a model's name and cost, or None if no model played. Reads no journal."""
+    episode = run.episode(row.episodes[0])
+    badge = run.badges(episode.key).model
+    if not episode.by_model or badge == "none":
+        return None
+    record = run.manifest.protocols.get(episode.setting)
+    mask = None if record is None else record.config.get("mask")
+    cost = None
+    if not isinstance(row.inference, msgspec.UnsetType) and not row.inference.unstated:
+        cost = row.inference
+    net = row.measures.get(NET_RETURN)
+    model = run.manifest.models.get(episode.label)
+    return ModelSummary(
+        # A foreign program has the conversation of a model, but the manifest lists it as an agent only.
+        model=f"{episode.agent.name} agent" if model is None else model.model,
+        answers=badge,
+        mask=str(mask) if mask not in (None, "bright") else None,
+        cost=cost,
+        net_return=None if net is None else net.median,
+    )
+
+
+def journals_of(run: Run, row: AgentScores) -> dict[str, tuple[StepRecord, ...]]:
+    """Return the journals of an agent's episodes that have ended, by key."""
+    return {key: tuple(run.records(key)) for key in row.episodes if run.outcome(key) is not None}
+
+
+def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSummary:
+    """Return a model's summary with its mistakes, its calibration and its rates of form."""
+    journals = journals_of(run, row)
+    level = run.spec.bootstrap.level
+    every = [record for records in journals.values() for record in records]
+    rates: dict[str, Measure] = {}
+    if run.manifest.benchmark(run.episode(row.episodes[0])).protocol == "ktdfin":
+        rates["parse_failure_rate"] = parse_failure_rate(every, level)
+        rates["tool_validity_rate"] = tool_validity_rate(every, level)
+    infos = {info.id: info for info in (*PANEL, *DIAGNOSTICS)}
+    return msgspec.structs.replace(
+        summary,
+        sessions=len(every),
+        errors=error_rows(every, level),
+        rates=tuple(
+            FormRate(title=infos[name].title, defined=infos[name].defined, rate=rate)
+            for name, rate in rates.items()
+        ),
+        confidence=calibration_of(run, journals),
+    )
+
+
+def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, ...]:
+    """Return mistakes by kind, the most frequent first. A mistake that was corrected in time counts
+    too."""
+    kinds = [[failure.kind for failure in record.decision.failures] for record in records]
+    answers, sessions = Counter[str](), Counter[str]()
+    for of_day in kinds:
+        answers.update(of_day)
+        sessions.update(set(of_day))
+    return tuple(
+        ErrorRow(
+            kind=kind,
+            answers=answers[kind],
+            sessions=sessions[kind],
+            rate=rate_measure(
+                sessions[kind], len(records), nothing="no session was played", level=level
+            ),
+        )
+        for kind in sorted(answers, key=lambda kind: (kind in NOTES, -answers[kind], kind))
+    )
+
+
+def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Calibration | None:
+    """Return how well an agent's confidences were calibrated, over all repetitions; None if it
+    stated none.
+
+    An order is judged from the open that fills it to the next one. Where orders fill at the close
+    there is a reason in place of the number.
+    """
+    every = (record for records in journals.values() for record in records)
+    orders = (order for record in every for order in record.decision.orders)
+    if not any(order.confidence is not None and order.side is not None for order in orders):
+        return None
+    key = next(iter(journals))
+    benchmark = run.manifest.benchmark(run.episode(key))
+    why = "orders are judged from open to open, and here they fill at the close"
+    outcomes = None
+    if benchmark.market.fill == "open":
+        try:
+            snapshot = run.snapshot(key)
+            outcomes = [order_outcomes(records, snapshot) for records in journals.values()]
+        except (DataError, RunError):
+            why = "the data cannot be read"
+    if outcomes is None:
+        return Calibration(ece=not_scored(why), brier=not_scored(why))
+    judged = []
+    for of_episode in outcomes:
+        for outcome in of_episode:
+            right = outcome.right(benchmark.convention)
+            if right is not None and 0.0 <= outcome.confidence <= 1.0:
+                judged.append((outcome.confidence, right, outcome.step))
+    stated_at, came_true, step = (np.array([row[place] for row in judged]) for place in range(3))
+    scored = calibration(stated_at, came_true, step.astype(np.int64), bootstrap=run.spec.bootstrap)
+    bins = calibration_curve(stated_at, came_true) if judged else ()
+    return Calibration(ece=scored["ece"], brier=scored["brier"], bins=bins)
+
+
+def decision_notes(
+    records: Sequence[StepRecord], dialogue: Iterable[DialogueLine], *, talks: int, most: int
+) -> tuple[tuple[DecisionNote, ...], int]:
+    """Return the ``most`` latest decisions, newest first, and how many were left out.
+
+    The ``talks`` sessions that are most worth reading have their conversation and are never left
+    out.
+    """
+    why = interesting(records, talks) if talks else {}
+    by_step: dict[int, list[DialogueLine]] = {}
+    spent: dict[int, Spending] = {}
+    for line in dialogue:
+        spent[line.step] = spent.get(line.step, Spending()).plus(line.reply.usage)
+        if line.step in why:
+            by_step.setdefault(line.step, []).append(line)
+    latest = {record.step for record in records[-most:]}
+    kept = [record for record in records if record.step in latest or record.step in by_step]
+    fates = Fates(records, kept[0].step if kept else 0)
+    notes = []
+    for record in reversed(kept):
+        lines, cost = by_step.get(record.step, []), spent.get(record.step, Spending())
+        orders = []
+        for place, order in enumerate(record.decision.orders[:MOST_ORDERS]):
+            tone, fate = fates.of(record.step, place)
+            clipped_order = msgspec.structs.replace(order, reason=clipped(order.reason))
+            orders.append(OrderNote(order=clipped_order, tone=tone, fate=fate))
+        notes.append(
+            DecisionNote(
+                session=record.session,
+                reason=clipped(record.decision.reason),
+                failed=record.decision.status == "failed",
+                orders=tuple(orders),
+                problems=tuple(
+                    clipped(f"{failure.kind}: {failure.detail}")
+                    for failure in record.decision.failures
+                ),
+                turns=turns(lines),
+                attempts=lines[-1].attempt if lines else 0,
+                tokens=cost.tokens,
+                usd=cost.known_usd,
+                more_orders=max(0, len(record.decision.orders) - MOST_ORDERS),
+                why=why[record.step] if lines else "",
+            )
+        )
+    return tuple(notes), len(records) - len(notes)
+
+
+def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
+    """Return why an episode's first answers could not be used, with each answer and the place of
+    its record."""
+    causes: dict[tuple[str, str], FailureCause] = {}
+    outcome, journal = run.outcome(key), run.journal(key)
+    if outcome is not None and outcome.traceback:
+        causes["", ""] = FailureCause(
+            session="",
+            kind="exception",
+            detail=clipped(str(outcome.error), 600),
+            answer=clipped("\n".join(outcome.traceback.strip().splitlines()[-3:]), 600),
+            where=f"{journal.parent.relative_to(run.folder)}/outcome.json",
+        )
+    answers: dict[int, list[str]] = {}
+    for line in run.dialogue(key):
+        calls = "; ".join(f"{call.name}({call.arguments})" for call in line.reply.calls)
+        answer = "" if line.reply.error else line.reply.text or calls or "(an empty answer)"
+        answers.setdefault(line.step, []).append(answer)
+    for number, record in enumerate(run.records(key), start=1):
+        of_step = answers.get(record.step, [])
+        for place, failure in enumerate(record.decision.failures):
+            if len(causes) < MOST_CAUSES and (failure.kind, failure.detail) not in causes:
+                causes[failure.kind, failure.detail] = FailureCause(
+                    session=record.session,
+                    kind=failure.kind,
+                    detail=clipped(failure.detail, 600),
+                    answer=clipped(of_step[min(place, len(of_step) - 1)], 600) if of_step else "",
+                    where=f"{journal.relative_to(run.folder)}:{number}",
+                )
+    return tuple(causes.values())
+
+
+def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
+    """Return the steps of ``most`` sessions that are worth reading, each with the reason.
+
+    The reasons take turns: most mistakes, largest loss, largest gain, most money moved, the latest.
+    """
+    last = [record.events[-1] if record.events else None for record in records]
+    navs = [event.nav if isinstance(event, Marked) else None for event in last]
+    moved, changes = {}, {}
+    for place, record in enumerate(records):
+        fills = (event for event in record.events if isinstance(event, Filled))
+        moved[record.step] = sum(abs(fill.quantity * fill.price) for fill in fills)
+        before, after = navs[place - 1] if place else None, navs[place]
+        changes[record.step] = after / before - 1.0 if before and after is not None else 0.0
+    mistakes = {
+        r.step: len(r.decision.failures) + 1_000 * (r.decision.status == "failed") for r in records
+    }
+    ranked = [
+        ("mistakes", sorted((s for s in mistakes if mistakes[s]), key=lambda s: -mistakes[s])),
+        ("large loss", sorted((s for s in changes if changes[s] < 0), key=lambda s: changes[s])),
+        ("large gain", sorted((s for s in changes if changes[s] > 0), key=lambda s: -changes[s])),
+        ("much traded", sorted((s for s in moved if moved[s]), key=lambda s: -moved[s])),
+        ("latest", [record.step for record in reversed(records)]),
+    ]
+    queues = [(why, iter(steps)) for why, steps in ranked]
+    chosen: dict[int, str] = {}
+    while len(chosen) < min(most, len(records)):
+        for why, steps in queues:
+            step = next((candidate for candidate in steps if candidate not in chosen), None)
+            if step is not None and len(chosen) < most:
+                chosen[step] = why
+    return chosen
+
+
+def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
+    """Return the questions and answers of one session. Results are attached to their tool calls."""
+    # By the index of the answer and the call's id, which may repeat.
+    results: dict[tuple[int, str], str] = {}
+    waiting: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        for message in line.messages:
+            if (
+                message.role == "tool"
+                and message.call_id is not None
+                and waiting.get(message.call_id)
+            ):
+                results[waiting[message.call_id].pop(0), message.call_id] = clipped(message.text)
+        for call in line.reply.calls:
+            waiting.setdefault(call.id, []).append(place)
+    earlier_answers: set[str] = set()
+    shown_turns = []
+    for place, line in enumerate(lines):
+        reply = line.reply
+        shown_turns.append(
+            ShownTurn(
+                purpose=line.purpose,
+                attempt=line.attempt,
+                # Echoed answers and results of calls are shown elsewhere.
+                asked=tuple(
+                    (message.role, clipped(message.text))
+                    for message in line.messages
+                    if message.role != "tool"
+                    and (
+                        message.role != "assistant"
+                        or (message.text and message.text not in earlier_answers)
+                    )
+                ),
+                said=clipped(reply.text),
+                calls=tuple(
+                    CallNote(
+                        name=clipped(call.name),
+                        arguments=clipped(call.arguments),
+                        result=results.get((place, call.id)),
+                        found_in=call.found_in,
+                    )
+                    for call in reply.calls
+                ),
+                error=None
+                if reply.error is None
+                else f"{reply.error_kind or 'error'}: {clipped(reply.error)}",
+            )
+        )
+        earlier_answers.add(reply.text)
+    return tuple(shown_turns)
+
+
+def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Return a text. A very long one is cut, with a note of how much is missing."""
+    return text if len(text) <= most else f"{text[:most]} … [{len(text) - most:,} characters more]"
+
+
+class Fates:
+    """The fates of all orders of a journal from step ``first`` on, including those filled on a
+    later day."""
+
+    def __init__(self, records: Sequence[StepRecord], first: int = 0) -> None:
+        self._events: dict[str, list[OrderEvent]] = {}
+        for record in records:
+            if record.step < first:
+                continue
+            for event in (*record.opening, *record.events):
+                if isinstance(event, OrderEvent):
+                    self._events.setdefault(event.order_id, []).append(event)
+
+    def of(self, step: int, place: int) -> tuple[FateTone, str]:
+        """Return the fate of an order of a step."""
+        events = self._events.get(f"{step}.{place}", [])
+        fills = [event for event in events if isinstance(event, Filled)]
+        refused = [event for event in events if isinstance(event, Rejected)]
+        trimmed = [event for event in events if isinstance(event, Trimmed)]
+        parts = []
+        if fills:
+            quantity = sum(fill.quantity for fill in fills)
+            size = sum(abs(fill.quantity) for fill in fills)
+            worth = sum(abs(fill.quantity) * fill.price for fill in fills)
+            price, costs = (
+                worth / size if size else fills[0].price,
+                sum(fill.fee + fill.tax for fill in fills),
+            )
+            done = f"{'bought' if quantity > 0 else 'sold'} {abs(quantity):,.10g} at {price:,.6g}"
+            parts.append(done + (f", costs {costs:,.2f}" if costs else ""))
+        parts += [
+            f"of {one.asked:,.10g} asked for ({one.reason.replace('_', ' ')})" for one in trimmed
+        ]
+        for one in refused:
+            why = one.reason.replace("_", " ") + (f" ({one.detail})" if one.detail else "")
+            parts.append(f"{'rest ' if fills else ''}refused: {why}")
+        if any(isinstance(event, Expired) for event in events):
+            parts.append("ran out before its price was reached")
+        elif not fills and any(isinstance(event, Rested) for event in events):
+            parts.append("waiting at the end")
+        if fills:
+            return ("partly" if trimmed or refused else "filled"), "; ".join(parts)
+        if refused:
+            return "refused", "; ".join(parts)
+        return ("waiting", "; ".join(parts)) if parts else ("nothing", "no trade")

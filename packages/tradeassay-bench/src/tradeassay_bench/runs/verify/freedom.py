@@ -1,0 +1,260 @@
+"""The runner's own choices for a result: the *freedom statement* of a run.
+
+It has every departure from the benchmark that is registered under the run's id, everything that
+rests on the runner's word alone, the number of seeds, and the number of runs of this benchmark in
+the folder. A result chosen among many windows, names or tries looks like any other, but what it was
+chosen from does not.
+
+Some fields of a spec are *rules*: gates, tolerances, weights, the use of judges. They belong to the
+benchmark's id, and a run with others is a run of another benchmark, whatever it says. All else (a
+window, seeds, other data, how models are asked) is free by the documentation, and is shown beside
+the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
+from tradeassay.metrics import BootstrapConfig
+from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.benchmarks.code_protocol import CodeSpec, find_protocol
+from tradeassay_bench.runs.spec.episode import protocol_config
+from tradeassay_bench.runs.spec.run_spec import RunSpec
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import Manifest, RunManifest, read_manifest
+
+_NAMES = frozenset(("models", "benchmark", "secret"))
+"""Fields that name the agents under test, and the source of the draws."""
+_LONGEST = 80
+NOT_HERE = "not registered here"
+OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
+"""The sandbox's words for a program that its clock ended. The progress of a program depends on the
+machine."""
+
+
+class Departure(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference from the registered benchmark. ``rule``: it belongs to the id, and was not
+    free to choose."""
+
+    benchmark: str
+    field: str
+    registered: str
+    used: str
+    rule: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.field} is {self.used}, registered is {self.registered}"
+
+
+def departures(manifest: Manifest) -> tuple[Departure, ...]:
+    """Return every departure of a recorded run. Raises :class:`UserError` for an unknown benchmark
+    of programs."""
+    if not isinstance(manifest, RunManifest):
+        kind = find_protocol(manifest.benchmark)
+        return code_departures(msgspec.json.decode(manifest.spec, type=kind.Spec))
+    departed = list(trading_departures(manifest.spec))
+    for name, record in manifest.benchmarks.items():
+        for field in ("title", "description") if name in benchmarks else ():
+            registered, used = getattr(benchmarks.get(name), field), getattr(record.config, field)
+            if registered != used:
+                departed.append(_departure(name, field, registered, used))
+    return tuple(departed)
+
+
+def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
+    """Return how a spec that trades departs from its benchmarks, benchmark by benchmark."""
+    departed: list[Departure] = []
+    for name in spec.benchmarks:
+        if name not in benchmarks:
+            departed.append(_departure(name, "benchmark", NOT_HERE, name, rule=True))
+            continue
+        benchmark = benchmarks.get(name)
+        market, data = benchmark.market, spec.datasets.get(name, (benchmark.dataset,))
+        days = f"{market.first} .. {market.last}"
+        pairs: list[tuple[str, object, object]] = []
+        pairs.append(("dataset", benchmark.dataset, data[0] if len(data) == 1 else data))
+        if spec.window is not None:
+            pairs.append(("window", days, f"{spec.window.first} .. {spec.window.last}"))
+        elif spec.windows:
+            pairs.append(("window", days, spec.windows))
+        pairs.append(("seeds", (0,), spec.seeds))
+        pairs += [("index", market.index or "none", spec.index)] if spec.index else []
+        pairs += [("universe", market.universe, spec.universe)] if spec.universe else []
+        registered = protocol_config(benchmark) if spec.protocol else None
+        for key, value_or_list in sorted(spec.protocol.items()):
+            values = value_or_list if isinstance(value_or_list, tuple) else (value_or_list,)
+            used = tuple(getattr(protocol_config(benchmark, {key: value}), key) for value in values)
+            pairs.append(
+                (f"protocol.{key}", getattr(registered, key), used[0] if len(used) == 1 else used)
+            )
+        pairs += _leaves(BootstrapConfig(), spec.bootstrap, "bootstrap")
+        departed += [_departure(name, field, old, new) for field, old, new in pairs if old != new]
+    return tuple(departed)
+
+
+def code_departures(spec: CodeSpec) -> tuple[Departure, ...]:
+    """Return how the spec of a run of programs departs from its benchmark."""
+    kind = find_protocol(spec.benchmark)
+    plain = kind.Spec(models=spec.models, benchmark=spec.benchmark)
+    departed = []
+    for field in msgspec.structs.fields(plain):
+        if field.name not in _NAMES:
+            for where, old, new in _leaves(
+                getattr(plain, field.name), getattr(spec, field.name), field.name
+            ):
+                rule = any(where == fixed or where.startswith(f"{fixed}.") for fixed in kind.fixed)
+                departed.append(_departure(spec.benchmark, where, old, new, rule=rule))
+    return tuple(departed)
+
+
+def refuse_other_rules(spec: CodeSpec) -> None:
+    """Raise :class:`UserError` for a spec with other rules than its benchmark's."""
+    for departure in code_departures(spec):
+        if departure.rule:
+            raise UserError(
+                f"{departure}: that is not '{spec.benchmark}'",
+                hint="leave the rules as they are, or register a benchmark of your own with these",
+            )
+
+
+def _leaves(registered: Any, used: Any, where: str) -> Iterator[tuple[str, object, object]]:
+    """Yield the innermost fields in which two values of a spec differ."""
+    if isinstance(registered, msgspec.Struct) and type(registered) is type(used):
+        for field in msgspec.structs.fields(registered):
+            yield from _leaves(
+                getattr(registered, field.name), getattr(used, field.name), f"{where}.{field.name}"
+            )
+    elif registered != used:
+        yield where, registered, used
+
+
+def _departure(
+    benchmark: str, field: str, old: object, new: object, *, rule: bool = False
+) -> Departure:
+    return Departure(
+        benchmark=benchmark, field=field, registered=_shown(old), used=_shown(new), rule=rule
+    )
+
+
+def _shown(value: object) -> str:
+    if value is None or value is msgspec.UNSET or value == ():
+        return "not given"
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+class Freedom(msgspec.Struct, frozen=True, kw_only=True):
+    """The runner's choices for a run.
+
+    ``runs`` counts the runs of its benchmarks in its folder, itself included; None if the folder is
+    not known (a sealed run). ``words`` is the statement, a phrase for each choice. Every page and
+    table shows these.
+    """
+
+    departures: tuple[Departure, ...]
+    seeds: tuple[int, ...]
+    runs: int | None
+    words: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The statement as one sentence."""
+        text = "; ".join(self.words)
+        if any(departure.field != "seeds" for departure in self.departures):
+            return f"Differs from the registered benchmark: {text}."
+        return f"{text[0].upper()}{text[1:]}."
+
+
+def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Freedom:
+    """Return the freedom statement of the run in a folder. ``alone``: it was taken out of its
+    folder."""
+    names = manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,)
+    departed: tuple[Departure, ...] = ()
+    words: list[str] = []
+    try:
+        departed = departures(manifest)
+        for departure in departed:
+            if departure.field == "seeds":
+                continue
+            where = f"{departure.benchmark}: " if len(names) > 1 else ""
+            words.append(f"{where}{_departure_words(departure)}")
+        words = words or ["as registered"]
+    except (TradeassayError, *UNDECODABLE) as error:
+        words = [f"departures are not known: {error}"]
+    # Time-outs cannot be made again, and a runner may have wished for them.
+    if not isinstance(manifest, RunManifest):
+        journals = [RunFolder(folder).events(episode.key) for episode in manifest.episodes]
+        lines = (
+            line
+            for journal in journals
+            if journal.is_file()
+            for line in journal.read_bytes().splitlines()
+        )
+        if late := sum(OUT_OF_TIME.search(line) is not None for line in lines):
+            words.append(
+                f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the runner"
+            )
+    seeds = tuple(dict.fromkeys(episode.seed for episode in manifest.episodes))
+    seed_words = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+    if list(seeds) != list(range(len(seeds))):
+        seed_words += (
+            f", chosen: {', '.join(map(str, seeds[:6]))}{' ...' if len(seeds) > 6 else ''}"
+        )
+    which, runs = ", ".join(names), None
+    among = f"how many runs of {which} it is one of is not known"
+    if not alone:
+        runs = 0
+        for file in folder.resolve().parent.glob("*/manifest.json"):
+            with suppress(OSError, TradeassayError):  # a folder that cannot be read is no run
+                status = file.stat()
+                runs += not _played_in(file, status.st_mtime_ns, status.st_size).isdisjoint(names)
+        runs = max(1, runs)
+        among = f"{'the only run' if runs == 1 else f'one of {runs} runs'} of {which} in its folder"
+    return Freedom(departures=departed, seeds=seeds, runs=runs, words=(*words, seed_words, among))
+
+
+def _departure_words(departure: Departure) -> str:
+    """Return a departure as a phrase: the field, its value, and the registered value."""
+    used = departure.used
+    if departure.field in ("title", "description"):
+        used = f'"{used}"'
+    if departure.registered == NOT_HERE:
+        return f"{departure.field} {used}, {NOT_HERE}"
+    registered = departure.registered
+    if registered == "not given":
+        registered = "the benchmark's own"
+    return f"{departure.field} {used} instead of {registered}{_share(departure)}"
+
+
+def _share(departure: Departure) -> str:
+    """Return the window's share of the registered days in words; empty if it says nothing."""
+    try:
+        (first, last), (start, end) = (
+            map(date.fromisoformat, days.split(" .. "))
+            for days in (departure.used, departure.registered)
+        )
+    except ValueError:
+        return ""
+    days, whole = (last - first).days + 1, (end - start).days + 1
+    return (
+        f" ({days / whole:.0%} of its days)" if departure.field == "window" and days < whole else ""
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _played_in(file: Path, changed: int, size: int) -> frozenset[str]:
+    """Return the benchmarks of a manifest. They are cached: a site over n runs would read n times n
+    of them."""
+    manifest = read_manifest(file)
+    return frozenset(
+        manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,)
+    )

@@ -1,0 +1,261 @@
+"""A seal: a run, or a plan, in one file, under a hash that can be printed in a paper or registered.
+
+The hash is the root of a Merkle tree (SHA-256) over the files, sorted by path. Leaves and inner
+nodes are hashed with different first bytes, so that neither can stand for the other. A root that
+was published before a result was known proves that the sealed files were not changed since. It does
+not prove who made them, nor that they are true: that is the job of ``verify``.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay_bench.runs.store.folder import RunFolder
+from tradeassay_bench.runs.store.manifest import Manifest, RunManifest, read_manifest
+
+SEAL = "seal.json"
+MOST_FILES = 200_000
+MOST_BYTES = 8 * 1024**3
+"""The largest size of an archive's content, in bytes. More is refused before it is unpacked."""
+SMALL = 256 * 1024**2
+DENSEST = 200
+"""The highest ratio of compression. No record of more than a small size compresses better, only a
+bomb does."""
+_PATH = re.compile(
+    r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*(/[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*)*"
+)
+
+
+class SealHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of ``seal.json``: the root, and the hash of every file by its path."""
+
+    format: Literal[1] = 1
+    kind: Literal["run", "plan"]
+    root: str
+    files: dict[str, str]
+
+
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+    """An intact seal: its kind, its root, and the number of files."""
+
+    kind: Literal["run", "plan"]
+    root: str
+    files: int
+
+
+def merkle_root(files: Mapping[str, str]) -> str:
+    """Return the root over files, given as path -> SHA-256 of the content."""
+    if not files:
+        raise RunError("there is nothing to seal", hint="give the folder of a run")
+    level = [
+        hashlib.sha256(b"\x00" + canonical_json([path, digest])).digest()
+        for path, digest in sorted(files.items())
+    ]
+    while len(level) > 1:
+        pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
+        # An odd one out goes up as it is; it is never paired with itself.
+        level = [
+            hashlib.sha256(b"\x01" + b"".join(pair)).digest() if len(pair) == 2 else pair[0]
+            for pair in pairs
+        ]
+    return level[0].hex()
+
+
+def seal_run(folder: Path | str, file: Path | str) -> Sealed:
+    """Write a finished run into one file and return its root. Raises :class:`RunError` for an
+    unfinished run."""
+    return write_seal(Path(file), "run", _content(Path(folder)))
+
+
+def _content(path: Path) -> dict[str, bytes]:
+    """Return the record of a finished run, by path."""
+    manifest = read_manifest(path / "manifest.json")
+    place = RunFolder(path)
+    if not place.scores.is_file() or not all(
+        place.outcome(one.key).is_file() for one in manifest.episodes
+    ):
+        raise RunError(f"{path} has not ended", hint=f"tradeassay resume {path}, or seal its plan")
+    content = {
+        "manifest.json": place.manifest.read_bytes(),
+        "scores.json": place.scores.read_bytes(),
+    }
+    for one in manifest.episodes:
+        for each in (place.events(one.key), place.outcome(one.key), place.dialogue(one.key)):
+            if each.is_file():
+                content[each.relative_to(path).as_posix()] = each.read_bytes()
+        tape = place.models / f"{one.key}.jsonl"
+        if tape.is_file():
+            content[tape.relative_to(path).as_posix()] = tape.read_bytes()
+    return content | _summaries(manifest)
+
+
+def run_root(folder: Path) -> str:
+    """Return the root that a seal of a finished run would have."""
+    return merkle_root({path: sha256_bytes(body) for path, body in _content(folder).items()})
+
+
+def _summaries(manifest: Manifest) -> dict[str, bytes]:
+    """Return the parts of a seal for people: the data's hashes and the environment."""
+    data = (
+        {name: one.sha256 for name, one in manifest.datasets.items()}
+        if isinstance(manifest, RunManifest)
+        else {}
+    )
+    return {
+        "data.json": canonical_json(data),
+        "environment.json": canonical_json(manifest.versions),
+    }
+
+
+def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes]) -> Sealed:
+    """Write files with the root of their hashes into an archive. Return the seal."""
+    hashes = {path: sha256_bytes(body) for path, body in content.items()}
+    for path in hashes:
+        if not _PATH.fullmatch(path):
+            raise RunError(f"'{path}' cannot be sealed under that name", hint="rename it")
+    head = SealHead(kind=kind, root=merkle_root(hashes), files=hashes)
+    with tempfile.TemporaryDirectory() as place:
+        made = Path(place) / "made.zip"
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path, body in ((SEAL, canonical_json(head)), *sorted(content.items())):
+                entry = zipfile.ZipInfo(
+                    path, (1980, 1, 1, 0, 0, 0)
+                )  # the same files give the same archive
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, body)
+        try:
+            write_atomic(file, made.read_bytes())
+        except OSError as error:
+            raise UserError(
+                f"{file} cannot be written: {error.strerror}", hint="name another file"
+            ) from error
+    return Sealed(kind=kind, root=head.root, files=len(hashes))
+
+
+@contextmanager
+def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
+    """Check a seal and unpack it for the length of the block. Raises :class:`RunError` if it is
+    broken.
+
+    Every file is hashed, and the root computed from the hashes, before anything inside is read.
+    """
+    if file.suffix.lower() == ".html":
+        raise RunError(
+            f"{file} is a page, which proves nothing alone",
+            hint="verify its run's folder, or its seal",
+        )
+    with tempfile.TemporaryDirectory(prefix="tradeassay-seal-") as place:
+        folder = Path(place) / "run"
+        folder.mkdir()
+        try:
+            with zipfile.ZipFile(file) as archive:
+                hashes = _unpack(archive, folder, file)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise RunError(
+                    f"{file} is not a whole archive: {error}", hint="get it again"
+                ) from error
+            raise RunError(
+                f"{file} cannot be unpacked: the disk is full", hint="set TMPDIR to another"
+            ) from error
+        except (
+            zipfile.BadZipFile,
+            EOFError,
+            RuntimeError,
+            ValueError,
+            zlib.error,
+            struct.error,
+        ) as error:
+            raise RunError(
+                f"{file} is not a whole archive: {error}", hint="get it again"
+            ) from error
+        try:
+            head = msgspec.json.decode((folder / SEAL).read_bytes(), type=SealHead)
+        except (FileNotFoundError, *UNDECODABLE) as error:
+            raise RunError(
+                f"{file} is not a seal: {error}", hint="make one with: tradeassay seal RUN"
+            ) from error
+        hashes.pop(SEAL)
+        if hashes != head.files or merkle_root(hashes) != head.root:
+            wrong = sorted(
+                path for path in {*hashes, *head.files} if hashes.get(path) != head.files.get(path)
+            )
+            what = (
+                f"{wrong[0]} is not the file that was sealed"
+                if wrong
+                else "its root is not that of its files"
+            )
+            raise RunError(
+                f"{file}: the seal is broken: {what}", hint="get it again from whoever sealed it"
+            )
+        if head.kind == "run":
+            for name, body in _summaries(read_manifest(folder / "manifest.json")).items():
+                if hashes.get(name) != sha256_bytes(body):
+                    raise RunError(
+                        f"{file}: {name} is not what the manifest says",
+                        hint="do not believe the seal",
+                    )
+                (folder / name).unlink()
+        (folder / SEAL).unlink()
+        yield folder, Sealed(kind=head.kind, root=head.root, files=len(hashes))
+
+
+def seal_beside(folder: Path, root: str) -> Path | None:
+    """Return the seal beside a run's folder. Raises :class:`RunError` for a seal of other files."""
+    file = folder.with_name(f"{folder.name}.seal")
+    if not file.is_file():
+        return None
+    with open_seal(file) as (_, sealed):
+        if (sealed.kind, sealed.root) != ("run", root):
+            what = f"{file.name} seals other files than those of {folder.name}"
+            raise RunError(
+                what, hint="one of them was edited: restore the sealed run, or take the seal away"
+            )
+    return file
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str]:
+    """Unpack an archive into a folder."""
+    entries = archive.infolist()
+    packed, size = sum(one.compress_size for one in entries), sum(one.file_size for one in entries)
+    if len(entries) > MOST_FILES or size > MOST_BYTES or (size > SMALL and size > DENSEST * packed):
+        raise RunError(
+            f"{file} is too large to be unpacked", hint="verify the run's folder instead"
+        )
+    hashes: dict[str, str] = {}
+    for entry in entries:
+        name = entry.filename
+        if not _PATH.fullmatch(name) or ".." in name or name in hashes:
+            raise RunError(
+                f"{file} holds '{name[:80]!a}', which no seal has", hint="do not unpack it"
+            )
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest, left = hashlib.sha256(), entry.file_size
+        with archive.open(entry) as source, target.open("xb") as sink:
+            while chunk := source.read(1 << 20):
+                left -= len(chunk)
+                if left < 0:
+                    raise RunError(
+                        f"{file}: '{name}' is larger than it says", hint="do not unpack it"
+                    )
+                digest.update(chunk)
+                sink.write(chunk)
+        hashes[name] = digest.hexdigest()
+    return hashes

@@ -1,0 +1,362 @@
+"""Tasks without end: a family draws parameters, exits, filters, sizing, timeframe and wording.
+
+Words, reference and decoys are made from one drawn specification, so that the words say what the reference does.
+The entries are data (``families.toml``); exits, filters and sizes are shared by all families and stand here. A
+task's id (``gen-FAMILY-SEED-NUMBER``) says how it was drawn: the same id is the same task everywhere.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.arguments import whole_number
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import seed_from
+from tradeassay.core.registry import did_you_mean
+from tradeassay_programs.code.bars import MARKETS
+from tradeassay_programs.code.task import (
+    CodeTask,
+    Decoy,
+    DecoyKind,
+    Difficulty,
+    Expectations,
+    Family,
+    Sizing,
+    Timeframe,
+)
+
+Split = Literal["train", "validation", "test"]
+SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
+BARS: Final = 400
+"""Bars of a generated task: enough for most rules to trade ten times, few enough for a training step to judge
+hundreds of programs."""
+_ID: Final = re.compile(r"gen-(?P<family>[a-z0-9-]+)-(?P<seed>\d{1,9})-(?P<number>\d{1,9})")
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+_BARS: Final = {
+    "1d": "daily",
+    "1h": "hourly",
+    "30m": "30-minute",
+    "15m": "15-minute",
+    "5m": "5-minute",
+}
+
+
+class FamilySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The entry of a family, and the exit that belongs to it. ``numbers`` have a lowest and a highest value and a
+    step (1 by default); ``ready`` is computed at the start of ``next``. ``gaps``: it needs a market that closes.
+    """
+
+    kind: Family
+    title: str
+    split: Split = "train"
+    numbers: dict[str, list[float]]
+    mirror: dict[str, float] = {}
+    timeframes: tuple[Timeframe, ...] = ("1d", "1h", "30m", "15m")
+    assets: int = 1
+    gaps: bool = False
+    says: str
+    init: tuple[str, ...]
+    ready: tuple[str, ...] = ()
+    when: str
+    formal: str
+    chat: str
+    out: str = ""
+    out_formal: str = ""
+    out_chat: str = ""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An exit or a filter: its numbers, its code and its words in both wordings. ``enter`` runs with the entry
+    order, ``held`` on every bar with a position."""
+
+    numbers: dict[str, list[float]] = {}
+    init: tuple[str, ...] = ()
+    enter: str = ""
+    held: str = ""
+    when: str
+    formal: str
+    chat: str
+
+
+SizeKind = Literal["percent", "fixed", "own"]
+_SIZES: Final[tuple[SizeKind, ...]] = ("percent", "percent", "fixed", "own")
+_MARKETS: Final = ("us", "us", "range", "trend", "volatile", "crypto")
+
+
+class Grammar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What tasks are drawn from. ``pairs`` are words for tasks that buy and for those that sell short, ``leaving``
+    combinations of exits (``own`` is the family's), ``formal`` and ``chat`` the shapes of the wordings."""
+
+    pairs: dict[str, tuple[str, str]]
+    leaving: tuple[tuple[str, ...], ...]
+    formal: tuple[str, ...]
+    chat: tuple[str, ...]
+    exits: dict[str, Rule]
+    filters: dict[str, Rule]
+    families: dict[str, FamilySpec]
+
+
+@cache
+def grammar() -> Grammar:
+    return msgspec.toml.decode((files(__package__) / "families.toml").read_bytes(), type=Grammar)
+
+
+def families() -> Mapping[str, FamilySpec]:
+    return grammar().families
+
+
+def families_of(name: str) -> tuple[str, ...]:
+    """Return the families that a name means: a family, ``all``, or those of a split; UserError for none."""
+    known = families()
+    if name in known:
+        return (name,)
+    found = tuple(one for one, spec in known.items() if name in ("all", spec.split))
+    if not found:
+        hint = did_you_mean(
+            name, [*known, *SPLITS, "all"], f"a split ({', '.join(SPLITS)}), all, or a family"
+        )
+        raise UserError(f"there is no family '{name}' that draws tasks", hint=hint)
+    return found
+
+
+def draw_tasks(family: str, count: int, seed: int = 0, *, start: int = 0) -> tuple[CodeTask, ...]:
+    """Return ``count`` tasks of a family, of a split or of ``all``, in turn; the same arguments, the same tasks.
+
+    ``start`` leaves that many out, so that a training loop can go on where it was. Raises UserError for an unknown
+    family and for numbers below zero."""
+    names = families_of(family)
+    numbers = (("count", count), ("start", start), ("seed", seed))
+    count, start, seed = (whole_number(name, given) for name, given in numbers)
+    if seed >= 10**9 or start + count >= 10**9:
+        raise UserError(
+            "counts and seeds are whole numbers from 0 to 999,999,999", hint="count=10, seed=1"
+        )
+    places = range(start, start + count)
+    return tuple(_drawn(names[place % len(names)], seed, place // len(names)) for place in places)
+
+
+def generated_task(task_id: str) -> CodeTask | None:
+    """Return the task of a generated id, None for every other id; UserError for an unknown family in it."""
+    read = _ID.fullmatch(task_id)
+    if read is None:
+        return None
+    (name,) = families_of(read["family"])
+    return _drawn(name, int(read["seed"]), int(read["number"]))
+
+
+class _Draw:
+    """One drawn specification. Numbers are filled in for a side; a decoy changes a part and writes again."""
+
+    def __init__(self, name: str, seed: int, number: int) -> None:
+        self.spec = spec = families()[name]
+        self.random = random = np.random.default_rng(
+            seed_from("quantcode family", name, seed, number)
+        )
+        self.short = bool(random.random() < 0.3)
+        ways = [way for way in grammar().leaving if spec.out or "own" not in way]
+        self.exits = ways[int(random.integers(len(ways)))]
+        # Who buys weakness would wait long for a strong bar.
+        suit = ("volume",) if spec.kind == "mean-reversion" else ("trend", "volume", "candle")
+        self.filter = suit[int(random.integers(len(suit)))] if random.random() < 0.3 else ""
+        self.timeframe = spec.timeframes[int(random.integers(len(spec.timeframes)))]
+        self.numbers = {name: _number(random, bounds) for name, bounds in spec.numbers.items()}
+        for rule in self.rules:
+            # On shorter bars prices move less: percentages shrink with them.
+            scale = 1.0 if self.timeframe == "1d" else 0.4
+            for name, bounds in rule.numbers.items():
+                part = [
+                    bound * (scale if len(bounds) == 3 and bounds[2] < 1 else 1.0)
+                    for bound in bounds
+                ]
+                self.numbers[name] = _number(random, part)
+        self.market = _MARKETS[int(random.integers(len(_MARKETS)))]
+        if spec.gaps and MARKETS[self.market].clock == "always":
+            self.market = _MARKETS[0]
+        kind: SizeKind = _SIZES[int(random.integers(len(_SIZES)))]
+        value = (
+            5 * int(random.integers(8, 20)) if kind == "percent" else int(random.integers(1, 10))
+        )
+        self.sizing = (kind, value)
+
+    @property
+    def rules(self) -> list[Rule]:
+        found = [grammar().exits[name] for name in self.exits if name != "own"]
+        return found + ([grammar().filters[self.filter]] if self.filter else [])
+
+    def words(self) -> dict[str, str]:
+        """Return everything that a text or a program may have in braces."""
+        side = int(self.short)
+        found = {name: pair[side] for name, pair in grammar().pairs.items()}
+        for name, value in self.numbers.items():
+            total = self.spec.mirror.get(name)
+            shown = value if total is None or not self.short else total - value
+            found[name], found[f"{name}_"] = f"{shown:g}", f"{round(shown / 100, 8):g}"
+        if self.spec.kind == "calendar" and "day" in self.numbers:
+            found["day_name"] = _DAYS[int(self.numbers["day"]) % len(_DAYS)]
+        return found
+
+    def program(self) -> str:
+        """Return the reference: what the drawn specification says, in Backtrader."""
+        spec, rules = self.spec, self.rules
+        init = [*spec.init, *(line for rule in rules for line in rule.init)]
+        when = (
+            f"{spec.when} and {grammar().filters[self.filter].when}" if self.filter else spec.when
+        )
+        enter = [rule.enter for rule in rules if rule.enter]
+        held = [rule.held for rule in rules if rule.held]
+        leaving = [spec.out if one == "own" else grammar().exits[one].when for one in self.exits]
+        if len(leaving) > 1:
+            leaving = [f"({one})" if " and " in one else one for one in leaving]
+        leave = " or ".join(leaving)
+        kind, value = self.sizing
+        order = f"self.{{buy}}({f'size={value}' if kind == 'own' else ''})"
+        lines = [
+            "import backtrader as bt\n\n",
+            "class Generated(bt.Strategy):",
+            "    def __init__(self):",
+            *(f"        {line}" for line in init or ["pass"]),
+            "",
+            "    def next(self):",
+            *(f"        {line}" for line in spec.ready),
+            "        if not self.position:",
+            f"            if {when}:",
+            *(f"                {line}" for line in [*enter, order]),
+            "        else:" if held else f"        elif {leave}:",
+            *(
+                [f"            {line}" for line in held] + [f"            if {leave}:"]
+                if held
+                else []
+            ),
+            f"            {'    ' if held else ''}self.close()",
+        ]
+        return "\n".join(lines).format(**self.words()) + "\n"
+
+    def text(self, chat: bool) -> str:
+        spec, kind = self.spec, "chat" if chat else "formal"
+        when = getattr(spec, kind)
+        if self.filter:
+            when = f"{when}, and {getattr(grammar().filters[self.filter], kind)}"
+        leaving = [
+            getattr(spec, f"out_{kind}") if one == "own" else getattr(grammar().exits[one], kind)
+            for one in self.exits
+        ]
+        exits = f"{', or '.join(leaving)}{' (whichever comes first)' if len(leaving) > 1 else ''}"
+        shapes: tuple[str, ...] = getattr(grammar(), kind)
+        how, value = self.sizing
+        units = f"{value} unit{'s' if value > 1 else ''}"
+        sized = {
+            "percent": (
+                f"Give no size: the broker's sizer puts {value} % of the cash into each entry.",
+                f"Don't work out a size, {value} percent of my cash goes into each entry by itself.",
+            ),
+            "fixed": (
+                f"Give no size: the broker's sizer trades {units}.",
+                f"Leave the size out, it's set to {units}.",
+            ),
+            "own": (
+                f"Every entry order is for exactly {units} (name the size).",
+                f"Always {units}; please put that size into the order.",
+            ),
+        }[how][chat]
+        bars, words = _BARS[self.timeframe], self.words()
+        shape = shapes[int(self.random.integers(len(shapes)))]
+        assets = "one asset" if spec.assets == 1 else f"{spec.assets} assets, A and B"
+        long = words["long"].capitalize()
+        outer = {
+            "bars": bars,
+            "Bars": bars.capitalize(),
+            "assets": assets,
+            "says": spec.says,
+            "when": when,
+        }
+        outer |= {
+            "exits": exits,
+            "size": sized,
+            "Long": long,
+            "only": f"{long} only, one position at a time.",
+        }
+        # Twice: the parts that are put in have braces of their own.
+        return shape.format(**{**words, **outer}).format(**words)
+
+
+def _number(random: np.random.Generator, bounds: Sequence[float]) -> float:
+    low, high, step = (*bounds, 1.0)[:3]
+    return round(float(low + step * int(random.integers(round((high - low) / step) + 1))), 6)
+
+
+def _drawn(name: str, seed: int, number: int) -> CodeTask:
+    draw = _Draw(name, seed, number)
+    spec = draw.spec
+    # The texts are drawn before anything is changed for a decoy.
+    formal, chat, reference = draw.text(False), draw.text(True), draw.program()
+    kind, value = draw.sizing
+    difficulties: tuple[Difficulty, ...] = ("easy", "medium", "hard")
+    return CodeTask(
+        id=f"gen-{name}-{seed}-{number}",
+        title=spec.title,
+        difficulty=difficulties[len(draw.exits) - 1 + bool(draw.filter)],
+        timeframe=draw.timeframe,
+        family=spec.kind,
+        source="generated",
+        formal=formal,
+        conversational=chat,
+        market=draw.market,
+        assets=spec.assets,
+        bars=BARS,
+        sizing=Sizing(kind=kind, value=float(value)) if kind != "own" else Sizing(kind="own"),
+        expect=Expectations(direction="short" if draw.short else "long", max_open_positions=1),
+        reference=reference,
+        decoys=tuple(_decoys(draw)),
+    )
+
+
+_TEMPLATE: Final = """import backtrader as bt
+
+
+class Template(bt.Strategy):
+    def __init__(self):
+        self.average = bt.indicators.SMA(self.data.close, period=3)
+
+    def next(self):
+        if not self.position:
+            if self.data.close[0] > self.average[0]:
+                self.buy()
+        elif self.data.close[0] < self.average[0]:
+            self.close()
+"""
+
+
+def _decoys(draw: _Draw) -> Iterator[Decoy]:
+    """Yield programs that must be refused: another side, other numbers, another exit or size, a template."""
+
+    def wrong(name: str, kind: DecoyKind, source: str) -> Decoy:
+        return Decoy(name=name, kind=kind, fails_at="judge", source=source)
+
+    draw.short = not draw.short
+    yield wrong("other-side", "wrong-direction", draw.program())
+    draw.short = not draw.short
+    numbers, exits, sizing = draw.numbers, draw.exits, draw.sizing
+    own = draw.spec.numbers
+    # Of every number the end of its range that is farther off.
+    far = {
+        name: max(own[name][:2], key=lambda end: abs(end - numbers[name]))
+        for name in numbers
+        if name in own
+    }
+    if far:
+        draw.numbers = {**numbers, **far}
+        yield wrong("other-numbers", "wrong-parameter", draw.program())
+        draw.numbers = numbers
+    draw.numbers = {**numbers, "hold": 1.0 if "bars" in exits else 25.0}
+    draw.exits = ("bars",)
+    yield wrong("other-exit", "wrong-exit", draw.program())
+    draw.numbers, draw.exits = numbers, exits
+    draw.sizing = ("own", 3 * int(sizing[1]) if sizing[0] != "percent" else 1)
+    yield wrong("other-size", "wrong-sizing", draw.program())
+    draw.sizing = sizing
+    yield wrong("template", "template", _TEMPLATE)

@@ -1,0 +1,126 @@
+"""The harness of programs on frames, which are called more than once.
+
+Rows come in frames of several, each of which ends at the latest on the next row that the program is asked about;
+there it is called on all rows so far, and says its last target, or all. The child never holds a row after one
+that it still has to answer for, so no answer can depend on a later one. Once it holds all rows it may be called on
+those. Several tables come one after the other.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from tradeassay_programs.sandbox.codec import encode, encode_claim
+from tradeassay_programs.sandbox.feed import answer, receive
+from tradeassay_programs.sandbox.strategy import NoEntry, claim_of, columns_of, shape
+
+ENTRY: Final = "signals"
+HEAD: Final = struct.Struct("<II")
+"""A frame's head: how many rows count, and whether the last is asked about (or they begin another table)."""
+ASKED: Final = 1
+NEW_TABLE: Final = 2
+ROW_TYPES: Final = {"q": "<i8", "d": "<f8", "?": "?"}
+"""The columns of a row, by the letters of :func:`frame_format`."""
+ROWS: Final = "rows of the answer"
+"""The column of an answer that says how many targets there were; it is no name that an asset can have."""
+
+
+def frame_format(columns: Mapping[str, Any]) -> str:
+    """Return the struct format of one row: ``q`` for times and integers, ``d`` for floats, ``?`` for flags."""
+    codes = {"M": "q", "i": "q", "u": "q", "f": "d", "b": "?"}
+    letters = []
+    for name, values in columns.items():
+        code = codes.get(np.asarray(values).dtype.kind)
+        if code is None:
+            raise TypeError(
+                f"column '{name}' cannot be fed bar by bar: only times, numbers and flags can"
+            )
+        letters.append(code)
+    return "<" + "".join(letters)
+
+
+def pack_rows(columns: Mapping[str, Any]) -> bytes:
+    types = {"M": "<i8", "i": "<i8", "u": "<i8", "f": "<f8", "b": "?"}
+    fields = [np.asarray(values) for values in columns.values()]
+    dtype = np.dtype(
+        [(f"c{place}", types[values.dtype.kind]) for place, values in enumerate(fields)]
+    )
+    table = np.empty(len(fields[0]), dtype=dtype)
+    for place, values in enumerate(fields):
+        table[f"c{place}"] = (
+            values.astype("M8[ns]").astype("<i8") if values.dtype.kind == "M" else values
+        )
+    return table.tobytes()
+
+
+def grow(
+    module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Take rows a few at a time; where the last is wanted, call the program on all so far and answer its last
+    target. Every call is the first of a program that was just loaded: what it left in its module the time before
+    is no row of its table.
+    """
+    _entry(module)
+    load = vars(module)["__loader__"]
+    names = str(params["columns"]).split("\n")
+    form = np.dtype(
+        [
+            (name, ROW_TYPES[letter])
+            for name, letter in zip(names, str(params["format"])[1:], strict=True)
+        ]
+    )
+    bars, pass_as = int(params["bars"]), str(params["pass_as"])
+    table = {name: np.empty(bars, form[name]) for name in names}
+    size = HEAD.size + int(params["most"]) * form.itemsize
+    count = 0
+
+    def first(rows: int) -> Any:
+        # Copies: whoever writes into what it is given must not find it changed in the next call.
+        seen = {name: values[:rows].copy() for name, values in table.items()}
+        return shape(
+            {
+                name: values.view("M8[ns]") if name.rpartition("/")[2] == "time" else values
+                for name, values in seen.items()
+            },
+            pass_as,
+        )
+
+    while (frame := receive(size)) is not None:
+        many, asked = HEAD.unpack_from(frame)
+        if asked & NEW_TABLE:
+            count = 0
+        rows = np.frombuffer(frame, form, many, HEAD.size)
+        for name, values in table.items():
+            values[count : count + many] = rows[name]
+        count += many
+        answer(_answer(_entry(load()), first(count), bool(params["all"])) if asked & ASKED else b"")
+    if not params["whole"]:
+        return {"rows": [count]}
+    return columns_of(_entry(load())(first(bars)))
+
+
+def _entry(module: ModuleType) -> Any:
+    function = vars(module).get(ENTRY)
+    if not callable(function):
+        raise NoEntry(f"the code defines no function '{ENTRY}'")
+    return function
+
+
+def _answer(function: Any, rows: Any, everything: bool) -> bytes:
+    try:
+        found = {
+            name: np.atleast_1d(np.asarray(values))
+            for name, values in columns_of(function(rows)).items()
+        }
+        if everything:
+            return b"".join(encode(found))
+        lengths = {len(values) for values in found.values()}
+        last = {name: values[-1:] for name, values in found.items()}
+        return b"".join(encode({**last, ROWS: [lengths.pop() if len(lengths) == 1 else -1]}))
+    except Exception as error:
+        return encode_claim(claim_of(error))

@@ -1,0 +1,105 @@
+"""Leaky and honest strategies to test the look-ahead check on: ``tradeassay code validate --look-ahead``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from tradeassay_programs.code.lookahead.grow import FunctionSubject, check_leaks
+from tradeassay_programs.code.lookahead.trace import Array, Columns, Trace
+
+Data = Literal["daily", "hourly"]
+BARS: Final[dict[Data, int]] = {"daily": 2_500, "hourly": 1_750}
+KEPT: Final[dict[Data, int]] = {"daily": 600, "hourly": 420}
+"""How many of the last bars are used: the check asks at every bar, and its time grows with the square of them."""
+_HOURS: Final = 7
+_SEEDS: Final[dict[Data, int]] = {"daily": 20, "hourly": 21}
+
+
+@lru_cache(maxsize=2)
+def bench_columns(data: Data) -> dict[str, Array]:
+    bars, rng = BARS[data], np.random.default_rng(_SEEDS[data])
+    spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
+    close = 100 * np.exp(np.cumsum(0.0002 + 0.01 * spell * rng.standard_normal(bars)))
+    opened = np.concatenate([[100.0], close[:-1]]) * np.exp(0.003 * rng.standard_normal(bars))
+    high = np.maximum(opened, close) * np.exp(np.abs(0.004 * rng.standard_normal(bars)))
+    low = np.minimum(opened, close) * np.exp(-np.abs(0.004 * rng.standard_normal(bars)))
+    score = np.where(rng.random(bars) < 0.25, rng.standard_normal(bars), np.nan)
+    volume = 1e6 * spell * rng.uniform(0.5, 1.5, bars)
+    end = np.busday_offset(np.datetime64("2024-12-31"), 0, roll="backward")
+    days = bars if data == "daily" else -(-bars // _HOURS)
+    times = np.asarray(np.busday_offset(end, np.arange(1 - days, 1)).astype("M8[ns]"))
+    if data == "hourly":
+        hours = np.timedelta64(10, "h") + np.arange(_HOURS) * np.timedelta64(1, "h")
+        times = (times[:, None] + hours).ravel()[:bars]
+    prices = {"open": opened, "high": high, "low": low, "close": close}
+    made = {"time": times, **prices, "volume": volume, "score": score}
+    return {name: values[-KEPT[data] :] for name, values in made.items()}
+
+
+class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One strategy as source text: ``run(frame)`` returns the position after each row. ``what`` says why it is
+    leaky, or why it is not. ``length`` marks honest code that depends on how long the table is.
+    """
+
+    name: str
+    what: str
+    source: str
+    leaky: bool
+    data: Data = "daily"
+    length: bool = False
+
+    def subject(self) -> FunctionSubject:
+        decide = self.decide()
+        return FunctionSubject(lambda columns: Trace.of_rows(decide(columns)))
+
+    def decide(self) -> Callable[[Columns], dict[str, Array]]:
+        from tradeassay_programs.sandbox.strategy import StrategyCall, parse, run_code
+
+        code, parsed = parse(self.source, None)
+        if code is None:
+            raise ValueError(f"bench case '{self.name}': {parsed.syntax}")
+
+        def decide(columns: Columns) -> dict[str, Array]:
+            returned = run_code(code, StrategyCall(), columns, None)
+            return {name: np.asarray(values) for name, values in returned.items()}
+
+        return decide
+
+
+@lru_cache(maxsize=1)
+def load_bench() -> tuple[BenchCase, ...]:
+    folder = files("tradeassay_programs.code.lookahead")
+    return tuple(
+        msgspec.convert({**one, "leaky": kind == "leaky"}, BenchCase)
+        for kind in ("leaky", "honest")
+        for one in tomllib.loads(folder.joinpath(f"bench_{kind}.toml").read_text(encoding="utf-8"))[
+            "case"
+        ]
+    )
+
+
+class BenchLine(NamedTuple):
+    """One case: whether it leaks, and whether the check says so; ``method`` and ``runs`` are what it took."""
+
+    name: str
+    what: str
+    leaky: bool
+    check: bool
+    method: str
+    runs: int
+
+
+def measure_bench(seed: int, cases: Iterable[BenchCase] | None = None) -> list[BenchLine]:
+    lines = []
+    for case in load_bench() if cases is None else cases:
+        found = check_leaks(case.subject(), bench_columns(case.data), seed=seed, deterministic=True)
+        how = found.evidence[0].method if found.evidence else ""
+        lines.append(BenchLine(case.name, case.what, case.leaky, found.leaky, how, found.runs))
+    return lines

@@ -1,0 +1,1 @@
+"""Programs within other frameworks."""

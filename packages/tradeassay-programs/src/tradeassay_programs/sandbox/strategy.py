@@ -1,0 +1,315 @@
+"""Load a piece of strategy code, call it with its columns, and turn what it returns into columns.
+
+Runs in the child for untrusted code and in the host for trusted reference code, so that both mean the same. The
+list of modules that a strategy may import is a courtesy that gives honest code an early answer; it is not a
+wall.
+"""
+
+import ast
+import builtins
+import hashlib
+import importlib
+import linecache
+import os
+import random
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
+from types import CodeType, ModuleType
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.our_code import our_folders
+from tradeassay.core.syntax import TOO_DEEP, SourceFault, is_too_deep, program_tree, syntax_tree
+from tradeassay_programs.sandbox.codec import ClaimHead, ClaimKind, encode
+
+DENIED_STDLIB: Final[frozenset[str]] = frozenset(
+    # The kernel refuses what they are for anyway, so it is better to answer the import at once.
+    "socket socketserver ssl select selectors asyncio http urllib ftplib smtplib imaplib poplib nntplib telnetlib "
+    "xmlrpc webbrowser wsgiref subprocess multiprocessing concurrent threading _thread signal pty tty termios "
+    "fcntl mmap resource ctypes _ctypes importlib imp pkgutil runpy pickle _pickle shelve marshal "
+    "dbm sqlite3 tkinter "
+    "turtle idlelib ensurepip venv pdb cProfile faulthandler tracemalloc syslog crypt grp pwd spwd posix".split()
+)
+
+
+class ImportFound(msgspec.Struct, frozen=True):
+    """A module that is not on the list, and the line that imports it."""
+
+    module: str
+    line: int
+
+
+def allowed_modules(third_party: Iterable[str]) -> frozenset[str]:
+    """Return the top-level names that may be imported: most of the standard library, and ``third_party``."""
+    return (frozenset(sys.stdlib_module_names) - DENIED_STDLIB) | frozenset(third_party)
+
+
+def is_allowed(module: str, allowed: frozenset[str]) -> bool:
+    """Return whether ``module`` (dotted) is on the list; an empty name (a relative import) will fail by itself."""
+    top = module.partition(".")[0]
+    return not top or top in allowed
+
+
+def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | None:
+    """Return the first import, by line, of a module not on the list; one whose error is caught is left to fail."""
+    found: list[ImportFound] = []
+    optional: set[int] = set()
+    for attempt in ast.walk(tree):
+        for handler in attempt.handlers if isinstance(attempt, ast.Try) else ():
+            kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            if isinstance(attempt, ast.Try) and any(
+                kind is None or (isinstance(kind, ast.Name) and kind.id in _ERRORS)
+                for kind in kinds
+            ):
+                optional |= {id(node) for statement in attempt.body for node in ast.walk(statement)}
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module or ""]
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in optional:
+            found += [
+                ImportFound(name, node.lineno) for name in names if not is_allowed(name, allowed)
+            ]
+    return min(found, key=lambda item: item.line, default=None)
+
+
+_ERRORS: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
+
+
+_LONGEST_NAME: Final = 200
+MODULE: Final = "strategy"
+FILE: Final = "strategy.py"
+_TIME: Final = "time"
+_FLOAT: Final = np.dtype(np.float64)
+
+Scalar = bool | int | float | str
+
+
+class StrategyCall(msgspec.Struct, frozen=True, kw_only=True):
+    """What to call in the loaded code, and in which shape it gets its columns (see :class:`Job`)."""
+
+    entry: str = "run"
+    params: dict[str, Scalar] = {}
+    pass_as: Literal["columns", "frame", "frames"] = "frame"
+    harness: str = ""
+
+
+class Parsed(msgspec.Struct, frozen=True, kw_only=True):
+    """The parser's verdict: nothing (go on), a syntax error, or a module that is not on the list."""
+
+    syntax: str = ""
+    line: int | None = None
+    forbidden: ImportFound | None = None
+
+
+class NoEntry(LookupError):
+    """The code defines no function of the requested name."""
+
+
+class Unreturnable(TypeError):
+    """The code returned something that no column can hold."""
+
+
+_OTHER_CLAIM: Final[ClaimKind] = "exception"
+_CLAIMS: Final[tuple[tuple[type[BaseException], ClaimKind], ...]] = (
+    (MemoryError, "memory"),
+    (ImportError, "import"),
+    (NoEntry, "no_entry"),
+    (Unreturnable, "unreturnable"),
+    (SystemExit, "exit"),
+)
+
+
+BOM: Final = "\ufeff"
+"""A byte-order mark, with which some editors begin a file; Python reads over it in files."""
+
+
+def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
+    """Compile ``source`` without running any of it; ``allowed`` None checks no imports."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[FILE] = (len(source), None, lines, FILE)  # for readable tracebacks
+    return _compiled(source, allowed)
+
+
+@lru_cache(maxsize=32)
+def _compiled(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
+    """Trusted code is called again and again by one process, on other bars each time: it is compiled once."""
+    try:
+        tree = syntax_tree(source.removeprefix(BOM), FILE)
+        if is_too_deep(tree):
+            return None, Parsed(syntax=TOO_DEEP)
+        found = None if allowed is None else first_forbidden(tree, allowed)
+        if found is not None:
+            # A name may be as long as the source; the host reads one message of limited length.
+            return None, Parsed(
+                forbidden=ImportFound(found.module[:_LONGEST_NAME], found.line), line=found.line
+            )
+        return compile(tree, FILE, "exec", dont_inherit=True), Parsed()
+    except SyntaxError as error:
+        fault = program_tree(
+            source.removeprefix(BOM)
+        )  # in words of ours, which every interpreter says alike
+        if isinstance(fault, SourceFault):
+            return None, Parsed(syntax=_clean(fault.words, 500), line=fault.line)
+        return None, Parsed(syntax=_clean(error.msg or "invalid syntax", 500), line=error.lineno)
+    except RecursionError:
+        return None, Parsed(syntax=TOO_DEEP)
+    except Exception as error:
+        # A null byte, a lone surrogate, or nesting beyond what the parser can hold. Whatever it is, the source
+        # brought it about: a child that ended here without a word would be put down to the machine.
+        return None, Parsed(syntax=_clean(f"{type(error).__name__}: {error}", 500))
+
+
+def fix_seeds(seed: int) -> None:
+    """Seed every source of randomness that Python code normally uses, the system's own included."""
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+    counter = 0
+
+    def drawn(size: int) -> bytes:
+        nonlocal counter
+        counter += 1
+        return hashlib.shake_256(f"{seed}:{counter}".encode()).digest(size)
+
+    os.urandom = drawn
+    if hasattr(os, "getrandom"):
+        os.getrandom = lambda size, flags=0: drawn(size)
+    random._urandom = drawn  # type: ignore[attr-defined]  # where secrets and numpy's default_rng() draw from
+
+
+def run_code(
+    code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
+) -> dict[str, Any]:
+    """Execute the code and call it; raises what it raises, :class:`NoEntry`, or :class:`Unreturnable`."""
+    module = _loaded(code, allowed)
+    if call.harness:
+        where, _, name = call.harness.partition(":")
+        returned = getattr(importlib.import_module(where), name)(
+            module, dict(columns), dict(call.params)
+        )
+    else:
+        function = module.__dict__.get(call.entry)
+        if not callable(function):
+            raise NoEntry(f"the code defines no function '{call.entry}'")
+        returned = function(shape(columns, call.pass_as), **call.params)
+    return columns_of(returned)
+
+
+def run_encoded(
+    code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
+) -> list[bytes]:
+    """Run code as :func:`run_code` does; return its columns as a message in parts, or Unreturnable is raised."""
+    returned = run_code(code, call, columns, allowed)
+    try:
+        return encode(returned)
+    except (TypeError, ValueError) as error:
+        raise Unreturnable(str(error)) from error
+
+
+def _loaded(code: CodeType, allowed: frozenset[str] | None) -> ModuleType:
+    """Return the code as a module; its ``__loader__`` makes another one, for a harness with several tables."""
+    module = ModuleType(MODULE)
+    names, real = dict(vars(builtins)), builtins.__import__
+
+    def guarded(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        if allowed is not None and level == 0 and not is_allowed(name, allowed):
+            raise ImportError(
+                f"module '{name}' is not on the list of modules a strategy may import"
+            )
+        return real(name, globals, locals, fromlist, level)
+
+    if allowed is not None:
+        names["__import__"] = guarded
+    module.__dict__.update(__builtins__=names, __loader__=partial(_loaded, code, allowed))
+    module.__file__ = FILE
+    sys.modules[MODULE] = module  # where backtrader looks up a strategy class's module
+    exec(code, module.__dict__)
+    return module
+
+
+def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
+    """Return the columns as the code wants them: a dict of arrays, one frame, or a dict of frames."""
+    if pass_as == "columns":
+        return dict(columns)
+    if pass_as == "frame":
+        return _frame(columns)
+    return {table: _frame(group) for table, group in by_table(columns).items()}
+
+
+def by_table(columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return columns by the table they belong to: ``A/close`` is column ``close`` of table ``A``."""
+    tables: dict[str, dict[str, Any]] = {}
+    for name, values in columns.items():
+        table, _, column = name.rpartition("/")
+        tables.setdefault(table, {})[column] = values
+    return tables
+
+
+_OUR_FOLDERS = our_folders()
+
+
+def claim_of(error: BaseException) -> ClaimHead:
+    kind = next((name for cls, name in _CLAIMS if isinstance(error, cls)), _OTHER_CLAIM)
+    try:
+        message = str(error)
+        start = error.__traceback__
+        while start is not None and start.tb_frame.f_code.co_filename != FILE:
+            start = start.tb_next
+        read = linecache.updatecache
+        # Files of ours cannot be read here: trying would be told to the host as the code's own attempt.
+        linecache.updatecache = lambda filename, module_globals=None: (
+            [] if filename.startswith(_OUR_FOLDERS) else read(filename, module_globals)
+        )
+        try:
+            trace = "".join(traceback.format_exception(type(error), error, start))
+        finally:
+            linecache.updatecache = read
+        for folder in (sys.prefix, sys.base_prefix):
+            trace = trace.replace(folder, "...")
+    except BaseException:
+        message, trace = "its error cannot be shown", ""
+    return ClaimHead(
+        kind,
+        _clean(type(error).__name__, 200),
+        _clean(message, 4000),
+        _clean(trace[-12000:], 12000),
+    )
+
+
+def _frame(columns: Mapping[str, Any]) -> Any:
+    import pandas as pd
+
+    data = {name: values for name, values in columns.items() if name != _TIME}
+    index = pd.Index(columns[_TIME], name=_TIME) if _TIME in columns else None
+    if {getattr(values, "dtype", None) for values in data.values()} == {_FLOAT}:
+        # As one block, which pandas would make of them at eight times the cost: code is called on many tables.
+        return pd.DataFrame(
+            np.array([*data.values()]).T, index=index, columns=pd.Index([*data]), copy=False
+        )
+    return pd.DataFrame(data, index=index)
+
+
+def columns_of(returned: Any) -> dict[str, Any]:
+    """Return what a strategy returned as named array-likes; raises :class:`Unreturnable` for None."""
+    if hasattr(returned, "columns") and hasattr(returned, "to_numpy"):
+        return {str(name): returned[name].to_numpy() for name in returned.columns}
+    if hasattr(returned, "to_numpy"):
+        return {"value": returned.to_numpy()}
+    if isinstance(returned, Mapping):
+        return {str(name): values for name, values in returned.items()}
+    if returned is None:
+        raise Unreturnable("the code returned None instead of columns")
+    return {"value": returned}
+
+
+def _clean(text: str, length: int) -> str:
+    return text[:length].encode("utf-8", "replace").decode()

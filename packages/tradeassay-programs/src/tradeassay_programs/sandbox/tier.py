@@ -1,0 +1,121 @@
+"""Find out how well this machine can isolate code, and refuse to run code where it cannot.
+
+The level ``strong`` has every mechanism. The level ``standard`` has Landlock, seccomp and limits, but no namespaces,
+so there is no private root and no scratch folder. Untrusted code does not run at all without Landlock or seccomp, or
+on an architecture whose system calls are unknown.
+"""
+
+import platform
+import re
+import sys
+from contextlib import suppress
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.errors import SandboxError
+from tradeassay_programs.sandbox import seccomp
+from tradeassay_programs.sandbox.kernel import SYSCALLS, landlock_abi
+
+Level = Literal["strong", "standard", "trusted-in-process"]
+_CONTAINER = (
+    "run it in a Linux container or virtual machine, e.g. docker run --rm -it python:3.11; "
+    "see docs/howto/run-untrusted-code.md"
+)
+
+
+class SandboxRefused(SandboxError):
+    """This machine cannot contain untrusted code. The message names what is missing, the hint what to do."""
+
+
+class Tier(msgspec.Struct, frozen=True, kw_only=True):
+    """The isolation that a job ran in.
+
+    ``isolation`` names its mechanisms. ``missing`` names each mechanism that is absent, and the consequence.
+    """
+
+    level: Level
+    isolation: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    landlock_abi: int = 0
+    machine: str = ""
+    kernel: str = ""
+
+
+IN_PROCESS = Tier(
+    level="trusted-in-process",
+    missing=("all isolation: the code ran inside the host's own process",),
+)
+
+
+class Kernel(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about the machine's kernel that can be learned without starting a process.
+
+    ``filtered`` means that this process already runs under a call filter, as in most containers. A mechanism that
+    seems to be missing may then be there and forbidden.
+    """
+
+    system: str
+    machine: str
+    release: str
+    landlock_abi: int
+    seccomp_filter: bool
+    filtered: bool = False
+
+
+def ask_kernel() -> Kernel:
+    """Return what this machine's kernel offers. This works on every operating system."""
+    machine, system, filtered = platform.machine(), sys.platform, False
+    known = system == "linux" and machine in SYSCALLS
+    with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        filtered = any(line.split() == ["Seccomp:", "2"] for line in status)
+    return Kernel(
+        system=system,
+        machine=machine,
+        release=platform.release(),
+        landlock_abi=landlock_abi() if known else 0,
+        seccomp_filter=known and seccomp.has_action(seccomp.RET_ERRNO),
+        filtered=known and filtered,
+    )
+
+
+_LANDLOCK_SINCE = (5, 13)
+
+
+_PROFILE = (
+    "allow the calls seccomp, landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the "
+    "container's profile, e.g. docker run --security-opt seccomp=unconfined; see docs/howto/run-untrusted-code.md"
+)
+
+
+def refusal(kernel: Kernel) -> SandboxRefused | None:
+    """Return why untrusted code must not run on this machine; None if it may."""
+    if kernel.system != "linux":
+        name = {"darwin": "macOS", "win32": "Windows"}.get(kernel.system, kernel.system)
+        return SandboxRefused(f"untrusted code runs on Linux only, this is {name}", hint=_CONTAINER)
+    if kernel.machine not in SYSCALLS:
+        hint = f"use one of {', '.join(SYSCALLS)}"
+        return SandboxRefused(
+            f"the system calls of {kernel.machine} are not known to the sandbox", hint=hint
+        )
+    version, name = re.match(r"(\d+)\.(\d+)", kernel.release), f"kernel {kernel.release}"
+    has_landlock = version is not None and (int(version[1]), int(version[2])) >= _LANDLOCK_SINCE
+    filter_blocks = "a call filter around this process blocks"
+    if kernel.landlock_abi < 1 and kernel.filtered and has_landlock:
+        reason = (
+            f"{filter_blocks} Landlock, which {name} supports, so access to files cannot be limited"
+        )
+        return SandboxRefused(reason, hint=_PROFILE)
+    if kernel.landlock_abi < 1:
+        hint = "use Linux 5.13 or newer with 'landlock' in the boot option lsm=, or " + _CONTAINER
+        reason = f"{name} has no Landlock, so access to files cannot be limited"
+        return SandboxRefused(reason, hint=hint)
+    if not kernel.seccomp_filter and kernel.filtered:
+        reason = f"{filter_blocks} seccomp, so system calls cannot be refused"
+        return SandboxRefused(reason, hint=_PROFILE)
+    if not kernel.seccomp_filter:
+        hint = "use a kernel with CONFIG_SECCOMP_FILTER, or " + _CONTAINER
+        return SandboxRefused(
+            f"{name} has no seccomp filters, so system calls cannot be refused", hint=hint
+        )
+    return None

@@ -1,0 +1,111 @@
+"""How commands print: JSON or a table on stdout, prose on stderr."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradeassay.core.printable import printable
+
+if TYPE_CHECKING:
+    from tradeassay.core.measure import Measure
+    from tradeassay.core.registry import Registry
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+
+
+def print_json(value: Any) -> None:
+    """Print any struct or plain value as indented JSON."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2).decode())
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON")
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], heads: int = 1
+) -> None:
+    """Print a table that fits the terminal; piped output is not cut."""
+    from tradeassay.core.screen import StackedTable, stdout
+
+    stdout().print(StackedTable(columns, rows, heads=heads, title=title, ruled=False))
+
+
+def print_rows(
+    found: Any, as_json: bool, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """Print a listing: the whole value as JSON, or its rows as a table."""
+    if as_json:
+        print_json(found)
+    else:
+        print_table(title, columns, rows)
+
+
+def plain_number(measure: Measure | None) -> str:
+    """Return a measure's value without its interval."""
+    return "none" if measure is None or measure.value is None else f"{measure.value:.2f}"
+
+
+def say(text: str) -> None:
+    """Print prose on stderr, without control characters: it may quote the answer of an agent."""
+    click.echo(printable(text, kept="\n\t\xa0\u202f"), err=True)
+
+
+def say_broken(registry: Registry[Any]) -> None:
+    """Print which entries of installed packages could not be loaded, and why."""
+    for name, why in registry.broken().items():
+        say(f"left out: {registry.kind} '{name}' of an installed package: {why}")
+
+
+_KEYWORD = re.compile(
+    r"\b(?P<name>[a-z_]+)=(?P<value>\{[^}]*\}|\([^)]*\)|'[^']*'|[A-Z]+\b|\d[\d.]*|True\b|(?=[\s,;:)]|$))"
+)
+_LISTED = re.compile(r"(--[a-z-]+ [^\s,]+), (?=--)")
+_OF_THEIR_OWN = {"reading": "", "protocol": "settings"}
+"""Keywords whose entries have options of their own, and the option that takes the other entries."""
+
+
+def as_options(hint: str, command: click.Command) -> str:
+    """Return a hint with the options of ``command`` for the keywords of Python that it names: ``names=20`` becomes
+    ``--names 20``, ``reading={'unit': 'percent'}`` becomes ``--unit percent``. A keyword is a parameter's name;
+    what a data source is asked with beside them is an ``--option``.
+    """
+    known = {
+        one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)
+    }
+
+    def spelled(found: re.Match[str]) -> str:
+        name, value, others = found["name"], found["value"], "options"
+        plain = re.sub(r"[{}()' ]", "", value).replace(":", "=").strip(",")
+        if name in _OF_THEIR_OWN:
+            others = _OF_THEIR_OWN[name]
+            name, _, plain = plain.partition("=")
+        name = "columns" if name == "header" else name
+        if name in known:
+            return known[name] if value in ("", "True") else f"{known[name]} {plain}"
+        return f"{known[others]} {name}={plain}" if others in known else found[0]
+
+    return _LISTED.sub(r"\1 ", _KEYWORD.sub(spelled, hint))
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file; raises :class:`UserError` where it cannot be written."""
+    from tradeassay.core.errors import UserError
+    from tradeassay.core.files import write_atomic
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, content)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written: {error.strerror}", hint="name another file"
+        ) from error

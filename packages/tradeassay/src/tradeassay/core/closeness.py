@@ -1,0 +1,48 @@
+"""Which numbers count as the same where something is computed again.
+
+The last digits of a number differ between processors and between versions of numpy. A difference of two nearly
+equal numbers magnifies that: a hedge ratio made of logarithms differed by 6e-12 between ARM and x86."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+_RELATIVE: Final = 1e-9
+_ABSOLUTE: Final = 1e-12
+_NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w.])")
+_DIGITS = 10
+"""A number with fewer digits was rounded: its last digits are not those of an arithmetic."""
+
+
+def close(number: float, other: float) -> bool:
+    """Return whether two numbers are the same to 1e-9 of their size, or to 1e-12 near zero."""
+    return math.isclose(number, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+
+
+def close_line(line: bytes, other: bytes) -> bool:
+    """Return whether two lines of a file are the same but for the last digits of numbers in them."""
+    return line == other or close_text(
+        line.decode(errors="replace"), other.decode(errors="replace")
+    )
+
+
+def close_text(text: str, other: str) -> bool:
+    """Return whether two texts are the same but for the last digits of numbers in them."""
+    if text == other:
+        return True
+    # Split at numbers: every second part is one.
+    parts, others = _NUMBER.split(text), _NUMBER.split(other)
+    return len(parts) == len(others) and all(map(_same_part, parts, others))
+
+
+def _same_part(part: str, other: str) -> bool:
+    if part == other:
+        return True
+    if not (_NUMBER.fullmatch(part) and _NUMBER.fullmatch(other)):
+        return False
+    computed = any("." in one or "e" in one for one in (part, other))
+    long = max(len(re.findall(r"\d", one)) for one in (part, other)) >= _DIGITS
+    number, other_number = float(part), float(other)
+    return computed and long and math.isfinite(number) and close(number, other_number)

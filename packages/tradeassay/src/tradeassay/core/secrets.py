@@ -1,0 +1,446 @@
+"""Keys never reach a disk or a screen.
+
+What counts as a secret is what was *configured* as one: API keys, tokens and passwords in the environment, the
+password in the address of a server or a database, and whatever a caller hands to :func:`remember`. The enemy is an
+honest but careless server or log: it echoes the key it was called with. So everything foreign is cleaned where it
+enters, before it is read, and every writer cleans what it writes once more.
+
+A text is searched as it is and decoded: from the escapes of addresses, from the escapes of JSON, from base64, from
+hexadecimal, and from any two of them in turn. A secret is found whole or as any considerable piece, because a
+message split in two leaves pieces. Every other disguise is outside the threat and stays.
+
+Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here stays and is counted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeVar
+
+REMOVED = "[secret removed]"
+_SHORTEST = 8
+"""A value with fewer characters than this is never taken for a secret."""
+_SHORTEST_WORDS = 12
+"""The same for a value that consists of words ("not-needed" is a placeholder, not a key)."""
+_PIECE = 12
+"""A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
+
+_NAMES = (
+    r"_(?:API_?KEYS?|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASS|PASSWORD|PASSWD|PASSPHRASE|PAT|JWT|CREDENTIALS?"
+    r"|BEARER|AUTHORIZATION)_|^_KEY_$|(?:APIKEY|SECRETKEY|TOKEN|PASSWORD)_$"
+)
+"""What the name of a key has in it, as :func:`_called` writes names."""
+# Every command loads this module: patterns stay texts until they are needed, and ``re`` keeps what it compiled.
+_WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
+_PLAIN = rb"[A-Za-z][a-z]*|[A-Z]+|[^A-Za-z\x80-\xff]+"
+"""A piece that is no key's alone: one word, a number, a date, a ruler."""
+_LOOKS = (
+    rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
+    rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
+    rb"|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\."
+)
+_GIVEN = (
+    r"(?i)(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
+    r"(?![-$])\S{8,}"
+)
+"""A key that is given to a command in its arguments, or as a variable before it."""
+
+_PERCENT = rb"%[0-9A-Fa-f]{2}"
+_JSON = (
+    rb"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"  # two surrogates are one sign
+    rb"|u[0-9A-Fa-f]{4}|[\"\\/bfnrt])"
+)
+_BASE64 = rb"[A-Za-z0-9+/_-]{10,}"
+_HEX = rb"[0-9A-Fa-f]{16,}"
+"""A run of text that is long enough to hold a secret."""
+_LAYERS = 2
+"""How often a text is decoded, one time after the other."""
+
+_T = TypeVar("_T")
+_Words = TypeVar("_Words", str, bytes)
+_Place = tuple[int, int]
+"""Where something begins in a text, and where it ends."""
+
+
+class _Secret(NamedTuple):
+    """A secret, and how many bytes of it give it away."""
+
+    raw: bytes
+    enough: int
+
+
+class _Search(NamedTuple):
+    """A pattern of blocks of secrets, all of ``size`` bytes, and for each block where in which secrets it is.
+
+    Every piece of a secret that gives it away holds one of its blocks."""
+
+    pattern: re.Pattern[bytes]
+    places: dict[bytes, list[tuple[_Secret, int]]]
+    size: int
+
+
+class Secrets:
+    """The secrets a process knows. Safe to share between threads; nothing is ever forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.values: tuple[str, ...] = ()
+        self._search: _Search | None = None
+        self.lookalikes = 0
+
+    def add(self, value: str | None) -> None:
+        """Remember a value, unless it is too short or too plain to be a secret."""
+        value = re.sub(r"(?i)^(bearer|basic) +", "", (value or "").strip())
+        least = _SHORTEST_WORDS if re.fullmatch(_WORDS, value) else _SHORTEST
+        if (
+            len(value) >= least
+            and len(set(value)) > 1
+            and not value.isdigit()
+            and value not in self.values
+        ):
+            with self._lock:
+                self.values += (value,)
+                self._search = None
+
+    def add_settings(self, settings: Mapping[str, str]) -> None:
+        """Remember values whose names say key, token or password, and passwords inside addresses."""
+        for name, value in settings.items():
+            if "://" in value:
+                self.add_address(value)
+                continue
+            # Whatever ends in KEY is a key unless it is public, or a date or a number: what is sorted by one.
+            called = _called(name)
+            named = (
+                called.endswith("_KEY_")
+                and "_PUBLIC_" not in called
+                and any(map(str.isalpha, value))
+            )
+            named |= (called.endswith("_PWD_") and called != "_PWD_") or names_secret(name)
+            if named and not re.match(
+                r"[~.]{0,2}/|[A-Za-z]:\\|[\w-]*(?:ssh|ecdsa)-[\w@.-]+ AAAA", value
+            ):
+                self.add(value)
+
+    def add_address(self, address: str | None) -> None:
+        """Remember the password of an address such as ``https://user:password@host``, and keys in its query."""
+        from urllib.parse import parse_qsl, unquote, urlsplit
+
+        # SQLAlchemy takes any sign but @ in a password; digits before a slash are a port.
+        found = re.findall(r"://[^\s/?#@:]*:(?!\d+[/?#])((?:(?!://)[^\s@])+)@", address or "")
+        for one in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
+            try:
+                parts = urlsplit(one)
+                found.append(parts.password or parts.username or "")
+                said = parse_qsl(parts.query) + parse_qsl(parts.fragment)
+            except ValueError:
+                continue
+            found += [value for name, value in said if names_secret(name)]
+        for part in found:
+            self.add(part)
+            self.add(unquote(part))
+
+    def clean(self, data: bytes) -> bytes:
+        """Return bytes without any configured secret; the same object when it holds none."""
+        if not self.values:
+            return data
+        found = list(self._find(data, _LAYERS))
+        return _without(data, found) if found else data
+
+    def _find(self, data: bytes, layers: int) -> Iterator[_Place]:
+        """Yield the places of secrets in a text, read as it is and decoded up to ``layers`` times."""
+        yield from self._find_pieces(data)
+        if layers == 0:
+            return
+        for decoded in self._decoded(data):
+            yield from map(decoded.source, self._find(decoded.text, layers - 1))
+
+    def _decoded(self, data: bytes) -> Iterator[_Unescaped | _Runs]:
+        """Yield a text as each decoder reads it."""
+        if b"%" in data:
+            yield _Unescaped(data, _PERCENT, _read_percent)
+        if b"\\" in data:
+            yield _Unescaped(data, _JSON, _read_json)
+        if b"+" in data and any(
+            " " in value for value in self.values
+        ):  # a form writes a space as a plus
+            yield _Unescaped(data.replace(b"+", b" "), _PERCENT, _read_percent)
+        # A secret may begin anywhere in a run: in a group of two signs of hexadecimal, of four of base64.
+        for pattern, read, group, size in ((_HEX, _read_hex, 2, 1), (_BASE64, _read_base64, 4, 3)):
+            runs = [run.span() for run in re.finditer(pattern, data)]
+            for skipped in range(group) if runs else ():
+                yield _Runs(
+                    data, [(first + skipped, last) for first, last in runs], read, (group, size)
+                )
+
+    def _find_pieces(self, data: bytes) -> Iterator[_Place]:
+        """Yield the places of secrets and of considerable pieces of them, in any order; places may overlap."""
+        pattern, places, size = self._search or self._prepare()
+        at = 0
+        while block := pattern.search(data, at):
+            at = block.start() + 1
+            for secret, low in places[block[0]]:
+                first, last, high = block.start(), block.end(), low + size
+                while first and low and data[first - 1] == secret.raw[low - 1]:
+                    first, low = first - 1, low - 1
+                while (
+                    last < len(data) and high < len(secret.raw) and data[last] == secret.raw[high]
+                ):
+                    last, high = last + 1, high + 1
+                while (
+                    data[first] & 0xC0 == 0x80
+                ):  # half of a sign beyond ASCII stays with its other half
+                    first += 1
+                while data[last - 1] >= 0x80 and last < len(data) and data[last] & 0xC0 == 0x80:
+                    last -= 1
+                whole = last - first == len(secret.raw)
+                if whole or (
+                    last - first >= secret.enough and not re.fullmatch(_PLAIN, data[first:last])
+                ):
+                    yield first, last
+
+    def _prepare(self) -> _Search:
+        """Return what finds pieces of all secrets; it is kept until one is added."""
+        with self._lock:
+            secrets = list(map(_secret, self.values))
+            size = min((secret.enough + 1) // 2 for secret in secrets)
+            places: dict[bytes, list[tuple[_Secret, int]]] = {}
+            for secret in secrets:
+                for at in range(0, len(secret.raw) - size + 1, size):
+                    places.setdefault(secret.raw[at : at + size], []).append((secret, at))
+            self._search = _Search(re.compile(b"|".join(map(re.escape, places))), places, size)
+            return self._search
+
+
+def _secret(value: str) -> _Secret:
+    """Return a secret as bytes. Of a passphrase a part is an ordinary word: only the whole gives it away."""
+    if re.fullmatch(_WORDS, value):
+        enough = len(value)
+    else:
+        enough = max(_SHORTEST, min(_PIECE, math.ceil(len(value) / 2)))
+    pieces = [value[at : at + enough] for at in range(len(value) - enough + 1)]
+    return _Secret(_utf8(value), min(len(_utf8(piece)) for piece in pieces))
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+class _Unescaped:
+    """A text whose escapes were read once, and where each of its bytes comes from."""
+
+    def __init__(self, data: bytes, pattern: bytes, read: Callable[[bytes], bytes]) -> None:
+        self._starts: list[
+            int
+        ] = []  # of each escape its place in the text, and its place in the escaped text
+        self._escapes: list[tuple[int, int, int]] = []
+        parts: list[bytes] = []
+        done, size = 0, 0
+        for found in re.finditer(pattern, data):
+            sign = read(found[0])
+            size += found.start() - done
+            self._starts.append(size)
+            self._escapes.append((size + len(sign), *found.span()))
+            parts += [data[done : found.start()], sign]
+            done, size = found.end(), size + len(sign)
+        self.text = b"".join([*parts, data[done:]])
+
+    def source(self, place: _Place) -> _Place:
+        """Return where in the escaped text a place of this text is."""
+        first, last = place
+        return self._origin(first)[0], self._origin(last - 1)[1]
+
+    def _origin(self, at: int) -> _Place:
+        """Return where one byte comes from."""
+        before = bisect_right(self._starts, at) - 1
+        if before < 0:
+            return at, at + 1
+        end, first, last = self._escapes[before]
+        if at < end:
+            return first, last
+        return last + at - end, last + at - end + 1
+
+
+def _read_percent(escape: bytes) -> bytes:
+    return bytes.fromhex(escape[1:].decode())
+
+
+@lru_cache(4096)
+def _read_json(escape: bytes) -> bytes:
+    import json
+
+    return _utf8(json.loads(b'"' + escape + b'"'))
+
+
+class _Runs:
+    """What the runs of base64 or of hexadecimal in a text stand for, one below the other."""
+
+    def __init__(
+        self,
+        data: bytes,
+        runs: list[_Place],
+        read: Callable[[bytes], bytes],
+        group: tuple[int, int],
+    ) -> None:
+        self._runs = runs
+        self._signs, self._bytes = group  # so many signs stand for so many bytes
+        decoded = [read(data[first:last]) for first, last in runs]
+        self._starts = [0, *accumulate(len(part) + 1 for part in decoded)]
+        self.text = b"\n".join(decoded)
+
+    def source(self, place: _Place) -> _Place:
+        """Return where in the encoded text a place of this text is: all signs that have a part in it."""
+        number = bisect_right(self._starts, place[0]) - 1
+        first, last = ((at - self._starts[number]) * self._signs for at in place)
+        start, end = self._runs[number]
+        return start + first // self._bytes, min(start - (-last // self._bytes), end)
+
+
+def _read_hex(run: bytes) -> bytes:
+    return bytes.fromhex(run[: len(run) // 2 * 2].decode())
+
+
+def _read_base64(run: bytes) -> bytes:
+    import binascii
+
+    if len(run) % 4 == 1:  # six bits alone are no byte
+        run = run[:-1]
+    return binascii.a2b_base64(run.translate(_URL_SAFE) + b"=" * (-len(run) % 4))
+
+
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+
+
+def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
+    """Return bytes without what is at some places; those that touch are one."""
+    made: list[bytes] = []
+    done = 0
+    for first, last in sorted(found):
+        # A backslash goes or stays with what it escapes, so that JSON stays JSON.
+        last += _begins_escape(data[first:last])
+        while last < len(data) and data[last] & 0xC0 == 0x80:  # the escaped sign has more bytes
+            last += 1
+        first -= _begins_escape(data[done:first])
+        if first > done or not made:
+            made += [data[done:first], REMOVED.encode()]
+        done = max(done, last)
+    return b"".join([*made, data[done:]])
+
+
+def _begins_escape(data: bytes) -> bool:
+    """Tell whether the last byte is a backslash that escapes what follows."""
+    return (len(data) - len(data.rstrip(b"\\"))) % 2 == 1
+
+
+def _called(name: str) -> str:
+    """Return a name as words between underscores: ``apiKey`` is ``_API_KEY_``."""
+    return f"_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).upper().replace('-', '_')}_"
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether a setting or a part of a query is called like a key, a token or a password."""
+    return re.search(_NAMES, _called(name)) is not None
+
+
+def holds_key(text: str) -> bool:
+    """Tell whether an address or a command has a key in it, configured or not."""
+    from urllib.parse import parse_qsl, urlsplit
+
+    queries = (
+        [name for one in text.split() for name, _ in parse_qsl(urlsplit(one).query)]
+        if "?" in text
+        else []
+    )
+    return (
+        any(map(names_secret, queries))
+        or looks_like_key(text.encode())
+        or re.search(_GIVEN, text) is not None
+    )
+
+
+def looks_like_key(data: bytes) -> bool:
+    """Tell whether there is something in a text that is formed like a provider's key, configured or not."""
+    return re.search(_LOOKS, data) is not None
+
+
+KNOWN = Secrets()
+"""The secrets of this process. The environment is read on first use and whenever something is opened."""
+remember, remember_settings, remember_address = KNOWN.add, KNOWN.add_settings, KNOWN.add_address
+_read = False
+
+
+def refresh() -> None:
+    """Read the environment again: a key may have been set, or loaded from a file, since."""
+    global _read
+    _read = True
+    KNOWN.add_settings(os.environ)
+
+
+def without_secrets(value: _T) -> _T:
+    """Return text, bytes or JSON-like data without configured secrets; the same object when it holds none.
+
+    The last step of every writer.
+    """
+    if not _read:
+        refresh()
+    made: Any = value
+    if not KNOWN.values:
+        return value
+    if isinstance(value, bytes):
+        made = KNOWN.clean(value)
+    elif isinstance(value, str):
+        raw = _utf8(value)
+        made = (
+            value
+            if (cleaned := KNOWN.clean(raw)) is raw
+            else cleaned.decode("utf-8", "surrogatepass")
+        )
+    elif isinstance(value, dict):
+        made = {without_secrets(key): without_secrets(inner) for key, inner in value.items()}
+    elif isinstance(value, list | tuple):
+        made = getattr(type(value), "_make", type(value))(
+            map(without_secrets, value)
+        )  # a named tuple has a maker
+    return (
+        value if made is value or made == value else made
+    )  # what else an exception carries may not compare
+
+
+def clean_foreign(words: _Words) -> _Words:
+    """Return what came from outside without configured secrets; what only looks like a key is counted."""
+    cleaned = without_secrets(words)
+    raw = _utf8(cleaned) if isinstance(cleaned, str) else cleaned
+    KNOWN.lookalikes += len(re.findall(_LOOKS, raw))
+    return cleaned
+
+
+def lookalikes() -> str | None:
+    """Return one line saying that foreign answers held what looks like a key, or None when they did not."""
+    said = f"what came back holds {KNOWN.lookalikes} text(s) that look like a key but match none configured here"
+    return f"warning: {said}; they are kept as they are" if KNOWN.lookalikes else None
+
+
+def scrub(error: BaseException) -> None:
+    """Take configured secrets out of an exception, what it carries, and what it was raised from."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        link = waiting.pop()
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        link.args = without_secrets(link.args)
+        for name in (*getattr(link, "__dict__", {}), "strerror", "filename", "filename2"):
+            value = getattr(link, name, None)
+            if (
+                isinstance(value, str | dict | list)
+                and (cleaned := without_secrets(value)) is not value
+            ):
+                setattr(link, name, cleaned)
+        waiting += [link.__cause__, link.__context__, *getattr(link, "exceptions", ())]

@@ -1,0 +1,160 @@
+"""Do raters agree more than chance would have them?
+
+Krippendorff's alpha, which allows for missing ratings (*Content Analysis*, 2004, chapter 11): alpha = 1 -
+observed / expected disagreement, from the coincidences of ratings within units. A unit that only one rater judged
+says nothing about agreement and is left out. 1 is perfect agreement, 0 what chance gives, below 0 is systematic
+disagreement. The formula is written out here: the package ``krippendorff`` gives the same to 1e-9, but would be
+one more dependency of every installation for twenty lines.
+
+How alike rankings are: Kendall's tau is scipy's. Spearman's rho is computed here, because
+``scipy.stats.spearmanr`` differs in the last bit, and rho is part of recorded scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics.intervals import percentile_interval, significant
+from tradeassay.metrics.ranks import tied_ranks
+
+_Level = Literal["nominal", "interval"]
+"""``nominal``: different is different. ``interval``: ratings are numbers, and distances count."""
+
+_Rating = Hashable
+_Matrix = npt.NDArray[np.float64]
+_NONE = "no unit has two ratings"
+_CONFIDENCE = 0.95
+_CONSTANT = "all ratings are the same value: there was nothing to disagree about"
+
+
+def krippendorff_alpha(
+    units: Sequence[Mapping[str, _Rating]],
+    level: _Level = "nominal",
+    *,
+    draws: int = 0,
+    seed: int = 0,
+) -> Measure:
+    """Return alpha over ``units``, each a mapping from rater to rating; raters may miss units. With ``draws`` the
+    interval comes from that many resamples of units."""
+    judged = [tuple(unit.values()) for unit in units if len(unit) >= 2]
+    if not judged:
+        return not_scored(_NONE)
+    seen = {rating for ratings in judged for rating in ratings}
+    values = sorted(
+        seen, key=lambda value: (value if isinstance(value, int | float) else 0.0, str(value))
+    )
+    place = {value: index for index, value in enumerate(values)}
+    counts = np.zeros((len(judged), len(values)))
+    for row, ratings in enumerate(judged):
+        for rating in ratings:
+            counts[row, place[rating]] += 1.0
+    if len(values) == 1:
+        return not_scored(_CONSTANT)
+    alpha = _alpha(counts, values, level)
+    pairable = int(counts.sum())
+    if draws <= 0:
+        note = "no interval was asked for"
+        return Measure(value=significant(alpha), n=len(judged), level=_CONFIDENCE, note=note)
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(judged), (draws, len(judged)))
+    drawn = np.array([_alpha(counts[picked], values, level) for picked in rows])
+    bounds = percentile_interval(drawn, _CONFIDENCE)
+    low, high = bounds if bounds is not None else (None, None)
+    note = f"{pairable} ratings; {draws} resamples of units"
+    return Measure(
+        value=significant(alpha), low=low, high=high, level=_CONFIDENCE, n=len(judged), note=note
+    )
+
+
+def _alpha(counts: _Matrix, values: Sequence[_Rating], level: _Level) -> float:
+    """Return alpha of a table of counts per unit and value; NaN when only one value occurs."""
+    sizes = counts.sum(axis=1)
+    weights = 1.0 / (sizes - 1.0)
+    together = (counts * weights[:, None]).T @ counts - np.diag(
+        (counts * weights[:, None]).sum(axis=0)
+    )
+    margins = together.sum(axis=0)
+    distance = 1.0 - np.eye(len(values))
+    if level == "interval":
+        numbers = np.array(values, dtype=np.float64)
+        distance = (numbers[:, None] - numbers[None, :]) ** 2
+    total = margins.sum()
+    observed = float((together * distance).sum()) / total
+    expected = float((np.outer(margins, margins) * distance).sum()) / (total * (total - 1.0))
+    return 1.0 - observed / expected if expected > 0 else float("nan")
+
+
+def kendall_tau(x: Floats, y: Floats) -> float:
+    """Return tau-b of two score lists over the items both have (NaN is a missing score); NaN when undefined."""
+    both = np.isfinite(x) & np.isfinite(y)
+    a, b = np.asarray(x)[both], np.asarray(y)[both]
+    if a.size < 2 or not (np.ptp(a) > 0 and np.ptp(b) > 0):
+        return float("nan")
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(a, b).statistic)
+
+
+def spearman_rho(x: Floats, y: Floats) -> float:
+    """Return Spearman's rho over the items both have, ties sharing their mean rank; NaN when undefined."""
+    both = np.isfinite(x) & np.isfinite(y)
+    if int(both.sum()) < 2:
+        return float("nan")
+    a, b = tied_ranks(np.asarray(x)[both]), tied_ranks(np.asarray(y)[both])
+    a, b = a - a.mean(), b - b.mean()
+    scale = np.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b / scale) if scale > 0 else float("nan")
+
+
+def correlation_measure(
+    function: Callable[[Floats, Floats], float],
+    x: Floats,
+    y: Floats,
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Measure:
+    """Return a rank correlation with a percentile interval from resampling items."""
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    value = function(x, y)
+    both = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if not np.isfinite(value):
+        return not_scored("fewer than two common items, or scores that do not differ")
+    return _over_items(
+        value, both.size, lambda row: function(x[both[row]], y[both[row]]), draws, seed
+    )
+
+
+def agreement(scores: Floats, *, draws: int = 300, seed: int = 0) -> Measure:
+    """Return the mean pairwise tau of reviewers' scores, shape (reviewers, items), with an interval over items."""
+    scores = np.asarray(scores, dtype=np.float64)
+    value = _mean_tau(scores)
+    if not np.isfinite(value):
+        return not_scored("fewer than two reviewers with common items")
+    return _over_items(value, scores.shape[1], lambda row: _mean_tau(scores[:, row]), draws, seed)
+
+
+def _over_items(
+    value: float, items: int, again: Callable[[Ints], float], draws: int, seed: int
+) -> Measure:
+    """Return a value with the percentile interval of what it is ``again`` on redrawn items."""
+    if items < 5:
+        return Measure(value=value, n=items, note="fewer than five items: no interval")
+    drawn = np.array(
+        [again(row) for row in np.random.default_rng(seed).integers(0, items, (draws, items))]
+    )
+    low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
+    return Measure(value=value, low=float(low), high=float(high), n=items)
+
+
+def _mean_tau(scores: Floats) -> float:
+    found = [kendall_tau(scores[a], scores[b]) for a, b in combinations(range(scores.shape[0]), 2)]
+    known = [tau for tau in found if np.isfinite(tau)]
+    return float(np.mean(known)) if known else float("nan")

@@ -1,0 +1,176 @@
+"""Inference that holds however often it is looked at, and whenever one stops: e-processes and their bands.
+
+A test at 5 % that is repeated every day is wrong far more often than in 5 % of years. Here the chance that a band
+*ever* leaves out the true mean is at most 1 - level. Of returns x around their mean, exp(a S - a^2 V / 2) with
+S = sum x and V = sum x^2 is a supermartingale whenever they are as likely to lie above as below it, whatever their
+tails and however their size changes from day to day (de la Peña 1999); mixed over a normal a it gives the band
+(Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021), and is an e-value. Sessions are taken five together,
+which is what is done about serial dependence: all of that within a week, and most of a moderate one, is in V.
+
+What is not covered is said: returns that are lopsided (rare large losses that have not come yet), and dependence
+over months.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics.intervals import significant
+
+TOGETHER = 5
+"""Sessions that are taken as one."""
+FIRST_LOOK = 60
+"""Sessions before which nothing is said: they give the scale on which the rest is weighed."""
+_BURN = FIRST_LOOK // TOGETHER
+_NARROWEST = 378
+"""Sessions after which the band is as narrow as it can be for so many: a year and a half."""
+_STEPS = 40
+
+
+class WatchedMean(msgspec.Struct, frozen=True):
+    """What was known of a mean at every look: ``sessions`` are those seen by then, ``low`` and ``high`` the band
+    per session, which only narrows, and ``mean`` the mean so far. Empty before the first look."""
+
+    sessions: tuple[int, ...]
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def watched_mean(values: Floats, *, level: float = 0.95) -> WatchedMean:
+    """Return the band of the mean of a series of shape (n,) at all looks since the first."""
+    sums = _together(np.asarray(values, dtype=np.float64))
+    low, high = _bounds(sums, 1.0 - level)
+    looks = np.flatnonzero(np.isfinite(low))
+    count = np.arange(1, sums.size + 1)
+    return WatchedMean(
+        sessions=tuple(int(TOGETHER * count[look]) for look in looks),
+        mean=(np.cumsum(sums) / count / TOGETHER)[looks],
+        low=np.maximum.accumulate(low[looks]) / TOGETHER,
+        high=np.minimum.accumulate(high[looks]) / TOGETHER,
+    )
+
+
+def watched_interval(values: Floats, *, periods_per_year: float, level: float = 0.95) -> Measure:
+    """Return a yearly mean with the band that may be looked at every day; ``values`` has shape (n,). No interval
+    before the first look, where the series never moves, and where earlier looks contradict later ones: then it has
+    no one mean."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.size < 2 or not np.isfinite(values).all():
+        return not_scored(
+            "fewer than two sessions" if values.size < 2 else "a number in the series is missing"
+        )
+    value = significant(float(values.mean()) * periods_per_year)
+    found = watched_mean(values, level=level)
+    if not found.sessions:
+        note = (
+            f"no interval: {values.size} sessions, the first look is after {FIRST_LOOK} that move"
+        )
+        return Measure(value=value, level=level, n=values.size, note=note)
+    low, high = float(found.low[-1]), float(found.high[-1])
+    if low > high:
+        note = "no interval: it changed so much that no one mean fits all looks"
+        return Measure(value=value, level=level, n=values.size, note=note)
+    return Measure(
+        value=value,
+        low=significant(low * periods_per_year),
+        high=significant(high * periods_per_year),
+        level=level,
+        n=values.size,
+        note="holds however often it is looked at",
+    )
+
+
+def watched_sign(values: Floats, *, level: float = 0.95) -> Ints:
+    """Return 1 where the band of a mean along the last axis lies above zero, -1 where below, and 0 elsewhere."""
+    sums, alpha = _together(np.asarray(values, dtype=np.float64)), 1.0 - level
+    total, squares = np.cumsum(sums, axis=-1), np.cumsum(sums**2, axis=-1)
+    prior = _scale(sums) * _weight(alpha)
+    with np.errstate(invalid="ignore"):
+        certain = total**2 > (squares + prior) * np.log((squares + prior) / (prior * alpha**2))
+    over, under = ((certain & side).any(axis=-1) for side in (total > 0.0, total < 0.0))
+    return np.asarray(over.astype(np.int64) - under)
+
+
+def level_at(n: int, level: float) -> float:
+    """Return the level of the test that, asked once after ``n`` sessions, asks for as much as the band does."""
+    alpha = 1.0 - level
+    prior, seen = _weight(alpha), max(n, FIRST_LOOK) / TOGETHER
+    z = math.sqrt((1.0 + prior / seen) * math.log((seen + prior) / (prior * alpha**2)))
+    return math.erf(z / math.sqrt(2.0))
+
+
+def e_value(values: Floats) -> float | None:
+    """Return the evidence, so far, that a mean is above zero; None before the first look. Where it is not, 20 or
+    more is *ever* reached with a chance of at most 5 %. ``values`` has shape (n,)."""
+    sums = _together(np.asarray(values, dtype=np.float64))
+    scale = _scale(sums)
+    if not sums.size or not np.isfinite(scale[-1]):
+        return None
+    prior = float(scale[-1]) * _weight(0.05)
+    total, squares = float(sums.sum()), float((sums**2).sum()) + prior
+    z = total / math.sqrt(squares)
+    # One-sided: a is normal and above zero.
+    log = (
+        0.5 * math.log(prior / squares)
+        + 0.5 * z * z
+        + math.log(max(math.erfc(-z / math.sqrt(2.0)), 1e-300))
+    )
+    return significant(math.exp(min(log, 700.0)))
+
+
+def e_bh(e_values: Sequence[float | None], level: float = 0.95) -> list[bool | None]:
+    """Return which results of a table are found by e-BH (Wang and Ramdas 2022); None stays None, not counted. Of
+    those found at most 1 - ``level`` are expected to be false, however they depend on each other and at whatever
+    moment one looks; where none is true, that any is *ever* found has that chance."""
+    known = sorted((e for e in e_values if e is not None), reverse=True)
+    enough = [e for rank, e in enumerate(known, 1) if e >= len(known) / ((1.0 - level) * rank)]
+    least = enough[-1] if enough else math.inf
+    return [None if e is None else e >= least for e in e_values]
+
+
+def _together(values: Floats) -> Floats:
+    """Return sums of whole weeks along the last axis; what is left over waits for its week to end."""
+    whole = values.shape[-1] // TOGETHER
+    return np.asarray(
+        values[..., : whole * TOGETHER].reshape(*values.shape[:-1], whole, TOGETHER).sum(axis=-1)
+    )
+
+
+def _scale(sums: Floats) -> Floats:
+    """Return the variance of the first weeks that moved, known from then on; NaN before."""
+    moved = np.cumsum(sums != 0.0, axis=-1)
+    early = np.where(moved <= _BURN, sums, 0.0)
+    start = (early**2).sum(axis=-1, keepdims=True) / _BURN
+    return np.where((moved >= _BURN) & (start > 0.0), start, np.nan)
+
+
+def _weight(alpha: float) -> float:
+    """Return the prior's variance, in weeks' variances, for which the band is narrowest at ``_NARROWEST``."""
+    log = 2.0 * math.log(1.0 / alpha)
+    return _NARROWEST / TOGETHER / (log + math.log1p(log))
+
+
+def _bounds(sums: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return the lower and upper bound of the mean of a week at every look, along the last axis; NaN before the
+    first, and while no mean at all is excluded."""
+    count = np.arange(1, sums.shape[-1] + 1, dtype=np.float64)
+    mean = np.cumsum(sums, axis=-1) / count
+    spread = np.maximum(np.cumsum(sums**2, axis=-1) - count * mean**2, 0.0)
+    prior = _scale(sums) * _weight(alpha)
+    # The ends lie where n^2 d^2 = (V + n d^2 + prior) log((V + n d^2 + prior) / (prior alpha^2)).
+    square = np.zeros_like(mean)
+    with np.errstate(invalid="ignore"):
+        for _ in range(_STEPS):
+            log = np.log((spread + count * square + prior) / (prior * alpha**2))
+            square = np.where(
+                count > log + 1.0, (spread + prior) * log / (count**2 - count * log), np.nan
+            )
+        reach = np.sqrt(square)
+    return mean - reach, mean + reach

@@ -1,0 +1,280 @@
+"""The daily cross-sectional regression: one intercept and one return per factor and session.
+
+Which names are in it, their exposures and weights (:class:`CrossSection`, :func:`exposures_of`), the regression
+itself (:func:`fit`), and the VIF screen, which says whether the factors tell different things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Bools, Floats
+from tradeassay.factors import FACTOR_NAMES, standardise
+from tradeassay.metrics.intervals import significant
+
+
+class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of the method; all of them are ours. A factor is used on a day when at least ``present`` of the
+    investable names have it. A day's regression needs ``names_per_term`` names for every coefficient (the
+    intercept is one); with fewer only the intercept is fitted, and below ``least_names`` there is none.
+    ``singular`` is the share of the greatest eigenvalue below which a direction counts as not seen. ``vif_limit``
+    is where the others count as explaining a factor, ``vif_sessions`` how many sessions before the evaluation are
+    screened. ``beside`` adds beta, size and sectors to the nine where there are ``names_beside`` names for every
+    coefficient."""
+
+    present: float = 0.5
+    names_per_term: float = 2.0
+    least_names: int = 3
+    singular: float = 1e-10
+    vif_limit: float = 10.0
+    vif_sessions: int = 252
+    beside: bool = True
+    names_beside: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Raise :class:`UserError` for values out of range."""
+        if not 0.0 < self.present <= 1.0:
+            raise UserError(
+                f"present {self.present} is not a share of the names", hint="give 0 < present <= 1"
+            )
+        if self.names_per_term < 1.0 or self.least_names < 1:
+            raise UserError(
+                "a regression needs at least one name per coefficient", hint="raise names_per_term"
+            )
+        if not self.vif_limit > 1.0 or self.vif_sessions < 1:
+            raise UserError(
+                "a VIF is at least 1, and needs a session", hint="raise vif_limit or vif_sessions"
+            )
+
+
+class CrossSection(msgspec.Struct, frozen=True):
+    """T sessions of N names and K factors. ``returns`` (T, N) are those of the session, NaN where there is none.
+    ``values`` (T, K, N) are raw factor values known *strictly before* the session (:func:`known_before` shifts
+    those of the close). ``size`` (T, N) is what the regression's weight is the square root of, known before too.
+    ``investable`` (T, N) says who may be in it. Raises :class:`UserError` for shapes that do not fit."""
+
+    returns: Floats
+    values: Floats
+    size: Floats
+    investable: Bools
+    factors: tuple[str, ...] = FACTOR_NAMES
+
+    def __post_init__(self) -> None:
+        days, names = self.returns.shape
+        wanted = {
+            "values": (days, len(self.factors), names),
+            "size": (days, names),
+            "investable": (days, names),
+        }
+        for name, shape in wanted.items():
+            if getattr(self, name).shape != shape:
+                hint = "give (sessions, factors, names) and (sessions, names)"
+                raise UserError(
+                    f"'{name}' has shape {getattr(self, name).shape}, {shape} is needed", hint=hint
+                )
+
+
+class Exposures(msgspec.Struct, frozen=True):
+    """Standardised exposures (T, K, N), 0 outside ``covered`` (T, N), and which factors a day uses (T, K)."""
+
+    values: Floats
+    covered: Bools
+    used: Bools
+
+
+def known_before(values: Floats, lag: int = 1) -> Floats:
+    """Return values of a session's close, time on the first axis, ``lag`` sessions later; NaN before the first."""
+    moved = np.full_like(values, np.nan)
+    if 0 < lag < values.shape[0]:
+        moved[lag:] = values[:-lag]
+    return moved
+
+
+def exposures_of(cross: CrossSection, config: AttributionConfig | None = None) -> Exposures:
+    """Winsorise at 1 and 99 % and z-score over the investable names, and say who is covered. A name is covered
+    when it is investable and has a return, a positive size and every factor the day uses."""
+    config = config or AttributionConfig()
+    investable = cross.investable
+    raw = np.where(investable[:, None, :], cross.values, np.nan)
+    present = np.isfinite(raw)
+    there = present.sum(axis=-1)
+    used: Bools = there >= np.maximum(config.present * investable.sum(axis=-1), 1.0)[:, None]
+    values = standardise(np.where(present, raw, np.nan))
+    full = (present | ~used[:, :, None]).all(axis=1)
+    with np.errstate(invalid="ignore"):
+        covered: Bools = (
+            investable
+            & full
+            & np.isfinite(cross.returns)
+            & (cross.size > 0)
+            & np.isfinite(cross.size)
+        )
+    np.copyto(values, 0.0, where=~(covered[:, None, :] & used[:, :, None]))
+    return Exposures(values, covered, used)
+
+
+FULL, MARKET, NONE = 2, 1, 0
+"""How a day was fitted: intercept and factors, the intercept alone, not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class StyleModel:
+    """What moved the names of T sessions. It does not know any portfolio. ``returns`` (T, N) has 0 where a name
+    has none. ``exposures`` (T, K, N) are 0 outside ``covered`` (T, N). ``common`` (T,) is the intercept,
+    ``premia`` (T, K) the return of one unit of each factor, ``residuals`` (T, N) what is left of every name: of
+    one that is not covered, its return less the intercept. ``fitted`` (T,) is ``FULL``, ``MARKET`` or ``NONE``,
+    ``explained`` (T,) the weighted R squared (NaN without a fit)."""
+
+    factors: tuple[str, ...]
+    returns: Floats
+    exposures: Floats
+    covered: Bools
+    common: Floats
+    premia: Floats
+    residuals: Floats
+    explained: Floats
+    fitted: NDArray[np.int8]
+
+
+def fit(cross: CrossSection, config: AttributionConfig | None = None) -> StyleModel:
+    """Standardise the exposures and regress every day (:func:`exposures_of`, then :func:`regress`)."""
+    config = config or AttributionConfig()
+    return regress(cross, exposures_of(cross, config), config)
+
+
+def regress(
+    cross: CrossSection, exposures: Exposures, config: AttributionConfig | None = None
+) -> StyleModel:
+    """Fit every day by weighted least squares, weights being the square root of size, all days at once. Directions
+    that a day's names do not span (a factor without spread, two that say the same) get no return: of all solutions
+    it is the one with the smallest coefficients."""
+    config = config or AttributionConfig()
+    covered = exposures.covered
+    names = covered.sum(axis=1)
+    terms = 1 + exposures.used.sum(axis=1)
+    full = (names >= config.names_per_term * terms) & (terms > 1)
+    some = names >= config.least_names
+    fitted = np.where(full & some, FULL, np.where(some, MARKET, NONE)).astype(np.int8)
+    x = exposures.values
+    if not (fitted == FULL).all():
+        x = x * (fitted == FULL)[:, None, None]
+    returns = np.where(np.isfinite(cross.returns), cross.returns, 0.0)
+    weights = np.where(covered & some[:, None], np.sqrt(np.where(covered, cross.size, 0.0)), 0.0)
+    whole = weights.sum(axis=1, keepdims=True)
+    weights /= np.where(whole > 0, whole, 1.0)
+    # The normal equations: moments (T, 1 + K, 1 + K) and right-hand sides (T, 1 + K); a day's weights sum to 1.
+    weighted, (days, factors) = x * weights[:, None, :], x.shape[:2]
+    moments, right = np.empty((days, factors + 1, factors + 1)), np.empty((days, factors + 1))
+    moments[:, 1:, 1:] = np.matmul(weighted, x.transpose(0, 2, 1))
+    moments[:, 0, 1:] = moments[:, 1:, 0] = weighted.sum(axis=2)
+    moments[:, 0, 0] = weights.sum(axis=1)
+    right[:, 1:] = np.matmul(weighted, returns[:, :, None])[:, :, 0]
+    right[:, 0] = (weights * returns).sum(axis=1)
+    # Every day's solution of least norm.
+    values, vectors = np.linalg.eigh(moments)
+    seen = values > config.singular * np.maximum(values[:, -1:], 0.0)
+    inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
+    along = np.matmul(vectors.transpose(0, 2, 1), right[:, :, None])[:, :, 0] * inverse
+    there = np.diagonal(moments, axis1=1, axis2=2) > 0
+    slopes = np.where(there, np.matmul(vectors, along[:, :, None])[:, :, 0], 0.0)
+    common, premia = slopes[:, 0], slopes[:, 1:]
+    residuals = returns - common[:, None] - np.matmul(premia[:, None, :], x)[:, 0]
+    if not some.all():
+        covered = covered & some[:, None]
+    mean = (weights * returns).sum(axis=1, keepdims=True)
+    spread = (weights * (returns - mean) ** 2).sum(axis=1)
+    left = (weights * residuals**2).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        explained: Floats = np.where(spread > 0, 1.0 - left / spread, np.nan)
+    return StyleModel(
+        factors=cross.factors,
+        returns=returns,
+        exposures=x,
+        covered=covered,
+        common=common,
+        premia=premia,
+        residuals=residuals,
+        explained=explained,
+        fitted=fitted,
+    )
+
+
+class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
+    """Variance inflation of each factor: mean over ``sessions`` days of 1 / (1 - R squared on the others).
+    ``kept`` are the factors left when the worst is dropped until none is above ``limit``; when they are all of
+    them, the set is justified on this window."""
+
+    vif: dict[str, Measure]
+    kept: tuple[str, ...]
+    dropped: tuple[str, ...]
+    limit: float
+    sessions: int
+
+
+def vif_screen(
+    exposures: Exposures, factors: tuple[str, ...], config: AttributionConfig | None = None
+) -> VifScreen:
+    """Screen the factors on a window that lies before the evaluation. Only days that use every factor and have
+    ``names_per_term`` names per coefficient count. Without such a day no factor has a VIF, and none is dropped."""
+    config = config or AttributionConfig()
+    names = exposures.covered.sum(axis=1)
+    good = exposures.used.all(axis=1) & (names >= config.names_per_term * (len(factors) + 1))
+    days = int(good.sum())
+    if not days:
+        reason = "no session before the window has every factor for enough names"
+        vifs = dict.fromkeys(factors, not_scored(reason))
+        return VifScreen(vif=vifs, kept=factors, dropped=(), limit=config.vif_limit, sessions=0)
+    correlation = _correlations(exposures.values[good], exposures.covered[good])
+    first = _mean_vif(correlation)
+    spread = _vifs(correlation)
+    measures = {
+        name: Measure(
+            value=significant(float(first[k])),
+            low=significant(float(np.quantile(spread[:, k], 0.025))),
+            high=significant(float(np.quantile(spread[:, k], 0.975))),
+            n=days,
+            note="interval: the middle 95 % of the sessions",
+        )
+        for k, name in enumerate(factors)
+    }
+    left = list(range(len(factors)))
+    dropped: list[str] = []
+    while len(left) > 1:
+        values = _mean_vif(correlation[:, left][:, :, left])
+        worst = int(np.argmax(values))
+        if values[worst] <= config.vif_limit:
+            break
+        dropped.append(factors[left.pop(worst)])
+    kept = tuple(factors[k] for k in left)
+    return VifScreen(
+        vif=measures, kept=kept, dropped=tuple(dropped), limit=config.vif_limit, sessions=days
+    )
+
+
+def _correlations(values: Floats, covered: Floats) -> Floats:
+    inside = covered[:, None, :].astype(np.float64)
+    n = inside.sum(axis=2, keepdims=True)
+    gap = (values - (values * inside).sum(axis=2, keepdims=True) / n) * inside
+    scale = np.sqrt((gap * gap).sum(axis=2, keepdims=True))
+    unit = gap / np.where(scale > 0, scale, 1.0)
+    correlation: Floats = np.matmul(unit, unit.transpose(0, 2, 1))
+    return correlation
+
+
+def _vifs(correlation: Floats) -> Floats:
+    """Return the diagonals of the inverses; a factor fully explained by the others gets a huge number."""
+    values, vectors = np.linalg.eigh(correlation)
+    inverse = 1.0 / np.maximum(values, 1e-12)
+    result: Floats = np.einsum("tik,tk->ti", vectors * vectors, inverse)
+    return result
+
+
+def _mean_vif(correlation: Floats) -> Floats:
+    mean: Floats = _vifs(correlation).mean(axis=0)
+    return mean

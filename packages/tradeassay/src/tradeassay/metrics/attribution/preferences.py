@@ -1,0 +1,94 @@
+"""What an agent likes: its mean exposure to every factor, and whether it leans the way factor models lean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics.attribution.decompose import DailyParts
+from tradeassay.metrics.cosine import cosine_interval
+from tradeassay.metrics.intervals import BootstrapConfig, rate_measure, too_few
+
+_INVESTED = 1e-6
+"""Gross weight from which a day counts as invested."""
+
+
+class SignAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How often exposures have the sign of the baselines' median exposure. ``overall`` is over all pairs of agent
+    and factor, ``by_factor`` over agents. ``baseline`` is that median. A pair in which either side is exactly 0 is
+    left out."""
+
+    overall: Measure
+    by_factor: dict[str, Measure]
+    baseline: dict[str, float]
+
+
+def preferences(
+    daily: DailyParts | Sequence[DailyParts], *, bootstrap: BootstrapConfig | None = None
+) -> dict[str, Measure]:
+    """Return the mean z-exposure per factor on invested days, per unit of gross weight, with intervals. Several
+    episodes (seeds) of one agent are one sample: their invested days are strung together. The interval is the
+    cosine one, at the level of ``bootstrap``: exposures change slowly, and resampled blocks would be too sure of
+    them. No value for an agent that never held a covered name."""
+    bootstrap = bootstrap or BootstrapConfig()
+    several = [daily] if isinstance(daily, DailyParts) else list(daily)
+    factors = several[0].factors if several else ()
+    rows: list[Floats] = [np.zeros((0, len(factors)))]
+    for one in several:
+        share = np.nan_to_num(one.covered_share) * one.gross
+        share = share if one.funds is None else share - one.funds
+        invested = share > _INVESTED
+        rows.append(one.exposures[invested] / share[invested][:, None])
+    held = np.concatenate(rows)
+    n, level, least = len(held), bootstrap.level, bootstrap.least
+    if n == 0:
+        return dict.fromkeys(factors, not_scored("nothing that the factors cover was ever held"))
+    found = {}
+    for name, values in zip(factors, held.T.copy(), strict=True):
+        if n < least:
+            found[name] = too_few(float(values.mean()), n, bootstrap, "invested days")
+            continue
+        one_mean = cosine_interval(values, "mean", periods_per_year=1.0, level=level, least=least)
+        if one_mean.low is None:  # the same on every day: nothing about it is uncertain
+            same = {"low": one_mean.value, "high": one_mean.value, "note": "the same on every day"}
+            one_mean = msgspec.structs.replace(one_mean, **same)
+        found[name] = one_mean
+    return found
+
+
+def sign_agreement(
+    agents: Sequence[Mapping[str, Measure]],
+    baselines: Sequence[Mapping[str, Measure]],
+    *,
+    level: float = 0.95,
+) -> SignAgreement:
+    """Compare agents' :func:`preferences` with those of (factor-model) baselines; intervals are Wilson's. Factors
+    are related and agents may be, so the interval of ``overall`` is narrower than the truth; its note says so."""
+    factors = tuple(dict.fromkeys(name for one in baselines for name in one))
+    middle: dict[str, float] = {}
+    for name in factors:
+        known = [
+            one[name].value for one in baselines if name in one and one[name].value is not None
+        ]
+        if known:
+            middle[name] = float(np.median(np.array(known, dtype=np.float64)))
+    counted: dict[str, tuple[int, int]] = {}
+    for name, side in middle.items():
+        values = [one[name].value for one in agents if name in one]
+        signs = [float(np.sign(value) * np.sign(side)) for value in values if value is not None]
+        counted[name] = (signs.count(1.0), signs.count(1.0) + signs.count(-1.0))
+    nothing = "no agent and no baseline lean to a side"
+    by_factor = {
+        name: rate_measure(same, pairs, nothing=nothing, level=level)
+        for name, (same, pairs) in counted.items()
+    }
+    same, pairs = (sum(count[k] for count in counted.values()) for k in (0, 1))
+    overall = rate_measure(same, pairs, nothing=nothing, level=level)
+    if overall.value is not None:
+        note = f"{overall.note}, as if factors and agents were independent"
+        overall = msgspec.structs.replace(overall, note=note)
+    return SignAgreement(overall=overall, by_factor=by_factor, baseline=middle)

@@ -1,0 +1,197 @@
+"""Parts of a whole window: daily parts linked so that they add up (Carino 1999), each with an interval.
+
+Daily returns compound, so that sums of daily parts do not add up to the total. A day's part is therefore scaled by
+(log(1 + r) / r) / (log(1 + R) / R), which makes the sum over days and parts exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics.anytime import watched_interval
+from tradeassay.metrics.attribution.decompose import DailyParts
+from tradeassay.metrics.cosine import cosine_interval, growth_interval
+from tradeassay.metrics.intervals import BootstrapConfig, significant
+
+RUINED = "a session returned -100 % or less, where linking is not defined"
+
+
+def slope(returns: Floats) -> Floats:
+    """Return log(1 + r) / r, which is 1 at 0; NaN where r <= -1."""
+    safe = np.where((returns == 0.0) | ~(returns > -1.0), 1.0, returns)
+    ratio = np.where(returns == 0.0, 1.0, np.log1p(safe) / safe)
+    result: Floats = np.where(returns > -1.0, ratio, np.nan)
+    return result
+
+
+def compounded(returns: Floats) -> Floats:
+    """Return the total return along the last axis; NaN where a return is -1 or less."""
+    logs = np.log1p(np.where(returns > -1.0, returns, np.nan))
+    result: Floats = np.expm1(logs.sum(axis=-1))
+    return result
+
+
+def link(parts: Floats, returns: Floats) -> Floats | None:
+    """Return what daily ``parts`` (..., T) give over the window, None where a return of ``returns`` (T,) is <= -1.
+    If the parts of each day sum to its return, the linked parts sum to the total return, to rounding."""
+    if not (returns > -1.0).all():
+        return None
+    whole = slope(compounded(returns))
+    linked: Floats = (parts * slope(returns)).sum(axis=-1) / whole
+    return linked
+
+
+def link_difference(parts: Floats, returns: Floats, benchmark: Floats) -> Floats | None:
+    """Return what daily parts of the difference ``returns`` - ``benchmark`` (T,) give over the window. They sum to
+    the difference of the two total returns. None where either return is <= -1."""
+    if not ((returns > -1.0).all() and (benchmark > -1.0).all()):
+        return None
+    daily = _gap_slope(returns, benchmark)
+    whole = _gap_slope(compounded(returns), compounded(benchmark))
+    linked: Floats = (parts * daily).sum(axis=-1) / whole
+    return linked
+
+
+def _gap_slope(one: Floats, other: Floats) -> Floats:
+    """Return (log(1 + a) - log(1 + b)) / (a - b), which is 1 / (1 + a) where they are equal."""
+    gap = (one - other) / (1.0 + other)
+    result: Floats = slope(gap) / (1.0 + other)
+    return result
+
+
+MAIN = ("common", "style", "selection", "trading")
+"""The parts that add up to the total. Styles by factor are parts of ``style``, ``uncovered`` of ``selection``."""
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """A window's parts by name. ``linked`` sum to the total return; None, with the reason, where that is
+    undefined. ``intervals`` are the linked parts as measures, ``per_year`` the mean daily part times the sessions
+    of a year."""
+
+    linked: dict[str, float] | None
+    reason: str | None
+    intervals: dict[str, Measure]
+    per_year: dict[str, Measure]
+
+
+def rows_of(daily: DailyParts, extra: Mapping[str, Floats] | None = None) -> dict[str, Floats]:
+    """Return the daily parts by name: total, the four, styles by factor, uncovered, and ``extra``."""
+    rows = {
+        "total": daily.total,
+        "common": daily.common,
+        "style": daily.style.sum(axis=1),
+        "selection": daily.selection,
+        "trading": daily.trading,
+        "uncovered": daily.uncovered,
+    }
+    rows |= {f"style.{name}": daily.style[:, k] for k, name in enumerate(daily.factors)}
+    return rows | dict(extra or {})
+
+
+def total_parts(
+    rows: Mapping[str, Floats],
+    *,
+    periods_per_year: int = 252,
+    bootstrap: BootstrapConfig | None = None,
+    watched: bool = False,
+) -> Totals:
+    """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval. Intervals are those of
+    means, at the level of ``bootstrap`` (:mod:`tradeassay.metrics.cosine`): a part's share of the window is the
+    sum of its days, each at its weight in the linked return; that of the whole return is the one it has wherever
+    it is shown. With ``watched`` they hold however often they are looked at. Without sessions, or with one that
+    returned -100 % or less, there are no totals, and the reason is given."""
+    level, least = (bootstrap or BootstrapConfig()).level, (bootstrap or BootstrapConfig()).least
+    total = rows["total"]
+    if total.size == 0 or not (total > -1.0).all():
+        reason = RUINED if total.size else "there are no sessions"
+        none = dict.fromkeys(rows, not_scored(reason))
+        return Totals(linked=None, reason=reason, intervals=none, per_year=dict(none))
+    weight = slope(total) / slope(compounded(total))
+    linked = {name: float((row * weight).sum()) for name, row in rows.items()}
+
+    def spanned(row: Floats, scale: float, value: float) -> Measure:
+        if watched:
+            made = watched_interval(row, periods_per_year=scale, level=level)
+        else:
+            made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=least)
+        return replace(made, value=significant(value), reason=None)
+
+    window = {name: spanned(row * weight, total.size, linked[name]) for name, row in rows.items()}
+    whole = growth_interval(total, periods=total.size, level=level, least=least)
+    window["total"] = replace(whole, value=significant(linked["total"]), reason=None)
+    yearly = {
+        name: spanned(row, periods_per_year, float(row.mean()) * periods_per_year)
+        for name, row in rows.items()
+    }
+    return Totals(linked=linked, reason=None, intervals=window, per_year=yearly)
+
+
+# By group (Brinson and Fachler 1985): what the choice of groups and of names in them gave
+
+CASH = "cash"
+_NOTHING = 1e-12
+"""A group weight below this counts as zero: the names in it net out, and their gain is a choice of names."""
+
+
+class GroupParts(msgspec.Struct, frozen=True):
+    """For every day and group: ``allocation``, ``selection`` and ``interaction``, shape (T, G). Their sum over
+    groups is ``portfolio`` - ``benchmark`` (T,), both held from close to close. The last group is cash, which
+    returns nothing and of which the benchmark has none."""
+
+    groups: tuple[str, ...]
+    allocation: Floats
+    selection: Floats
+    interaction: Floats
+    portfolio: Floats
+    benchmark: Floats
+
+    def error(self) -> float:
+        """Return the greatest distance of a day's sum of parts from the difference; 0 without days."""
+        parts = (self.allocation + self.selection + self.interaction).sum(axis=1)
+        return float(np.max(np.abs(parts - (self.portfolio - self.benchmark)), initial=0.0))
+
+
+def brinson(
+    weights: Floats, benchmark: Floats, returns: Floats, group: Ints, groups: Sequence[str]
+) -> GroupParts:
+    """Take a portfolio apart against a benchmark whose weights sum to 1 every day. ``weights``, ``benchmark`` and
+    ``returns`` have shape (T, N), ``group`` (N,) numbers a name's place in ``groups``. A group the benchmark does
+    not have counts as allocation alone. Raises :class:`UserError` for shapes that do not fit, and for a benchmark
+    that does not sum to 1."""
+    if not weights.shape == benchmark.shape == returns.shape or group.shape != weights.shape[1:]:
+        raise UserError(
+            "weights, benchmark and returns differ in shape", hint="give (sessions, names) for each"
+        )
+    if not np.allclose(benchmark.sum(axis=1), 1.0, rtol=0.0, atol=1e-9):
+        raise UserError("the benchmark's weights do not sum to 1", hint="divide them by their sum")
+    member = np.zeros((group.size, len(groups) + 1))
+    member[np.arange(group.size), group] = 1.0
+    mine, theirs = weights @ member, benchmark @ member
+    gained, passive = (weights * returns) @ member, (benchmark * returns) @ member
+    # Cash closes the portfolio to 1; for a leveraged one it is negative.
+    mine[:, -1] = 1.0 - weights.sum(axis=1)
+    theirs[:, -1] = 1.0 - benchmark.sum(axis=1)
+    level = passive.sum(axis=1, keepdims=True)
+    held, known = np.abs(mine) > _NOTHING, np.abs(theirs) > _NOTHING
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = np.where(held, gained / mine, 0.0)
+        base = np.where(known, passive / theirs, own)
+    base[:, -1] = 0.0
+    allocation = (mine - theirs) * (base - level)
+    interaction = np.where(held & known, (mine - theirs) * (own - base), 0.0)
+    selection = gained - mine * base - interaction
+    return GroupParts(
+        groups=(*groups, CASH),
+        allocation=allocation,
+        selection=selection,
+        interaction=interaction,
+        portfolio=gained.sum(axis=1),
+        benchmark=level[:, 0],
+    )

@@ -1,0 +1,154 @@
+"""Are confidences worth what they say?
+
+``confidence`` has shape (n,) with values from 0 to 1, ``right`` has shape (n,) and is 0/1 or bool. A NaN in gives
+a NaN out. With nothing to judge the value is NaN.
+
+Confidences given in one session share that session's market and are not independent, so the intervals
+resample whole sessions, in blocks, as all other intervals of the house do. The expected calibration error is
+never negative and biased upwards when orders are few: with 30 orders in 10 bins a perfect forecaster
+scores about 0.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics.intervals import (
+    DEFAULT,
+    BootstrapConfig,
+    choose_block,
+    content_seed,
+    measure_from,
+    resamples,
+)
+
+_BINS = 10
+_Right = NDArray[Any]
+
+
+class Bin(msgspec.Struct, frozen=True, kw_only=True):
+    """One bin of a calibration curve; ``confidence`` and ``accuracy`` are means, None in an empty bin."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float | None
+    accuracy: float | None
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """Are stated confidences worth what they say? ``bins`` is empty when nothing could be judged."""
+
+    ece: Measure
+    brier: Measure
+    bins: tuple[Bin, ...] = ()
+
+
+def brier(confidence: Floats, right: _Right) -> float:
+    """Return the mean of (confidence - right) ** 2: 0 is perfect, 0.25 what always saying 0.5 gets."""
+    confidence, hit = _checked(confidence, right)
+    return float(np.mean((confidence - hit) ** 2)) if confidence.size else float("nan")
+
+
+def expected_calibration_error(confidence: Floats, right: _Right, bins: int = _BINS) -> float:
+    """Return the mean over ``bins`` equal-width bins of abs(mean confidence - accuracy), weighted by their orders.
+    A bin includes its lower edge; the last one includes 1 too."""
+    confidence, hit = _checked(confidence, right)
+    if not confidence.size or np.isnan(confidence).any():
+        return float("nan")
+    # The bins' weights cancel the division in their means: what is left is the size of the summed gaps.
+    gaps = np.bincount(_bin_of(confidence, bins), weights=confidence - hit, minlength=bins)
+    return float(np.abs(gaps).sum() / confidence.size)
+
+
+def calibration_curve(confidence: Floats, right: _Right, bins: int = _BINS) -> tuple[Bin, ...]:
+    """Return the bins behind :func:`expected_calibration_error`."""
+    confidence, hit = _checked(confidence, right)
+    at = _bin_of(confidence, bins)
+    curve = []
+    for k in range(bins):
+        inside = at == k
+        n = int(inside.sum())
+        curve.append(
+            Bin(
+                low=k / bins,
+                high=(k + 1) / bins,
+                n=n,
+                confidence=float(confidence[inside].mean()) if n else None,
+                accuracy=float(hit[inside].mean()) if n else None,
+            )
+        )
+    return tuple(curve)
+
+
+def calibration(
+    confidence: Floats,
+    right: _Right,
+    session: Ints,
+    *,
+    bins: int = _BINS,
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> dict[str, Measure]:
+    """Return ``ece`` and ``brier`` with intervals; ``session`` says in which session each confidence was given."""
+    confidence, hit = _checked(confidence, right)
+    if not confidence.size:
+        nothing = not_scored("no order with a confidence and a known next return")
+        return {"ece": nothing, "brier": nothing}
+    values = {
+        "ece": expected_calibration_error(confidence, hit, bins),
+        "brier": brier(confidence, hit),
+    }
+    if not np.isfinite(confidence).all():
+        return {name: not_scored("a confidence is missing") for name in values}
+    sessions, place = np.unique(session, return_inverse=True)
+    n, count = int(confidence.size), int(sessions.size)
+    if count < bootstrap.least:
+        few = f"no interval: orders in {count} sessions, at least {bootstrap.least} are needed"
+        return {
+            name: measure_from(value, None, level=bootstrap.level, n=n, note=few)
+            for name, value in values.items()
+        }
+    # Sums per session: of confidence - right by bin, of squared misses, and the number of orders.
+    cells = np.bincount(
+        place * bins + _bin_of(confidence, bins), confidence - hit, minlength=count * bins
+    )
+    gaps, orders = (
+        cells.reshape(count, bins),
+        np.bincount(place, minlength=count).astype(np.float64),
+    )
+    missed = np.bincount(place, (confidence - hit) ** 2, minlength=count)
+    block = choose_block(missed / orders, bootstrap)
+    drawn: dict[str, list[Floats]] = {"ece": [], "brier": []}
+    for rows in resamples(count, bootstrap.draws, block, content_seed(bootstrap, confidence, hit)):
+        given = orders[rows].sum(axis=1)
+        drawn["ece"].append(np.abs(gaps[rows].sum(axis=1)).sum(axis=-1) / given)
+        drawn["brier"].append(missed[rows].sum(axis=1) / given)
+    note = "interval over resampled sessions"
+    return {
+        name: measure_from(
+            value, np.concatenate(drawn[name]), level=bootstrap.level, n=n, note=note
+        )
+        for name, value in values.items()
+    }
+
+
+def _bin_of(confidence: Floats, bins: int) -> Ints:
+    return np.minimum((confidence * bins).astype(np.int64), bins - 1)
+
+
+def _checked(confidence: Floats, right: _Right) -> tuple[Floats, Floats]:
+    confidence, hit = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if confidence.shape != hit.shape or confidence.ndim != 1:
+        raise UserError(
+            f"{confidence.shape} confidences for {hit.shape} outcomes", hint="give one for each"
+        )
+    if ((confidence < 0) | (confidence > 1)).any():
+        raise UserError("a confidence outside 0 to 1", hint="confidences are probabilities")
+    return confidence, hit

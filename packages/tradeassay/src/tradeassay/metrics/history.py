@@ -1,0 +1,108 @@
+"""History of an account's value: returns by month, a rolling Sharpe ratio, and the deepest drawdowns.
+
+``path`` has shape (n + 1,) with the initial value first, ``sessions`` are n ISO dates. A path that
+touches zero has no history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.measures import drawdowns, sharpe
+
+ROLLING = 126
+"""Sessions of the rolling window: half a year of trading days."""
+_POINTS = 160
+_DEEPEST = 5
+
+
+class YearOfReturns(msgspec.Struct, frozen=True, kw_only=True):
+    """``months`` has twelve entries, None where no session fell into the month; ``total`` compounds them."""
+
+    year: str
+    months: tuple[float | None, ...]
+    total: float
+
+
+class Drawdown(msgspec.Struct, frozen=True, kw_only=True):
+    """A fall below the last peak: the session after the peak, the deepest one, and the one that made it good.
+    ``recovered`` is None where that has not happened; ``sessions`` counts from the peak to there or to the end."""
+
+    depth: float
+    first: str
+    deepest: str
+    recovered: str | None
+    sessions: int
+
+
+class AccountHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """``rolling`` pairs a session with the Sharpe ratio of the ``ROLLING`` sessions up to it, thinned."""
+
+    months: tuple[YearOfReturns, ...]
+    drawdowns: tuple[Drawdown, ...]
+    rolling: tuple[tuple[str, float], ...] = ()
+
+
+def history_of(
+    sessions: Sequence[str], path: Sequence[float], periods_per_year: int
+) -> AccountHistory | None:
+    """Return an account's history; None without sessions, or where a value is not positive."""
+    if not sessions or len(path) != len(sessions) + 1 or min(path) <= 0:
+        return None
+    values = np.asarray(path, dtype=np.float64)
+    rolling: tuple[tuple[str, float], ...] = ()
+    if len(sessions) >= 1.5 * ROLLING:
+        windows = np.lib.stride_tricks.sliding_window_view(values[1:] / values[:-1] - 1.0, ROLLING)
+        places = np.unique(
+            np.linspace(0, len(windows) - 1, min(_POINTS, len(windows))).round().astype(int)
+        )
+        ratios = sharpe(windows[places], periods_per_year)
+        rolling = tuple(
+            (sessions[place + ROLLING - 1], significant(float(one), 4))
+            for place, one in zip(places.tolist(), ratios.tolist(), strict=True)
+            if np.isfinite(one)
+        )
+    fall = drawdowns(values)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], fall < 0.0, [False])).astype(np.int8)))
+    found = []
+    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        low = start + int(np.argmin(fall[start:end]))
+        found.append(
+            Drawdown(
+                depth=significant(float(fall[low]), 6),
+                # Place 0 of the path is before the first session, and never below a peak.
+                first=sessions[start - 1],
+                deepest=sessions[low - 1],
+                recovered=sessions[end - 1] if end < values.size else None,
+                sessions=min(end, values.size - 1) - start + 1,
+            )
+        )
+    deepest = tuple(sorted(found, key=lambda one: one.depth)[:_DEEPEST])
+    return AccountHistory(months=by_month(sessions, path), drawdowns=deepest, rolling=rolling)
+
+
+def by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfReturns, ...]:
+    """Return the returns by calendar month of ISO ``sessions``; ``path`` has the initial value first. A month's
+    return runs from the last value before it to its last value. Empty when a value is not positive."""
+    if len(path) != len(sessions) + 1 or min(path) <= 0:
+        return ()
+    years: dict[str, list[float | None]] = {}
+    before = path[0]
+    for place, session in enumerate(sessions):
+        last = place + 1 == len(sessions) or sessions[place + 1][:7] != session[:7]
+        if last:
+            months = years.setdefault(session[:4], [None] * 12)
+            months[int(session[5:7]) - 1] = float(path[place + 1] / before - 1.0)
+            before = path[place + 1]
+    return tuple(
+        YearOfReturns(
+            year=year,
+            months=tuple(months),
+            total=float(np.prod([1.0 + (month or 0.0) for month in months])) - 1.0,
+        )
+        for year, months in years.items()
+    )

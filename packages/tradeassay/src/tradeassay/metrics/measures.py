@@ -1,0 +1,233 @@
+"""The measures themselves: returns, risk, reward per risk, and how a portfolio was run, as pure functions.
+
+Shapes: a *path* has shape (..., n + 1) and starts with the initial value; *returns*, and everything else that is
+one number per session, have shape (..., n). Every function works along the last axis, so that one path and a
+thousand resampled ones take the same call. NaN policy: a NaN in gives a NaN out, nothing is skipped; what is
+undefined is NaN. A ratio whose denominator is zero has no value: NaN, never infinity and never zero.
+``risk_free`` is a simple return *per period*, ``nav_before`` the account's value at the end of the session before.
+Rates of conduct are shares between 0 and 1, not annualised.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.view import Floats
+
+_FLAT = 1e-12
+"""A spread this small next to the largest return is rounding, not risk."""
+
+
+def simple_returns(nav: Floats) -> Floats:
+    """Return the simple returns of a path, shape (..., n), as fractions. NaN after a value at or below zero."""
+    nav = np.asarray(nav, dtype=np.float64)
+    before = np.where(nav[..., :-1] > 0, nav[..., :-1], np.nan)
+    return np.asarray(nav[..., 1:] / before - 1.0)
+
+
+def growth(returns: Floats) -> Floats:
+    """Return the path of 1 invested at the start, shape (..., n + 1), from returns of shape (..., n)."""
+    returns = np.asarray(returns, dtype=np.float64)
+    path = np.empty((*returns.shape[:-1], returns.shape[-1] + 1))
+    path[..., 0] = 1.0
+    np.add(returns, 1.0, out=path[..., 1:])
+    np.cumprod(path[..., 1:], axis=-1, out=path[..., 1:])
+    return path
+
+
+def cumulative_return(nav: Floats) -> Floats:
+    """Return last value / first value - 1, a fraction over the whole window, not annualised."""
+    nav = np.asarray(nav, dtype=np.float64)
+    return np.asarray(nav[..., -1] / np.where(nav[..., 0] > 0, nav[..., 0], np.nan) - 1.0)
+
+
+def annualised_return(nav: Floats, periods_per_year: float) -> Floats:
+    """Return the geometric yearly return: (1 + cumulative return) ** (periods_per_year / n) - 1, a fraction. NaN
+    when the path is empty or ends at or below zero."""
+    nav = np.asarray(nav, dtype=np.float64)
+    periods = nav.shape[-1] - 1
+    if periods < 1:
+        return np.full(nav.shape[:-1], np.nan)
+    total = 1.0 + cumulative_return(nav)
+    return np.asarray(
+        np.power(np.where(total > 0, total, np.nan), periods_per_year / periods) - 1.0
+    )
+
+
+def volatility(returns: Floats, periods_per_year: float) -> Floats:
+    """Return the yearly standard deviation: std(returns, ddof = 1) x sqrt(periods_per_year), a fraction. NaN with
+    fewer than two returns."""
+    return np.asarray(spread(returns) * np.sqrt(periods_per_year))
+
+
+def spread(returns: Floats) -> Floats:
+    """Return the sample standard deviation (ddof = 1) of one period; exactly 0 where returns do not vary. NaN with
+    fewer than two returns."""
+    returns = np.asarray(returns, dtype=np.float64)
+    if returns.shape[-1] < 2:
+        return np.full(returns.shape[:-1], np.nan)
+    deviation = np.std(returns, axis=-1, ddof=1)
+    return np.asarray(np.where(deviation <= _FLAT * np.abs(returns).max(axis=-1), 0.0, deviation))
+
+
+def drawdowns(nav: Floats) -> Floats:
+    """Return value / highest value so far - 1 at every point: shape (..., n + 1), fractions <= 0. The initial
+    value counts as the first peak, so a loss in the first session is a drawdown. A NaN makes everything after it
+    NaN."""
+    return np.asarray(_share_of_peak(nav) - 1.0)
+
+
+def max_drawdown(nav: Floats) -> Floats:
+    """Return the deepest fall from a peak, a fraction <= 0 (-0.15 = 15 % lost), not annualised."""
+    return np.asarray(_share_of_peak(nav).min(axis=-1) - 1.0)
+
+
+def _share_of_peak(nav: Floats) -> Floats:
+    """Return value / highest value so far; NaN until a value is positive."""
+    nav = np.asarray(nav, dtype=np.float64)
+    peak = np.maximum.accumulate(nav, axis=-1)
+    if not (nav[..., :1] > 0).all():
+        peak[~(peak > 0)] = np.nan
+    # In place: for a thousand resamples, getting memory costs more than dividing.
+    return np.divide(nav, peak, out=peak)
+
+
+def sharpe(returns: Floats, periods_per_year: float, risk_free: float = 0.0) -> Floats:
+    """Return mean(returns - risk_free) / std(returns - risk_free, ddof = 1) x sqrt(periods_per_year)."""
+    excess = np.asarray(returns, dtype=np.float64) - risk_free
+    return np.asarray(ratio(mean(excess), spread(excess)) * np.sqrt(periods_per_year))
+
+
+def downside_deviation(returns: Floats, threshold: float = 0.0) -> Floats:
+    """Return sqrt(mean(min(returns - threshold, 0) ** 2)) of one period; the mean runs over *all* periods."""
+    below = np.asarray(np.asarray(returns, dtype=np.float64) - threshold)
+    np.minimum(below, 0.0, out=below)
+    np.multiply(below, below, out=below)
+    return np.asarray(np.sqrt(mean(below)))
+
+
+def sortino(returns: Floats, periods_per_year: float, risk_free: float = 0.0) -> Floats:
+    """Return mean(returns - risk_free) / downside_deviation(returns, risk_free) x sqrt(periods_per_year). The
+    denominator is the root mean square of the shortfalls over all periods, good ones counting as zero (Sortino and
+    van der Meer's target semideviation). NaN when no period fell short."""
+    excess = np.asarray(returns, dtype=np.float64) - risk_free
+    return np.asarray(ratio(mean(excess), downside_deviation(excess)) * np.sqrt(periods_per_year))
+
+
+def sortino_stockbench(returns: Floats) -> Floats:
+    """Return StockBench's Sortino: mean(returns) / std(negative returns, ddof = 1), per period, *not annualised*.
+    It differs from :func:`sortino` in three ways: the denominator is the spread of the losing periods around their
+    own mean, not their distance from zero; winning periods do not count in it; and nothing is annualised. An agent
+    that loses the same amount every time has no value here. NaN with fewer than two losing periods."""
+    returns = np.asarray(returns, dtype=np.float64)
+    losing = returns < 0
+    count = losing.sum(axis=-1)
+    losses = np.where(losing, returns, 0.0)
+    centre = losses.sum(axis=-1) / np.maximum(count, 1)
+    off = np.where(losing, returns - centre[..., None], 0.0)
+    variance = (off * off).sum(axis=-1) / np.maximum(count - 1, 1)
+    size = np.abs(losses).max(axis=-1, initial=0.0)
+    deviation = np.where((count < 2) | (variance <= (1e-12 * size) ** 2), 0.0, np.sqrt(variance))
+    return ratio(mean(returns), np.where(np.isnan(returns).any(axis=-1), np.nan, deviation))
+
+
+def calmar(nav: Floats, periods_per_year: float) -> Floats:
+    """Return annualised return / abs(max drawdown) of a path. NaN when it never fell."""
+    return ratio(annualised_return(nav, periods_per_year), -max_drawdown(nav))
+
+
+def information_ratio(returns: Floats, index_returns: Floats, periods_per_year: float) -> Floats:
+    """Return mean(active) / std(active, ddof = 1) x sqrt(periods_per_year), active = returns - index_returns."""
+    return sharpe(np.asarray(returns, dtype=np.float64) - index_returns, periods_per_year)
+
+
+def mean(values: Floats) -> Floats:
+    """Return the mean along the last axis; NaN of nothing."""
+    if values.shape[-1] == 0:
+        return np.full(values.shape[:-1], np.nan)
+    return np.asarray(values.mean(axis=-1))
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Return above / below; NaN where the denominator is not positive."""
+    return np.asarray(above / np.where(below > 0, below, np.nan))
+
+
+def turnover(traded: Floats, nav_before: Floats, periods_per_year: float) -> Floats:
+    """Return the yearly one-way turnover: mean(traded / 2 / nav_before) x periods_per_year. ``traded`` is the
+    value of all fills of a session, buys plus sales, forced ones included; dividends, splits and pay-outs of
+    delisted names are not trades. 1.0 means that the whole account was turned over once a year. Building the first
+    portfolio counts: buying everything once is 0.5 within the window."""
+    return np.asarray((np.asarray(traded) / 2.0 / nav_before).mean(axis=-1) * periods_per_year)
+
+
+def cost_rate(costs: Floats, nav_before: Floats, periods_per_year: float) -> Floats:
+    """Return the yearly drag of fees, taxes, borrowing and interest: mean(costs / nav_before) x periods_per_year.
+    Slippage is inside the fill price and not counted here."""
+    return np.asarray((np.asarray(costs) / nav_before).mean(axis=-1) * periods_per_year)
+
+
+def concentration(values: Floats) -> Floats:
+    """Return the Herfindahl-Hirschman index of one session: the sum of squared shares of abs(value). ``values``
+    are position values, shape (..., symbols), shorts negative. Shares are of what is *invested*, so cash does not
+    dilute it: 1.0 = one name, 1 / k = k equal names. NaN when nothing is held."""
+    size = np.abs(np.asarray(values, dtype=np.float64))
+    total = size.sum(axis=-1)
+    share = size / np.where(total > 0, total, np.nan)[..., None]
+    # An empty last axis sums to zero; nothing held has no concentration.
+    return np.asarray(np.where(total > 0, (share * share).sum(axis=-1), np.nan))
+
+
+def mean_held(per_session: Floats) -> Floats:
+    """Return the mean over the sessions that have a value (NaN: nothing was held); NaN if none has."""
+    per_session = np.asarray(per_session, dtype=np.float64)
+    held = ~np.isnan(per_session)
+    count = held.sum(axis=-1)
+    total = np.where(held, per_session, 0.0).sum(axis=-1)
+    return np.asarray(total / np.where(count > 0, count, np.nan))
+
+
+def cash_ratio(cash: Floats, nav: Floats) -> Floats:
+    """Return the mean of cash / nav at the end of each session (above 1 with short sales, below 0 on margin)."""
+    return np.asarray((np.asarray(cash) / nav).mean(axis=-1))
+
+
+_Counts = NDArray[Any]
+
+
+def _rate(happened: _Counts) -> Floats:
+    """Return the share of sessions in which something happened; input is 0/1 or bool, shape (..., n)."""
+    if np.shape(happened)[-1] == 0:
+        return np.full(np.shape(happened)[:-1], np.nan)
+    return np.asarray(np.asarray(happened, dtype=np.float64).mean(axis=-1))
+
+
+def abstention_rate(abstained: _Counts) -> Floats:
+    """Return the share of sessions with a usable answer but no order. A failure is not an abstention."""
+    return _rate(abstained)
+
+
+def failure_rate(failed: _Counts) -> Floats:
+    """Return the share of sessions in which no usable answer came."""
+    return _rate(failed)
+
+
+def rejection_rate(rejected: _Counts, orders: _Counts) -> Floats:
+    """Return refused orders / orders given, both counted in the session that placed them, shape (..., n). An order
+    partly filled and partly refused counts as refused once, and so does one that waited and was refused in a later
+    session: no session then has more refusals than orders, and the rate of any resample stays within 0..1. An
+    order that asked for what already was (``no_change``) is not counted as refused."""
+    given = np.asarray(orders, dtype=np.float64).sum(axis=-1)
+    refused = np.asarray(rejected, dtype=np.float64).sum(axis=-1)
+    return np.asarray(refused / np.where(given > 0, given, np.nan))
+
+
+def hit_rate(returns: Floats) -> Floats:
+    """Return the share of sessions with a gain among those with a gain or a loss (flat sessions do not count)."""
+    returns = np.asarray(returns, dtype=np.float64)
+    moved = (returns != 0).sum(axis=-1)
+    share = (returns > 0).sum(axis=-1) / np.where(moved > 0, moved, np.nan)
+    return np.asarray(np.where(np.isnan(returns).any(axis=-1), np.nan, share))

@@ -1,0 +1,205 @@
+"""Statistical power: how many sessions and seeds does it take to see skill?
+
+An agent whose active returns (against its baseline) have the yearly information ratio x shows a mean of x /
+sqrt(Y) standard deviations a session. The test asks whether the mean over sessions and seeds differs from zero.
+Its error shrinks with the sessions; seeds help only as far as they do not all do the same, and sessions that
+resemble their neighbours count less.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats
+from tradeassay.metrics.intervals import (
+    BootstrapConfig,
+    choose_block,
+    significant,
+    variance_inflation,
+)
+
+_SEED_CORRELATION = 0.5
+"""Assumed before anything is known: half of the variance of active returns is common to all seeds of an agent."""
+SKILLED = 1.0
+"""A yearly information ratio that few professionals reach; what cannot see this can see nothing."""
+_MOST_SEEDS = 1000
+"""More seeds than this are not worth planning: what they share does not shrink with their number."""
+LEAST_RATIO = 1e-6
+"""A smaller ratio is no effect: no market is old enough for the sessions that it takes."""
+_NORMAL = NormalDist()
+
+
+class Design(msgspec.Struct, frozen=True, kw_only=True):
+    """An experiment: ``sessions`` and ``seeds``, tested two-sided at ``level``, aiming for ``power``.
+    ``seed_correlation`` is the correlation of two seeds' active returns (1: seeds repeat each other),
+    ``inflation`` how many times larger dependence makes the variance of the mean (1: independent sessions; see
+    :func:`~tradeassay.metrics.intervals.ar1_inflation`), ``comparisons`` how many agents are judged together.
+    Raises :class:`UserError` for numbers that do not describe an experiment."""
+
+    sessions: int = 252
+    seeds: int = 1
+    level: float = 0.95
+    power: float = 0.8
+    seed_correlation: float = _SEED_CORRELATION
+    inflation: float = 1.0
+    comparisons: int = 1
+    periods_per_year: int = 252
+
+    def __post_init__(self) -> None:
+        if self.sessions < 1 or self.seeds < 1 or self.comparisons < 1 or self.periods_per_year < 1:
+            raise UserError(
+                "an experiment needs sessions, seeds and comparisons", hint="give 1 or more of each"
+            )
+        if not (0.0 < self.level < 1.0 and 0.0 < self.power < 1.0):
+            raise UserError(
+                f"level {self.level} and power {self.power}", hint="both lie between 0 and 1"
+            )
+        if not 0.0 <= self.seed_correlation <= 1.0 or not self.inflation > 0.0:
+            raise UserError(
+                f"a seed correlation of {self.seed_correlation} and an inflation of {self.inflation}",
+                hint="a correlation lies from 0 to 1, an inflation above 0",
+            )
+
+    @property
+    def noise(self) -> float:
+        """The variance of the mean of one session over all seeds, in units of one seed's variance."""
+        shared = self.seed_correlation
+        return self.inflation * (shared + (1.0 - shared) / self.seeds)
+
+    @property
+    def judged(self) -> float:
+        """What the test takes for :attr:`noise`. A test that redraws sessions and seeds: what seeds do not share
+        is then counted (3 k - 2) / k times instead of once, so that with k > 1 seeds the test errs on the safe
+        side."""
+        shared, k = self.seed_correlation, self.seeds
+        return self.inflation * (shared + (1.0 - shared) * (3.0 * k - 2.0) / (k * k))
+
+    @property
+    def reach(self) -> float:
+        """How far a mean must truly lie from zero to be found with the design's power, in one seed's units."""
+        return self.critical * math.sqrt(self.judged) + _NORMAL.inv_cdf(self.power) * math.sqrt(
+            self.noise
+        )
+
+    @property
+    def critical(self) -> float:
+        """How many standard errors a mean must lie from zero, allowing for comparisons (Bonferroni)."""
+        return _NORMAL.inv_cdf(1.0 - (1.0 - self.level) / self.comparisons / 2.0)
+
+
+def power_of(ir: float, design: Design) -> float:
+    """Return the probability that an agent with the true yearly information ratio ``ir`` is found to differ."""
+    distance = abs(ir) * math.sqrt(design.sessions / design.periods_per_year / design.noise)
+    critical = design.critical * math.sqrt(design.judged / design.noise)
+    return _NORMAL.cdf(distance - critical) + _NORMAL.cdf(-distance - critical)
+
+
+def minimum_detectable_ir(design: Design) -> float:
+    """Return the smallest yearly information ratio that the design finds with its power."""
+    return design.reach * math.sqrt(design.periods_per_year / design.sessions)
+
+
+def sessions_needed(ir: float, design: Design) -> int:
+    """Return how many sessions find ``ir`` with the design's power; its own number of sessions is ignored. Raises
+    :class:`UserError` for an ``ir`` below :data:`LEAST_RATIO`, which no number of sessions can find, and for one
+    that is not a number."""
+    if not math.isfinite(ir):
+        raise UserError(f"an information ratio of {ir}", hint="give a number such as 0.5")
+    if abs(ir) < LEAST_RATIO:
+        what = (
+            "an information ratio of 0" if ir == 0.0 else f"an information ratio as small as {ir:g}"
+        )
+        raise UserError(f"{what} means no effect", hint="give the ratio that you want to see")
+    return math.ceil(design.periods_per_year * (design.reach / ir) ** 2)
+
+
+def seeds_needed(ir: float, design: Design) -> int | None:
+    """Return how many seeds find ``ir`` in the design's sessions, None when :data:`_MOST_SEEDS` would not."""
+    candidates: list[int] = [*range(1, 101), *range(110, _MOST_SEEDS + 1, 10)]
+    for seeds in candidates:
+        tried = msgspec.structs.replace(design, seeds=seeds)
+        if minimum_detectable_ir(tried) <= abs(ir):
+            return seeds
+    return None
+
+
+def measured_design(
+    active: Floats,
+    *,
+    level: float = 0.95,
+    power: float = 0.8,
+    comparisons: int = 1,
+    periods_per_year: int = 252,
+) -> Design:
+    """Return the design of an experiment that was run, with its dependence measured. ``active`` are active
+    returns, shape (n,) or (seeds, n). Raises :class:`UserError` without two sessions."""
+    table = np.atleast_2d(np.asarray(active, dtype=np.float64))
+    seeds, n = table.shape
+    if n < 2 or not np.isfinite(table).all():
+        raise UserError(
+            f"{n} active returns, or gaps in them", hint="give at least two sessions without gaps"
+        )
+    mean = table.mean(axis=0)
+    moving = table[table.std(axis=1) > 0]
+    shared = _SEED_CORRELATION if seeds < 2 else 1.0  # seeds that do not differ repeat each other
+    if seeds > 1 and len(moving) > 1:
+        pairs = np.atleast_2d(np.corrcoef(moving))[np.triu_indices(len(moving), 1)]
+        shared = min(1.0, max(0.0, float(pairs.mean())))
+    block = choose_block(mean, BootstrapConfig())
+    inflation = variance_inflation(mean, min(n - 1, round(block) if block > 1.0 else 0))
+    return Design(
+        sessions=n,
+        seeds=seeds,
+        level=level,
+        power=power,
+        seed_correlation=shared,
+        inflation=max(inflation, 0.05),
+        comparisons=comparisons,
+        periods_per_year=periods_per_year,
+    )
+
+
+class PowerSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a design can and cannot see. ``chance``: of finding an agent with a true ratio of ``ir``. ``smallest``
+    is the smallest ratio found with the design's power, ``sessions`` how many sessions would find ``ir``.
+    ``hopeless``: not even a coin's chance. ``sentence`` says it in plain words."""
+
+    ir: float
+    chance: float
+    smallest: float
+    sessions: int
+    hopeless: bool
+    sentence: str
+
+
+def power_summary(design: Design, *, ir: float = SKILLED) -> PowerSummary:
+    """Return which information ratios a design can detect, before or after the experiment is run."""
+    needed = sessions_needed(ir, design)
+    chance, smallest = power_of(ir, design), minimum_detectable_ir(design)
+    size = f"{design.sessions:,} sessions" + (
+        f" and {design.seeds} seeds" if design.seeds > 1 else ""
+    )
+    among = f" among {design.comparisons}" if design.comparisons > 1 else ""
+    if chance < 0.5:
+        sentence = (
+            f"{size} can hardly show skill: an agent{among} with a true information ratio of {ir:g} would be "
+            f"found in {chance:.0%} of such windows; {design.power:.0%} takes about {needed:,} sessions"
+        )
+    else:
+        sentence = (
+            f"{size} show an information ratio of {smallest:.2g} or more with a chance of {design.power:.0%}, "
+            f"one of {ir:g} with {chance:.0%}"
+        )
+    return PowerSummary(
+        ir=ir,
+        chance=significant(chance),
+        smallest=significant(smallest),
+        sessions=needed,
+        hopeless=chance < 0.5,
+        sentence=sentence,
+    )

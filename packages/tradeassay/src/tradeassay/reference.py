@@ -1,0 +1,210 @@
+"""Markets by name, to compare an account with: inside the package arch, or a stored data set of a longer span."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError, absent
+from tradeassay.core.registry import Registry
+from tradeassay.core.view import Floats
+from tradeassay.tables.account import OwnSeries, read_columns
+from tradeassay.tables.cells import other_than_file
+from tradeassay.tables.columns import plain_title
+
+
+class IndexReader(Protocol):
+    """Return the days and levels of an index of a data set; raises :class:`UserError` where it is not there."""
+
+    def __call__(
+        self, dataset: str, index: str, home: Path | str | None
+    ) -> tuple[list[str], Floats]: ...
+
+
+index_readers: Registry[IndexReader] = Registry("index_reader")
+"""What reads an index of a data set: ``store``, where a store is installed."""
+
+
+class NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
+    """A market inside the package arch: ``module`` of its data, what it is, its span, and what is wrong with it.
+    ``dividends`` says whether its returns have them. ``stored`` is a data set with a longer span, used where it
+    has been got: its name, the index in it, first and last day."""
+
+    module: str
+    title: str
+    first: str = "1999-01-04"
+    last: str = "2018-12-31"
+    bias: str = "a price index, without its dividends of about 2% a year"
+    dividends: bool = False
+    stored: tuple[str, str, str, str] | None = None
+
+
+MARKETS = {
+    "sp500": NamedMarket(
+        module="sp500", title="S&P 500", stored=("skfolio-sp500", "SPX", "1990-01-02", "2022-12-28")
+    ),
+    "nasdaq": NamedMarket(module="nasdaq", title="Nasdaq Composite"),
+    "us-market": NamedMarket(
+        module="frenchdata",
+        title="all US stocks by size, monthly (Kenneth French)",
+        first="1926-07-31",
+        last="2018-11-30",
+        bias="dividends included; nobody could hold it without costs",
+        dividends=True,
+    ),
+}
+
+
+def read_market(name: str, days: Iterable[str], home: Path | str | None = None) -> OwnSeries:
+    """Return the returns of a market by name, with a note on what it is; UserError where spans do not meet."""
+    market, asked = MARKETS[name], sorted(days)
+    found, levels, source = _packaged(market)
+    more = ""
+    if market.stored is not None and not market.first <= asked[0] <= asked[-1] <= market.last:
+        dataset, _, first, last = market.stored
+        try:
+            found, levels = index_readers.get("store")(dataset, market.stored[1], home)
+            source = f"the data set {market.stored[0]}"
+        except UserError:
+            if first <= asked[0] <= asked[-1] <= last:
+                more = f", or get a data set that has them: tradeassay data get {dataset}"
+    hint = f"give the market's prices or returns on these days as a file (benchmark=FILE){more}"
+    refuse_other_days(f"'{name}' is", found, asked, hint)
+    note = f"the market is '{name}': {market.title}, {found[0]} to {found[-1]}, from {source}; {market.bias}"
+    returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
+    return OwnSeries(
+        returns=returns,
+        year=12 if market.module == "frenchdata" else 252,
+        notes=(note,),
+        since=found[0],
+    )
+
+
+def refuse_other_days(subject: str, known: Iterable[str], days: Iterable[str], hint: str) -> None:
+    """Raise :class:`UserError` if less than half of an account's days lie in the span of ``known`` days."""
+    spanned, asked = sorted(known), sorted(days)
+    first, last = spanned[0], spanned[-1]
+    if 2 * sum(first <= day <= last for day in asked) < len(asked):
+        problem = (
+            f"{subject} known from {first} to {last}, the account from {asked[0]} to {asked[-1]}"
+        )
+        raise UserError(problem, hint=hint)
+
+
+def _packaged(market: NamedMarket) -> tuple[list[str], Floats, str]:
+    table = _arch_table(market.module)
+    if market.module != "frenchdata":
+        parts = (day.split("/") for day in table["Date"])
+        days = [f"{year}-{int(month):02d}-{int(day):02d}" for month, day, year in parts]
+        return days, np.array(table["Adj Close"], dtype=np.float64), "the package arch"
+    earned = np.array(table["Mkt-RF"], dtype=np.float64) + np.array(table["RF"], dtype=np.float64)
+    return (
+        _months(table),
+        np.concatenate([[1.0], np.cumprod(1.0 + earned / 100.0)]),
+        "the package arch",
+    )
+
+
+def _arch_table(name: str) -> dict[str, tuple[str, ...]]:
+    """Return the columns of a table inside arch. It is not imported: that takes 4 seconds, for statsmodels."""
+    spec = find_spec("arch")
+    if spec is None or spec.origin is None:
+        raise absent("arch", "search", "a market by name")
+    with gzip.open(
+        Path(spec.origin).parent / "data" / name / f"{name}.csv.gz", "rt", encoding="utf-8"
+    ) as file:
+        titles, *rows = csv.reader(file)
+    return dict(zip(titles, zip(*rows, strict=True), strict=True))
+
+
+def _months(table: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return the last days of French's months, written as 192607, and of the one before."""
+    starts = np.array(
+        [f"{month[:4]}-{month[4:]}" for month in table["Date"]], dtype="datetime64[M]"
+    )
+    ends = ((starts + 1).astype("datetime64[D]") - 1).astype(str).tolist()
+    return [str(starts[0].astype("datetime64[D]") - 1), *ends]
+
+
+FRENCH = "french"
+"""Kenneth French's monthly factors, SMB and HML, with the market and the Treasury bill."""
+_CASH = ("rf", "cash", "risk free", "bills", "t bills")
+_MARKET = ("mkt rf", "mktrf")
+
+
+class FactorTable(msgspec.Struct, frozen=True):
+    """Returns by factor; ``market``, beyond cash, and ``cash`` where the table has them."""
+
+    factors: dict[str, OwnSeries]
+    market: OwnSeries | None
+    cash: OwnSeries | None
+    notes: tuple[str, ...]
+
+
+def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
+    """Return the factors of a table, one a column, or French's by name; with ``cash`` that column is all it needs.
+
+    Raises :class:`UserError` with one line for a file that is not there, or holds none."""
+    if isinstance(what, str) and what == FRENCH:
+        table = _arch_table("frenchdata")
+        since, *ends = _months(table)
+        note = f"French's monthly factors, {ends[0]} to {ends[-1]}, from the package arch"
+        each = {
+            name: OwnSeries(
+                returns=dict(zip(ends, (float(value) / 100.0 for value in column), strict=True)),
+                year=12,
+                notes=(note,),
+                since=since,
+            )
+            for name, column in table.items()
+            if name != "Date"
+        }
+    elif isinstance(what, str) and not Path(what).is_file():
+        kind = other_than_file(Path(what))
+        said = f"'{what}' is {kind}, not a table of returns" if kind else f"no file {what}"
+        raise UserError(said, hint=f"give a file of returns, or '{FRENCH}' for Kenneth French's")
+    else:
+        each = read_columns(Path(what) if isinstance(what, str) else what)
+    plain = {plain_title(name).replace("-", " "): name for name in each}
+    found = [
+        next((plain[one] for one in words if one in plain), None) for words in (_CASH, _MARKET)
+    ]
+    if cash and found[0] is None and len(each) == 1:
+        found[0] = next(iter(each))
+    factors = {name: series for name, series in each.items() if name not in found}
+    if not factors and not cash:
+        raise UserError(
+            "there is no factor in the table", hint="give one column a factor, beside the date"
+        )
+    if cash and found[0] is None:
+        raise UserError("which column of the table is cash?", hint="call it 'cash' or 'RF'")
+    held, market = (None if name is None else each[name] for name in found)
+    notes = next(iter(each.values())).notes
+    return FactorTable(factors=factors, market=market, cash=held, notes=notes)
+
+
+def offer(days: Iterable[str]) -> str:
+    """Return which markets by name there are for days for which no market was given."""
+    asked = sorted(days)
+    fits = []
+    for name, one in MARKETS.items():
+        if asked and one.first <= asked[0] and asked[-1] <= one.last:
+            fits.append(f"--benchmark {name}")
+        elif (
+            asked
+            and one.stored is not None
+            and one.stored[2] <= asked[0]
+            and asked[-1] <= one.stored[3]
+        ):
+            fits.append(f"--benchmark {name} (after tradeassay data get {one.stored[0]})")
+    if fits:
+        return f"no market was given; known by name for these days: {', '.join(fits)}"
+    spans = ", ".join(f"{name} {one.first[:4]} to {one.last[:4]}" for name, one in MARKETS.items())
+    return f"no market was given, and none known by name covers these days ({spans}): give --benchmark FILE"

@@ -1,0 +1,1 @@
+"""Pages, charts and terminal tables of verdicts. Nothing is computed here."""

@@ -1,0 +1,189 @@
+"""A measure written out: its number, its interval, why there is none, and the interval as a small drawing.
+
+All bars of a column share one scale, so that they can be compared by eye. The drawing is decoration: the
+numbers are next to it as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tradeassay.core.measure import Measure
+from tradeassay.core.tables import Cell
+from tradeassay.report import numbers
+
+
+class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
+    """Positions in per cent of the bar's width; None where there is nothing to draw."""
+
+    value: float
+    low: float | None
+    high: float | None
+    zero: float
+    cut_low: bool = False
+    cut_high: bool = False
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """The common range of a column. It always includes zero."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        width = self.high - self.low
+        share = 0.5 if width <= 0 else (value - self.low) / width
+        return round(100.0 * min(1.0, max(0.0, share)), 2)
+
+    def bar(self, measure: Measure) -> IntervalBar | None:
+        if measure.value is None:
+            return None
+        low, high = measure.low, measure.high
+        return IntervalBar(
+            value=self.place(measure.value),
+            low=None if low is None else self.place(low),
+            high=None if high is None else self.place(high),
+            zero=self.place(0.0),
+            cut_low=low is not None and low < self.low,
+            cut_high=high is not None and high > self.high,
+        )
+
+
+def common_scale(measures: Sequence[Measure]) -> Scale:
+    """Return a scale that includes zero, every value, and the intervals unless one is far wider than the others.
+
+    One wild agent must not squeeze all others into a dot: ends beyond three times the middle half of all ends
+    are cut, and the drawing shows an arrow there."""
+    values = [measure.value for measure in measures if measure.value is not None]
+    ends = sorted(
+        end for measure in measures for end in (measure.low, measure.high) if end is not None
+    )
+    low, high = min([0.0, *values]), max([0.0, *values])
+    if ends:
+        q1, q3 = ends[len(ends) // 4], ends[(3 * len(ends)) // 4]
+        reach = 3.0 * max(q3 - q1, high - low)
+        low = min(low, max(ends[0], q1 - reach))
+        high = max(high, min(ends[-1], q3 + reach))
+    pad = 0.04 * ((high - low) or 1.0)
+    return Scale(low=low - pad, high=high + pad)
+
+
+UNIT = Scale(low=0.0, high=1.0)
+"""The scale of shares."""
+
+
+class MeasureShown(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure as a page or table shows it. ``value`` orders a column, None last.
+
+    ``note`` says why there is no number, or what a number rests on; ``tone`` is ``above`` or ``below`` where the
+    interval lies on one side of zero."""
+
+    text: str
+    interval: str = ""
+    note: str = ""
+    value: float | None = None
+    bar: IntervalBar | None = None
+    tone: str = ""
+
+    @property
+    def small(self) -> str:
+        return self.interval or self.note
+
+
+def shown(
+    measure: Measure,
+    form: str = "number",
+    scale: Scale | None = None,
+    between: str = "{low} to {high}",
+) -> MeasureShown:
+    """Return a measure written out in a form of :func:`~tradeassay.report.numbers.written`."""
+    if measure.value is None:
+        return MeasureShown(text=numbers.NONE, note=measure.reason or "")
+    interval, tone = "", ""
+    if measure.low is not None and measure.high is not None:
+        low, high = numbers.written(measure.low, form), numbers.written(measure.high, form)
+        # A spread over windows and seeds must not be read as the interval of a return.
+        interval = ("middle half " if measure.level == 0.5 else "") + between.format(
+            low=low, high=high
+        )
+        if form in ("change", "signed"):
+            if measure.low > 0:
+                tone = "above"
+            elif measure.high < 0:
+                tone = "below"
+    return MeasureShown(
+        text=numbers.written(measure.value, form),
+        interval=interval,
+        note=measure.note or "",
+        value=measure.value,
+        bar=None if scale is None else scale.bar(measure),
+        tone=tone,
+    )
+
+
+def in_line(measure: Measure, form: str) -> str:
+    made = shown(measure, form)
+    return f"{made.text} ({made.interval})" if made.interval else made.text
+
+
+def cell_shown(cell: Cell) -> MeasureShown:
+    if cell.measure is None:
+        return MeasureShown(text=cell.text)
+    value = cell.measure.value
+    if value is not None and cell.form in ("dollars", "tokens"):
+        text = numbers.dollars(value) if cell.form == "dollars" else numbers.short(round(value))
+        return MeasureShown(text=text, note=cell.measure.note or "", value=value)
+    form = "number" if cell.form in ("dollars", "tokens") else cell.form
+    return shown(cell.measure, form, UNIT if cell.bar else None)
+
+
+class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry: its text for readers, and the number behind it where there is one; ``reason`` says why not."""
+
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+
+def bracketed(measure: Measure, form: str) -> str:
+    """Return an interval in brackets, to stand behind its number; nothing where there is none."""
+    made = shown(measure, form, between="{low}, {high}").interval
+    return f" [{made}]" if made else ""
+
+
+def paste_cell(measure: Measure, form: str) -> PasteCell:
+    """Return a measure as an entry, its interval in brackets."""
+    if measure.value is None:
+        return PasteCell(numbers.NONE, reason=measure.reason)
+    text = numbers.written(measure.value, form) + bracketed(measure, form)
+    return PasteCell(text, measure.value, measure.low, measure.high)
+
+
+NOT_RANKED = "not ranked: "
+"""How the reason of an entry begins where its row has no place among the others."""
+
+
+class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table.
+
+    ``verdicts`` are agent, label and sentence; ``edges`` every agent's difference from the baseline."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[PasteCell, ...], ...]
+    notes: tuple[str, ...]
+    verdicts: tuple[tuple[str, str, str], ...] = ()
+    edges: tuple[tuple[str, PasteCell], ...] = ()
+
+    @property
+    def named(self) -> int:
+        """Which entry of a row says whose it is: the first, or the one after its place or tier."""
+        return 1 if self.columns[0] in ("#", "tier") else 0
+
+    def unranked(self, row: Sequence[PasteCell]) -> str | None:
+        """Return why a row has no place among the others; None where it has one, or is a baseline."""
+        reason = row[0].reason
+        return None if reason is None else reason.removeprefix(NOT_RANKED)

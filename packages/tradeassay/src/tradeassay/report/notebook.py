@@ -1,0 +1,62 @@
+"""What a notebook shows of an assay: a piece of HTML, every text in it escaped, without scripts."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from tradeassay.core.errors import UserError
+from tradeassay.report import numbers
+from tradeassay.report.charts import waterfall_svg
+from tradeassay.report.verdicts import PARTS, in_order
+from tradeassay.verdict import Assay
+from tradeassay.verdict.record import AgentAssay
+
+MOST = 20
+"""Tables and verdicts that one piece shows."""
+_STYLE = (
+    "<style>.tradeassay{font-family:system-ui,sans-serif;max-width:60rem}.tradeassay th,.tradeassay td"
+    "{text-align:left;padding:.2em .7em .2em 0;white-space:nowrap}.tradeassay small{opacity:.75}"
+    ".tradeassay svg{max-width:40rem;font-size:11px}.tradeassay rect.gain{fill:#3a9bdc}.tradeassay rect.loss"
+    "{fill:#f08a4b}.tradeassay rect.sum{fill:#7a8594}.tradeassay svg text{text-anchor:middle;fill:currentColor}"
+    ".tradeassay svg line{stroke:currentColor;opacity:.3}</style>"
+)
+
+
+def assay_piece(assay: Assay) -> str:
+    """Return the verdicts: their sentence, the drawing of what the return is made of, and the parts."""
+    parts = []
+    for one in in_order(assay)[:MOST]:
+        parts.append(Markup("<p><b>{}</b>: {}</p>").format(one.verdict.label, one.verdict.sentence))
+        drawing = waterfall_svg(one)
+        if drawing is not None:
+            parts.append(drawing)
+        made = [(title, one.parts[name]) for name, title, _ in PARTS[1:] if name in one.parts]
+        entries = [("Return", one.total), *made]
+        cells = Markup("").join(
+            Markup("<td>{} <b>{}</b></td>").format(title, numbers.written(measure.value, "change"))
+            for title, measure in entries
+            if measure.value is not None
+        )
+        parts.append(Markup("<table><tr>{}</tr></table>").format(cells))
+        if one.verdict.limits:
+            parts.append(Markup("<p><small>{}</small></p>").format("; ".join(one.verdict.limits)))
+    parts += [Markup("<p><small>{}</small></p>").format(note) for note in assay.notes]
+    return whole(*parts)
+
+
+def drawing_piece(one: AgentAssay) -> str:
+    """Return the steps from zero to the return with their intervals; raises :class:`UserError` where none are."""
+    drawing = waterfall_svg(one)
+    if drawing is None:
+        raise UserError(f"the return of {one.agent} is not taken apart", hint=one.verdict.sentence)
+    return whole(drawing)
+
+
+def whole(*parts: str) -> str:
+    """Return the parts as one piece with its style."""
+    return str(
+        Markup('<div class="tradeassay">')
+        + Markup(_STYLE)
+        + Markup("").join(parts)
+        + Markup("</div>")
+    )

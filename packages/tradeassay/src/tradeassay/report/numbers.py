@@ -1,0 +1,123 @@
+"""How numbers and orders are written for people: one way, everywhere."""
+
+from __future__ import annotations
+
+import math
+
+from tradeassay.core.measure import Measure
+from tradeassay.core.orders import Order
+from tradeassay.metrics import BY_ID
+
+MINUS = "\u2212"
+NONE = "n/a"
+_SIGNED = frozenset(
+    "cumulative_return annualised_return excess_return max_drawdown sharpe sortino sortino_stockbench calmar "
+    "information_ratio".split()
+)
+"""Measures whose sign is worth showing."""
+
+
+def number(value: float, *, unit: str = "number", signed: bool = False) -> str:
+    """Return a value with a true minus sign: fractions in per cent with one decimal, numbers with two."""
+    if not math.isfinite(value):
+        return NONE
+    scaled, tail, one_digit_from = value, "", 100.0
+    if unit == "fraction":
+        scaled, tail, one_digit_from = value * 100.0, "%", 0.095
+    size = abs(scaled)
+    digits = 2
+    if size >= 1000:
+        digits = 0
+    elif size >= one_digit_from or (unit == "fraction" and size == 0):
+        digits = 1
+    text = f"{size:,.{digits}f}"
+    sign = ""
+    if float(text.replace(",", "")) != 0.0:
+        if scaled < 0:
+            sign = MINUS
+        elif signed:
+            sign = "+"
+    return f"{sign}{text}{tail}"
+
+
+FORMS = {
+    "share": ("fraction", False),
+    "change": ("fraction", True),
+    "number": ("number", False),
+    "signed": ("number", True),
+}
+"""Ways to write a value: a share in per cent, a change in per cent with its sign, a number, one with its sign."""
+
+
+def written(value: float | None, form: str = "number") -> str:
+    """Return a value in one of :data:`FORMS`, or by a format such as ``{:.2f}``."""
+    if value is None:
+        return NONE
+    if form in FORMS:
+        unit, signed = FORMS[form]
+        return number(value, unit=unit, signed=signed)
+    return form.format(value).replace("-", MINUS)
+
+
+def form_of(name: str) -> str:
+    """Return the form in which a measure is written, one of :data:`FORMS`."""
+    if BY_ID[name].unit == "fraction":
+        return "change" if name in _SIGNED else "share"
+    return "signed" if name in _SIGNED else "number"
+
+
+def interval(name: str, measure: Measure) -> str:
+    """Return a measure's interval in words, or an empty text without one."""
+    if measure.low is None or measure.high is None:
+        return ""
+    return f"{written(measure.low, form_of(name))} to {written(measure.high, form_of(name))}"
+
+
+def difference(value: float | None) -> str:
+    """Return a difference in per cent with its sign."""
+    return written(value, "change")
+
+
+def month_text(value: float) -> str:
+    """Return a month's return in per cent without the per cent sign, for a narrow cell."""
+    text = f"{abs(value) * 100.0:.1f}"
+    return text if float(text) == 0.0 else f"{MINUS if value < 0 else '+'}{text}"
+
+
+def p_value(value: float) -> str:
+    """Return a p value with two digits, or that it is smaller."""
+    return "p < 0.01" if value < 0.01 else f"p = {value:.2f}"
+
+
+def dollars(value: float | None) -> str:
+    """Return an amount of dollars; an unknown amount is called unknown, never 0."""
+    if value is None:
+        return "price unknown"
+    return f"${value:,.2f}" if value >= 0.01 or value == 0 else f"${value:.2g}"
+
+
+def short(value: int) -> str:
+    """Return a large count in three digits or so: ``940``, ``12.3k``, ``1.0M``."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size * 0.9995:
+            scaled = value / size
+            return f"{scaled:,.1f}{letter}" if scaled < 100 else f"{scaled:,.0f}{letter}"
+    return f"{value:,}"
+
+
+def order_words(order: Order) -> str:
+    """Return an order in words: ``AAPL to 10.0% of the account``, ``buy 20 MSFT, limit 410.5``."""
+    side = "" if order.side is None else f"{order.side.lower()} "
+    amount = f"{order.amount:,.10g}"
+    text = {
+        "shares": f"{side}{amount} {order.symbol}",
+        "dollars": f"{side}{order.symbol} for {amount}",
+        "target_weight": f"{side}{order.symbol} to {number(order.amount, unit='fraction')} of the account",
+        "target_value": f"{side}{order.symbol} to a value of {amount}",
+        "target_shares": f"{side}{order.symbol} to {amount} shares",
+    }[order.unit]
+    if order.kind == "limit" and order.limit_price is not None:
+        text += f", limit {order.limit_price:g}"
+    if order.kind == "stop" and order.stop_price is not None:
+        text += f", stop {order.stop_price:g}"
+    return text

@@ -1,0 +1,289 @@
+"""The page of an account: the verdict, what is left of the return against zero, what it is made of, the account's
+history, reasons for and against, and how long until more is known.
+
+The page of a recorded run has the same accounts with more on each of them: see ``run_page``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from tradeassay.core.measure import BadgeTexts, Measure
+from tradeassay.factors import factor_words
+from tradeassay.metrics import MEASURES
+from tradeassay.metrics.history import ROLLING, AccountHistory
+from tradeassay.report import numbers
+from tradeassay.report.charts import (
+    BASELINE,
+    MOST_LINES,
+    LineStyle,
+    account_charts,
+    rolling_chart,
+    styles,
+    ticks,
+    waterfall_svg,
+)
+from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
+from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.verdicts import PARTS, TONES
+from tradeassay.report.words import AgentStanding, badge_words, until_known
+from tradeassay.tables.dates import ENGLISH_MONTHS
+from tradeassay.verdict.record import AgentAssay, Assay
+
+_TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
+_TILES = (
+    *("annualised_return", "sharpe", "sortino", "max_drawdown"),
+    *("volatility", "calmar", "information_ratio", "turnover"),
+)
+_BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
+_MONTHS = tuple(name[:3] for name in ENGLISH_MONTHS)
+_DETAILED = 27
+"""Accounts of a page whose charts and decisions are on it; those behind them have their numbers."""
+
+
+class AccountOnPage:
+    """One account: its verdict where it was judged, its results, and how both are written.
+
+    ``place`` is its tier or rank, ``unranked`` says why it has none. ``edge`` is what the one chart draws: what
+    is left beyond market and style where the account was judged."""
+
+    agent: object = None
+    detail: object = None
+    name: str
+    baseline = False
+    result: Measure
+    style: LineStyle
+    ranked: bool
+
+    def __init__(
+        self, place: int, tab: TabOnPage, assayed: AgentAssay | None, *, detailed: bool
+    ) -> None:
+        self.id = f"{tab.id}-a{place}"
+        self.assayed = assayed
+        self.detailed = detailed
+        self._tab = tab
+        self.place = ""
+        self.unranked = ""
+        self.cost = ""
+        self.whose = ""
+        self.p_value = ""
+        self.until = ""
+        self.mistakes = ""
+        self.difference: MeasureShown | None = None
+        self.standing: AgentStanding | None = None
+        self.tone, self.label, self.sentence = "none", "", ""
+        self.history: AccountHistory | None = None
+        self.curves: tuple[Markup, Markup] | None = None
+        self.waterfall: Markup | None = None
+        self.badges: BadgeTexts = ()
+        self.decisions = ("", 0, 0)
+        self.notes: Sequence[Any] = ()
+        self.tools: list[str] = []
+        drawn = self._read(place)
+        # Whose claims are marked on the page, and what its label is about: see ``data-claim`` in the templates.
+        self.claim = f"{tab.name if assayed is None else assayed.setting}/{self.name}"
+        judged = assayed is not None and not self.baseline
+        self.labelled = f"{self.claim}/{'verdict' if judged else 'standing'}"
+        if assayed is not None:
+            if judged:
+                verdict = assayed.verdict
+                self.tone, self.label, self.sentence = (
+                    TONES[verdict.kind],
+                    verdict.label,
+                    verdict.sentence,
+                )
+                drawn = None if assayed.edge is None else assayed.edge.tested
+            self.waterfall = waterfall_svg(assayed) if detailed else None
+            self.until = until_known(assayed)
+            self.badges = () if assayed.badges is None else badge_words(assayed.badges)
+            self.mistakes = ", ".join(f"{kind} {n}" for kind, n in assayed.failures.items())
+        self.edge_measure = None if drawn is None or drawn.value is None else drawn
+        self.rolling = None if self.history is None else rolling_chart(self.history)
+
+    def _read(self, place: int) -> Measure | None:
+        """Read what the account is and made; return the difference to draw where there is no verdict."""
+        assert self.assayed is not None
+        self.name = self.assayed.agent
+        self.result = self.assayed.total
+        self.style = self._tab.look.get(self.name, BASELINE)
+        self.ranked = self.assayed.total.value is not None
+        self.history = self.assayed.history
+        if self.assayed.curve is not None and len(self.assayed.curve.sessions) > 1:
+            self.curves = account_charts(self.assayed.curve)
+        return None
+
+    @property
+    def edge(self) -> MeasureShown | None:
+        """The edge as the chart draws it; None where there is none."""
+        return (
+            None
+            if self.edge_measure is None
+            else shown(self.edge_measure, "change", self._tab.edges)
+        )
+
+    @property
+    def measures(self) -> list[str]:
+        known = self._measured()
+        return [name for name in _TILES if name in known and self.figure(name).value is not None]
+
+    def figure(self, name: str) -> MeasureShown:
+        """Return a measure written out; the return has its interval drawn."""
+        scale = self._tab.returns if name == "cumulative_return" else None
+        return shown(self._measured()[name], numbers.form_of(name), scale)
+
+    def _measured(self) -> dict[str, Measure]:
+        return {} if self.assayed is None else self.assayed.measures
+
+    def spread(self, name: str) -> str:
+        """Return how far the seeds of a run lie apart; an account has one."""
+        return ""
+
+    @property
+    def exposures(self) -> list[tuple[str, Measure]]:
+        """The factors with a known exposure, the largest first, equal ones by name: a record has no order."""
+        known = {} if self.assayed is None else self.assayed.exposures
+        found = [(factor_words(name), one) for name, one in known.items() if one.value is not None]
+        return sorted(found, key=lambda pair: (-abs(pair[1].value or 0.0), pair[0]))
+
+
+class TabOnPage:
+    """One tab: accounts that may be compared.
+
+    ``returns``, ``differences`` and ``edges`` are common scales; ``hottest`` is the largest return of a month, by
+    size, for the depth of colours. ``setting`` is that of a run."""
+
+    setting: object = None
+    charts: object = None
+    has_models = False
+    support: tuple[str, ...] = ()
+    in_words: tuple[str, ...] = ()
+    rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    headline: str
+    badges: BadgeTexts
+    look: dict[str, LineStyle]
+
+    def __init__(
+        self, id: str, tab: str, name: str, judged: Sequence[AgentAssay], data: PageData
+    ) -> None:
+        self.id, self.tab, self.name, self.level = id, tab, name, data.level
+        self.judged = judged
+        # Where no factors are known, style is not among what was taken away.
+        styled = any(one.parts["style"].value is not None for one in judged if "style" in one.parts)
+        self.beyond = "market and style" if styled else "the market"
+        self.key = {} if data.assay is None or not data.own else data.assay.key
+        self.returns = common_scale([])
+        self.differences = self.returns
+        self.agents: Sequence[AccountOnPage] = self._accounts(data)
+        self.drawn = sorted(
+            (one for one in self.agents if one.edge_measure is not None),
+            key=lambda one: (
+                one.unranked != "",
+                -((one.edge_measure.value if one.edge_measure else None) or 0.0),
+            ),
+        )
+        self.edges: Scale = common_scale(
+            [one.edge_measure for one in self.drawn if one.edge_measure is not None]
+        )
+        step, marks = ticks(self.edges.low, self.edges.high, 6)
+        digits = 0 if step >= 0.01 else 1
+        self.axis = [
+            (
+                self.edges.place(at),
+                f"{at:{'+' if at else ''}.{digits}%}".replace("-", numbers.MINUS),
+            )
+            for at in marks
+        ]
+        histories = [one.history for one in self.agents if one.history is not None]
+        months = [month for one in histories for year in one.months for month in year.months]
+        self.hottest = max([0.01, *(abs(month) for month in months if month is not None)])
+        self.first = next((one for one in self.agents if not one.baseline), None)
+
+    def _accounts(self, data: PageData) -> Sequence[AccountOnPage]:
+        """Return the accounts, and fill in what the tab says of all of them."""
+        self.look = styles([one.agent for one in self.judged], "")
+        self.badges = () if self.judged[0].badges is None else badge_words(self.judged[0].badges)
+        self.headline = self.judged[0].verdict.sentence
+        if self.key:
+            known = [one for one in self.judged if one.agent in self.key]
+            right = sum(one.verdict.kind in self.key[one.agent].deserves for one in known)
+            self.headline = f"{right} of {len(self.key)} right where the answer is known."
+        elif len(self.judged) > 1:
+            kinds = Counter(one.verdict.label for one in self.judged)
+            self.headline = "; ".join(
+                f"{label}: {n} of {len(self.judged)}" for label, n in kinds.most_common()
+            )
+        return [
+            AccountOnPage(place, self, one, detailed=place < data.detailed)
+            for place, one in enumerate(self.judged)
+        ]
+
+
+class PageData:
+    """Everything that the page of an assay is written from."""
+
+    own = True
+    summary: object = None
+    title: str
+    level: float
+
+    def __init__(self, assay: Assay | None) -> None:
+        self.assay = assay
+        self.tabs: Sequence[TabOnPage] = self._tabs()
+
+    def _tabs(self) -> Sequence[TabOnPage]:
+        assert self.assay is not None
+        self.title, self.level = self.assay.title, self.assay.config.level
+        judged = self.assay.agents
+        self.detailed = most_detailed(1, len(judged))
+        if not judged:
+            return []
+        if self.assay.key:  # accounts with an answer key share a tab
+            return [TabOnPage("c0", "Is it found?", "", judged, self)]
+        tabs = []
+        for place, name in enumerate(dict.fromkeys(one.setting for one in judged)):
+            inside = [one for one in judged if one.setting == name]
+            tabs.append(
+                TabOnPage(f"c{place}", self.assay.titles.get(name, name), name, inside, self)
+            )
+        return tabs
+
+
+def most_detailed(tabs: int, accounts: int) -> int:
+    """Return how many accounts of a tab have their charts on the page, for the most accounts that a tab has.
+
+    A page of two hundred accounts stays below two megabytes: only those whose lines are drawn unfold."""
+    fits = max(3, _DETAILED // max(1, tabs))
+    return min(fits, MOST_LINES) if accounts > fits else fits
+
+
+def render_assay(assay: Assay) -> str:
+    """Return the page of an assay. Every text in it is escaped; it works from a file, offline."""
+    return rendered(PageData(assay), data=None, papers=(), verified=None)
+
+
+def write_assay(assay: Assay, path: Path) -> Path:
+    """Write the self-contained page of an assay and return its path."""
+    return write_page(path, render_assay(assay))
+
+
+def rendered(page: PageData, **context: object) -> str:
+    """Return the HTML of a page; ``context`` is what its templates need besides the accounts."""
+    shared = {
+        "page": page,
+        "assay": page.assay,
+        "tabs": page.tabs,
+        "table": _TABLE,
+        "behaviour": _BEHAVIOUR,
+        "measures": [info.id for info in MEASURES],
+        "months": _MONTHS,
+        "month_text": numbers.month_text,
+        "p_value": numbers.p_value,
+        "parts": PARTS,
+        "rolling": ROLLING,
+        "common_scale": common_scale,
+    }
+    return render_page("page.html.j2", shared | context, scripts=("charts.js", "decisions.js"))

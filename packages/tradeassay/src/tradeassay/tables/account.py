@@ -1,0 +1,837 @@
+"""Accounts as people have them: a broker's export, a spreadsheet saved in another country, a frame in a notebook.
+
+What is not stated is worked out from the values, and *said*: every guess is a note. What can be read in two ways
+is refused with a line that says how to tell.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.registry import did_you_mean
+from tradeassay.core.view import Floats
+from tradeassay.tables.cells import NOTHING, RULES, CellTable, read_cells, read_number, read_numbers
+from tradeassay.tables.columns import DATE_TITLES, TITLES, bare_title, plain_title
+from tradeassay.tables.dates import DayOrder, month_of, read_days
+from tradeassay.tables.flows import Flows, of_one_share, paid_titles, read_flows
+
+DATE, SYMBOL = "date", "symbol"
+_Unit = Literal["fraction", "percent", "basis points"]
+_, _RETURNS, _VALUES, _AGAINST, _PAID = TITLES["account"].values()
+_TITLE_UNITS: tuple[tuple[str, _Unit], ...] = (
+    (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
+    (r"\b(bps|bp|basis points)\b", "basis points"),
+)
+_NO_RETURN = re.compile(
+    r"\b(mtd|qtd|ytd|drawdown|excess|active|alpha|relative|rolling|trailing|annuali[sz]ed|volatility|sharpe|vs|"
+    r"versus|contribution|attribution|sum|([2-9]|\d\d) ?(m|mo|months?)|\d+ ?(y|yr|years?))\b"
+    r"|\b(log|ln) (nav|values?|prices?|equity|wealth)\b"
+)
+"""Words of titles over other numbers than an account's returns."""
+_CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|累计收益")
+_LOGARITHM = re.compile(r"\b(log|ln)\b|\b(log|ln) ?(r|ret|rets|rtn|return|returns|rendite)\b")
+_FRACTION_UNTIL = 0.03
+"""A spread per session below which numbers are hardly per cent, whatever their title says."""
+_JUMP = 0.09
+"""A move of an account's value that is said when it is also ten times the usual one."""
+_EITHER_FROM = 0.03
+"""A spread per session (of a weekday, longer rows scaled to one) from which fractions would be as wild as a single
+coin, and per cent as calm as short bonds: nobody can tell them apart."""
+_PERCENT_FROM = 0.2
+"""A spread per session from which numbers cannot be fractions."""
+_POINTS_FROM = 20.0
+_FASTEST = 100.0
+"""Growth a year, and in all for less than one, that no account has: its table was misread."""
+_CASH_UNTIL = 0.01
+"""Positive numbers below this that hardly change are the returns of cash as likely as a price."""
+_MONEY_FROM = 1000.0
+"""A spread per session from which numbers cannot be basis points either: ten per cent."""
+_MONEY = re.compile(
+    r"^(daily |net |total )?(pnl|p&l|p l|p/l|profit|gain|gains|gewinn|profit and loss)( |$)"
+)
+"""Titles of what was earned in money, unless they state another unit."""
+_WEEKEND = np.timedelta64(4, "D")
+"""By how much a benchmark may end before the account's last row."""
+_HOLE = 14.0
+"""Days without a row that are said."""
+_EVERY_DAY = 1.2
+"""Days between rows, on average, above which some days of the week have none: stamps of the night after, say."""
+_ROWS = {52: "weekly", 12: "monthly", 4: "quarterly"}
+_GAPS = ((4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
+"""From the median number of days between rows to the number of rows in a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSeries:
+    """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
+    guessed. ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of
+    values: each is then what was earned since the row before. ``whole`` is what the account returned with rows
+    that are left out because its benchmark lacks them. ``cash`` is what cash earned on the same rows, ``factors``
+    what styles did, each beyond cash or of one side less another. ``doubts`` are clauses about what rests on the
+    table's word alone."""
+
+    returns: dict[str, float]
+    benchmark: dict[str, float] | None = None
+    year: int = 252
+    notes: tuple[str, ...] = ()
+    since: str | None = None
+    whole: float | None = None
+    cash: dict[str, float] | None = None
+    factors: dict[str, dict[str, float]] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableReading:
+    """How a table is to be read; None is worked out. ``column`` and ``benchmark`` name columns."""
+
+    unit: _Unit | None = None
+    dates: DayOrder | None = None
+    column: str | None = None
+    benchmark: str | None = None
+
+
+class _Table:
+    """Columns by title, from a file, its cells, a pandas Series or DataFrame, or a polars DataFrame. ``titles`` are the
+    titles by their plain form. Messages call the table ``name``."""
+
+    def __init__(self, source: Path | object) -> None:
+        made: Any = source
+        self.name = "the table"
+        if isinstance(source, CellTable):
+            self.name = source.file
+            self.columns = _without_remarks(source)
+        elif isinstance(source, Path | str):
+            self.name = str(source)
+            self.columns = _of_file(Path(source))
+        elif hasattr(made, "reset_index"):
+            if not hasattr(made, "columns"):
+                made = made.to_frame(name="return" if made.name is None else str(made.name))
+            if not any(plain_title(str(title)) in DATE_TITLES for title in made.columns):
+                made = made.reset_index()
+                made = made.rename(columns={made.columns[0]: DATE})
+            self.columns = {str(title): made[title].tolist() for title in made.columns}
+        elif hasattr(made, "to_dict") and hasattr(made, "columns"):
+            self.columns = {
+                str(title): list(values) for title, values in made.to_dict(as_series=False).items()
+            }
+        else:
+            problem = f"a {type(source).__name__} is not a table"
+            raise UserError(
+                problem, hint="give a file, a pandas Series or DataFrame, or a polars DataFrame"
+            )
+        self.columns = _ungridded(self.columns)
+        self.titles = {plain_title(title): title for title in self.columns}
+
+    def find(self, asked: str) -> str:
+        if asked in self.columns or plain_title(asked) in self.titles:
+            return self.titles.get(plain_title(asked), asked)
+        what = f"{self.name} has no column '{asked}'"
+        if "/" in asked or asked.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
+            what = f"there is no file {asked}, and {self.name} has no such column"
+        raise UserError(what, hint=f"it has {', '.join(self.columns)}")
+
+    def dates(self) -> str:
+        if not next(iter(self.columns.values()), []):
+            raise UserError(f"{self.name} has no rows", hint="write one row per session")
+        for one in DATE_TITLES:
+            if one in self.titles:
+                return self.titles[one]
+        has = ", ".join(self.columns) or "none"
+        raise UserError(
+            f"{self.name} has no column of dates", hint=f"name one 'date'; it has {has}"
+        )
+
+
+def _ungridded(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return a factsheet's table (a row a year, a column a month) as dates and returns; others as they are."""
+    months = {month: title for title in columns if (month := month_of(title)) is not None}
+    years = list(next(iter(columns.values()), []))
+    if (
+        len(months) < 12
+        or not years
+        or not all(re.fullmatch(r"(19|20)\d\d(\.0)?", str(one)) for one in years)
+    ):
+        return columns
+    cells = {
+        f"{int(float(year))}-{month:02d}": columns[months[month]][row]
+        for row, year in enumerate(years)
+        for month in range(1, 13)
+    }
+    given = {day: cell for day, cell in cells.items() if str(cell).strip().lower() not in NOTHING}
+    return {DATE: sorted(given), "return": [given[day] for day in sorted(given)]}
+
+
+def _of_file(path: Path) -> dict[str, list[Any]]:
+    """Return the columns of a file without the totals and remarks below its rows: no digit there says when."""
+    if not path.exists():
+        raise UserError(f"no file {path}", hint="give a CSV, .xlsx or Parquet file")
+    return _without_remarks(read_cells(path, str(path)))
+
+
+def _without_remarks(table: CellTable) -> dict[str, list[Any]]:
+    if not table.texts:
+        return table.columns
+    columns = {
+        title: [(cell or "").strip() for cell in cells] for title, cells in table.columns.items()
+    }
+    known = (
+        cells for title, cells in columns.items() if plain_title(title) in set(DATE_TITLES) - {""}
+    )
+    dates: list[Any] = next(known, next(iter(columns.values()), []))
+    rows = list(zip(*columns.values(), strict=True))
+    # Pages of a statement repeat the titles.
+    rows = [() if row == tuple(columns) else row for row in rows]
+    kept = [
+        k
+        for k, row in enumerate(rows)
+        if any(cell.strip(RULES) for cell in row) and row[0][:1] != "#"
+    ]
+    dated = [k for k in kept if re.search(r"\d", dates[k])]
+    if dated and dated[0] == kept[0]:
+        kept = [k for k in kept if k <= dated[-1]]
+    last = int(table.rows[kept[-1]]) if kept else 0
+    for fault in table.faults:
+        if fault.row is None or fault.row < last or not dated:
+            mend = "write every row with the same columns (a decimal comma needs ; between columns)"
+            raise UserError(str(fault), hint=mend)
+    rest = {title: [cells[k] for k in kept] for title, cells in columns.items()}
+    # A column for remarks that nobody wrote is none.
+    return {
+        title: cells
+        for title, cells in rest.items()
+        if not cells or any(cell.strip() for cell in cells)
+    }
+
+
+# -- weights, and returns of names -------------------------------------------------------------------------------
+
+
+class LongTable(msgspec.Struct, frozen=True):
+    """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates,
+    symbols), NaN where there is no row."""
+
+    dates: tuple[str, ...]
+    symbols: tuple[str, ...]
+    columns: Mapping[str, Floats]
+
+    def placed(self, column: str, dates: tuple[str, ...], symbols: tuple[str, ...]) -> Floats:
+        """Return a column with other rows and columns; NaN where this table has none."""
+        found = np.full((len(dates), len(symbols)), np.nan)
+        _, to_rows, rows = np.intersect1d(dates, self.dates, return_indices=True)
+        _, to_names, names = np.intersect1d(symbols, self.symbols, return_indices=True)
+        found[np.ix_(to_rows, to_names)] = self.columns[column][np.ix_(rows, names)]
+        return found
+
+
+def table_columns(source: Path | object) -> dict[str, list[Any]]:
+    """Return the columns of a file, or of a pandas or polars table, by title."""
+    return _Table(source).columns
+
+
+def columns_of(source: Path | object) -> set[str]:
+    """Return the plain titles of a table; one with a ``symbol`` is about names, not about one account."""
+    if isinstance(source, OwnSeries):
+        return set()
+    return set(_Table(source).titles)
+
+
+def read_long(
+    path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
+) -> LongTable:
+    """Read a table of ``date``, ``symbol`` and numbers. Without ``gaps`` a missing number is refused: leaving it
+    out would silently change the account."""
+    table = _Table(path)
+    asked = (DATE, SYMBOL, *wanted, *optional)
+    title_of = {
+        name: table.titles[plain_title(name)] for name in asked if plain_title(name) in table.titles
+    }
+    for name in (DATE, SYMBOL, *wanted):
+        if name not in title_of:
+            near = did_you_mean(name, table.columns, f"it has {', '.join(table.columns) or 'none'}")
+            raise UserError(f"{path} has no column '{name}'", hint=near)
+    table.dates()
+
+    def complete(name: str, cells: Sequence[str], days: Sequence[str] = ()) -> None:
+        if "" in cells:
+            row = cells.index("")
+            where = f"row {row + 1}{f' of {days[row]}' if days else ''}"
+            problem = f"{path}: {where} has no '{name}' that can be used"
+            raise UserError(problem, hint="give one, or leave the row out")
+
+    given = table.columns[title_of[DATE]]
+    complete(DATE, [str(day or "").strip() for day in given])
+    dates = read_days(str(path), given, None)
+    symbols = [str(name or "").strip() for name in table.columns[title_of[SYMBOL]]]
+    complete(SYMBOL, symbols, dates)
+    twice = [key for key, count in Counter(zip(dates, symbols, strict=True)).items() if count > 1]
+    if twice:
+        raise UserError(f"{path}: {twice[0]} is given twice", hint="keep one row of each")
+    days, names = sorted(set(dates)), sorted(set(symbols))
+    rows, places = np.searchsorted(days, dates), np.searchsorted(names, symbols)
+    columns = {}
+    for name in (*wanted, *optional):
+        if name in title_of:
+            cells, may_lack = table.columns[title_of[name]], gaps or name in optional
+            numbers, _ = read_numbers(str(path), name, cells, dates, gaps=may_lack)
+            columns[name] = np.full((len(days), len(names)), np.nan)
+            columns[name][rows, places] = numbers
+    return LongTable(tuple(days), tuple(names), columns)
+
+
+# -- one account's returns ---------------------------------------------------------------------------------------
+
+
+def read_series(
+    source: Path | object, reading: TableReading | None = None, *, alone: bool = False
+) -> OwnSeries:
+    """Read one account's returns, or its value, from a file or a pandas or polars table. ``alone``: compared with
+    another table, whatever benchmark its own may hold."""
+    if isinstance(source, OwnSeries):
+        return source
+    reading = reading or TableReading()
+    table = _Table(source)
+    day_title = table.dates()
+    days = read_days(table.name, table.columns[day_title], reading.dates)
+    # A column without a title is the number of the row.
+    rest = {plain: title for plain, title in table.titles.items() if title != day_title and plain}
+    named = {**{bare_title(title): title for title in rest.values()}, **rest}
+    if reading.benchmark is not None:
+        benchmark_title: str | None = table.find(reading.benchmark)
+    else:
+        beside = [named[one] for one in _AGAINST if one in named]
+        benchmark_title = beside[0] if beside and len(rest) > 1 else None
+    named = {plain: title for plain, title in named.items() if title != benchmark_title}
+    title, by_value = _which(table, named, reading.column, days)
+    notes: list[str] = []
+    year = _year(sorted(set(days)), notes)
+    if title not in ("return", "returns"):
+        notes.append(
+            f"{table.name}: the column '{title}' is read as {'a value' if by_value else 'returns'}"
+        )
+    flows = None
+    if by_value:
+        flows = read_flows(table.name, named, table.columns, days, title)
+        if flows is not None and of_one_share(title):
+            notes.append(
+                f"{table.name}: {flows.said} is not counted: '{title}' is the value of one share"
+            )
+            flows = None
+        paid = [named[one] for one in _PAID if one in named and "adj" not in plain_title(title)]
+        if any(
+            read_number(str(cell), comma=False) > 0.0 for one in paid for cell in table.columns[one]
+        ):
+            notes.append(
+                f"{table.name}: what was paid out ('{paid[0]}') is not counted unless '{title}' holds it"
+            )
+    column = _Column(table.name, title, notes, year, flows=flows)
+    returns = column.returns(table.columns[title], days, by_value, reading.unit)
+    benchmark = None
+    if benchmark_title is not None and not alone:
+        other = _Column(table.name, benchmark_title, notes, year)
+        benchmark = other.returns(table.columns[benchmark_title], days, None, reading.unit)
+        notes.append(f"{table.name}: compared with its column '{benchmark_title}'")
+    first, last = column.began or min(days), max(days)
+    form = f"{_ROWS.get(year, 'daily')} {column.form}"
+    said = f"{table.name}: read as {form}, {first} to {last}, {_grown(returns):+.1%}"
+    since, doubts = None if first in returns else first, tuple(column.doubts)
+    return OwnSeries(returns, benchmark, year, notes=(said, *notes), since=since, doubts=doubts)
+
+
+def read_columns(source: Path | object) -> dict[str, OwnSeries]:
+    """Read a table with returns in every column but the date's, all in one unit: that of what moves most.
+
+    Raises :class:`UserError` with one line for what cannot be read."""
+    table = _Table(source)
+    day_title = table.dates()
+    days = read_days(table.name, table.columns[day_title], None)
+    notes: list[str] = []
+    year = _year(sorted(set(days)), notes)
+    read = {
+        title: read_numbers(table.name, title, values, days)
+        for title, values in table.columns.items()
+        if title != day_title and plain_title(title)
+    }
+    widest = max((_spread(numbers) for numbers, _ in read.values()), default=0.0) * math.sqrt(
+        year / 252.0
+    )
+    percent = widest > _PERCENT_FROM or any(signs for _, signs in read.values())
+    order = np.argsort(np.array(days)).tolist()
+    said = (
+        f"{table.name}: read as {_ROWS.get(year, 'daily')} {'per cent' if percent else 'fractions'}",
+        *notes,
+    )
+    scale, found = 0.01 if percent else 1.0, {}
+    for title, (numbers, _) in read.items():
+        found[title] = OwnSeries(
+            {days[row]: float(numbers[row]) * scale for row in order}, year=year, notes=said
+        )
+    return found
+
+
+def _which(
+    table: _Table, named: dict[str, str], asked: str | None, days: Sequence[str]
+) -> tuple[str, bool]:
+    """Return the account's column, and whether it holds its value rather than its returns."""
+    beside = paid_titles(named)
+    titles = [title for title in dict.fromkeys(named.values()) if title not in beside] or beside
+    title = titles[0] if len(titles) == 1 else ""
+    if asked is not None:
+        title = table.find(asked)
+    if asked is None:
+        for one in (*_RETURNS, *_VALUES):
+            if one in named:
+                return named[one], one not in _RETURNS
+        if title and _NO_RETURN.search(plain_title(title)):
+            what = f"{table.name}: '{title}' is not what was earned from one row to the next"
+            raise UserError(
+                what, hint="give returns or values; reading={'column': 'NAME'} if it is"
+            )
+    elif plain_title(title) in _VALUES:
+        return title, True
+    if not title:
+        choice = f"name it with reading={{'column': 'NAME'}}: one of {', '.join(titles) or 'none'}"
+        raise UserError(f"{table.name} does not say which column is the account's", hint=choice)
+    return title, _Column(table.name, title, [], 252).looks_like_value(table.columns[title], days)
+
+
+@dataclass(slots=True)
+class _Column:
+    """One column of an account's table, to be read as returns: guesses go to ``notes``, its kind to ``form``.
+    ``flows`` is what was paid in and out beside a value; ``began`` is then the first day with money, ``doubts``
+    what rests on it."""
+
+    name: str
+    title: str
+    notes: list[str]
+    year: int
+    form: str = "returns"
+    flows: Flows | None = None
+    began: str | None = None
+    doubts: list[str] = field(default_factory=list)
+
+    def say(self, what: str) -> None:
+        self.notes.append(f"{self.name}: {what}")
+
+    def wrong(self, what: str, hint: str) -> UserError:
+        return UserError(f"{self.name}: {what}", hint=hint)
+
+    def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
+        """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
+        if _CUMULATIVE.search(plain_title(self.title)):
+            return False
+        numbers, _ = read_numbers(self.name, self.title, *_begun(values, days))
+        if numbers.size < 3 or not (numbers > 0).all():
+            return False
+        still = bool(np.median(np.abs(np.diff(numbers))) < 0.2 * np.median(numbers))
+        bare = bare_title(self.title)
+        if still and numbers.max() < _CASH_UNTIL and bare not in _VALUES and bare not in _RETURNS:
+            raise self.wrong(
+                f"'{self.title}' may be a price or the returns of cash: its numbers lie between 0 "
+                f"and {numbers.max():.2g}",
+                "call the column 'price' or 'return'",
+            )
+        return still and bare not in _RETURNS
+
+    def returns(
+        self, values: Sequence[Any], days: Sequence[str], by_value: bool | None, unit: _Unit | None
+    ) -> dict[str, float]:
+        begun, given = _begun(values, days)
+        if len(given) < len(days):
+            self.say(f"the first row has no '{self.title}' and is left out")
+        numbers, percent = read_numbers(self.name, self.title, begun, given)
+        first = {day: place for place, day in reversed(list(enumerate(given)))}
+        if len(first) < len(given):
+            twice = next(day for place, day in enumerate(given) if first[day] != place)
+            same = all(
+                numbers[first[day]] == number for day, number in zip(given, numbers, strict=True)
+            )
+            if (
+                not same or len(first) < 2
+            ):  # a single day that is given again and again is no account
+                raise self.wrong(f"{twice} is given twice", "keep one row of each, one a day")
+            self.say(f"rows that are given twice, as {twice}, count once")
+            kept = sorted(first.values())
+            given, numbers = [given[place] for place in kept], numbers[kept]
+        order = np.argsort(np.array(given))
+        days, numbers = [given[place] for place in order.tolist()], numbers[order]
+        if by_value is None:
+            by_value = self.looks_like_value(values, given)
+        told, unit = unit, unit or self._title_unit(numbers)
+        if _CUMULATIVE.search(plain_title(self.title)):
+            self.form = "cumulative returns"
+            scale, said = self._scale(np.diff(numbers), percent, unit)
+            self.say(
+                f"'{self.title}' is read as what was earned since the beginning"
+                + (f", in {said}" if said else "")
+            )
+            moved = self._moves(days, 1.0 + numbers * scale)
+            # A first number no larger than the moves after it is what its own row earned; a larger one is from
+            # before the table.
+            own = float(numbers[0]) * scale
+            own_row = 0.0 < abs(own) <= max(map(abs, moved.values()), default=0.0)
+            return {days[0]: own} | moved if own_row else moved
+        self._refuse_factors(numbers, unit, by_value=by_value)
+        if by_value:
+            self.form = "values"
+            return self._moves(days, numbers)
+        if told is None and _accumulates(numbers):
+            raise self.wrong(
+                f"'{self.title}' looks like what was earned since the beginning: it starts near zero "
+                "and each number is close to the one before",
+                "call the column 'cumulative return'; reading={'unit': 'fraction'} if rows were earned apart",
+            )
+        scale, said = self._scale(numbers, percent, unit)
+        self.form = {1.0: "", 0.01: "percent ", 1e-4: "basis-point "}[scale] + "returns"
+        if said:
+            self.say(f"'{self.title}' is read as {said}")
+        earned = numbers * scale
+        if _LOGARITHM.search(plain_title(self.title)):
+            self.form = f"logarithmic {self.form}"
+            earned = np.expm1(earned)
+            self.say(f"'{self.title}' is read as logarithms, as its name says")
+        if np.count_nonzero(earned <= -1.0) > 1:
+            problem = "more than everything is lost again and again"
+            raise self.wrong(problem, "say what the numbers are: reading={'unit': 'percent'}")
+        grown = float(np.log1p(np.maximum(earned, -1.0 + 1e-12)).sum())
+        years = max(1.0, earned.size / self.year)
+        if told is None and grown > years * math.log(_FASTEST):
+            raise self.wrong(
+                f"read as {self.form}, '{self.title}' would have multiplied money by "
+                f"{math.exp(min(grown, 700.0)):.3g} in {years:.1f} years",
+                "say what the numbers are: reading={'unit': 'percent'}, or a column called "
+                "'cumulative return' or 'value'",
+            )
+        return dict(zip(days, earned.tolist(), strict=True))
+
+    def _moves(self, days: Sequence[str], numbers: Floats) -> dict[str, float]:
+        if self.flows is not None:
+            funded = self.flows.with_money(days, numbers)
+            if funded.start:
+                self.say(f"rows without money before {days[funded.start]} are left out")
+            if funded.stop < len(days):
+                self.say(f"rows without money after {days[funded.stop - 1]} are left out")
+            days, numbers = days[funded], numbers[funded]
+            self.began = days[0]
+            earned, notes, doubts = self.flows.earned(self.title, days, numbers, self.year)
+            self.notes += notes
+            self.doubts += doubts
+        elif not (numbers > 0).all():
+            raise self.wrong(
+                f"'{self.title}' is zero or less somewhere", "an account's value must be positive"
+            )
+        else:
+            earned = numbers[1:] / numbers[:-1] - 1.0
+        if earned.size:
+            far = int(np.argmax(np.abs(earned)))
+            if abs(earned[far]) > max(_JUMP, 10.0 * float(np.median(np.abs(earned)))):
+                self.say(
+                    f"'{self.title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was "
+                    "paid in or out, list it in a column 'deposits'; if shares were split, give returns"
+                )
+        return dict(zip(days[1:], earned.tolist(), strict=True))
+
+    def _refuse_factors(self, numbers: Floats, unit: _Unit | None, *, by_value: bool) -> None:
+        """Refuse growth factors, and a value under the name of returns: positive numbers that hardly move."""
+        middle = float(np.median(numbers)) if numbers.size else 0.0
+        if unit is not None or numbers.size < 3 or not (numbers > 0.5).all():
+            return
+        around_one = 0.9 < middle < 1.1
+        moves = float(np.median(np.abs(np.diff(numbers)))) >= 0.2 * middle
+        if moves and not around_one:
+            return
+        if by_value and (
+            not around_one or numbers.size < 20 or numbers.std() > np.diff(numbers).std()
+        ):
+            return
+        said = "growth factors, or an account's value?" if around_one else "an account's value?"
+        raise self.wrong(
+            f"'{self.title}' lies around {middle:,.4g} and hardly moves: {said}",
+            "give returns (0.01 for 1 %), or a value in a column called 'value'; "
+            "reading={'unit': 'fraction'} if they are returns",
+        )
+
+    def _title_unit(self, numbers: Floats) -> _Unit | None:
+        """Return the unit that a title states; raises :class:`UserError` where the numbers contradict it."""
+        for pattern, unit in _TITLE_UNITS:
+            if re.search(pattern, plain_title(self.title)):
+                if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
+                    raise self.wrong(
+                        f"'{self.title}' says per cent, its spread of {_spread(numbers):.4f} says fractions",
+                        "say which: reading={'unit': 'percent'} or reading={'unit': 'fraction'}",
+                    )
+                return unit
+        return None
+
+    def _scale(self, numbers: Floats, percent: bool, unit: _Unit | None) -> tuple[float, str]:
+        if unit is not None:
+            return {"fraction": 1.0, "percent": 0.01, "basis points": 1e-4}[unit], ""
+        if percent:
+            return 0.01, "per cent, as its signs say"
+        deviation = _spread(numbers)
+        daily = deviation * math.sqrt(self.year / 252.0)
+        if deviation > _MONEY_FROM or (
+            deviation > _PERCENT_FROM and _MONEY.match(bare_title(self.title))
+        ):
+            raise self.wrong(
+                f"'{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
+                "give the account's value, or what was earned divided by it; "
+                "reading={'unit': 'fraction'} if they are returns",
+            )
+        if daily > _POINTS_FROM:
+            return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
+        if daily > _PERCENT_FROM:
+            return 0.01, f"per cent: its spread is {deviation:.2f} (--unit says otherwise)"
+        if (numbers < -1.0).any():
+            raise self.wrong(
+                f"most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or per cent?",
+                "say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or mend the row",
+            )
+        # Coins are traded at weekends, and are as wild as that; few rows have no spread to speak of.
+        if (
+            daily > _EITHER_FROM
+            and self.year != 365
+            and numbers.size >= 20
+            and numbers.min() > -0.9
+        ):
+            raise self.wrong(
+                f"'{self.title}' with its spread of {deviation:.3f} may be fractions of a wild "
+                "account or per cent of a calm one",
+                "say which: reading={'unit': 'fraction'} or reading={'unit': 'percent'}",
+            )
+        return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
+
+
+def _accumulates(numbers: Floats) -> bool:
+    """Return whether numbers wander from zero, each close to the one before, as sums do and returns do not."""
+    if numbers.size < 20 or not numbers[1:].std() * numbers[:-1].std() > 0.0:
+        return False
+    alike = float(np.corrcoef(numbers[1:], numbers[:-1])[0, 1])
+    return alike > 0.9 and abs(float(numbers[0])) <= 4.0 * float(
+        np.median(np.abs(np.diff(numbers)))
+    )
+
+
+def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
+    """Return a column without its earliest row where that is empty, as a difference from the row before it is."""
+    at = min(range(len(days)), key=lambda row: days[row], default=0)
+    if len(days) < 2 or str(values[at]).strip().lower() not in NOTHING:
+        return values, days
+    return [*values[:at], *values[at + 1 :]], [*days[:at], *days[at + 1 :]]
+
+
+def _spread(numbers: Floats) -> float:
+    """Return the standard deviation of most numbers: one slip of the pen must not change the unit of all."""
+    if numbers.size < 2:
+        return 0.0
+    return float(np.median(np.abs(numbers - np.median(numbers)))) * 1.4826 or float(numbers.std())
+
+
+def _year(days: Sequence[str], notes: list[str]) -> int:
+    """Return how many rows make a year, from the days between them."""
+    if len(days) < 3:
+        return 252
+    gaps = np.diff(np.array(days, dtype="datetime64[D]")).astype(float)
+    middle = float(np.median(gaps))
+    widest = int(np.argmax(gaps))
+    if gaps[widest] > max(_HOLE, 4.0 * middle):
+        notes.append(
+            f"no rows between {days[widest]} and {days[widest + 1]}: what happened there is not known"
+        )
+    if middle <= 1.5:
+        weekends = bool(np.mean(np.is_busday(np.array(days, dtype="datetime64[D]"))) < 0.95)
+        return 365 if weekends and np.mean(gaps[gaps <= _HOLE]) < _EVERY_DAY else 252
+    for most, year in _GAPS:
+        if middle <= most:
+            if year != 252:
+                notes.append(f"rows are {middle:.0f} days apart: {year} of them make a year")
+            return year
+    raise UserError(f"rows are {middle:.0f} days apart", hint="give at least four a year")
+
+
+# -- an account and its benchmark --------------------------------------------------------------------------------
+
+
+def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    """Return an account with another table as its benchmark, both over the same spans: what one earned since the
+    other's last row is compounded. Rows dated the first of a month may stand for it or the one before: whichever
+    moves more like the other table."""
+    pairs = [_paired(mine, theirs) for mine in _dated(series) for theirs in _dated(other)]
+    gaps = [day for day in series.returns if day not in other.returns]
+    if series.year == other.year and other.since is None and gaps:
+        # A table of returns may lack rows, or hold moves over several days: whichever is more like the account.
+        days = {day: earned for day, earned in series.returns.items() if day in other.returns}
+        whole = _grown(series.returns)
+        told = _left_out(gaps, whole, days)
+        notes = (*series.notes, *other.notes, told)
+        pairs.append(
+            replace(series, returns=days, benchmark=other.returns, whole=whole, notes=notes)
+        )
+    return max(pairs, key=_likeness)
+
+
+def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    """Return both over their common spans; what one earned on days that the other lacks is compounded."""
+    notes = [*series.notes, *other.notes]
+    whole = _grown(series.returns)
+    if other.year < series.year:
+        notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
+        mine, told = _spans(series, other), tuple(notes)
+        return OwnSeries(mine, other.returns, other.year, told, whole=whole, doubts=series.doubts)
+    if other.year > series.year:
+        notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
+        return replace(series, benchmark=_spans(other, series), notes=tuple(notes))
+    days = [day for day in series.returns if day in other.returns]
+    if len(days) < 0.5 * len(
+        series.returns
+    ):  # they hardly meet, which is refused where they are judged
+        return replace(series, benchmark=other.returns, notes=tuple(notes))
+    # Where nobody says since when the first row was earned, that row cannot be split: both begin after it.
+    began = max(one.since or next(iter(one.returns)) for one in (series, other))
+    start = began if began < days[0] else None
+    mine, theirs = (_compounded(one, days, start) for one in (series, other))
+    lost = [
+        day
+        for day in series.returns
+        if day > days[-1] or (day < days[0] and (start is None or day <= start))
+    ]
+    inside = len(series.returns) - len(lost) - len(mine)
+    if inside:
+        notes.append(
+            f"the benchmark has no row on {inside} of the account's days: both are compounded over them"
+        )
+    if lost:
+        notes.append(_left_out(lost, whole, mine))
+    # Rows that were compounded are fewer: so are those of a year, unless the calendar itself is the benchmark's.
+    year = (
+        series.year if series.year <= 52 else round(series.year * len(mine) / (len(mine) + inside))
+    )
+    return replace(
+        series, returns=mine, benchmark=theirs, year=year, notes=tuple(notes), whole=whole
+    )
+
+
+def _left_out(days: Sequence[str], whole: float, kept: Mapping[str, float]) -> str:
+    return (
+        f"left out because the benchmark has no return there: {len(days)} rows ({days[0]} to {days[-1]}); "
+        f"with them the account earned {whole:+.1%}, without them {_grown(kept):+.1%}"
+    )
+
+
+def _compounded(series: OwnSeries, days: Sequence[str], start: str | None) -> dict[str, float]:
+    """Return what was earned from each of ``days`` to the next; the first day's own return without a ``start``."""
+    found, grown = {}, 1.0
+    wanted, last = set(days), days[-1]
+    for day, earned in series.returns.items():
+        if day > last:
+            break
+        if day < days[0] and (start is None or day <= start):
+            continue
+        grown *= 1.0 + earned
+        if day in wanted:
+            found[day], grown = grown - 1.0, 1.0
+    return found
+
+
+def _dated(series: OwnSeries) -> list[OwnSeries]:
+    """Return the ways in which a monthly table's rows can be dated by the last days of months; others stay."""
+    days = [*series.returns, *([] if series.since is None else [series.since])]
+    if series.year != 12 or any(3 < int(day[8:]) < 25 for day in days):
+        return [series]
+    starts = all(int(day[8:]) <= 3 for day in days)
+    months = np.array([day[:7] for day in days], dtype="datetime64[M]")
+    found = []
+    for back, whose in ((0, "that month's"), (1, "the month before's")) if starts else ((0, ""),):
+        last = ((months + (1 - back)).astype("datetime64[D]") - 1).astype(str).tolist()
+        ends = dict(zip(days, last, strict=True))
+        if len(set(last)) < len(days):
+            return [series]
+        said = (f"rows dated the first of a month are read as {whose}",) if whose else ()
+        returns = {ends[day]: value for day, value in series.returns.items()}
+        since = None if series.since is None else ends[series.since]
+        found.append(replace(series, returns=returns, since=since, notes=(*series.notes, *said)))
+    return found
+
+
+def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
+    """Return what another series earned on an account's rows, where both have them.
+
+    What has fewer rows a year is taken to have grown evenly in between, as interest does."""
+    if other.year >= series.year:
+        pair = with_benchmark(replace(series, benchmark=None), other)
+        mine, benchmark = series.returns, pair.benchmark or {}
+        # What was compounded over a day that one of them lacks belongs to no row of the account.
+        same = [
+            day
+            for day, value in pair.returns.items()
+            if abs(value - mine.get(day, math.inf)) < 1e-9
+        ]
+        return {day: benchmark[day] for day in same if day in benchmark}
+    rows = np.array([*other.returns], dtype="datetime64[D]")
+    starts = np.concatenate([[rows[0] - np.timedelta64(365 // other.year, "D")], rows]).astype(
+        float
+    )
+    grown = np.concatenate([[0.0], np.cumsum(np.log1p(np.array([*other.returns.values()])))])
+    days = np.array([*series.returns], dtype="datetime64[D]").astype(float)
+    before = np.concatenate([[days[0] - 1.0], days[:-1]])
+    earned = np.expm1(np.interp(days, starts, grown) - np.interp(before, starts, grown))
+    inside = (before >= starts[0]) & (days <= starts[-1])
+    return {
+        day: float(one)
+        for day, one, known in zip(series.returns, earned, inside, strict=True)
+        if known
+    }
+
+
+def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    """Return an account over another table's rows, which are fewer a year."""
+    notes = (
+        *series.notes,
+        f"the account is compounded to {other.year} rows a year, those of its factors",
+    )
+    return OwnSeries(
+        returns=_spans(series, other), year=other.year, notes=notes, doubts=series.doubts
+    )
+
+
+def _likeness(pair: OwnSeries) -> float:
+    """Return how much an account moves like its benchmark; 0 where they hardly meet."""
+    benchmark = pair.benchmark or {}
+    both = [(value, benchmark[day]) for day, value in pair.returns.items() if day in benchmark]
+    mine, theirs = np.array(both).T if len(both) > 2 else (np.zeros(3), np.zeros(3))
+    moves = mine.std() > 0.0 and theirs.std() > 0.0
+    return abs(float(np.corrcoef(mine, theirs)[0, 1])) if moves else 0.0
+
+
+def _grown(returns: Mapping[str, float]) -> float:
+    return math.prod(1.0 + one for one in returns.values()) - 1.0
+
+
+def _spans(fine: OwnSeries, coarse: OwnSeries) -> dict[str, float]:
+    """Return what ``fine`` earned between the rows of ``coarse``, by the later one."""
+    days, found = np.array(list(fine.returns), dtype="datetime64[D]"), {}
+    grown = np.cumprod(np.concatenate([[1.0], 1.0 + np.array(list(fine.returns.values()))]))
+    before, began = coarse.since, days[0] if fine.since is None else np.datetime64(fine.since)
+    for day in coarse.returns:
+        if (
+            before is not None
+            and began <= np.datetime64(before)
+            and np.datetime64(day) <= days[-1] + _WEEKEND
+        ):
+            first, last = np.searchsorted(
+                days, np.array([before, day], dtype="datetime64[D]"), side="right"
+            )
+            if last > first:
+                found[day] = float(grown[last] / grown[first]) - 1.0
+        before = day
+    return found

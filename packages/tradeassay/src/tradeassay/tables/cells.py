@@ -1,0 +1,508 @@
+"""Files as tables of cells: bytes to texts, texts to numbers.
+
+Nothing here knows what a column means, and nothing is misread silently: every row keeps its line, and a line that
+is not a row becomes a fault. Arrow is imported only where a Parquet file is read.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import re
+import stat
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats
+from tradeassay.tables.columns import DATE_TITLES, plain_title
+from tradeassay.tables.dates import is_day
+from tradeassay.tables.faults import DataFault
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_OPENERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+}
+_CSV_ENDINGS = (".csv", ".txt", ".tsv", ".xlsx")
+_PARQUET_ENDINGS = (".parquet", ".pq")
+_WORKBOOK = b"PK\x03\x04"
+_ENCODINGS = ["utf_8", "gb18030", "cp932", "cp1251", "cp1252"]
+_NO_TEXT = {
+    _WORKBOOK: "a zip file",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls)",
+    b"%PDF": "a PDF",
+}
+_MARKUP = re.compile(r"\s*(?:(?P<page><(?i:!doctype|html|head|body|table|\?xml))|[\[{]\s*[\"\[{])")
+_PREAMBLE = 15
+"""Lines above the titles that are looked through."""
+_MOST_COLUMNS = 20_000
+"""Columns of a table; more are a mistake, over which reading would take minutes."""
+_KNOWN_TITLES = frozenset(DATE_TITLES) - {"", "index"}
+RULES = " \t|:+-="
+"""What lines between the rows of a drawn table consist of."""
+NOTHING = ("", "nan", "na", "n/a", "<na>", "nat", "none", "null", "-")
+"""Cells of an account's table that say that there is no number."""
+
+
+class CellTable(msgspec.Struct, frozen=True):
+    """A file's columns as Python values: texts of a CSV file, typed values of a Parquet file.
+
+    ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row. ``faults`` are lines that
+    are not rows. ``texts`` says whether every column holds texts."""
+
+    file: str
+    columns: dict[str, list[Any]]
+    rows: Sequence[int]
+    faults: tuple[DataFault, ...] = ()
+    texts: bool = True
+
+
+class _CsvText(NamedTuple):
+    """The text of a CSV file and its layout.
+
+    ``skip`` rows hold titles and what stands above them. ``remarks`` lines were taken from the top of the file.
+    ``plain`` says that nothing but a row of titles stands above the rows."""
+
+    text: bytes
+    names: tuple[str, ...]
+    skip: int
+    remarks: int
+    delimiter: str
+    plain: bool
+
+
+class _CsvRows(NamedTuple):
+    """The rows of a CSV file, the line of each, and the lines that are not rows."""
+
+    rows: list[list[str]]
+    lines: list[int]
+    faults: tuple[DataFault, ...]
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error on one line of at most 200 characters."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file's name says it is a table we can read."""
+    name = path.name.lower()
+    for ending in _OPENERS:
+        name = name.removesuffix(ending)
+    return name.endswith((*_CSV_ENDINGS, *_PARQUET_ENDINGS))
+
+
+def stem_of(path: Path) -> str:
+    """Return a table's name without its endings (``600000.SH.csv.gz`` gives ``600000.SH``)."""
+    name = path.name
+    for ending in (*_OPENERS, *_CSV_ENDINGS, *_PARQUET_ENDINGS):
+        if name.lower().endswith(ending):
+            name = name[: -len(ending)]
+    return name
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def other_than_file(path: Path) -> str | None:
+    """Return what is at ``path`` if it is no file with content: reading a pipe would wait for a writer."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except OSError:
+        return "a link to nothing" if path.is_symlink() else None
+    kinds = {
+        stat.S_IFREG: None,
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFDIR: "a folder",
+    }
+    return kinds.get(kind, "a device")
+
+
+def read_cells(path: Path, label: str) -> CellTable:
+    """Return the columns of a CSV file (plain, gz, bz2 or xz), a workbook's sheet or a Parquet file.
+
+    Raises :class:`UserError` for a file that is not a table."""
+    content = table_content(path, label)
+    if isinstance(content, bytes):
+        try:
+            layout = csv_text(content, label)
+            found = csv_rows(layout, label)
+        except csv.Error as error:
+            raise UserError(
+                f"{label} is not a table: {one_line(error)}", hint="check the file"
+            ) from error
+        columns = {name: [row[k] for row in found.rows] for k, name in enumerate(layout.names)}
+        return CellTable(label, columns, found.lines, found.faults)
+    import pyarrow as pa  # only Parquet files need it
+
+    table = read_parquet(content, label)
+    typed = dict(zip(map(str, table.column_names), table.columns, strict=True))
+    return CellTable(
+        label,
+        {title: column.to_pylist() for title, column in typed.items()},
+        range(1, table.num_rows + 1),
+        texts=all(pa.types.is_string(column.type) for column in typed.values()),
+    )
+
+
+def table_content(path: Path, label: str) -> bytes | Path | io.BytesIO:
+    """Return the text of a CSV file or of a workbook's sheet, or where Parquet is read from.
+
+    Raises :class:`UserError` for a file that cannot be read."""
+    if what := other_than_file(path):
+        raise UserError(f"{label} is {what}, not a file", hint="save the table as a file")
+    if path.name.lower().endswith(_PARQUET_ENDINGS):
+        return path
+    try:
+        content = path.read_bytes()
+        opener = _OPENERS.get(path.suffix.lower())
+        content = content if opener is None else opener(content)
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise UserError(
+            f"{label} cannot be read: {one_line(error)}", hint="check the file"
+        ) from error
+    if content[:4] == content[-4:] == b"PAR1":
+        return io.BytesIO(content)
+    try:
+        return _sheet(content, label)
+    except csv.Error as error:
+        raise UserError(
+            f"{label} is not a table: {one_line(error)}", hint="check the file"
+        ) from error
+
+
+def read_parquet(source: Path | io.BytesIO, label: str) -> pa.Table:
+    """Return a Parquet file's table; raises :class:`UserError` for a file that is none."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(source)
+        table.validate(full=True)  # Arrow takes texts as they stand, also where they are none
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(
+            f"{label} is not a Parquet file: {one_line(error)}", hint="check the file"
+        ) from error
+    _refuse_width(table.num_columns, label)
+    return table
+
+
+def _sheet(content: bytes, label: str) -> bytes:
+    """A workbook's table as CSV: days as ISO, numbers shown with a per cent sign with it.
+
+    Sheets with the same titles are one table; of others the longest counts, unless two of them are long."""
+    if not content.startswith(_WORKBOOK):
+        return content
+    import openpyxl  # takes a while, and few files need it
+
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        tables: dict[tuple[str, ...], list[list[str]]] = {}
+        for sheet in book.worksheets:
+            rows = [
+                row for cells in sheet.iter_rows() if any(row := [_shown(cell) for cell in cells])
+            ]
+            if rows:
+                tables.setdefault(tuple(rows[0]), rows[:1]).extend(rows[1:])
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, zlib.error) as error:
+        raise UserError(
+            f"{label} is no Excel workbook: {one_line(error)}", hint="save it as CSV"
+        ) from error
+    if not tables:
+        raise UserError(f"{label} is empty", hint="remove it, or fill it")
+    longest, *others = sorted(tables.values(), key=len, reverse=True)
+    if others and len(others[0]) > 12:  # a shorter one is a cover
+        raise UserError(
+            f"{label} holds several tables", hint="save the sheet that counts as a file of its own"
+        )
+    made = io.StringIO()
+    csv.writer(made, lineterminator="\n").writerows(longest)
+    return made.getvalue().encode()
+
+
+def _shown(cell: Any) -> str:
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return (
+            value.isoformat(sep=" ")
+            if value.time() != datetime.min.time()
+            else value.date().isoformat()
+        )
+    if isinstance(value, float) and "%" in (cell.number_format or ""):
+        return f"{value * 100.0!r}%"
+    return str(value)
+
+
+def _utf8(content: bytes, label: str) -> bytes:
+    """Return a text in UTF-8; raises :class:`UserError` for what is no text."""
+    for sign, what in _NO_TEXT.items():
+        if content.startswith(sign):
+            raise UserError(f"{label} is {what}, not text", hint="save it as CSV or .xlsx")
+    encoding = "utf-8"
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
+    elif b"\0" in content[:2]:
+        encoding = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        # Most bytes are text in several encodings: a title that is known tells, or the library says in which one
+        # they look like a language.
+        import charset_normalizer
+
+        named = None
+        for one in _ENCODINGS:
+            lines = content[:2000].decode(one, "replace").splitlines()[:5]
+            titles = {
+                plain_title(cell.strip('" '))
+                for line in lines
+                for cell in re.split("[;,\t|]", line)
+            }
+            if any(not title.isascii() for title in titles & _KNOWN_TITLES):
+                named = one
+                break
+        found = (
+            None
+            if named
+            else charset_normalizer.from_bytes(content[:100_000], cp_isolation=_ENCODINGS).best()
+        )
+        try:
+            text = content.decode(named or ("gb18030" if found is None else found.encoding))
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{label} is not text in any encoding known here", hint="save it as UTF-8"
+            ) from error
+        encoding = "other"
+    if "\0" in text:
+        raise UserError(f"{label} is not text", hint="write it as CSV in UTF-8")
+    return content.removeprefix(b"\xef\xbb\xbf") if encoding == "utf-8" else text.encode()
+
+
+def csv_text(content: bytes, label: str, header: tuple[str, ...] = ()) -> _CsvText:
+    """Return the text and layout of a CSV file, with remarks around the table and titles, units or rules above its
+    rows. Raises :class:`UserError` for a file that is not a table of text."""
+    text = _utf8(content, label)
+    if b"\n" not in text:  # lines end as on an old Macintosh, which Excel still offers
+        text = text.replace(b"\r", b"\n")
+    remarks = 0
+    while text.startswith(b"#"):
+        _, _, text = text.partition(b"\n")
+        remarks += 1
+    source = io.BytesIO(text)
+    first = [source.readline().decode().strip("\r\n") for _ in range(50)]
+    shown = [line for line in first if line.strip(RULES) and not line.startswith("#")]
+    if not shown:
+        raise UserError(f"{label} is empty", hint="remove it, or fill it")
+    if markup := _MARKUP.match(shown[0]):
+        problem = f"{label} is {'a web page' if markup['page'] else 'JSON'}, not a table"
+        raise UserError(problem, hint="save it as CSV")
+    delimiter = _delimiter(shown)
+    if delimiter == " ":
+        text, delimiter = (
+            re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", text)),
+            "\t",
+        )
+        shown = ["\t".join(line.split()) for line in shown]
+    above = list(csv.reader(shown[: _PREAMBLE + 2], delimiter=delimiter))
+    names, skip = (header, 0) if header else _titles(above)
+    _refuse_width(len(names), label)
+    plain = skip <= 1 and len(shown) > skip and text.startswith(shown[0].encode())
+    return _CsvText(text, names, skip, remarks, delimiter, plain)
+
+
+def _refuse_width(columns: int, label: str) -> None:
+    """Refuse a table that is no table of days: every column costs time, and nobody has so many."""
+    if columns > _MOST_COLUMNS:
+        problem = f"{label} has {columns:,} columns, at most {_MOST_COLUMNS:,} are read"
+        raise UserError(problem, hint="give one row per day and symbol")
+
+
+def _delimiter(lines: list[str]) -> str:
+    """Return what separates columns (a blank: any number). What most lines have counts, if the titles have it:
+    remarks above a table have other signs than its rows, and commas may stand inside numbers."""
+    bare = [re.sub('"[^"]*"', "", line) if '"' in line else line for line in lines]
+    middle = {sign: sorted(line.count(sign) for line in bare)[len(bare) // 2] for sign in ";\t|,"}
+    for sign in sorted(";\t|", key=lambda sign: -middle[sign]):
+        if not middle[sign]:
+            break
+        titled = any(
+            not _KNOWN_TITLES.isdisjoint(map(plain_title, line.split(sign)))
+            for line in bare[:_PREAMBLE]
+        )
+        if titled or bare[0].count(sign) >= max(1, bare[0].count(",")):
+            return sign
+    apart = not any(middle.values()) and len(lines[0].split()) > 1
+    return " " if apart and len({len(line.split()) for line in lines}) == 1 else ","
+
+
+def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
+    """Return the titles, and how many rows they and what is above them take; units below are put behind them."""
+    if is_day(rows[0][0].strip()):
+        return ("date", *(f"column {n}" for n in range(2, len(rows[0]) + 1))), 0
+    titled = (
+        k
+        for k, row in enumerate(rows[:_PREAMBLE])
+        if not _KNOWN_TITLES.isdisjoint(map(plain_title, row))
+    )
+    at = next(titled, None)
+    if at and len(rows[0]) == len(rows[at]) and all(cell.strip() for cell in rows[0]):
+        at = None  # a table without dates, in which DAY is a ticker
+    dated, at = at is not None, at or 0
+    titles, below = [title.strip() for title in rows[at]], rows[at + 1 :]
+    units = below[0] if dated and len(below) > 1 else []
+    skip = at + 1
+    if len(units) == len(titles) and not any(re.search(r"\d", cell) for cell in units):
+        titles = [
+            f"{t} {u.strip()}".strip() if k else t
+            for k, (t, u) in enumerate(zip(titles, units, strict=True))
+        ]
+        skip += 1
+    names: list[str] = []
+    taken: set[str] = set()  # a list of a hundred thousand names takes minutes to search
+    for index, title in enumerate(titles):
+        plain = title or f"column{index + 1}"
+        names.append(plain if plain not in taken else f"{plain}.{index + 1}")
+        taken.add(names[-1])
+    return tuple(names), skip
+
+
+def csv_rows(layout: _CsvText, label: str) -> _CsvRows:
+    """Return the rows of a CSV file; empty lines, rules and remarks between them are left out."""
+    text, names, skip, remarks, delimiter, _ = layout
+    reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=delimiter)
+    found: list[tuple[int, int, list[str]]] = []
+    previous = 0
+    for row in reader:
+        line, previous = previous + 1, reader.line_num
+        if not row or row[0].startswith("#"):
+            continue
+        # Most rows begin with a date, and need no look at their other cells.
+        if row[0].strip(RULES) or any(cell.strip(RULES) for cell in row):
+            found.append((line + remarks, previous - line + 1, row))
+    found = found[skip:]
+    width = len(names)
+    if found and all(len(row) == width + 1 and not row[-1].strip() for _, _, row in found):
+        found = [
+            (line, lines, row[:-1]) for line, lines, row in found
+        ]  # a separator behind every row
+    good, faults = [], []
+    for line, lines, row in found:
+        if lines == 1 and len(row) == width:
+            good.append((line, row))
+            continue
+        # A cell holds rows where a line in it has as many columns and a date, as no text has.
+        inside = (
+            [text.split(delimiter) for cell in row for text in cell.splitlines()[1:]]
+            if lines > 1
+            else []
+        )
+        rows = any(
+            len(cells) == width and any(is_day(cell.strip()) for cell in cells) for cells in inside
+        )
+        if lines > 1 and (len(row) != width or rows):
+            # Every line inside the quote is lost, and counted.
+            faults += [
+                DataFault(
+                    check="broken line",
+                    file=label,
+                    row=at,
+                    reason=f"inside a quote that line {line} opens",
+                )
+                for at in range(line, line + lines)
+            ]
+        elif len(row) != width:
+            reason = f"{len(row)} columns instead of {width}"
+            faults.append(DataFault(check="broken line", file=label, row=line, reason=reason))
+        else:
+            good.append((line, row))
+    return _CsvRows([row for _, row in good], [line for line, _ in good], tuple(faults))
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+
+
+def read_numbers(
+    name: str,
+    title: str,
+    values: Sequence[Any],
+    days: Sequence[str],
+    *,
+    like: Sequence[Any] = (),
+    gaps: bool = False,
+) -> tuple[Floats, bool]:
+    """Return an account's column as numbers, and whether it has per cent signs; UserError for any other cell,
+    or NaN with ``gaps``. ``like`` are cells of a column beside it, whose commas mean the same."""
+    percent = False
+    if all(
+        isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        for value in values
+    ):
+        numbers = np.array(values, dtype=np.float64)
+    else:
+        texts = ["" if value is None else str(value) for value in values]
+        percent, comma = (
+            any("%" in text for text in texts),
+            decimal_comma([*map(str, like), *texts]),
+        )
+        numbers = np.array([read_number(text, comma=comma) for text in texts])
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size and not gaps:
+        problem = f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used"
+        raise UserError(problem, hint="give a number (0 for nothing), or leave the row out")
+    return numbers, percent
+
+
+def decimal_comma(cells: Sequence[str]) -> bool:
+    """Return whether commas separate decimals: the last sign of two is the decimal one, and so is a lone comma.
+    ``0,762`` is no group of thousands: those begin with another digit than 0."""
+    texts = [_bare_number(cell) for cell in cells]
+    for text in texts:
+        if "," in text and "." in text:
+            return text.rindex(",") > text.rindex(".")
+    commas = [text for text in texts if "," in text]
+    return bool(commas) and not all(
+        re.fullmatch(r"[^,\d]*[1-9]\d{0,2}(,\d{3})+", text) for text in commas
+    )
+
+
+def read_number(text: str, *, comma: bool) -> float:
+    """Return a cell as a number, NaN where it is none; brackets or a minus behind it make it negative."""
+    plain = _bare_number(text)
+    try:
+        return float(plain.replace(".", "").replace(",", ".") if comma else plain.replace(",", ""))
+    except ValueError:
+        return float("nan")
+
+
+_CURRENCY = r"(?:[A-Z]{3}|[$€£¥₹])"
+_BARE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+
+
+def _bare_number(text: str) -> str:
+    if _BARE.fullmatch(text):
+        return text
+    plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+    plain = re.sub(r"[\s'\u2019]", "", plain).rstrip("%")
+    if plain.startswith("(") and plain.endswith(")"):
+        plain = "-" + plain[1:-1].rstrip("%")
+    plain = re.sub(rf"^([-+]?){_CURRENCY}([-+]?)(?=[\d.])", r"\1\2", plain)
+    plain = re.sub(rf"(?<=\d){_CURRENCY}$", "", plain)
+    return "-" + plain[:-1] if re.fullmatch(r"[\d.,]+-", plain) else plain

@@ -1,0 +1,14 @@
+"""Verdicts: what a result is made of, in one sentence that is never stronger than the evidence."""
+
+from __future__ import annotations
+
+from tradeassay.verdict.decide import decide as decide, judge as judge
+from tradeassay.verdict.own_account import OwnAccount as OwnAccount
+from tradeassay.verdict.record import (
+    KINDS as KINDS,
+    LABELS as LABELS,
+    AgentAssay as AgentAssay,
+    AgentFindings as AgentFindings,
+    Assay as Assay,
+    VerdictConfig as VerdictConfig,
+)

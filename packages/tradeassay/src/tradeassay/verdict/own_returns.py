@@ -1,0 +1,247 @@
+"""Judge an account by its returns, with those of a benchmark, of cash and of factors.
+
+An account with holdings is judged by the registered ``holdings_judge``. That needs prices, which the instrument
+does not keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.registry import Registry, did_you_mean
+from tradeassay.reference import (
+    FRENCH,
+    MARKETS,
+    FactorTable,
+    offer,
+    read_factors,
+    read_market,
+    refuse_other_days,
+)
+from tradeassay.tables.account import (
+    OwnSeries,
+    beside,
+    columns_of,
+    compounded,
+    read_series,
+    with_benchmark,
+)
+from tradeassay.tables.cells import CellTable, read_cells
+from tradeassay.tables.columns import plain_title
+from tradeassay.tables.trades import TradeLog, is_statement, read_trades
+from tradeassay.verdict.own_account import OwnAccount
+from tradeassay.verdict.record import AgentAssay, Assay, VerdictConfig
+from tradeassay.verdict.returns import WATCHED, assay_series
+
+WEIGHT = "weight"
+
+
+class HoldingsJudge(Protocol):
+    """Returns the assay of an account by what it held: a table of weights, or a log of trades."""
+
+    def __call__(self, own: OwnAccount, log: TradeLog | None, config: VerdictConfig) -> Assay: ...
+
+
+holdings_judges: Registry[HoldingsJudge] = Registry("holdings_judge")
+
+
+def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
+    """Return the assay of an own account. Raises :class:`UserError` with one line for what does not fit."""
+    cells: CellTable | None = None
+    if own.returns is not None and not isinstance(own.returns, OwnSeries) and own.weights is None:
+        source = Path(own.returns) if isinstance(own.returns, str) else own.returns
+        if isinstance(source, Path) and not source.is_file():
+            raise UserError(f"no file {source}", hint="give a Parquet or CSV file")
+        if isinstance(source, Path) and not is_statement(source):
+            cells = read_cells(source, str(source))
+        log = read_trades(cells or source, own.reading.dates)
+        if log is not None:
+            return _holdings_judge()(own, log, config)
+        if cells is not None and {"symbol", WEIGHT} <= columns_of(cells):
+            own = msgspec.structs.replace(
+                own, weights=own.returns, returns=None
+            )  # weights, given as returns
+    if own.returns is None and own.weights is None:
+        raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
+    # Refuse a field that would change nothing: the user expects an effect.
+    logged = isinstance(own.returns, OwnSeries)
+    unused = (
+        {}
+        if logged
+        else dict.fromkeys(("prices", "cash_at_start", "until", "symbol"), "a log of trades")
+    )
+    unused |= {"between": "weights"} if own.weights is None else {}
+    if own.weights is None and own.dataset is None:
+        unused |= dict.fromkeys(("suite", "names", "turnover"), "a data set")
+    for name, needed in unused.items():
+        if getattr(own, name) is not None:
+            raise UserError(
+                f"'{name}' has no use without {needed}", hint=f"give {needed}, or leave it out"
+            )
+    if own.weights is not None or own.dataset is not None:
+        return _holdings_judge()(own, None, config)
+    title = title_of(own)
+    if cells is not None:
+        own = msgspec.structs.replace(own, returns=cells)  # the file was read already
+    series = _explained(own)
+    french = isinstance(own.factors, str) and own.factors == FRENCH and own.benchmark is None
+    named = (
+        isinstance(own.benchmark, str)
+        and own.benchmark in MARKETS
+        and MARKETS[own.benchmark].dividends
+    )
+    config = msgspec.structs.replace(
+        config,
+        dividends=0.0 if named or french else config.dividends,
+        interest=config.interest if series.cash is None else 0.0,
+    )
+    judged, notes = assay_series(series, config, agent=title)
+    return one_account(title, config, judged, notes)
+
+
+def _holdings_judge() -> HoldingsJudge:
+    if not holdings_judges.names():
+        problem = (
+            "weights, trade logs and data sets are judged with prices, which tradeassay-bench keeps"
+        )
+        raise UserError(problem, hint="pip install 'tradeassay[bench]'")
+    return holdings_judges.get("prices")
+
+
+def title_of(own: OwnAccount) -> str:
+    """Return what an account is called: by its title, its file, or as the reader's own."""
+    given = own.returns if own.returns is not None else own.weights
+    return own.title or (Path(given).stem if isinstance(given, str) else "your account")
+
+
+def one_account(
+    title: str, config: VerdictConfig, judged: AgentAssay, notes: Sequence[str]
+) -> Assay:
+    """Return the assay of the one account that was judged."""
+    notes = (*notes, WATCHED) if config.watched else tuple(notes)
+    return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
+
+
+def _explained(own: OwnAccount) -> OwnSeries:
+    """Return the account's returns with those of its benchmark, of cash and of factors that are given."""
+    if own.factors is None and own.cash is None:
+        return _series(own)
+    table = None if own.factors is None else read_factors(own.factors)
+    cash = None if table is None else table.cash
+    # Returns may be beyond cash already, as those of one side less another are.
+    beyond_it = isinstance(own.cash, str) and own.cash == "none"
+    if own.cash is not None and not beyond_it:
+        cash = read_factors(own.cash, cash=True).cash
+    first = None if table is None else next(iter(table.factors.values()))
+    if (
+        first is not None
+        and own.benchmark is None
+        and table is not None
+        and table.market is not None
+    ):
+        account = _series(
+            msgspec.structs.replace(own, reading=replace(own.reading, benchmark=None))
+        )
+        _refuse_other_days(own, account, table, cash)
+        told = tuple(note for note in account.notes if not note.startswith("no market was given"))
+        account = replace(account, benchmark=None, notes=told)
+        bills = {} if cash is None else beside(table.market, cash)
+        whole = {day: value + bills.get(day, 0.0) for day, value in table.market.returns.items()}
+        series = with_benchmark(
+            account, replace(table.market, returns=whole, notes=("the market is the factors' own",))
+        )
+    else:
+        series = _series(own)
+        _refuse_other_days(own, series, table, cash)
+    if first is not None and first.year < series.year:
+        market = (
+            None
+            if series.benchmark is None
+            else OwnSeries(returns=series.benchmark, year=series.year)
+        )
+        series = compounded(series, first)
+        series = series if market is None else with_benchmark(series, market)
+    earned = None if cash is None else beside(series, replace(cash, notes=()))
+    if beyond_it and series.benchmark is not None:
+        # The account's returns are beyond cash as they are, and the market's must be.
+        beyond = {
+            day: value - (earned or {}).get(day, 0.0) for day, value in series.benchmark.items()
+        }
+        series, earned = replace(series, benchmark=beyond), dict.fromkeys(series.returns, 0.0)
+    return replace(
+        series,
+        cash=earned,
+        factors={}
+        if table is None
+        else {name: beside(series, one) for name, one in table.factors.items()},
+        notes=(*series.notes, *(() if table is None else table.notes)),
+    )
+
+
+def _refuse_other_days(
+    own: OwnAccount, account: OwnSeries, table: FactorTable | None, cash: OwnSeries | None
+) -> None:
+    """Raise :class:`UserError` if the factors, or cash, lie outside most of the account's days."""
+    if table is not None:
+        subject = f"'{FRENCH}' is" if own.factors == FRENCH else "the factors are"
+        factor = next(iter(table.factors.values()))
+        hint = "give factors of the account's days (factors=FILE), or leave them out"
+        refuse_other_days(subject, factor.returns, account.returns, hint)
+    if cash is not None:
+        subject = f"'{FRENCH}' is" if own.cash == FRENCH else "cash is"
+        hint = "give what cash earned on the account's days (cash=FILE), or leave it out"
+        refuse_other_days(subject, cash.returns, account.returns, hint)
+
+
+def _series(own: OwnAccount) -> OwnSeries:
+    """Return the account's returns with those it is compared with, from its own table or another."""
+    given, benchmark, reading = own.returns, own.benchmark, own.reading
+    source = Path(given) if isinstance(given, str) else given
+    if isinstance(benchmark, str) and not Path(benchmark).is_file():
+        columns = columns_of(source)
+        if benchmark in MARKETS and benchmark not in columns:
+            series = read_series(source, reading, alone=True)
+            market = read_market(
+                benchmark, series.returns, None if own.home is None else Path(own.home)
+            )
+            return with_benchmark(series, market)
+        markets = ", ".join(MARKETS)
+        kind = ""
+        if any(
+            (parent / benchmark / "manifest.json").is_file() for parent in (Path(), Path("runs"))
+        ):
+            kind = "a recorded run"
+        elif Path(benchmark).is_dir():
+            kind = "a folder"
+        if kind and plain_title(benchmark) not in columns:
+            hint = (
+                f"give the benchmark's file, a column of the table, or a market by name: {markets}"
+            )
+            raise UserError(f"'{benchmark}' is {kind}, not a benchmark", hint=hint)
+        if Path(benchmark).suffix.lower() in _FILES:
+            hint = (
+                f"give the benchmark's file, a column of the table, or a market by name: {markets}"
+            )
+            raise UserError(f"no file {benchmark}", hint=hint)
+        if plain_title(benchmark) not in columns:
+            near = did_you_mean(
+                benchmark, (*columns, *MARKETS), f"columns: {', '.join(sorted(columns))}"
+            )
+            raise UserError(
+                f"no file, column or market '{benchmark}'", hint=f"{near}; markets: {markets}"
+            )
+        return read_series(source, replace(reading, benchmark=benchmark))
+    series = read_series(source, reading, alone=benchmark is not None)
+    if benchmark is None:
+        noted = series.benchmark is not None
+        return series if noted else replace(series, notes=(*series.notes, offer(series.returns)))
+    beside_it = Path(benchmark) if isinstance(benchmark, str) else benchmark
+    return with_benchmark(series, read_series(beside_it, replace(reading, column=None), alone=True))
+
+
+_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")

@@ -1,0 +1,83 @@
+"""What a model's memory explains of its account: records, and a sentence about them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.measure import Measure, above, below
+
+RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
+
+
+class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """A yearly edge, the part that recall ``explains`` and the ``rest``; ``share`` is explained of all, scored
+    where the edge itself is certain. ``follows`` is the correlation of what was held with all that is recalled."""
+
+    edge: Measure
+    explained: Measure
+    rest: Measure
+    share: Measure
+    follows: Measure
+
+    @property
+    def remembered(self) -> bool:
+        """Whether recall explains most of a gain for certain, and nothing certain is left."""
+        explained, rest = self.explained, self.rest
+        if explained.value is None or rest.value is None or rest.low is None:
+            return False
+        return above(explained) and explained.value > rest.value and not above(rest)
+
+    @property
+    def partly(self) -> bool:
+        """Whether both parts are gains for certain."""
+        return above(self.explained) and above(self.rest)
+
+
+class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent's edge is made of. ``names`` splits what its choice of names earned, ``dates`` what being
+    invested at the right time did. ``covered`` is the share of what was held that was asked about."""
+
+    names: EdgeSplit
+    dates: EdgeSplit
+    covered: float
+    sentence: str
+
+
+def split_sentence(split: EdgeSplit) -> str:
+    """Say what recall explains, never more surely than the numbers."""
+    explained, rest, share = split.explained, split.rest, split.share
+    if (
+        explained.value is None
+        or explained.low is None
+        or explained.high is None
+        or rest.low is None
+    ):
+        return f"what recall explains cannot be told: {explained.reason or 'no interval'}."
+    left = f"what is left, {rest.value:+.1%} a year ({rest.low:+.1%} to {rest.high:+.1%})"
+    if rest.low == rest.high == 0.0:
+        stays = "nothing is left"
+    elif above(rest):
+        stays = f"{left}, is more than luck"
+    elif below(rest):
+        stays = f"{left}, is a loss beyond luck"
+    else:
+        stays = f"{left}, cannot be told from luck"
+    if split.follows.value is None and explained.low == explained.high == 0.0:
+        return f"what it recalls tells nothing apart and explains nothing; {stays}."
+    if (
+        share.value is not None
+        and share.low is not None
+        and share.high is not None
+        and above(explained)
+    ):
+        # Where the rest lost, recall brought more than the whole: that is all of it.
+        part, low, high = (f"{min(one, 1.0):.0%}" for one in (share.value, share.low, share.high))
+        return f"recall explains {part} ({low} to {high}) of the edge; {stays}."
+    size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
+    if above(explained):
+        return f"recall explains {size}; {stays}."
+    if below(explained):
+        return f"what follows recall lost {size}; {stays}."
+    return f"recall explains nothing for certain, {size}; {stays}."

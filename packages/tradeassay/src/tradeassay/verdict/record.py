@@ -1,0 +1,586 @@
+"""What an assay leaves behind, as frozen records that can be written as JSON, and the thresholds behind a verdict.
+
+The thresholds are all ours; the page of a verdict says which were used.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Badges, Measure
+from tradeassay.factors import factor_words
+from tradeassay.metrics import AgainstBaseline, Calibration
+from tradeassay.metrics.history import AccountHistory
+from tradeassay.verdict.recalled import RecallSplit, RecallWord
+
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+_MOST_DRAWS = 1_000_000
+_MOST_TRIALS = 1_000_000_000
+"""Beyond it a level shared among all trials cannot be told from certainty in a float."""
+
+
+class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a verdict is deserved; raises :class:`UserError` for values out of range.
+
+    ``level`` is the confidence of every test, shared among the agents of a setting and among ``trials``: how many
+    strategies were tried before these were shown (the best of many is lucky by construction, and nothing in a
+    record says how many there were). With ``folder`` the other runs beside it count as tries too. ``portfolios``
+    random ones make the luck baseline, 0 leaves it out. A result counts as style from ``style_variance`` of active
+    variance, if one exposure is at least ``exposure`` standard deviations; below ``market_variance`` of the whole
+    variance an account follows the market, and it is passive where a portfolio explains ``tracks`` of it.
+    ``too_good`` is a yearly information ratio that nobody has: a leak is suspected. ``least`` sessions are needed
+    for any test; ``skilled`` is the information ratio that the statement on power is about. A yearly edge, or
+    loss, below the economic ``floor`` is not called one, however certain. What keeps a verdict from being firm: a
+    larger share of ``failed_sessions`` without a usable answer, leaks that are not excluded on ``leak_bound`` of
+    days, factors on less than ``styled`` of the days or of what was held, fewer than ``short`` sessions. Where
+    only returns are known, ``dividends`` is the most that a benchmark is taken to leave out in a year (0 for one
+    that has them) and ``interest`` the most that what is not invested earned: the floor is higher by both.
+    ``watched`` is for results that are looked at while they grow: intervals then hold however often that is done.
+    """
+
+    level: float = 0.95
+    trials: int = 1
+    folder: bool = True
+    portfolios: int = 10_000
+    seed: int = 0
+    draws: int = 1000
+    style_variance: Share = 0.25
+    exposure: float = 0.5
+    market_variance: Share = 0.02
+    too_good: float = 6.0
+    failed_sessions: Share = 0.2
+    least: int = 60
+    skilled: float = 1.0
+    floor: float = 0.01
+    tracks: Share = 0.99
+    leak_bound: Share = 0.05
+    styled: Share = 0.8
+    short: int = 126
+    dividends: Share = 0.025
+    interest: Share = 0.05
+    watched: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.level < 1.0:
+            raise UserError(
+                f"a confidence level of {self.level}", hint="choose one between 0 and 1, e.g. 0.95"
+            )
+        if not 1 <= self.trials <= _MOST_TRIALS:
+            hint = f"count at least the one that is shown, and at most {_MOST_TRIALS:,}"
+            raise UserError(f"{self.trials} trials", hint=hint)
+        if self.portfolios != 0 and not 100 <= self.portfolios <= _MOST_DRAWS:
+            raise UserError(
+                f"{self.portfolios} random portfolios are too few for a distribution, or without end",
+                hint=f"ask for 0 (none) or 100 to {_MOST_DRAWS:,}",
+            )
+        if not 100 <= self.draws <= _MOST_DRAWS or self.least < 20:
+            hint = f"draws 100 to {_MOST_DRAWS:,}, least >= 20"
+            raise UserError("too few draws or sessions for an interval, or too many", hint=hint)
+
+    def tail(self, comparisons: int) -> float:
+        """Return the chance of error on one side that one of ``comparisons`` tests may have (Bonferroni)."""
+        return (1.0 - self.level) / 2.0 / max(1, comparisons)
+
+
+Kind = Literal[
+    "skill",
+    "timing",
+    "mixed",
+    "luck",
+    "style",
+    "market",
+    "cash",
+    "tail",
+    "costs",
+    "worse",
+    "memory",
+    "leak",
+    "open",
+    "failed",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Claim = Literal["edge", "timing", "style_timing", "together"]
+"""What can be praised: what is left beyond market and style; being in the market, or in a style, when it paid.
+The edge and timing of the market ``together`` can only be blamed on memory: a sum praises nobody."""
+LABELS: dict[Kind, str] = {
+    "skill": "skill supported",
+    "timing": "timing supported",
+    "mixed": "mixed",
+    "luck": "cannot be told from luck",
+    "style": "style exposure",
+    "market": "market exposure",
+    "cash": "held cash",
+    "tail": "paid for tail risk",
+    "costs": "eaten by costs",
+    "worse": "worse than chance",
+    "memory": "memory",
+    "leak": "leaked future",
+    "open": "nothing to compare with",
+    "failed": "failed run",
+}
+SOFT: dict[Kind, str] = {
+    "skill": "consistent with skill",
+    "timing": "consistent with timing",
+    "mixed": "mixed, not all examined",
+    "tail": "consistent with selling insurance",
+    "worse": "behind market and style",
+    "memory": "memory suspected",
+    "leak": "leak suspected",
+}
+"""Labels where something that would have to be excluded was not examined."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence, the numbers ``because`` of which it was said, and as ``limits`` what was not examined.
+    ``speaks_for`` and ``speaks_against`` are about skill, whatever the verdict is, the strongest reason first. Not
+    ``firm`` is what the result is only consistent with."""
+
+    kind: Kind
+    label: str
+    firm: bool
+    sentence: str
+    because: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    speaks_for: tuple[str, ...] = ()
+    speaks_against: tuple[str, ...] = ()
+
+
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
+    ``tested`` is its yearly mean with the interval that allows for the number of ``comparisons``, ``ratio`` its
+    information ratio, ``gross`` what it was before costs. ``at_least`` is its lower end at twice the error of one
+    side: what may have been earned without an edge must lie below it. ``costs`` are those of a year, None where
+    they are not told apart from fills; whether they took more than half of a gain, or are of a loss, is tested."""
+
+    tested: Measure
+    ratio: Measure
+    gross: Measure
+    comparisons: int
+    at_least: float | None = None
+    costs: Measure | None = None
+    most_of_gain: bool = False
+    most_of_loss: bool = False
+
+    def costly(self, config: VerdictConfig) -> bool:
+        """Return whether trading is known to have cost as much as the floor."""
+        return self.costs is not None and -(self.costs.value or 0.0) >= config.floor
+
+
+class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the result lies among random portfolios with the same trades: the chance ``p`` of doing as well, and
+    ``p_low`` of doing as badly. Several seeds have the ``percentile`` of the one in the middle and twice its
+    chances (a bound that holds however the seeds depend on each other)."""
+
+    percentile: Measure
+    p: float | None
+    p_low: float | None = None
+    portfolios: int = 0
+    quantiles: tuple[float, ...] = ()
+
+
+class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim in the play and in its twin under a mask; the fields are those of :class:`MemoryEvidence`."""
+
+    gap: Measure
+    masked: Measure
+    confirmed: bool
+    shrinks: bool
+
+
+class Together(Contrast, frozen=True, kw_only=True):
+    """The edge and timing of the market as one: ``earned`` is what both brought a year, at the tested level."""
+
+    earned: Measure
+
+
+class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The same agent where it could not know names or dates.
+
+    ``gap`` is the yearly edge unmasked less masked, session by session; ``parts`` are such differences by part;
+    ``masked`` is the edge under the mask and ``both`` that of an account that holds both plays in equal parts.
+    ``confirmed`` is whether the masked edge is above zero by a one-sided test at twice the error of one side: an
+    edge that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
+    test. The contrast over all windows of the run says ``sentence`` and ``per_window``, the selection lost in one
+    of them; ``doubted`` is that a control, which cannot remember, shows a gap too; ``fade`` is the selection
+    before the model's cutoff less that after it. ``reason`` says why there is no contrast."""
+
+    against: str | None
+    gap: Measure
+    masked: Measure
+    parts: dict[str, Measure] = {}
+    sentence: str = ""
+    per_window: Measure | None = None
+    doubted: bool = False
+    fade: Measure | None = None
+    confirmed: bool | None = None
+    shrinks: bool = False
+    both: Measure | None = None
+    timing: Contrast | None = None
+    style_timing: Contrast | None = None
+    together: Together | None = None
+    reason: str | None = None
+
+
+class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What direct evidence of memory says of a model: what the recall audit ``told``, ``recall`` with its number,
+    and ``split``, what its edge is worth without recall. ``unread`` is how alike decisions stay, 1 the same and -1
+    the opposite, when what they should rest on is reversed, ``by_name`` whether they followed the name and the day
+    instead; ``interaction`` how much more often it is right where the question's tokens are familiar. ``reason``
+    says why answers show nothing, ``excluded`` why nothing need be asked: the data cannot have been read."""
+
+    told: RecallWord | None = None
+    recall: Measure
+    split: RecallSplit | None = None
+    unread: Measure | None = None
+    by_name: bool = False
+    interaction: Measure | None = None
+    sentences: tuple[str, ...] = ()
+    reason: str | None = None
+    excluded: str | None = None
+
+
+class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent. ``bound`` is the
+    share of days up to which a leak could have been missed, None where that is not known; ``files_open`` that the
+    agent could have read the data from the disk, which the test does not see."""
+
+    tested: bool
+    findings: tuple[str, ...] = ()
+    sentence: str = ""
+    bound: float | None = None
+    files_open: bool = False
+
+
+CASH = "cash"
+
+
+class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The passive portfolio that explains an account best, ``explained`` by R squared; ``beyond`` is the yearly
+    return that it does not explain, ``lagged`` the share of the exposure that comes late: prices are stale or
+    smoothed."""
+
+    portfolio: str
+    explained: float
+    beta: float
+    beyond: Measure
+    lagged: float = 0.0
+
+
+class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Was more held when the market rose? ``per_year`` is what that was worth, at the tested level. ``by``
+    holdings: the covariance of the share invested with the market's return. ``by`` returns: Treynor and Mazuy's
+    term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's, and
+    ``intercept`` what is earned a year where the market does not move: convexity that was bought is paid from
+    it."""
+
+    by: Literal["holdings", "returns"]
+    per_year: Measure
+    curvature: Measure
+    upside: Measure
+    intercept: Measure | None = None
+
+
+class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What style earned a year: ``tilt`` by mean exposures alone, ``timing`` by leaning more when a style paid;
+    ``net`` is ``timing`` and the edge, which has paid all costs."""
+
+    tilt: Measure
+    timing: Measure
+    net: Measure | None = None
+
+
+class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
+    ``option_like`` returns bend down as what sellers of options earn does, which may be all of the edge; with
+    ``rare_losses`` an edge is no longer certain once its skew is allowed for (both where only returns are
+    known). ``skew`` is that of the account's returns by session. ``edge_skew`` is the tested one: that of the edge
+    over ``edge_span`` sessions, None without ``rare_losses``."""
+
+    skew: float | None
+    worst: float
+    worst_session: str | None
+    drawdown: float
+    crash: bool | None
+    option_like: bool = False
+    rare_losses: bool = False
+    edge_skew: float | None = None
+    edge_span: int | None = None
+
+
+class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """At what size an edge is gone, by the square-root law of impact: a model, not a measurement. ``edges`` are
+    left a year at ``sizes`` (the data's money), and nothing at ``dies``; up to ``low`` something certainly is (0:
+    none), from ``high`` certainly nothing (None: none). ``traded`` is the share of what was traded whose usual
+    amounts are known."""
+
+    sizes: tuple[float, ...]
+    edges: tuple[Measure, ...]
+    dies: float
+    low: float
+    high: float | None
+    traded: float
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        low = "none" if self.low <= 0.0 else money_words(self.low)
+        high = "any" if self.high is None else money_words(self.high)
+        what = "what edge there may be" if self.low <= 0.0 else "its edge"
+        return (
+            f"{what} would be gone at a size of {money_words(self.dies)} ({low} to {high}): a trade is taken to "
+            "move its price by a day's standard deviation times the root of its share of the usual day's amount"
+        )
+
+
+def money_words(amount: float) -> str:
+    """Return a sum of money to two digits, in words from a million on."""
+    rounded = float(f"{amount:.2g}")
+    for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if rounded >= unit:
+            return f"{rounded / unit:g} {word}"
+    return f"{rounded:,.0f}"
+
+
+class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The yearly edge in the first and second half of the window, and without its five best sessions."""
+
+    first: Measure
+    second: Measure
+    without_best: Measure
+
+
+class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of selection and edge one name and one session brought; None where the sum is not positive."""
+
+    name: str | None
+    name_share: float | None
+    session: str | None
+    session_share: float | None
+
+
+class TrialsEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tries stand behind a result: ``here`` in the setting, ``declared``, ``found`` in other runs of the
+    folder on the same sessions, and ``effective``, what these amount to when correlated ones count once.
+    ``deflated`` is the probability that the edge's ratio is above what the best of so many worthless ones shows,
+    ``haircut`` the share of the ratio that so many tries take away, ``track_record`` the sessions needed to show
+    it. From ``void_at`` tries the edge would not be called one; None where it is not."""
+
+    here: int
+    declared: int
+    found: int
+    effective: float
+    deflated: Measure
+    haircut: float | None
+    track_record: Measure
+    void_at: int | None
+
+
+class Dollars(msgspec.Struct, frozen=True, kw_only=True):
+    """What thinking cost, in all seeds; ``net_return`` is the return when it is paid from the account."""
+
+    usd: float | None
+    calls: int
+    tokens: int
+    net_return: Measure
+
+
+class Ranks(msgspec.Struct, frozen=True, kw_only=True):
+    """Places among the ``of`` agents of a setting that are ranked, 1 the best; None without a result. ``unranked``
+    says why an agent with a result has no place."""
+
+    of: int
+    by_return: int | None
+    by_selection: int | None
+    unranked: str | None = None
+
+
+class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
+    """An account's growth since the start, its market's, and its drawdown, at some of the sessions."""
+
+    sessions: tuple[str, ...]
+    account: tuple[float, ...]
+    market: tuple[float, ...] | None
+    drawdown: tuple[float, ...]
+
+
+class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent in one setting: all that is known about it, before any verdict.
+
+    Whose account it is, and over which sessions: ``with_all`` is what it returned with those that are left out
+    because its benchmark lacks them, None where that is the same; ``failure`` says why there is no result.
+
+    What its return is made of, over several seeds that of an account that holds all in equal parts: ``parts`` are
+    linked and sum to ``total``: ``common``, ``style`` (to which ``style.<factor>`` sum), ``selection``,
+    ``trading`` (to which ``costs`` and ``fills`` sum where they are told apart). ``market`` is what the market
+    behind the ``common`` part returned. ``exposures`` are mean z-exposures on invested days. ``style_variance`` is
+    the share of style in the variance of what is not market, ``active_variance`` the share of that in the whole.
+    ``styled`` is the share of days on which style was measured, ``covered`` the share of what was held that
+    factors cover.
+
+    From ``passive`` to ``calibration``, each is a test of what is behind it. ``versus`` is the run's own
+    comparison with its baseline. ``could_not`` is set when the result could not have been significant; ``needed``
+    sessions would find an edge as large as the one measured, None where there is none. A venue has ``year`` of
+    them in one. ``badges`` are those of the agent's own episodes, not of what played beside it. ``measures`` and
+    ``history`` are of an account that no run has scored, ``doubts`` what of its returns rests on its table's word.
+    """
+
+    setting: str = msgspec.field(name="cell")
+    benchmark: str
+    dataset: str
+    agent: str
+    by_model: bool
+    baseline: bool
+    seeds: int
+    failed_seeds: int
+    sessions: int
+    first: str | None
+    last: str | None
+    method: Literal["holdings", "returns"] = "holdings"
+    mask: str | None = None
+    with_all: float | None = None
+    failure: str | None = None
+
+    total: Measure
+    market: Measure
+    parts: dict[str, Measure] = {}
+    exposures: dict[str, Measure] = {}
+    style_variance: float | None = None
+    active_variance: float | None = None
+    edge: Edge | None = None
+    styled: float | None = None
+    covered: float | None = None
+    biases: tuple[str, ...] = ()
+
+    passive: PassiveEvidence | None = None
+    timing: TimingEvidence | None = None
+    styles: StyleEvidence | None = None
+    tail: TailEvidence | None = None
+    stability: StabilityEvidence | None = None
+    capacity: CapacityEvidence | None = None
+    concentration: ConcentrationEvidence | None = None
+    trials: TrialsEvidence | None = None
+    curve: AccountCurve | None = None
+    luck: LuckEvidence
+    memory: MemoryEvidence | None = None
+    recall: RecallEvidence | None = None
+    leaks: LeakEvidence
+    calibration: Calibration | None = None
+    versus: AgainstBaseline | None = None
+
+    failures: dict[str, int] = {}
+    failure_rate: Measure
+    rejections: dict[str, int] = {}
+    dollars: Dollars | None = None
+    ranks: Ranks
+    power: str = ""
+    could_not: bool = False
+    needed: int | None = None
+    year: int = 252
+    notes: tuple[str, ...] = ()
+    badges: Badges | None = None
+    measures: dict[str, Measure] = {}
+    history: AccountHistory | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def known_edge(self) -> Edge:
+        """The edge of findings that have one: a verdict other than *failed* is about it."""
+        assert self.edge is not None
+        return self.edge
+
+
+class AgentAssay(AgentFindings, frozen=True, kw_only=True):
+    """What was found about one agent in one setting, and the verdict."""
+
+    verdict: Verdict
+
+
+class KnownNature(msgspec.Struct, frozen=True, kw_only=True):
+    """What a planted account truly is, in words, and the kinds of verdict that are right about it."""
+
+    is_truly: str
+    deserves: tuple[Kind, ...]
+
+
+class Assay(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was found about a run, or about somebody's own account. ``titles`` name settings for readers;
+    ``key`` is the answer key, by agent, where accounts were planted."""
+
+    title: str
+    source: Literal["run", "own"]
+    config: VerdictConfig
+    agents: tuple[AgentAssay, ...]
+    badges: dict[str, Badges] = {}
+    titles: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+    key: dict[str, KnownNature] = {}
+
+    def agent(self, name: str, setting: str | None = None) -> AgentAssay:
+        """Return one agent; raises :class:`UserError` when there is none."""
+        for one in self.agents:
+            if (one.agent == name or one.agent.endswith(f": {name}")) and setting in (
+                None,
+                one.setting,
+            ):
+                return one
+        names = ", ".join(dict.fromkeys(one.agent for one in self.agents))
+        raise UserError(f"'{name}' was not judged", hint=f"one of {names}")
+
+
+_SMALL = 0.1
+"""Style factors below this share of the largest part are merged into one step."""
+
+
+class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step with the interval of its part; the relative ones sum to the total, which comes last."""
+
+    label: str
+    value: float
+    kind: Literal["relative", "total"] = "relative"
+    low: float | None = None
+    high: float | None = None
+
+
+def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
+    """Return the steps from zero to the return; empty where the return was not taken apart."""
+    parts, total = one.parts, one.total
+    unknown = any(parts[name].value is None for name in ("common", "selection") if name in parts)
+    if not parts or total.value is None or unknown:
+        return ()
+    value = {name: measure.value or 0.0 for name, measure in parts.items()}
+    known = {name for name, measure in parts.items() if measure.value is not None}
+    largest = max(abs(value[name]) for name in ("common", "style", "selection", "trading"))
+    factors = {name: part for name, part in value.items() if name.startswith("style.")}
+    large = [name for name, part in factors.items() if abs(part) >= max(_SMALL * largest, 0.001)]
+    large = sorted(large, key=lambda name: -abs(factors[name]))[:3]
+
+    def step(label: str, name: str) -> WaterfallStep:
+        return WaterfallStep(
+            label=label, value=value[name], low=parts[name].low, high=parts[name].high
+        )
+
+    steps = [
+        step("Market", "common"),
+        *(step(factor_words(name.removeprefix("style.")), name) for name in large),
+    ]
+    if large and "style" in known:
+        rest = value["style"] - math.fsum(factors[name] for name in large)
+        steps.append(WaterfallStep(label="Other style", value=rest))
+    elif "style" in known:
+        steps.append(step("Style", "style"))
+    steps.append(step("Selection", "selection"))
+    if {"costs", "fills"} <= known:
+        steps += [step("Fills", "fills"), step("Costs", "costs")]
+    elif "trading" in known:
+        steps.append(step("Trading", "trading"))
+    steps.append(
+        WaterfallStep(
+            label="Return", value=total.value, kind="total", low=total.low, high=total.high
+        )
+    )
+    return tuple(steps)

@@ -1,0 +1,354 @@
+"""The verdict on an account of which daily returns are known, and what follows from daily parts of any account."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics import (
+    LEAST_RATIO,
+    BootstrapConfig,
+    growth,
+    measured_design,
+    power_summary,
+    score,
+    series_from_nav,
+    sessions_needed,
+    significant,
+)
+from tradeassay.metrics.anytime import level_at
+from tradeassay.metrics.attribution import total_parts
+from tradeassay.metrics.history import history_of
+from tradeassay.tables.account import OwnSeries
+from tradeassay.verdict import diagnostics, evidence
+from tradeassay.verdict.attribution import Attribution
+from tradeassay.verdict.decide import judge
+from tradeassay.verdict.reasons import too_few
+from tradeassay.verdict.record import (
+    CASH,
+    AgentAssay,
+    AgentFindings,
+    LeakEvidence,
+    LuckEvidence,
+    Ranks,
+    StyleEvidence,
+    VerdictConfig,
+)
+from tradeassay.verdict.staleness import Regression, lagged, stale_lags
+
+WATCHED = (
+    "intervals of parts and claims hold however often they are looked at, and are wider for that"
+)
+
+
+_OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "volatility", "calmar")
+"""What is scored of an account of which only returns are known."""
+
+
+class TrialSetting(msgspec.Struct, frozen=True):
+    """What an account's daily parts are judged with: how many were tried, and what it was ``taken`` from; where
+    there is no attribution that knows them, passive portfolios as ``references``, and ``sessions``."""
+
+    here: int = 1
+    tried: diagnostics.Tried = diagnostics.NO_TRIES
+    taken: tuple[Attribution, ...] = ()
+    references: Mapping[str, Floats] | None = None
+    sessions: tuple[str, ...] = ()
+
+
+def with_daily(
+    found: AgentFindings,
+    daily: Mapping[str, Floats],
+    year: int,
+    config: VerdictConfig,
+    setting: TrialSetting,
+) -> AgentFindings:
+    """Return findings with everything that follows from daily parts: the edge, what could have been shown, and the
+    tests of what is behind it."""
+    market, total, own = daily.get("market"), daily["total"], daily[evidence.EDGE]
+    comparisons = setting.here * config.trials + setting.tried.effective
+    test = evidence.MeanTest(year, config, comparisons)
+    # Parts have intervals at the level that the edge is tested with: one that excludes zero would contradict a
+    # sentence that says "cannot be told". The return itself is not tested: its interval is that of other pages.
+    linked = {
+        name: row
+        for name, row in daily.items()
+        if name not in (evidence.INVESTED, "market", "tilt")
+    }
+    totals = total_parts(
+        linked,
+        periods_per_year=year,
+        bootstrap=BootstrapConfig(level=test.level),
+        watched=config.watched,
+    )
+    whole = total_parts({"total": total}, bootstrap=BootstrapConfig(level=config.level)).intervals[
+        "total"
+    ]
+    # Style and edge are weighed by their own variances, so that both shares lie in 0..1.
+    style, moved, common = (
+        float(np.var(daily[name])) for name in ("style", evidence.EDGE, "common")
+    )
+    active = style + moved
+    edge = evidence.edge_of(daily, test)
+    power, could_not = too_few(total.size, config), True
+    needed: int | None = None
+    if total.size >= config.least:
+        design = measured_design(
+            own, level=config.level, comparisons=comparisons, periods_per_year=year
+        )
+        once = power_summary(design, ir=config.skilled)
+        seen = once
+        if config.watched:
+            level = level_at(total.size, test.level)
+            seen = power_summary(
+                msgspec.structs.replace(design, level=level, comparisons=1), ir=config.skilled
+            )
+        power, could_not = seen.sentence, seen.hopeless
+        if config.watched:
+            power += f"; looked at once, when it was over, it would be found in {once.chance:.0%}"
+        ratio = edge.ratio.value
+        # An account that is its market has a ratio of rounding errors: no number of sessions finds that.
+        if ratio is not None and abs(ratio) >= LEAST_RATIO:
+            needed = sessions_needed(ratio, design)
+    parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
+    by_returns = found.method == "returns"
+    if by_returns:
+        parts["trading"] = not_scored("trading cannot be seen in returns alone")
+    first = setting.taken[0] if setting.taken else None
+    sessions = first.daily.sessions if first is not None else setting.sessions
+    given = first.daily.references if first is not None else {}
+    references = setting.references or {name: np.array(series) for name, series in given.items()}
+    lags = stale_lags(total, market) if by_returns and market is not None else 0
+    claims = {} if by_returns else evidence.claims_of(daily)
+    unstyled = total - daily["style"] if by_returns else total
+    styles = None
+    if "style_timing" in claims and total.size >= config.least:
+        leaned = claims["style_timing"]
+        styles = StyleEvidence(
+            tilt=test.of(daily["tilt"]),
+            timing=test.of(leaned, evidence.HALF),
+            net=test.of(leaned + own, evidence.HALF),
+        )
+    covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
+    fit = None if first is None or by_returns else first.fit
+    days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
+    returned, timing = found.market, None
+    if market is not None:
+        grown = significant(float(np.prod(1.0 + market) - 1.0))
+        returned = Measure(value=grown, n=market.size, note="no interval: as it was")
+        timing = diagnostics.timing_evidence(
+            unstyled, market, claims.get("timing"), test, returns_only=by_returns
+        )
+    by_name = defaultdict[str, float](
+        float
+    )  # what names brought to selection, in the mean over seeds
+    for one in setting.taken:
+        for name, value in one.by_name.items():
+            by_name[name] += value / len(setting.taken)
+    tail = None
+    concentration = None
+    if total.size:
+        tail = diagnostics.tail_evidence(daily, sessions, test, returns_only=by_returns)
+        concentration = diagnostics.concentration_of(own, sessions, by_name, daily["selection"])
+    return msgspec.structs.replace(
+        found,
+        failure=found.failure or totals.reason,
+        total=whole,
+        market=returned,
+        parts=parts,
+        style_variance=style / active if active > 0.0 else None,
+        active_variance=active / (active + common) if active + common > 0.0 else None,
+        edge=edge,
+        power=power,
+        could_not=could_not,
+        needed=needed,
+        year=year,
+        passive=diagnostics.passive_evidence(
+            total, references, test, lags=lags, invested=daily.get(evidence.INVESTED)
+        ),
+        timing=timing,
+        styles=styles,
+        tail=tail,
+        stability=diagnostics.stability_evidence(own, test),
+        capacity=diagnostics.capacity_evidence(own, setting.taken, test),
+        concentration=concentration,
+        trials=diagnostics.trials_evidence(own, edge, test, here=setting.here, tried=setting.tried),
+        curve=diagnostics.curve_of(total, market, sessions),
+        styled=fit.full_days / days if fit is not None and days else None,
+        covered=min(covered) if covered else None,
+    )
+
+
+_LEAST_SHARED = 20
+
+
+_ALONE, CONSTANT = "returns alone do not say what was held", "constant, estimated from returns"
+
+
+def assay_series(
+    series: OwnSeries, config: VerdictConfig, *, agent: str
+) -> tuple[AgentAssay, tuple[str, ...]]:
+    """Return the verdict on returns of which nothing else is known but, perhaps, those of a benchmark; and notes.
+    Raises :class:`UserError` when the two share too few days."""
+    notes = list(series.notes)
+    why = "no benchmark is given"
+    if series.benchmark is not None and diagnostics.is_cash(
+        np.array([*series.benchmark.values()]), series.year
+    ):
+        why = "what it is compared with is cash, which is no market"
+        notes.append(why)
+        series = replace(series, cash=series.cash or series.benchmark, benchmark=None)
+    days = _shared_days(series, notes)
+    market = None if series.benchmark is None else np.array([series.benchmark[day] for day in days])
+    total = np.array([series.returns[day] for day in days])
+    grown = math.prod(1.0 + one for one in series.returns.values()) - 1.0
+    whole = grown if series.whole is None else series.whole
+    if market is not None and market.std() < 0.02 * total.std():
+        raise UserError(
+            f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
+            hint="cash is no market: give the returns of what could have been held, or leave the benchmark out",
+        )
+    cash = (
+        np.zeros(total.size)
+        if series.cash is None
+        else np.array([series.cash[day] for day in days])
+    )
+    known = {} if market is None else series.factors
+    factors = {name: np.array([one[day] for day in days]) for name, one in known.items()}
+    daily, betas = _rows_of_series(total, market, cash, factors)
+    found = own_findings(
+        agent,
+        days,
+        dataset="",
+        method="returns",
+        # What rows that are left out changed by less does not show in a return.
+        with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= 0.001 else None,
+        total=not_scored("nothing was played"),
+        market=not_scored(why),
+        exposures={
+            name: Measure(value=significant(beta), note=CONSTANT) for name, beta in betas.items()
+        },
+        luck=LuckEvidence(percentile=not_scored(_ALONE), p=None),
+        notes=tuple(notes),
+        doubts=series.doubts,
+    )
+    references = {} if market is None else {"the benchmark": market}
+    setting = TrialSetting(references=references, sessions=days)
+    found = with_history(
+        with_daily(found, daily, series.year, config, setting), total, days, series.year, config
+    )
+    parts = dict(found.parts)
+    if not factors:
+        parts["style"] = not_scored("no factors are known: style cannot be measured")
+        found = msgspec.structs.replace(found, style_variance=None, active_variance=None)
+    passive = found.passive
+    if passive is not None and found.edge is not None and passive.portfolio != CASH:
+        # Beyond the one benchmark there is: that is the edge, and has its interval.
+        passive = msgspec.structs.replace(passive, beyond=found.edge.tested)
+    if market is None:
+        parts = {**parts, "common": not_scored(why), "selection": not_scored(_ALONE)}
+    found = msgspec.structs.replace(
+        found, parts=parts, styled=1.0 if factors else 0.0, passive=passive
+    )
+    return judge(found, config), tuple(notes)
+
+
+def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
+    """Return the days on which an account and all that it is compared with have a return; notes say the rest."""
+    days = tuple(series.returns)
+    others = {"its benchmark": series.benchmark, "cash": series.cash, **series.factors}
+    for what, other in others.items():
+        if other is None:
+            continue
+        if len(days) < _LEAST_SHARED:
+            hint = f"give at least {_LEAST_SHARED}, or leave {what} out"
+            raise UserError(
+                f"{len(days)} rows are too few to compare with {what.replace('its', 'a')}",
+                hint=hint,
+            )
+        shared = tuple(day for day in days if day in other)
+        if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
+            said = f"share {len(shared)} of {len(days)} days"
+            hint = "give both for the same days, in the same form"
+            if other and (min(other) > min(days) or max(other) < max(days)):
+                said += f": {what} is known from {min(other)} to {max(other)}"
+                said += f", the account from {min(days)} to {max(days)}"
+                hint = f"give {what} for all of these days as a file, or only the rows of the account in between"
+            raise UserError(f"the account and {what} {said}", hint=hint)
+        if len(shared) < len(days):
+            name = what.replace("its", "the")
+            notes.append(
+                f"left out because {name} has no return there: {len(days) - len(shared)} rows"
+            )
+        days = shared
+    return days
+
+
+def _rows_of_series(
+    total: Floats, market: Floats | None, cash: Floats, factors: Mapping[str, Floats]
+) -> tuple[dict[str, Floats], dict[str, float]]:
+    """Return daily parts, and the exposures to factors; interest on what is not in the market counts as market."""
+    nothing = np.zeros(total.size)
+    common, style, betas = cash, nothing, {}
+    rows: dict[str, Floats] = {}
+    if market is not None:
+        lags = stale_lags(total, market)
+        late = lagged(market - cash, lags)
+        fit = Regression(
+            (total - cash)[lags:], [series[lags:] for series in (*late, *factors.values())]
+        )
+        common = cash + np.column_stack(late) @ fit.coefficients[1 : 2 + lags]
+        betas = dict(zip(factors, fit.coefficients[2 + lags :].tolist(), strict=True))
+        each = {f"style.{name}": betas[name] * row for name, row in factors.items()}
+        style = np.sum([*each.values()], axis=0) if each else nothing
+        rows = {"market": market, **each}
+    rows |= {"total": total, "common": common, "style": style, "trading": nothing}
+    rows["selection"] = total - common - style
+    rows[evidence.EDGE] = rows["selection"]
+    return rows, betas
+
+
+def own_findings(agent: str, days: Sequence[str], **known: Any) -> AgentFindings:
+    """Return findings about an account that no run recorded; ``known`` are their other fields."""
+    return AgentFindings(
+        setting="own",
+        benchmark="",
+        agent=agent,
+        by_model=False,
+        baseline=False,
+        seeds=1,
+        failed_seeds=0,
+        sessions=len(days),
+        first=days[0] if days else None,
+        last=days[-1] if days else None,
+        leaks=LeakEvidence(tested=False),
+        failure_rate=not_scored("no run was recorded"),
+        ranks=Ranks(of=1, by_return=None, by_selection=None),
+        **known,
+    )
+
+
+def with_history(
+    found: AgentFindings, total: Floats, sessions: tuple[str, ...], year: int, config: VerdictConfig
+) -> AgentFindings:
+    """Return findings with the measures and months that a run's scores have, and an own account lacks."""
+    path = growth(total)
+    if not sessions or not (path > 0.0).all():
+        return found
+    drawn = BootstrapConfig(draws=config.draws)
+    series = series_from_nav(path, sessions=sessions, periods_per_year=year)
+    scored = score(series, bootstrap=drawn, only=_OWN_MEASURES)
+    return msgspec.structs.replace(
+        found,
+        measures={name: scored[name] for name in _OWN_MEASURES},
+        history=history_of(sessions, path.tolist(), year),
+    )

@@ -1,6 +1,0 @@
-"""The prompts of the arena's architectures, as versioned files."""
-
-from tradeassay.llm.prompting import PromptFolder
-
-_DESK = ("analyst", "persona", "bull", "bear", "trader", "risk", "manager", "investor", "reflection", "vanilla")
-PROMPTS = PromptFolder(__name__, "v1", ("system", "ask", "again", *_DESK))

@@ -1,5 +1,0 @@
-"""The prompts of the daily protocol."""
-
-from tradeassay.llm.prompting import PromptFolder
-
-PROMPTS = PromptFolder(__name__, "v1", ("system", "day", "again", "cut"))
