@@ -48,10 +48,10 @@ from sqlalchemy.exc import SQLAlchemyError
 sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from arena_stack import Stack
-from tests.data.connectors.standins.certificates import make_authority
-from tests.data.connectors.standins.crypto import Binance, Market
-from tests.data.connectors.standins.http import Ask, Reply, StandIn
-from tests.data.connectors.standins.yahoo import Stock, Yahoo, opening
+from tests.bench.data.connectors.standins.certificates import make_authority
+from tests.bench.data.connectors.standins.crypto import Binance, Market
+from tests.bench.data.connectors.standins.http import Ask, Reply, StandIn
+from tests.bench.data.connectors.standins.yahoo import Stock, Yahoo, opening
 
 from tradeassay.core.time import SECOND, iso, midnight
 from tradeassay_arena.amending import AmendmentRequest, amend

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "runs"))  # where the forger lives
+sys.path.append(str(Path(__file__).parents[1] / "tests/bench/runs"))  # where the forger lives
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "recorded"))  # and the golden runs
 
 import forger

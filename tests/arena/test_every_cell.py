@@ -14,7 +14,7 @@ import pytest
 from tests.arena.conftest import go
 from tests.arena.test_verify_season import rehashed, tiny
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench" / "runs"))
 
 from forger import counted, leaves, other_value, share_noticed
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from sqlalchemy import event, select
 from sqlalchemy.exc import OperationalError
-from tests.account.booking_chain import follow
+from tests.arena.account.booking_chain import follow
 from tests.arena.conftest import altered, seated, worth
 from tests.arena.virtual import VirtualTime
 

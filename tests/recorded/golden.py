@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from shared_session import session_folder, session_home
 from sources import FOLDERS, PYTHONPATH
 
 import tradeassay_bench
@@ -84,19 +85,6 @@ def play(name: str, out: Path) -> Path:
     inline = ("--executor", "inline") if argv[0] == "run" else ("--workers", "1")
     main([*argv, *inline, "--runs", str(out), "--name", name, "--secret", SECRET, "--json"])
     return out / name
-
-
-def session_folder() -> Path:
-    """Return what the processes of this session of tests share; the conftest drops it."""
-    session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"pid-{os.getpid()}"
-    shared = Path(tempfile.gettempdir()) / f"tradeassay-golden-{session}"
-    shared.mkdir(exist_ok=True)
-    return shared
-
-
-def session_home() -> Path:
-    """Return a data home in which each synthetic world is made once per session."""
-    return session_folder() / "worlds"
 
 
 _PLAY = """

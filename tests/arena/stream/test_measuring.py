@@ -55,7 +55,7 @@ def test_experts_confirm_and_their_agreement_is_reported(store):
     assert (found.reviewed, found.experts) == (4, 2)
     assert found.agreement.value == pytest.approx(
         8 / 15
-    )  # worked by hand in tests/metrics/test_ranks.py
+    )  # worked by hand in tests/tradeassay/metrics/test_ranks.py
     assert found.confirmed.value == pytest.approx(5 / 8) and found.merged.value == 0.25
     fates = [(s["source"], s["published"], s["merged"]) for s in found.sources]
     assert fates == [("Talk", 0, 1), ("Wire", 3, 0)]

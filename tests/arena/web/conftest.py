@@ -7,7 +7,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(1, str(Path(__file__).parents[2] / "report"))  # its browser
 
 from arena_sample import FAST, Late, make_season, open_store, play
 

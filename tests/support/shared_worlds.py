@@ -1,0 +1,65 @@
+"""For tests that play agents: a synthetic world is made once per session, and each test works on one core."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Generator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from shared_session import session_home
+
+from tradeassay_bench.core import executors
+from tradeassay_bench.data import datasets, synthetic
+from tradeassay_bench.data.snapshot import Snapshot
+
+OWN_STORE = datasets.store_folder().absolute()  # before a test gets the session's data home
+MAKE_WORLD, GENERATE = datasets._synthetic, synthetic.generate
+
+
+@cache
+def made_world(name: str, preset: str, seed: int) -> Path:
+    return MAKE_WORLD(name, preset, seed, session_home()).folder
+
+
+@cache
+def link_own_datasets() -> None:
+    """Make one's own data sets readable in the session's data home: some can only be fetched by a user."""
+    lent = datasets.store_folder(session_home())
+    lent.mkdir(parents=True, exist_ok=True)
+    for folder in OWN_STORE.glob("*"):
+        with contextlib.suppress(FileExistsError):
+            if folder.name != "synthetic":
+                (lent / folder.name).symlink_to(folder)
+
+
+def lent_world(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
+    """Open a synthetic world, in any home as a copy of the one that this session made: its seed gives no other.
+
+    A test that puts another generator in place gets what that one makes."""
+    if synthetic.generate is not GENERATE:
+        return MAKE_WORLD(name, preset, seed, home)
+    made = made_world(name, preset, seed)
+    folder = datasets.store_folder(home) / "synthetic" / made.name
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".lent-") as place:
+            copy = Path(shutil.copytree(made, Path(place) / "world"))
+            with contextlib.suppress(OSError):  # another process was faster
+                copy.rename(folder)
+    return datasets.open_snapshot(folder)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Lend the session's worlds, except to tests of the data, which are about making worlds."""
+    link_own_datasets()
+    with pytest.MonkeyPatch.context() as patch:
+        # The tests share the cores already: whoever wants processes says how many.
+        patch.setattr(executors, "cores", lambda: 1)
+        if not item.nodeid.startswith("tests/bench/data/"):
+            patch.setattr(datasets, "_synthetic", lent_world)
+        return (yield)
