@@ -8,7 +8,7 @@ COPY requirements/test.txt requirements/test.txt
 COPY packages packages
 # The versions that the tests run with; compiled, because the user below cannot write there.
 RUN pip install --no-cache-dir --compile --constraint requirements/test.txt ./packages/tradeassay-bench "packages/tradeassay-programs[code]" \
-    "packages/tradeassay-arena[postgres]" "packages/tradeassay[mcp]"
+    "packages/tradeassay-arena[postgres]" "packages/tradeassay[serve]"
 USER assay
 WORKDIR /home/assay
 ENV TRADEASSAY_HOME=/home/assay/data

@@ -17,6 +17,7 @@ import pytest
 
 from tradeassay.core.errors import UserError
 from tradeassay.tables.account import read_series
+from tradeassay.tables.cells import read_cells
 from tradeassay_bench.examine import assay
 
 RNG = np.random.default_rng(29_100)
@@ -306,6 +307,7 @@ def encodings():
     yield csv(
         "accents in latin-1", "Date;Performance réalisée (%)", rows, encoding="latin-1", off=3e-4
     )
+    yield csv("Portuguese in cp1252", "Data;Variação %", rows, encoding="cp1252", off=3e-4)
     yield csv(
         "UTF-16", "Date\tReturn", [row.replace(",", "\t") for row in plain], encoding="utf-16"
     )
@@ -707,3 +709,22 @@ def test_the_door_says_the_return_that_the_table_has(tmp_path):
     one = next(one for one in UGLY["traps"] if one.name == "a sheet for every year")
     total = assay(one.write(tmp_path)).agents[0].total.value
     assert total == pytest.approx(one.total, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "titles"),
+    [
+        ("gb18030", "时段,策略盈亏"),
+        ("cp932", "取引の日,ファンドの損益"),
+        ("cp1251", "Период,Прибыль за день"),
+        ("cp1252", "Dátum,Größe"),
+        ("cp1252", "Date,Return (€)"),
+        ("cp1252", "Date,“Return” – net"),
+        ("utf-16", "Date,Variação"),
+    ],
+)
+def test_titles_that_are_not_known_keep_their_alphabet(encoding, titles, tmp_path):
+    rows = [f"2024-01-{day:02d},0.01" for day in range(1, 11)]
+    (tmp_path / "account.csv").write_bytes("\n".join([titles, *rows]).encode(encoding))
+    cells = read_cells(tmp_path / "account.csv", "account.csv")
+    assert list(cells.columns) == titles.split(",")

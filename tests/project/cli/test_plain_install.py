@@ -66,8 +66,8 @@ NEEDS = {
     "recordings record recorded/arena/arena.db -o season.tar.xz": "arena",
     "arena health": "arena",
     "reproduce ama": "arena",
-    "mcp": "mcp",
-    "mcp arena.db": "mcp",
+    "mcp": "serve",
+    "mcp arena.db": "serve",
     "site recorded/arena/arena.db": "arena",
 }
 """Commands that need an extra, and which."""

@@ -1,4 +1,4 @@
-"""Entries of the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs ``[mcp]``.
+"""Entries of the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs ``[serve]``.
 
 Served over streamable HTTP with the agent's token in every request. Each request identifies its caller anew, so a
 token can reach no entry but its own, whatever session it claims to be part of."""

@@ -76,7 +76,7 @@ class Arena:
 def create_app(arena: Arena) -> FastAPI:
     """Return the arena's application: API routes, and the site's files for every other address.
 
-    While it runs, MCP clients are answered at ``/mcp`` as by ``tradeassay mcp`` (extra ``mcp``).
+    While it runs, MCP clients are answered at ``/mcp`` as by ``tradeassay mcp`` (extra ``serve``).
     """
     mcp = _McpRoute(arena)
 
@@ -214,7 +214,7 @@ class _McpRoute:
         await answer(scope, receive, send)
 
 
-_NO_MCP = "its operator installs the extra 'mcp'"
+_NO_MCP = "its operator installs the extra 'serve'"
 
 
 class _Guarded:

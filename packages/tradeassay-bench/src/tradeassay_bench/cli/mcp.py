@@ -46,7 +46,7 @@ def mcp(
     """
     from tradeassay.core.errors import require
 
-    require("mcp", "mcp")
+    require("mcp", "serve")
     if "://" in what or what.endswith(".db") or Path(what).is_file():
         from tradeassay_bench.runs.seasons import arena
 

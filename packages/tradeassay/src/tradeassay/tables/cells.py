@@ -1,7 +1,8 @@
 """Files as tables of cells: bytes to texts, texts to numbers.
 
 Nothing here knows what a column means, and nothing is misread silently: every row keeps its line, and a line that
-is not a row becomes a fault. Arrow is imported only where a Parquet file is read.
+is not a row becomes a fault. Parquet files and workbooks need packages of the extra ``files``, which are imported
+where such a file is read.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.view import Floats
-from tradeassay.tables.columns import DATE_TITLES, plain_title
+from tradeassay.tables.columns import DATE_TITLES, FOREIGN_TITLES, plain_title
 from tradeassay.tables.dates import is_day
 from tradeassay.tables.faults import DataFault
 
@@ -41,7 +42,8 @@ _OPENERS: dict[str, Callable[[bytes], bytes]] = {
 _CSV_ENDINGS = (".csv", ".txt", ".tsv", ".xlsx")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _WORKBOOK = b"PK\x03\x04"
-_ENCODINGS = ["utf_8", "gb18030", "cp932", "cp1251", "cp1252"]
+_ENCODINGS = ("utf_8", "gb18030", "cp932", "cp1251", "cp1252")
+"""Encodings of tables: Chinese, Japanese, Cyrillic and Western beside UTF-8."""
 _NO_TEXT = {
     _WORKBOOK: "a zip file",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls)",
@@ -149,15 +151,13 @@ def read_cells(path: Path, label: str) -> CellTable:
             ) from error
         columns = {name: [row[k] for row in found.rows] for k, name in enumerate(layout.names)}
         return CellTable(label, columns, found.lines, found.faults)
-    import pyarrow as pa  # only Parquet files need it
-
     table = read_parquet(content, label)
     typed = dict(zip(map(str, table.column_names), table.columns, strict=True))
     return CellTable(
         label,
         {title: column.to_pylist() for title, column in typed.items()},
         range(1, table.num_rows + 1),
-        texts=all(pa.types.is_string(column.type) for column in typed.values()),
+        texts=all(str(column.type) == "string" for column in typed.values()),
     )
 
 
@@ -188,14 +188,13 @@ def table_content(path: Path, label: str) -> bytes | Path | io.BytesIO:
 
 
 def read_parquet(source: Path | io.BytesIO, label: str) -> pa.Table:
-    """Return a Parquet file's table; raises :class:`UserError` for a file that is none."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
+    """Return a Parquet file's table. Raises :class:`UserError` for another file, or without pyarrow."""
+    arrow: Any = require("pyarrow", "files", f"{label}: a Parquet file", instead="save it as CSV")
+    parquet: Any = require("pyarrow.parquet", "files", f"{label}: a Parquet file")
     try:
-        table = pyarrow.parquet.read_table(source)
+        table = parquet.read_table(source)
         table.validate(full=True)  # Arrow takes texts as they stand, also where they are none
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (arrow.ArrowException, OSError, ValueError) as error:
         raise UserError(
             f"{label} is not a Parquet file: {one_line(error)}", hint="check the file"
         ) from error
@@ -209,8 +208,9 @@ def _sheet(content: bytes, label: str) -> bytes:
     Sheets with the same titles are one table; of others the longest counts, unless two of them are long."""
     if not content.startswith(_WORKBOOK):
         return content
-    import openpyxl  # takes a while, and few files need it
-
+    openpyxl: Any = require(
+        "openpyxl", "files", f"{label}: an Excel workbook", instead="save it as CSV"
+    )
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         tables: dict[tuple[str, ...], list[list[str]]] = {}
@@ -264,28 +264,8 @@ def _utf8(content: bytes, label: str) -> bytes:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:
-        # Most bytes are text in several encodings: a title that is known tells, or the library says in which one
-        # they look like a language.
-        import charset_normalizer
-
-        named = None
-        for one in _ENCODINGS:
-            lines = content[:2000].decode(one, "replace").splitlines()[:5]
-            titles = {
-                plain_title(cell.strip('" '))
-                for line in lines
-                for cell in re.split("[;,\t|]", line)
-            }
-            if any(not title.isascii() for title in titles & _KNOWN_TITLES):
-                named = one
-                break
-        found = (
-            None
-            if named
-            else charset_normalizer.from_bytes(content[:100_000], cp_isolation=_ENCODINGS).best()
-        )
         try:
-            text = content.decode(named or ("gb18030" if found is None else found.encoding))
+            text = content.decode(_encoding_of(content))
         except UnicodeDecodeError as error:
             raise UserError(
                 f"{label} is not text in any encoding known here", hint="save it as UTF-8"
@@ -294,6 +274,40 @@ def _utf8(content: bytes, label: str) -> bytes:
     if "\0" in text:
         raise UserError(f"{label} is not text", hint="write it as CSV in UTF-8")
     return content.removeprefix(b"\xef\xbb\xbf") if encoding == "utf-8" else text.encode()
+
+
+def _encoding_of(content: bytes) -> str:
+    """Return the encoding of a text that is not UTF-8, by a title that is known or by its bytes.
+
+    Most bytes are text in several encodings, so what can be decoded proves nothing."""
+    for encoding in _ENCODINGS:
+        for line in content[:2000].decode(encoding, "replace").splitlines()[:5]:
+            cells = re.split("[;,\t|]", line)
+            if not FOREIGN_TITLES.isdisjoint(plain_title(cell.strip('" ')) for cell in cells):
+                return encoding
+    runs = re.findall(rb"[A-Za-z]?[\x80-\xff]+[A-Za-z]?", content[:100_000])
+    foreign = bytes(byte for run in runs for byte in run if byte > 0x7F)
+    if _share(foreign, 0x81, 0x9F) > 0.25 and _decodes(content, "cp932"):
+        return "cp932"  # elsewhere these bytes are rare signs
+    accents = [run for run in runs if len(run) == 1 or any(byte <= 0x7F for byte in run)]
+    if len(accents) >= len(runs) / 2:
+        return "cp1252"  # single signs, and accents beside plain letters
+    if _share(foreign, 0xC0, 0xFF) > 0.9:
+        return "cp1251"  # Cyrillic letters, where a second Chinese byte may also be lower
+    return "gb18030"
+
+
+def _share(content: bytes, first: int, last: int) -> float:
+    """Return the share of bytes from ``first`` to ``last``."""
+    return sum(first <= byte <= last for byte in content) / len(content)
+
+
+def _decodes(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def csv_text(content: bytes, label: str, header: tuple[str, ...] = ()) -> _CsvText:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from itertools import chain
 
 import msgspec
 
@@ -22,6 +23,9 @@ TITLES = msgspec.json.decode(
 """What columns of several kinds of table are called, also in other languages, the surest title first."""
 DATE_TITLES = TITLES["account"]["dates"]
 """Plain titles of an account's column of days."""
+_ALL_TITLES = {title for roles in TITLES.values() for title in chain(*roles.values())}
+FOREIGN_TITLES = frozenset(title for title in _ALL_TITLES if not title.isascii())
+"""Titles that tell in which encoding they were written."""
 
 
 def plain_title(title: str) -> str:
