@@ -20,15 +20,16 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.orders import Decision
-from tradeassay.core.time import MINUTE
-from tradeassay.core.view import Floats, NewsItem
 from tradeassay.metrics import cosine_interval, rate_measure, significant, simple_returns
 from tradeassay_bench.account import Venue
 from tradeassay_bench.benchmarks import Benchmark
 from tradeassay_bench.core.events import Filled, StepRecord
+from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.time import MINUTE
+from tradeassay_bench.core.view import NewsItem
 from tradeassay_bench.data import (
     MinutePanel,
     Panel,

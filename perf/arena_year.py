@@ -53,7 +53,6 @@ from tests.bench.data.connectors.standins.crypto import Binance, Market
 from tests.bench.data.connectors.standins.http import Ask, Reply, StandIn
 from tests.bench.data.connectors.standins.yahoo import Stock, Yahoo, opening
 
-from tradeassay.core.time import SECOND, iso, midnight
 from tradeassay_arena.amending import AmendmentRequest, amend
 from tradeassay_arena.api.agent_api import AgentApi
 from tradeassay_arena.queries.seasons import read_season
@@ -61,6 +60,7 @@ from tradeassay_arena.season import Asset, Entry, FilingRules, NewsRules, Season
 from tradeassay_arena.state.engine import open_engine
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import bookings, decisions, rounds
+from tradeassay_bench.core.time import SECOND, iso, midnight
 from tradeassay_bench.data import sessions_between
 
 FIRST = date(2025, 1, 6)
@@ -113,10 +113,10 @@ class SharedClock:
 def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
     """Be ``tradeassay`` with another clock, and with the vendors' names leading to this machine."""
     from tradeassay.cli import main as tradeassay
-    from tradeassay.core.time import WallClock
     from tradeassay_arena import clock as arena_clock
     from tradeassay_arena.rounds import health
     from tradeassay_arena.web import serving
+    from tradeassay_bench.core.time import WallClock
     from tradeassay_bench.data.connectors import common, yfinance as yahoo
 
     shared = SharedClock(Path(clock_file))

@@ -20,11 +20,11 @@ import msgspec
 import numpy as np
 
 from machine import conditions
-from tradeassay.core.orders import Decision
 from tradeassay_bench.benchmarks.ktdfin import Ktdfin, KtdfinConfig
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay_bench.core.events import ENCODER
+from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.data import Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay_bench.play import Market, MarketConfig
 

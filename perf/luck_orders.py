@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Floats
+from tradeassay.core.arrays import Floats
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.examine.luck import LuckMarket, SeatChanges, Shape
 from tradeassay_bench.examine.luck.portfolios import play_numbered

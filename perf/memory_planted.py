@@ -17,7 +17,7 @@ from collections import Counter
 import msgspec
 import numpy as np
 
-from tradeassay.core.view import Floats
+from tradeassay.core.arrays import Floats
 from tradeassay.metrics import rate_measure
 from tradeassay.report.formatting import in_line
 from tradeassay.verdict import VerdictConfig, decide

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import above, below
-from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution import CrossSection, Exposures, decompose, regress
 from tradeassay.verdict.evidence import MeanTest
 from tradeassay.verdict.record import VerdictConfig

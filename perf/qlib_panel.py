@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tradeassay.core.view import Board, Instrument
+from tradeassay_bench.core.view import Board, Instrument
 from tradeassay_bench.data import (
     Listing,
     Panel,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.core.orders import Decision, Order
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.orders import Decision, Order
 
 TOP, DROP = 20, 5
 

@@ -36,13 +36,13 @@ import numpy as np
 
 from planted_studies import edge_tests, real_world, share_of
 from tradeassay.core.measure import Measure
-from tradeassay.core.orders import Decision, Order
 from tradeassay.metrics import rate_measure
 from tradeassay.tables.account import OwnSeries
 from tradeassay.verdict import KINDS, VerdictConfig
 from tradeassay.verdict.returns import assay_series
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.data import Snapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset
 from tradeassay_bench.examine.leaks import LeakTestConfig, leak_test

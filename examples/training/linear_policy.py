@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
-from tradeassay.core.view import Floats
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.metrics.intervals import measure_from, seed_resamples
 from tradeassay_bench.data import open_snapshot, write_snapshot

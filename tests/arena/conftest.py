@@ -19,7 +19,6 @@ import pytest
 import uvicorn
 from sqlalchemy import Select, select
 
-from tradeassay.core.time import DAY, midnight, parse_day
 from tradeassay_arena.agents import ConstantAction, EntryAgent, Trend
 from tradeassay_arena.clock import ReplayClock
 from tradeassay_arena.daily_target import target_growth
@@ -34,6 +33,7 @@ from tradeassay_arena.web.app import Arena, create_app
 from tradeassay_arena.web.serving import ArenaServer, PlayOptions, play
 from tradeassay_bench.core.arena import AgentChoice, Contribution, Deliberation, Packet
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay_bench.core.time import DAY, midnight, parse_day
 from tradeassay_bench.llm import QuestionPlace
 
 

@@ -19,7 +19,6 @@ from sqlalchemy import event, select
 from tests.arena.conftest import seated
 
 from tradeassay.core.errors import TradeassayError, UserError
-from tradeassay.core.time import SECOND, FixedClock, parse_iso
 from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.api import router as http_routes
 from tradeassay_arena.api.agent_api import (
@@ -45,6 +44,7 @@ from tradeassay_arena.verifying import verify_arena
 from tradeassay_arena.web.serving import Serving, play, serve
 from tradeassay_bench.agents.foreign.ama import MAX_REASONING
 from tradeassay_bench.core.arena import AgentChoice, Contribution, Packet
+from tradeassay_bench.core.time import SECOND, FixedClock, parse_iso
 
 NOW, SCRIPT = "2022-06-01T00:00:00Z", "<script>alert(1)</script>"
 SEASON = Season(

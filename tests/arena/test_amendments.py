@@ -19,7 +19,6 @@ from tests.arena.virtual import VirtualTime
 
 from tradeassay.cli import main
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import SECOND, FixedClock, WallClock, iso, midnight, parse_day
 from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.amending import AmendmentRequest, amend as _amend
 from tradeassay_arena.clock import LiveClock
@@ -33,6 +32,7 @@ from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import decisions, rounds
 from tradeassay_arena.verifying import verify_arena
 from tradeassay_arena.web.status import arena_health
+from tradeassay_bench.core.time import SECOND, FixedClock, WallClock, iso, midnight, parse_day
 
 DAYS = [f"2026-11-{day:02d}" for day in range(2, 12)]
 YEAR_S = 365 * 86_400.0

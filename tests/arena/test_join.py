@@ -14,11 +14,11 @@ from tests.arena.conftest import free_port, wait_for
 
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import FixedClock, WallClock, midnight, parse_day
 from tradeassay_arena.agents import check_entries
 from tradeassay_arena.rounds.feed import LiveFeed, calendar_of, is_live
 from tradeassay_arena.season import Asset, load_season
 from tradeassay_arena.stream.connectors import connectors_of
+from tradeassay_bench.core.time import FixedClock, WallClock, midnight, parse_day
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/howto/run-an-arena.md").read_text(encoding="utf-8")

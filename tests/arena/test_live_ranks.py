@@ -9,13 +9,13 @@ from starlette.testclient import TestClient
 from tests.arena.conftest import Table, go, seated, small_demo
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.core.time import MINUTE, FixedClock, midnight, parse_day
 from tradeassay_arena.agents import ConstantAction, Trend
 from tradeassay_arena.api.agent_api import AgentApi
 from tradeassay_arena.queries.paper import compose_seasons
 from tradeassay_arena.rounds.feed import LiveFeed
 from tradeassay_arena.season import BASELINE, Asset, Entry, Season
 from tradeassay_arena.web.app import Arena, create_app
+from tradeassay_bench.core.time import MINUTE, FixedClock, midnight, parse_day
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.data.datasets import snapshot_folder
 from tradeassay_bench.report.paper_page import write_paper

@@ -17,7 +17,6 @@ from mcp import Client
 from tests.arena.conftest import listening
 from tests.arena.test_agent_api import NOW, SEASON as AGENTS, founded, runner as playing
 
-from tradeassay.core.time import SECOND, FixedClock
 from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.api.agent_api import AgentApi, RequestBatcher
 from tradeassay_arena.api.mcp_server import ArenaSession, mcp_app
@@ -26,6 +25,7 @@ from tradeassay_arena.api.router import RequestLimits
 from tradeassay_arena.rounds.feed import SnapshotFeed
 from tradeassay_arena.rounds.running import Runner
 from tradeassay_arena.web.app import Arena
+from tradeassay_bench.core.time import SECOND, FixedClock
 from tradeassay_bench.frontends.mcp_episode import server_for
 
 pytestmark = pytest.mark.journey

@@ -18,7 +18,6 @@ from tests.arena.virtual import VirtualTime
 
 from tradeassay.core import secrets
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.time import DAY, parse_iso
 from tradeassay_arena.agents import ConstantAction, EntryAgent
 from tradeassay_arena.clock import ReplayClock, parse_speed
 from tradeassay_arena.queries.seasons import state_of
@@ -28,6 +27,7 @@ from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import calls, decisions, rounds, slots, workers
 from tradeassay_arena.stream import quality
 from tradeassay_bench.core.dialogue import Usage
+from tradeassay_bench.core.time import DAY, parse_iso
 
 
 def test_a_season_is_decided_once_and_settled_by_the_next_price(played):

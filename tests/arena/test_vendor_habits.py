@@ -17,8 +17,6 @@ from sqlalchemy import select
 from tests.arena.conftest import seated, worth
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
-from tradeassay.core.view import Instrument
 from tradeassay_arena.rounds.feed import LiveFeed, parse_renamed
 from tradeassay_arena.rounds.prices import held_bars_of, revisions
 from tradeassay_arena.rounds.running import Runner
@@ -26,6 +24,8 @@ from tradeassay_arena.season import Asset, Entry, Season
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import bookings, rounds
 from tradeassay_bench.core.arena import AgentChoice
+from tradeassay_bench.core.time import HOUR, MINUTE, Instant, midnight, parse_day
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.data import sessions_between, write_snapshot
 from tradeassay_bench.data.connectors import common
 from tradeassay_bench.data.datasets import snapshot_folder

@@ -6,8 +6,8 @@ import asyncio
 import selectors
 from typing import Any
 
-from tradeassay.core.time import SECOND, Instant
 from tradeassay_arena.clock import LiveClock
+from tradeassay_bench.core.time import SECOND, Instant
 
 
 class _Jumping(selectors.DefaultSelector):

@@ -13,18 +13,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.errors import CheckFailed, LedgerError
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import (
-    AccountState,
-    Board,
-    Bools,
-    CorporateAction,
-    Floats,
-    Instrument,
-    Ints,
-    SessionBars,
-)
 from tradeassay_bench.account import Exchange, Ledger, Venue, venues
 from tradeassay_bench.account.audit import AuditDay, Auditor
 from tradeassay_bench.core.events import (
@@ -35,6 +25,8 @@ from tradeassay_bench.core.events import (
     RejectReason,
     StepRecord,
 )
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.view import AccountState, Board, CorporateAction, Instrument, SessionBars
 
 CASH = 250_000.0
 _SESSIONS = 70

@@ -11,15 +11,15 @@ from code_report_sample import TASKS, code_run
 from runs_agents import Base
 from systrade_sample import systrade_run
 
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.time import DAY, HOUR
-from tradeassay.core.view import Instrument
 from tradeassay.metrics import BootstrapConfig
 from tradeassay_arena.agents import ConstantAction, EntryAgent
 from tradeassay_arena.rounds.feed import SnapshotFeed
 from tradeassay_bench.agents import AgentConfig, agents
 from tradeassay_bench.benchmarks import Benchmark, benchmarks
 from tradeassay_bench.core.agent import AskDecision
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.time import DAY, HOUR
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay_bench.play import MarketConfig
 from tradeassay_bench.runs import AgentSpec, RunSpec, Window, run

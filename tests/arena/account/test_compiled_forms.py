@@ -19,13 +19,14 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench" / "assay"))
 import attribute_runs
 from luck_markets import VENUES, decisions_of, played, replay, scheduled
 
-from tradeassay.core.orders import Order
-from tradeassay.core.view import Floats, Instrument, Ints, SessionBars
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay_arena.daily_target import DailyTarget, target_growth
 from tradeassay_bench.account import Exchange, Fees, Ledger, Lots, Margin, Shorting, Venue, venues
 from tradeassay_bench.account.compiled.shares import price_decisions
 from tradeassay_bench.account.shares import DecisionList, keep_account
 from tradeassay_bench.core.events import MarginCalled, Rejected
+from tradeassay_bench.core.orders import Order
+from tradeassay_bench.core.view import Instrument, SessionBars
 from tradeassay_bench.examine.luck import SeatChanges, even_schedule, luck_market, random_portfolios
 from tradeassay_bench.play import Market
 

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.arena.account.booking_chain import follow
 
 from tradeassay.core.errors import LedgerError, NotFinite
-from tradeassay.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
 from tradeassay_arena.daily_target import DailyTarget, SharedTarget
 from tradeassay_bench.account import BUILTIN, US, US_MARGIN, Exchange, Ledger
 from tradeassay_bench.account.audit import AuditDay, Auditor
@@ -26,6 +25,7 @@ from tradeassay_bench.core.events import (
     Settled,
     SplitApplied,
 )
+from tradeassay_bench.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
 
 CASH = 100_000.0
 SESSIONS = 4

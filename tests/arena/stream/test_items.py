@@ -3,8 +3,8 @@
 import pytest
 
 from tradeassay.core.errors import DataError
-from tradeassay.core.time import iso
 from tradeassay_arena.stream.items import clean, detect, parse_stamp, sentences
+from tradeassay_bench.core.time import iso
 
 
 def test_the_language_is_told_by_the_script():

@@ -5,12 +5,12 @@ from msgspec.structs import asdict, replace
 from tests.arena.stream.stand_ins import raw
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import parse_iso
 from tradeassay_arena.rounds.feed import Due
 from tradeassay_arena.season import Asset, Entry, Season
 from tradeassay_arena.stream import RawItem, confirm, item_page, quality
 from tradeassay_arena.stream.items import StreamItem
 from tradeassay_arena.stream.record import StreamStore
+from tradeassay_bench.core.time import parse_iso
 
 
 def on_record(item: RawItem) -> StreamItem:

@@ -15,7 +15,6 @@ from tests.arena.stream.stand_ins import DATES, FILINGS, GOOD, LAUGHS, STRAY, it
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.core.errors import SourceError
-from tradeassay.core.time import DAY, SECOND, FixedClock, parse_iso
 from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.clock import LiveClock
 from tradeassay_arena.rounds.feed import LiveFeed
@@ -33,6 +32,7 @@ from tradeassay_arena.stream.connectors import (
 )
 from tradeassay_arena.stream.record import StreamStore
 from tradeassay_arena.web.serving import _collect
+from tradeassay_bench.core.time import DAY, SECOND, FixedClock, parse_iso
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.data.datasets import snapshot_folder
 from tradeassay_bench.llm import ModelParams, open_model

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.core.time import parse_iso
 from tradeassay.metrics import BootstrapConfig
 from tradeassay_arena.agents import ConstantAction, EntryAgent, Trend
 from tradeassay_arena.clock import ReplayClock
@@ -24,6 +23,7 @@ from tradeassay_bench.core.arena import (
     Packet,
 )
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay_bench.core.time import parse_iso
 from tradeassay_bench.llm import QuestionPlace
 
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"

@@ -15,13 +15,13 @@ from sqlalchemy.exc import OperationalError
 from tests.arena.conftest import listening
 
 from tradeassay.cli import main
-from tradeassay.core.time import SECOND, FixedClock
 from tradeassay_arena.api.agent_api import AgentApi
 from tradeassay_arena.season import Entry, Season
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.web.app import Arena, create_app
 from tradeassay_arena.web.serving import Player, Serving
 from tradeassay_arena.web.site import PageWriter, static_address
+from tradeassay_bench.core.time import SECOND, FixedClock
 
 
 def test_headers_let_nothing_foreign_run_and_nothing_is_sent_twice(client):

@@ -24,11 +24,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
 from tradeassay_bench.account import Exchange, Ledger, Venue, venues
 from tradeassay_bench.account.audit import AuditDay, Auditor
 from tradeassay_bench.core.events import Event, Filled, StepRecord
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.view import Board, CorporateAction, Instrument, SessionBars
 
 
 def _fill(event: Filled) -> str:

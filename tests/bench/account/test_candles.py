@@ -8,10 +8,10 @@ import pytest
 from candles import plain, play, tables
 
 from tradeassay.core.errors import ExchangeError
-from tradeassay.core.orders import Order
-from tradeassay.core.view import Instrument
 from tradeassay_bench.account import Lots
 from tradeassay_bench.account.limits import floor_to, is_multiple
+from tradeassay_bench.core.orders import Order
+from tradeassay_bench.core.view import Instrument
 
 TABLES = {name: (table, how) for name, table, how in tables()}
 FLAT = "2024-01-02 | A 10 10 10 10 1000"

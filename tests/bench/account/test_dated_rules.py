@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Order
-from tradeassay.core.view import Board, Instrument, SessionBars
 from tradeassay_bench.account import (
     ASHARE,
     ASHARE_DATED,
@@ -20,6 +18,8 @@ from tradeassay_bench.account import (
 )
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.core.events import Event, Filled
+from tradeassay_bench.core.orders import Order
+from tradeassay_bench.core.view import Board, Instrument, SessionBars
 
 
 def session(

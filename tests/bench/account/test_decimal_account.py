@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from decimal_account import RULES, DecimalAccount, Outcome, exact
 
-from tradeassay.core.orders import Order
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
 from tradeassay_bench.account import Exchange, Ledger, Lots, venues
 from tradeassay_bench.core.events import Filled, Rejected, Trimmed
+from tradeassay_bench.core.orders import Order
+from tradeassay_bench.core.view import Board, CorporateAction, Instrument, SessionBars
 
 ids = pytest.mark.parametrize("name", RULES)
 

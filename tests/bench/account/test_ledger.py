@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import LedgerError
-from tradeassay.core.orders import Decision
 from tradeassay_bench.account import Ledger
 from tradeassay_bench.core.events import (
     ENCODER,
@@ -31,6 +30,7 @@ from tradeassay_bench.core.events import (
     StepRecord,
     Trimmed,
 )
+from tradeassay_bench.core.orders import Decision
 
 MARGIN = AccountTerms(margin=True, maintenance_long=0.25, maintenance_short=0.30)
 

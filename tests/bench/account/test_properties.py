@@ -5,9 +5,9 @@ import pytest
 from exchange_checker import check_exchange, play_journal
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.core.orders import Order
 from tradeassay_bench.account import ASHARE, BUILTIN, US, US_MARGIN, Cash, Ledger
 from tradeassay_bench.core.events import ENCODER, STEP_DECODER, Filled, Rejected, Trimmed
+from tradeassay_bench.core.orders import Order
 
 SESSIONS = 12
 ids = pytest.mark.parametrize("venue", BUILTIN, ids=lambda venue: venue.id)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.core.orders import Order
-from tradeassay.core.view import Board, Instrument, SessionBars
 from tradeassay_bench.account import ASHARE_QLIB, Exchange, Ledger
 from tradeassay_bench.core.events import Rejected, Trimmed
+from tradeassay_bench.core.orders import Order
+from tradeassay_bench.core.view import Board, Instrument, SessionBars
 
 NAMES, SESSIONS, CASH = 40, 150, 1_000_000.0
 PERF = Path(__file__).resolve().parents[3] / "perf"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.core.view import AccountState, Instrument, Position
 from tradeassay_bench.core.agent import Observation, Rules
+from tradeassay_bench.core.view import AccountState, Instrument, Position
 
 sys.path.insert(0, str(Path(__file__).parent))  # the module of the foreign agents
 

@@ -12,10 +12,10 @@ import pytest
 from msgspec import Meta
 
 from tradeassay.core.errors import CheckFailed
-from tradeassay.core.orders import Decision, Order
 from tradeassay.core.our_code import is_ours
 from tradeassay_bench.agents import AgentConfig, agents, plays_alone
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.testing import check_agent
 
 # Other tests register agents of their own (slow ones, dying ones); this one is about those that ship.

@@ -22,12 +22,12 @@ from click.testing import CliRunner
 
 from tradeassay.cli import root
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision
 from tradeassay_bench.agents import check_agent
 from tradeassay_bench.agents.foreign.conversation import encode_request, read_reply
 from tradeassay_bench.agents.foreign.transport import Unusable
 from tradeassay_bench.api import make_spec
 from tradeassay_bench.core.dialogue import AskModel, Given, Message
+from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.llm import QuestionPlace
 from tradeassay_bench.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tradeassay.core.errors import AgentError
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Instrument
 from tradeassay_bench.agents import PortfolioConfig, Rebalancer, make_agent, trades_towards
 from tradeassay_bench.agents.rules import least_variance, onto_capped_simplex, shrunk_covariance
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.view import Instrument
 
 
 def begun(name: str, seen: Observation, seed: int = 1, **params: Any) -> Any:

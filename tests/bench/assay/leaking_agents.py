@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.time import DAY
 from tradeassay_bench.benchmarks import KTDFIN, Benchmark, protocols
 from tradeassay_bench.benchmarks.ktdfin import Ktdfin
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.time import DAY
 from tradeassay_bench.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset
 

@@ -10,7 +10,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[3] / "perf"))
 
 from luck_orders import decisions_of, replay
-from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.examine.luck import luck_market, schedule_of
 from tradeassay_bench.play import Market
 

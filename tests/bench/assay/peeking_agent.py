@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tradeassay.core.orders import Decision, Order
 from tradeassay_bench.agents.registry import AgentConfig, agents
 from tradeassay_bench.agents.rules import Rule
 from tradeassay_bench.core.agent import Observation
+from tradeassay_bench.core.orders import Decision, Order
 
 
 class Peeker(Rule[AgentConfig]):

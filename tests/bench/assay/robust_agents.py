@@ -3,10 +3,10 @@
 import re
 from typing import ClassVar
 
-from tradeassay.core.orders import Decision, Order
 from tradeassay_bench.agents.registry import AgentConfig, agents
 from tradeassay_bench.agents.rules import Rule
 from tradeassay_bench.core.agent import Observation
+from tradeassay_bench.core.orders import Decision, Order
 
 
 class Believer(Rule[AgentConfig]):

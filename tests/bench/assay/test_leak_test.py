@@ -14,12 +14,12 @@ from hypothesis import given, settings, strategies as st
 
 from tradeassay.cli import root
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.time import HOUR
 from tradeassay_bench.agents import agents, converses, plays_alone
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
 from tradeassay_bench.core.dialogue import AskModel, Message, ToolCall
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.time import HOUR
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.store.read import read_panel
 from tradeassay_bench.data.synthetic import generate, preset

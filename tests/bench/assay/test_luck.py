@@ -15,7 +15,6 @@ from luck_markets import VENUES, decisions_of, key_of, played, replay, scheduled
 
 from tradeassay.cli import root
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision, Order
 from tradeassay.metrics import BootstrapConfig, Design, power_of
 from tradeassay.metrics.capacity import impact_rate
 from tradeassay.metrics.measures import growth
@@ -25,6 +24,7 @@ from tradeassay.verdict.evidence import MeanTest
 from tradeassay.verdict.record import CapacityEvidence, money_words
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.core.events import Filled, Rejected
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.examine import attribute_episode, luck
 from tradeassay_bench.examine.power import power_of_run

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.view import Instrument
 from tradeassay_bench.core.dialogue import Message, ModelReply
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.examine import ProbeConfig, ProbeReport, probe_mask
 from tradeassay_bench.examine.probe import payloads
 from tradeassay_bench.examine.probe.probe import hits, random_baseline, sessions_apart

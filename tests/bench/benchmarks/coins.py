@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.core.time import DAY, MINUTE
-from tradeassay.core.view import Instrument
+from tradeassay_bench.core.time import DAY, MINUTE
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 

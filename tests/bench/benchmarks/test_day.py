@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError
-from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.core.view import AccountState
 from tradeassay_bench.benchmarks.daily import DayConfig, day, play_day
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation, Rules
 from tradeassay_bench.core.events import ENCODER
+from tradeassay_bench.core.orders import Decision, Failure, Order
+from tradeassay_bench.core.view import AccountState
 
 RULES = Rules(venue="test", currency="USD", long_only=True, lot=1.0, t_plus_1=False)
 

@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from tradeassay.core.errors import DataError, MissingExtra, TradeassayError, require
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.orders import Decision, Order
 from tradeassay_bench.core.events import (
     ENCODER,
     STEP_DECODER,
@@ -21,6 +20,7 @@ from tradeassay_bench.core.events import (
     Rejected,
     StepRecord,
 )
+from tradeassay_bench.core.orders import Decision, Order
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tradeassay.core.time import DAY, HOUR, MINUTE
-from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay_bench.core.time import DAY, HOUR, MINUTE
+from tradeassay_bench.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay_bench.data.snapshot import open_snapshot
 from tradeassay_bench.data.source import (
     Listing,

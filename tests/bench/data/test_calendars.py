@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.time import DAY, instant
+from tradeassay_bench.core.time import DAY, instant
 from tradeassay_bench.data.calendars import known_range, sessions_between
 
 

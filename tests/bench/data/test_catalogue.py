@@ -16,7 +16,7 @@ import pytest
 from registries import replace_registered
 
 from tradeassay.core.errors import DataRefused, SourceError, UserError
-from tradeassay.core.time import FixedClock, parse_iso
+from tradeassay_bench.core.time import FixedClock, parse_iso
 from tradeassay_bench.data.catalogue.recipes import (
     BuiltPanel,
     BuiltSideTables,

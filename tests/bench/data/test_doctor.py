@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tradeassay.core.time import DAY, MINUTE, parse_iso
-from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.tables.faults import DataFault
+from tradeassay_bench.core.time import DAY, MINUTE, parse_iso
+from tradeassay_bench.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay_bench.data.calendars import sessions_between
 from tradeassay_bench.data.datasets import diagnose
 from tradeassay_bench.data.doctor import accept, describe, diagnose_panel, fault_lines

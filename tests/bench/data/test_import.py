@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from tradeassay.core.errors import DataRefused, UserError
-from tradeassay.core.view import Board
+from tradeassay_bench.core.view import Board
 from tradeassay_bench.data.datasets import (
     FilesSource,
     diagnose,

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tradeassay.core.errors import DataRefused, UserError
-from tradeassay.core.time import parse_iso
-from tradeassay.core.view import Board
+from tradeassay_bench.core.time import parse_iso
+from tradeassay_bench.core.view import Board
 from tradeassay_bench.data import import_files
 from tradeassay_bench.data.doctor import DROPS
 from tradeassay_bench.data.tables.files import FilesConfig

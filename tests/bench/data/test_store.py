@@ -22,7 +22,7 @@ import pytest
 from tradeassay.core.errors import DataError, DataRefused, TradeassayError, UserError
 from tradeassay.core.files import holds_own_hash
 from tradeassay.core.hashing import sha256_file
-from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay_bench.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay_bench.data.snapshot import open_snapshot
 from tradeassay_bench.data.source import Listing, Membership
 from tradeassay_bench.data.store.manifest import (

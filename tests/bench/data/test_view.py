@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, FutureDataError, UserError
-from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND
-from tradeassay.core.view import CorporateAction, Instrument
+from tradeassay_bench.core.time import DAY, HOUR, MINUTE, SECOND
+from tradeassay_bench.core.view import CorporateAction, Instrument
 from tradeassay_bench.data.snapshot import Snapshot, open_snapshot
 from tradeassay_bench.data.source import Listing, Panel, PanelFacts, action_known_at
 from tradeassay_bench.data.store.write import write_snapshot

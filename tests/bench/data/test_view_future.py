@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace as replaced
 
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.time import DAY, HOUR
-from tradeassay.core.view import (
+from tradeassay_bench.core.time import DAY, HOUR
+from tradeassay_bench.core.view import (
     FIELDS,
     CorporateAction,
     Fundamental,

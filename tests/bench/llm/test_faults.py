@@ -7,7 +7,7 @@ import pytest
 from llm_asking import GOOD, PLAIN, SUBMIT, ask_provider, replies
 from llm_servers import Said, as_json, chat, messages_stream
 
-from tradeassay.core.time import FixedClock, moment, parse_iso
+from tradeassay_bench.core.time import FixedClock, moment, parse_iso
 from tradeassay_bench.llm import ModelParams
 from tradeassay_bench.llm.via_inspect.wire import read_fault
 
@@ -95,7 +95,7 @@ def test_retry_after(headers, seconds):
 
 
 def test_our_own_bugs_are_no_faults():
-    from tradeassay.core.time import parse_day
+    from tradeassay_bench.core.time import parse_day
 
     with pytest.raises(Exception) as caught:
         parse_day(None)  # type: ignore[arg-type]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tradeassay.core.time import DAY, HOUR
-from tradeassay.core.view import Board, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay_bench.core.time import DAY, HOUR
+from tradeassay_bench.core.view import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay_bench.data import (
     Listing,
     Membership,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import AgentError, DataError, UserError
-from tradeassay.core.time import DAY, HOUR
+from tradeassay_bench.core.time import DAY, HOUR
 from tradeassay_bench.masking import (
     ANCHOR,
     HARDENINGS,

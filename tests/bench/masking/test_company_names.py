@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from tradeassay.core.view import Instrument
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.data.names import company_name, us_names
 from tradeassay_bench.masking.dates import DateHit
 from tradeassay_bench.masking.lexicon import Lexicon, Scrubber, Words

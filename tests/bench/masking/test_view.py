@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, FutureDataError, TradeassayError, UserError
-from tradeassay.core.time import DAY
-from tradeassay.core.view import FIELDS, AccountState, Instrument, MarketView, NewsItem, Position
 from tradeassay_bench.core.agent import Observation, Rules
 from tradeassay_bench.core.events import Filled
+from tradeassay_bench.core.time import DAY
+from tradeassay_bench.core.view import (
+    FIELDS,
+    AccountState,
+    Instrument,
+    MarketView,
+    NewsItem,
+    Position,
+)
 from tradeassay_bench.data import Listing, Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay_bench.masking import ANCHOR, Mask, MaskConfig, MaskedView, Truth, find_leaks
 

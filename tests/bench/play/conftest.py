@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.core.view import CorporateAction, Instrument
+from tradeassay_bench.core.view import CorporateAction, Instrument
 from tradeassay_bench.data import (
     Listing,
     Membership,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Board, Instrument
 from tradeassay_bench.core.events import ENCODER, STEP_DECODER, Filled, Marked, Rejected
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.view import Board, Instrument
 from tradeassay_bench.data import Panel, Snapshot
 from tradeassay_bench.play import Market, MarketConfig
 

@@ -7,7 +7,6 @@ from hypothesis import given, settings, strategies as st
 from week_journal import buy, silent, step, traded_week
 
 from tradeassay.core.errors import LedgerError, UserError
-from tradeassay.core.orders import Decision, Order
 from tradeassay.metrics import BootstrapConfig, EpisodeSeries, across_seeds, score, series_from_nav
 from tradeassay_bench.core.events import (
     AccountTerms,
@@ -21,6 +20,7 @@ from tradeassay_bench.core.events import (
     StepRecord,
     Trimmed,
 )
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.play import holdings_from_records, series_from_records
 
 

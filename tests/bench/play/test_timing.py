@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision, Order
 from tradeassay_bench.account import Ledger
 from tradeassay_bench.core.events import Filled, Marked
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.play import Market, MarketConfig
 
 OPENS = [[10.0], [20.0], [40.0]]

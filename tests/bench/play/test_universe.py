@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Instrument
 from tradeassay_bench.core.events import Filled, Rejected
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.play import Market, MarketConfig, parse_universe
 
 NAMES = (Instrument(symbol="A"), Instrument(symbol="B"), Instrument(symbol="FUND", kind="index"))

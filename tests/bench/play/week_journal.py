@@ -1,7 +1,7 @@
 """Small journals, written by hand, for the tests of scoring."""
 
-from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay_bench.core.events import Deposited, Event, Filled, Marked, Rejected, StepRecord
+from tradeassay_bench.core.orders import Decision, Failure, Order
 
 
 def buy(symbol: str, quantity: float, price: float, fee: float = 0.0, order: str = "o") -> Filled:

@@ -7,8 +7,8 @@ import numpy as np
 from report_sample import ATTACK, agent, bare_cell, weekdays
 
 from tradeassay.core.measure import Badges, Measure
-from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, Calibration, rate_measure
+from tradeassay_bench.core.orders import Order
 from tradeassay_bench.report import render_html
 from tradeassay_bench.runs.score import Inference
 from tradeassay_bench.runs.summary import ModelSummary, RunSummary, completed_run

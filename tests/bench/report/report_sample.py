@@ -10,7 +10,6 @@ import numpy as np
 from rich.console import Console
 
 from tradeassay.core.measure import Badges, not_scored
-from tradeassay.core.orders import Order
 from tradeassay.metrics import (
     MEASURES,
     BootstrapConfig,
@@ -22,6 +21,7 @@ from tradeassay.metrics import (
     series_from_nav,
     summarise,
 )
+from tradeassay_bench.core.orders import Order
 from tradeassay_bench.report import render_html
 from tradeassay_bench.runs.score import AgentScores
 from tradeassay_bench.runs.summary import (

@@ -13,7 +13,6 @@ from report_sample import ATTACK, page_text, printed, report
 from test_page import Page
 
 from tradeassay.core.measure import Badges
-from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.core.screen import StackedTable
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report.numbers import dollars, short
@@ -28,6 +27,7 @@ from tradeassay_bench.core.events import (
     StepRecord,
     Trimmed,
 )
+from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.report import render_html, terminal
 from tradeassay_bench.report.decisions import packed
 from tradeassay_bench.report.run_words import arm_standing

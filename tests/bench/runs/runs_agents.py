@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tradeassay.core.orders import Decision, Order
 from tradeassay_bench.agents import AgentConfig, agents
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.orders import Decision, Order
 
 
 class ToyConfig(AgentConfig, frozen=True, kw_only=True):

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import runs_world as world
 
-from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay_bench.benchmarks import ProtocolConfig, benchmarks, protocols
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, Dialogue, Message, ModelReply
+from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.llm import scripted_models
 from tradeassay_bench.runs import AgentSpec, RunSpec
 

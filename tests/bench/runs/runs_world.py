@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tradeassay.core.time import DAY, HOUR
-from tradeassay.core.view import Board, CorporateAction, Instrument
 from tradeassay.metrics import BootstrapConfig
 from tradeassay_bench.benchmarks import Benchmark, benchmarks
+from tradeassay_bench.core.time import DAY, HOUR
+from tradeassay_bench.core.view import Board, CorporateAction, Instrument
 from tradeassay_bench.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay_bench.play import MarketConfig
 from tradeassay_bench.runs import AgentSpec, RunSpec

@@ -74,7 +74,7 @@ SLEEPER = """
 import pathlib
 import ray
 from runs_entry import hold_first_of_node
-from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.core.orders import Decision, Order
 
 class Sleeper:
     def answer(self, request):

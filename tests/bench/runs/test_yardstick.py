@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import runs_world as world
 
-from tradeassay.core.view import CorporateAction, Instrument
+from tradeassay_bench.core.view import CorporateAction, Instrument
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset
 from tradeassay_bench.data.synthetic.universe import ActionModel

@@ -18,7 +18,7 @@ from tradeassay_bench.testing import check_agent
 
 WEEK = "daily-us-v1 --first 2022-06-01 --last 2022-06-10 --executor inline"
 RULE = """
-from tradeassay.core.orders import Decision, Order
+from tradeassay_bench.core.orders import Decision, Order
 
 class Mine:
     def answer(self, request):
@@ -279,7 +279,7 @@ def test_every_starter_folder_passes_its_own_test(kind, place, given):
 
 HALF_MADE = """
 from tradeassay_bench.agents import PortfolioConfig, Rebalancer
-from tradeassay.core.orders import Decision
+from tradeassay_bench.core.orders import Decision
 
 class Half(Rebalancer[PortfolioConfig]):
     summary = "has no targets"
@@ -496,7 +496,7 @@ def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):
 
 def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, given):
     (place / "at_times.py").write_text(
-        "from tradeassay.core.orders import Decision\nclass Mine:\n    def answer(self, request):\n"
+        "from tradeassay_bench.core.orders import Decision\nclass Mine:\n    def answer(self, request):\n"
         "        if request.observation.step == 3:\n            raise RuntimeError('in the middle')\n"
         "        return Decision(reason='waits')\n"
     )

@@ -253,7 +253,7 @@ def test_an_agent_of_the_calling_script_is_played_in_its_process(home, tmp_path)
     script.write_text(
         "import sys, runs_world, tradeassay_bench\n"
         "from tradeassay_bench.agents import AgentConfig, agents\n"
-        "from tradeassay.core.orders import Decision, Order\n"
+        "from tradeassay_bench.core.orders import Decision, Order\n"
         "@agents.register('mine')\n"
         "class Mine:\n"
         "    summary, Config = 'buys once', AgentConfig\n"

@@ -9,7 +9,7 @@ import tradeassay_bench
 from tradeassay.cli import main
 from tradeassay.core.arguments import path_from, typed, whole_number
 from tradeassay.core.errors import TradeassayError, UserError
-from tradeassay.core.time import parse_day
+from tradeassay_bench.core.time import parse_day
 from tradeassay_bench.data import FilesConfig
 from tradeassay_bench.play import MarketConfig
 from tradeassay_bench.runs import Asking, Window, run

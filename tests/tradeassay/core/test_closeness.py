@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradeassay.core.closeness import close, close_text
+from tradeassay_bench.core.closeness import close, close_text
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import (
+from tradeassay_bench.core.time import (
     DAY,
     FixedClock,
     instant,

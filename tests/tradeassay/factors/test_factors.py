@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tradeassay import factors
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.view import Floats
 from tradeassay.factors.windows import log, rolling_sum, rolling_sums, window_sum
 
 FIELDS = ("open", "high", "close", "volume", "amount")

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
-from tradeassay.core.time import parse_day
 from tradeassay_arena.agents import OUTSIDE, check_entries
 from tradeassay_arena.rounds.feed import SnapshotFeed, check_data, is_live
 from tradeassay_arena.rounds.spending import check_prices
@@ -31,6 +30,7 @@ from tradeassay_arena.season import (
     check_written,
 )
 from tradeassay_arena.state.store import Store
+from tradeassay_bench.core.time import parse_day
 
 
 class AmendmentRequest(msgspec.Struct, frozen=True, kw_only=True):

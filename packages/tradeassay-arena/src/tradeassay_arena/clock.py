@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Clock, Instant, WallClock
+from tradeassay_bench.core.time import DAY, HOUR, MINUTE, SECOND, Clock, Instant, WallClock
 
 Sleep = Callable[[float], Awaitable[None]]
 

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import NotFinite
-from tradeassay.core.view import Floats
 from tradeassay_bench.core.arena import Action
 
 Hold = Literal["keep", "flat"]

@@ -17,8 +17,8 @@ import msgspec
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.measure import Convention
-from tradeassay.core.time import SECOND, Instant, parse_day, parse_iso
 from tradeassay_arena.benchmarks.ama.rules import AMA, AmaRules, Kind, rules_for
+from tradeassay_bench.core.time import SECOND, Instant, parse_day, parse_iso
 
 Scalar = bool | int | float | str
 T = TypeVar("T")

@@ -25,12 +25,10 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Table, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tradeassay.core.closeness import close
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.files import is_litter
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import without_secrets
-from tradeassay.core.time import Instant
 from tradeassay_arena.agents import OUTSIDE
 from tradeassay_arena.journal_replay import JournalReplay
 from tradeassay_arena.queries.seasons import read_season, season_ids
@@ -44,6 +42,8 @@ from tradeassay_arena.state.rows import unpacked
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.web.serving import PlayOptions, play
 from tradeassay_arena.web.site import render, render_front
+from tradeassay_bench.core.closeness import close
+from tradeassay_bench.core.time import Instant
 from tradeassay_bench.data import load_verified
 from tradeassay_bench.llm import parse_name
 from tradeassay_bench.runs.store.outcome import ClaimOutcome, Violation, Word

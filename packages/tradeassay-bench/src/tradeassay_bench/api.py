@@ -24,7 +24,6 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.time import day_text, parse_day
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.verdict.record import Assay, VerdictConfig
 from tradeassay_bench import runs
@@ -38,6 +37,7 @@ from tradeassay_bench.agents.own_file import WITH_FILES, own_files
 from tradeassay_bench.benchmarks import Benchmark, benchmarks as _benchmarks
 from tradeassay_bench.benchmarks.code_protocol import refuse_other_kind
 from tradeassay_bench.core.executors.task import ExecutorName
+from tradeassay_bench.core.time import day_text, parse_day
 from tradeassay_bench.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay_bench.runs.play.progress import ProgressChoice
 from tradeassay_bench.runs.spec.episode import ModelInfo, known_models

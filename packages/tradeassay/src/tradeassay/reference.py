@@ -12,9 +12,9 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError, absent
 from tradeassay.core.registry import Registry
-from tradeassay.core.view import Floats
 from tradeassay.tables.account import OwnSeries, read_columns
 from tradeassay.tables.cells import other_than_file
 from tradeassay.tables.columns import plain_title

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.core.orders import Decision
 from tradeassay_bench.benchmarks.ktdfin import Ktdfin, KtdfinConfig
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay_bench.core.drive import drive
+from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.play import Market, MarketConfig
 

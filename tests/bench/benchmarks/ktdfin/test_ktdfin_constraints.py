@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from ktdfin_game import DONE, Game, order, submit
 
-from tradeassay.core.orders import Order
 from tradeassay_bench.benchmarks.ktdfin import KtdfinConfig
 from tradeassay_bench.benchmarks.ktdfin.action import check_orders
+from tradeassay_bench.core.orders import Order
 from tradeassay_bench.data import Snapshot
 
 

@@ -10,9 +10,9 @@ import scripted_misfits  # noqa: F401  # adds models
 from ktdfin_game import DONE, REASON, REMINDER, Game, call, order, submit, texts
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision
 from tradeassay_bench.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
 from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.llm.prompting import fenced_blocks, parse_object
 from tradeassay_bench.llm.scripted import scripted_models

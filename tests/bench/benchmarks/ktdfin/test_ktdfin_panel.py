@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from ktdfin_game import DONE, Game, call, order, submit
 
-from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay_bench.benchmarks.ktdfin import (
     DIAGNOSTICS,
     PANEL,
@@ -17,6 +16,7 @@ from tradeassay_bench.benchmarks.ktdfin import (
 from tradeassay_bench.benchmarks.ktdfin.panel import parse_failure_rate, tool_validity_rate
 from tradeassay_bench.core.dialogue import ModelReply
 from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.play import holdings_from_records, series_from_records
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from ktdfin_game import DONE, Game, order, submit
 
-from tradeassay.core.view import FIELDS
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
 from tradeassay_bench.benchmarks.ktdfin import KtdfinConfig
+from tradeassay_bench.core.view import FIELDS
 
 
 @pytest.fixture

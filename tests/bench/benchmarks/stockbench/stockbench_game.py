@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.core.orders import Decision
-from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay_bench.benchmarks.stockbench import Stockbench, StockbenchConfig
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, Dialogue, Given, ModelReply
 from tradeassay_bench.core.drive import drive
 from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.view import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay_bench.data import Listing, Panel, PanelFacts
 from tradeassay_bench.play import Market, MarketConfig
 

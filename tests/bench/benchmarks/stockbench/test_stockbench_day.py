@@ -18,7 +18,6 @@ from stockbench_game import (
     small_panel,
 )
 
-from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay_bench.benchmarks import Daily
 from tradeassay_bench.benchmarks.stockbench.answers import (
     AnswerRefused,
@@ -27,6 +26,7 @@ from tradeassay_bench.benchmarks.stockbench.answers import (
     read_picks,
 )
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay_bench.llm.prompting import fenced_blocks, parse_object
 

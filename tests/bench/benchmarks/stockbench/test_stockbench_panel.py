@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.core.orders import Decision, Failure
 from tradeassay.metrics import EpisodeSeries, series_from_nav
 from tradeassay.metrics.ranks import places
 from tradeassay_bench.benchmarks.stockbench import (
@@ -23,6 +22,7 @@ from tradeassay_bench.benchmarks.stockbench import (
 )
 from tradeassay_bench.benchmarks.stockbench.panel import z_scores
 from tradeassay_bench.core.events import Marked, StepRecord
+from tradeassay_bench.core.orders import Decision, Failure
 
 
 def record(step: int, *kinds: str, failed: bool = False) -> StepRecord:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from stockbench_game import day_of, decide, do, protocol, small_market, small_panel
 
-from tradeassay.core.orders import Decision, Order
 from tradeassay_bench.benchmarks.stockbench.answers import (
     in_words,
     read_decisions,
@@ -15,6 +14,7 @@ from tradeassay_bench.benchmarks.stockbench.answers import (
 )
 from tradeassay_bench.benchmarks.stockbench.payload import DECISION, make_payload
 from tradeassay_bench.core.events import Filled
+from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.data import Membership
 
 

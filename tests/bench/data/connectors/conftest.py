@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from tradeassay.core.time import FixedClock, parse_iso
+from tradeassay_bench.core.time import FixedClock, parse_iso
 from tradeassay_bench.data.connectors.common import RetryPolicy, Runtime
 
 from .standins.certificates import make_authority

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import iso, parse_iso
-from tradeassay.core.view import Board
+from tradeassay_bench.core.time import iso, parse_iso
+from tradeassay_bench.core.view import Board
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.calendars import sessions_between
 from tradeassay_bench.data.connectors.baostock import BaostockConfig, BaostockSource

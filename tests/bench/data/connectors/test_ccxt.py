@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, MINUTE, FixedClock, parse_iso
+from tradeassay_bench.core.time import DAY, MINUTE, FixedClock, parse_iso
 from tradeassay_bench.data import write_snapshot
 from tradeassay_bench.data.connectors.ccxt import CcxtConfig, CcxtSource
 from tradeassay_bench.data.source import Panel

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings, strategies as st
 
 from tradeassay.core.errors import MissingExtra, SourceError, UserError
 from tradeassay.core.hashing import canonical_json
-from tradeassay.core.time import FixedClock, parse_iso, retry_after_seconds
-from tradeassay.core.view import Board, Instrument
+from tradeassay_bench.core.time import FixedClock, parse_iso, retry_after_seconds
+from tradeassay_bench.core.view import Board, Instrument
 from tradeassay_bench.data import connectors
 from tradeassay_bench.data.calendars import sessions_between
 from tradeassay_bench.data.connectors.ashare import (

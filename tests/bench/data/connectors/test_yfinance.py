@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import MINUTE, SECOND, parse_iso
+from tradeassay_bench.core.time import MINUTE, SECOND, parse_iso
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.calendars import sessions_between
 from tradeassay_bench.data.connectors.yfinance import (

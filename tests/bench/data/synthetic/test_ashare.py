@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tradeassay.core.view import Board
+from tradeassay_bench.core.view import Board
 
 LIMITS = {Board.MAIN: 10, Board.CHINEXT: 20, Board.STAR: 20, Board.BSE: 30}
 

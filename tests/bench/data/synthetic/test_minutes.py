@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import MINUTE, midnight, parse_day
-from tradeassay.core.view import FIELDS
+from tradeassay_bench.core.time import MINUTE, midnight, parse_day
+from tradeassay_bench.core.view import FIELDS
 from tradeassay_bench.data.synthetic import MinuteConfig, generate_minutes
 from tradeassay_bench.data.synthetic.minutes import HOURS
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tradeassay.core.view import FIELDS
+from tradeassay_bench.core.view import FIELDS
 from tradeassay_bench.data.calendars import sessions_between
 from tradeassay_bench.data.doctor import diagnose_panel
 from tradeassay_bench.data.store.write import check_form

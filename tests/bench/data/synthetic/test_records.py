@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tradeassay.core.time import DAY
+from tradeassay_bench.core.time import DAY
 from tradeassay_bench.data.source import action_known_at
 from tradeassay_bench.data.synthetic.events import FIELDS
 

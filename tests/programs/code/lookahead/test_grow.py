@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Ints
 from tradeassay_programs.code.lookahead.bench import bench_columns, load_bench
 from tradeassay_programs.code.lookahead.futures import (
     Feeds,

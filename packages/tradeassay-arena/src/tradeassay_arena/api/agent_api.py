@@ -27,7 +27,6 @@ from starlette.concurrency import run_in_threadpool
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.time import SECOND, Clock, iso, parse_iso
 from tradeassay_arena.agents import OUTSIDE
 from tradeassay_arena.clock import LiveClock
 from tradeassay_arena.queries.seasons import opened_store, read_season
@@ -41,6 +40,7 @@ from tradeassay_arena.state.store import Store, add_unless_there, insert_unless
 from tradeassay_bench.agents.foreign.ama import TradingAction, to_choice
 from tradeassay_bench.agents.foreign.transport import Unusable, parse_target
 from tradeassay_bench.core.arena import Action, AgentChoice, Packet
+from tradeassay_bench.core.time import SECOND, Clock, iso, parse_iso
 
 
 class Rejected(Exception):

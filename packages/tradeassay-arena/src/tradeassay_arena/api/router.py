@@ -19,7 +19,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from tradeassay.core.errors import UNDECODABLE, UserError
-from tradeassay.core.time import MINUTE, SECOND, iso
 from tradeassay_arena.api.agent_api import (
     MAX_WAIT_S,
     MOST,
@@ -34,6 +33,7 @@ from tradeassay_arena.api.agent_api import (
     RequestBatcher,
 )
 from tradeassay_arena.stream import ItemReview, confirm, item_page
+from tradeassay_bench.core.time import MINUTE, SECOND, iso
 
 
 def listen(host: str, port: int) -> socket:

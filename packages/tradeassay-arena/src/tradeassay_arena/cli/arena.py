@@ -172,13 +172,13 @@ def run(
     _need_extra()
     import asyncio
 
-    from tradeassay.core.time import DAY, midnight, parse_day
     from tradeassay_arena.clock import parse_speed
     from tradeassay_arena.rounds.spending import failed_decisions
     from tradeassay_arena.state.engine import open_engine
     from tradeassay_arena.state.store import Store
     from tradeassay_arena.web.serving import PlayOptions, play
     from tradeassay_bench.agents.foreign.transport import parse_networks
+    from tradeassay_bench.core.time import DAY, midnight, parse_day
 
     season, opener = _chosen(replay, file, convention, seed), None
     if recordings is not None:
@@ -344,9 +344,9 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, **given: 
     key operator|expert [NAME]         give a key, shown only once; an older one stops working
     """
     _need_extra()
-    from tradeassay.core.time import WallClock, iso
     from tradeassay_arena.queries.seasons import opened_season
     from tradeassay_arena.state.engine import existing_engine, reading_engine
+    from tradeassay_bench.core.time import WallClock, iso
 
     for name, value in given.items():
         if value and name not in ("as_json", *_ACTIONS[action]):

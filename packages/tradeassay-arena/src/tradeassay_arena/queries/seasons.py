@@ -15,7 +15,6 @@ from sqlalchemy.exc import DatabaseError
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.time import SECOND, iso
 from tradeassay_arena.agents import OUTSIDE
 from tradeassay_arena.rounds.health import read_workers
 from tradeassay_arena.season import BASELINE, PREFIX, Season, amended
@@ -28,6 +27,7 @@ from tradeassay_arena.state.engine import (
 )
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import corrections, door_applicants, events, rounds, seasons
+from tradeassay_bench.core.time import SECOND, iso
 
 Origin = Literal["synthetic", "real", "unknown"]
 Status = Literal["waiting", "live", "replay", "settling", "stalled", "stopped", "finished"]

@@ -12,7 +12,6 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
-from tradeassay.core.time import parse_day
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay.report.charts import Equity, curve_chart, kept
 from tradeassay_arena import standings as st
@@ -34,6 +33,7 @@ from tradeassay_arena.queries.seasons import (
 )
 from tradeassay_arena.season import BASELINE, Season
 from tradeassay_arena.state.store import Store
+from tradeassay_bench.core.time import parse_day
 
 Value = TypeVar("Value")
 _SETTLED = ("_boards", "_charts", "behaviours", "first_day")

@@ -24,8 +24,11 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import DataError, FutureDataError, MissingExtra, UserError
-from tradeassay.core.orders import is_price
-from tradeassay.core.time import (
+from tradeassay_arena.rounds.prices import Close, Closes
+from tradeassay_arena.season import LIVE_DELAY_S, PREFIX, Asset, PriceRules, Season
+from tradeassay_bench.core.arena import NewsShown, PricePoint
+from tradeassay_bench.core.orders import is_price
+from tradeassay_bench.core.time import (
     DAY,
     SECOND,
     Clock,
@@ -36,10 +39,7 @@ from tradeassay.core.time import (
     parse_day,
     parse_iso,
 )
-from tradeassay.core.view import Field
-from tradeassay_arena.rounds.prices import Close, Closes
-from tradeassay_arena.season import LIVE_DELAY_S, PREFIX, Asset, PriceRules, Season
-from tradeassay_bench.core.arena import NewsShown, PricePoint
+from tradeassay_bench.core.view import Field
 from tradeassay_bench.data import (
     AsOfView,
     Snapshot,

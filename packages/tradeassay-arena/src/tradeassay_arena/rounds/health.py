@@ -20,10 +20,10 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.time import SECOND, Instant, iso
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import workers
 from tradeassay_bench.core.drive import fault_of
+from tradeassay_bench.core.time import SECOND, Instant, iso
 
 WorkerState = Literal["live", "replay", "stalled", "finished", "stopped"]
 SILENT_S = 90.0

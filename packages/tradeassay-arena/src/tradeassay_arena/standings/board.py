@@ -18,8 +18,8 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     e_bh,
     e_value,

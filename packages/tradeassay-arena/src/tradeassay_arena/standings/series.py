@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.measure import Measure, above, below, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import growth
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay_arena.benchmarks.ama.rules import Kind

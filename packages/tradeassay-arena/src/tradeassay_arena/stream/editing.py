@@ -20,7 +20,6 @@ import msgspec
 
 from tradeassay.core.errors import FutureDataError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.time import DAY, iso, parse_iso
 from tradeassay_arena.rounds.feed import AssetFacts, Due
 from tradeassay_arena.rounds.running import Publish
 from tradeassay_arena.season import Season
@@ -40,6 +39,7 @@ from tradeassay_arena.stream.items import (
 from tradeassay_arena.stream.record import StreamStore
 from tradeassay_bench.core.arena import NewsShown
 from tradeassay_bench.core.dialogue import AskModel, Given, Message, ModelReply
+from tradeassay_bench.core.time import DAY, iso, parse_iso
 from tradeassay_bench.llm import Model, QuestionPlace
 from tradeassay_bench.llm.prompting import PromptFolder, answer_object
 

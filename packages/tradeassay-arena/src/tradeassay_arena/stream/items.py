@@ -18,7 +18,7 @@ import msgspec
 
 from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.time import Instant, instant
+from tradeassay_bench.core.time import Instant, instant
 
 Kind = Literal["news", "filing", "price"]
 Status = Literal["published", "merged"]

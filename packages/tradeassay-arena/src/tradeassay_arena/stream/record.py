@@ -17,7 +17,6 @@ from sqlalchemy import and_, bindparam, delete, func, insert, or_, select
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.measure import Measure
-from tradeassay.core.time import Instant, WallClock, iso, parse_iso
 from tradeassay.metrics.agreement import krippendorff_alpha
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay_arena.rounds.feed import Due
@@ -33,6 +32,7 @@ from tradeassay_arena.state.tables import (
 from tradeassay_arena.stream.items import ItemCheck, Kind, RawItem, Status, StreamItem, content_hash
 from tradeassay_bench.core.arena import NewsShown
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.core.time import Instant, WallClock, iso, parse_iso
 from tradeassay_bench.llm import Model, QuestionPlace
 
 # Statements are built once, because building one takes longer than running it.

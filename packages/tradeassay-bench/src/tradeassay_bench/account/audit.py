@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tradeassay.core.orders import Order, is_price
-from tradeassay.core.view import CorporateAction, Instrument, SessionBars
 from tradeassay_bench.core.events import (
     BorrowCharged,
     Delisted,
@@ -36,6 +34,8 @@ from tradeassay_bench.core.events import (
     StepRecord,
     Trimmed,
 )
+from tradeassay_bench.core.orders import Order, is_price
+from tradeassay_bench.core.view import CorporateAction, Instrument, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay_bench.account.venue import Era, Venue

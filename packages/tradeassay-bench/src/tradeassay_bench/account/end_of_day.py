@@ -12,8 +12,6 @@ import math
 from collections.abc import Collection, Sequence
 from math import ceil, floor
 
-from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
-from tradeassay.core.view import CorporateAction
 from tradeassay_bench.account.ledger import Ledger
 from tradeassay_bench.account.limits import Lots
 from tradeassay_bench.account.margin import EQUAL, Margin
@@ -33,6 +31,8 @@ from tradeassay_bench.core.events import (
     Settled,
     SplitApplied,
 )
+from tradeassay_bench.core.orders import LARGEST_PRICE, LEAST_PRICE
+from tradeassay_bench.core.view import CorporateAction
 
 
 def emit(event: Event, account: Ledger, events: list[Event]) -> None:

@@ -5,8 +5,6 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from tradeassay.core.errors import ExchangeError
-from tradeassay.core.orders import Order, is_price
-from tradeassay.core.view import CorporateAction, SessionBars
 from tradeassay_bench.account.end_of_day import apply_actions, close_positions, emit, settle
 from tradeassay_bench.account.ledger import Ledger
 from tradeassay_bench.account.session import (
@@ -29,6 +27,8 @@ from tradeassay_bench.account.session import (
 )
 from tradeassay_bench.account.venue import Era, Venue
 from tradeassay_bench.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
+from tradeassay_bench.core.orders import Order, is_price
+from tradeassay_bench.core.view import CorporateAction, SessionBars
 
 
 class RestingOrder(msgspec.Struct, frozen=True):

@@ -19,8 +19,6 @@ from math import inf, isfinite
 from typing import Any, NoReturn
 
 from tradeassay.core.errors import LedgerError, NotFinite
-from tradeassay.core.orders import LARGEST, SMALLEST
-from tradeassay.core.view import AccountState, Position
 from tradeassay_bench.account.position import Holding
 from tradeassay_bench.core.events import (
     AccountTerms,
@@ -42,6 +40,8 @@ from tradeassay_bench.core.events import (
     StepRecord,
     Trimmed,
 )
+from tradeassay_bench.core.orders import LARGEST, SMALLEST
+from tradeassay_bench.core.view import AccountState, Position
 
 TOLERANCE = 1e-9
 """Largest relative difference between two ways of adding up the same money."""

@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.view import Board, Instrument
 from tradeassay_bench.account.session import Refusal, Session, Ticket
+from tradeassay_bench.core.view import Board, Instrument
 
 WHOLE = 1e-6
 """How far a count of lots may be from a whole number and still be that number."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tradeassay.core.view import Position
+from tradeassay_bench.core.view import Position
 
 
 class Holding:

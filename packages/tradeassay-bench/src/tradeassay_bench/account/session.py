@@ -22,11 +22,11 @@ from collections.abc import Collection
 from math import isfinite, ulp
 from typing import Literal, NamedTuple
 
-from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE, Order, is_price, not_a_size
-from tradeassay.core.view import Instrument, SessionBars
 from tradeassay_bench.account.commission import Fees
 from tradeassay_bench.account.ledger import Ledger
 from tradeassay_bench.core.events import RejectReason
+from tradeassay_bench.core.orders import LARGEST_PRICE, LEAST_PRICE, Order, is_price, not_a_size
+from tradeassay_bench.core.view import Instrument, SessionBars
 
 Moment = Literal["open", "close"]
 """When orders are filled, or positions marked: at the session's open or at its close."""

@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.time import parse_day
-from tradeassay.core.view import Instrument
 from tradeassay_bench.account.limits import floor_to
 from tradeassay_bench.account.session import Refusal, Session, Ticket
+from tradeassay_bench.core.time import parse_day
+from tradeassay_bench.core.view import Instrument
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):

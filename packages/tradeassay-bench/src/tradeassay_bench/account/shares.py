@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from tradeassay.core.view import Floats, Ints
+from tradeassay.core.arrays import Floats, Ints
 
 COSTS_BP = (0.1, 1.0, 5.0, 10.0, 20.0)
 """The cost levels of the benchmark: basis points of traded value, per side."""

@@ -26,12 +26,12 @@ from msgspec import Meta
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file
 from tradeassay.core.measure import OWN_PROGRAM
-from tradeassay.core.orders import Decision
 from tradeassay.core.our_code import is_ours
 from tradeassay.core.registry import Registry
 from tradeassay_bench.agents.registry import AgentConfig, agents, make_config
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
 from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.orders import Decision
 
 CLOSED, OPEN = "closed", "open"
 SPEAKS = ("reply", "answer")

@@ -17,11 +17,11 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from tradeassay.core.arguments import typed
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.errors import AgentError, UserError
-from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay_bench.agents.registry import AgentConfig, agents
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.orders import Decision, Failure, Order
 
 
 def trades_towards(

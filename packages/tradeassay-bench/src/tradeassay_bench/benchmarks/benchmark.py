@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Days
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import Registry, did_you_mean
-from tradeassay.core.time import parse_day
-from tradeassay.core.view import Days
 from tradeassay_bench.account import venues
 from tradeassay_bench.benchmarks.daily import DayConfig
+from tradeassay_bench.core.time import parse_day
 from tradeassay_bench.play import MarketConfig
 
 if TYPE_CHECKING:

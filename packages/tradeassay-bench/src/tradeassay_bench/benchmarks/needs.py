@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import DataError
-from tradeassay.core.view import Instrument
 from tradeassay_bench.benchmarks.benchmark import Benchmark, window_sets
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.masking import nameless
 
 if TYPE_CHECKING:

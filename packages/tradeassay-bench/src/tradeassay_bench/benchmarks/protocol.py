@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 import numpy as np
 
-from tradeassay.core.orders import Decision
 from tradeassay.core.registry import Registry
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import Dialogue, ToolSpec, schema_of_type
+from tradeassay_bench.core.orders import Decision
 
 
 class ProtocolConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,10 +14,10 @@ from typing import Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
-from tradeassay.core.orders import Decision
-from tradeassay.core.time import Instant
-from tradeassay.core.view import AccountState, MarketView
 from tradeassay_bench.core.events import Event
+from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.time import Instant
+from tradeassay_bench.core.view import AccountState, MarketView
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tradeassay.core.orders import Decision
+from tradeassay_bench.core.orders import Decision
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):

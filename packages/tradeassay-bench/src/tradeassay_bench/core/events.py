@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.orders import Decision
+from tradeassay_bench.core.orders import Decision
 
 # The terms an account is kept under; the ledger holds the account to them.
 

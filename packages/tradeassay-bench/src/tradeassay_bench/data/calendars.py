@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Days, Ints
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.time import DAY, HOUR, MINUTE, parse_day
-from tradeassay.core.view import Bools, Days, Ints
+from tradeassay_bench.core.time import DAY, HOUR, MINUTE, parse_day
 from tradeassay_bench.data.source import CalendarName
 
 CALENDARS: tuple[CalendarName, ...] = ("XNYS", "XSHG", "24/7")

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
-from tradeassay.core.time import DAY, iso, midnight, parse_day
-from tradeassay.core.view import Days, Field
+from tradeassay.core.arrays import Days
 from tradeassay.tables.faults import DataFault, Severity
+from tradeassay_bench.core.orders import LARGEST_PRICE, LEAST_PRICE
+from tradeassay_bench.core.time import DAY, iso, midnight, parse_day
+from tradeassay_bench.core.view import Field
 from tradeassay_bench.data.calendars import known_range, sessions_between
 from tradeassay_bench.data.source import Panel, ex_rows, factors, previous_close
 

@@ -10,19 +10,16 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from tradeassay.core.arguments import instance_of, whole_number
+from tradeassay.core.arrays import Bools, Days, Floats, Ints
 from tradeassay.core.errors import DataError, FutureDataError, UserError
-from tradeassay.core.time import Instant, iso, parse_day
-from tradeassay.core.view import (
+from tradeassay_bench.core.time import Instant, iso, parse_day
+from tradeassay_bench.core.view import (
     FIELDS,
     Adjustment,
-    Bools,
     CorporateAction,
-    Days,
     Field,
-    Floats,
     Fundamental,
     Instrument,
-    Ints,
     NewsItem,
     SessionBars,
 )
@@ -142,7 +139,7 @@ _NO_COLUMNS.setflags(write=False)
 class AsOfView:
     """A market as it was known at one instant.
 
-    Implements :class:`~tradeassay.core.view.MarketView`, and adds the current session in the form
+    Implements :class:`~tradeassay_bench.core.view.MarketView`, and adds the current session in the form
     that an exchange needs. Create one with ``Snapshot.at`` or ``Snapshot.as_of``. Every array is
     read-only.
     """
@@ -385,7 +382,7 @@ class AsOfView:
             "since",
             at,
             SupportsIndex,
-            "give an instant: parse_iso() of tradeassay.core.time reads one",
+            "give an instant: parse_iso() of tradeassay_bench.core.time reads one",
         )
         if at > self._clock:
             problem = f"{iso(at)} lies after the view's clock {iso(self._clock)}"

@@ -19,18 +19,15 @@ from typing import Any, ClassVar, Literal, Protocol
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Days, Floats, Ints
 from tradeassay.core.registry import Registry
-from tradeassay.core.time import Instant
-from tradeassay.core.view import (
+from tradeassay_bench.core.time import Instant
+from tradeassay_bench.core.view import (
     Adjustment,
-    Bools,
     CorporateAction,
-    Days,
     Field,
-    Floats,
     Fundamental,
     Instrument,
-    Ints,
     NewsItem,
 )
 

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import DataError
-from tradeassay.core.time import Instant
-from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Ints
+from tradeassay_bench.core.time import Instant
+from tradeassay_bench.core.view import FIELDS, CorporateAction, Field
 from tradeassay_bench.data.snapshot import Moment, Snapshot
 from tradeassay_bench.data.store.read import History, TimedTable
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import LedgerError, RunError
 from tradeassay.core.measure import Convention, Measure, not_scored
-from tradeassay.core.view import Board, Bools, Floats
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (
     FULL,
@@ -49,6 +49,7 @@ from tradeassay.verdict.attribution import (
 from tradeassay_bench.account import Ledger
 from tradeassay_bench.core.events import BorrowCharged, Filled, InterestCharged, Settled, StepRecord
 from tradeassay_bench.core.executors import HERE, Spread
+from tradeassay_bench.core.view import Board
 from tradeassay_bench.examine.market_window import UNSIZED, MarketInputs, MarketQuery, market_inputs
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.time import parse_day
-from tradeassay.core.view import Floats, Ints
 from tradeassay.factors import standardise
 from tradeassay.metrics.agreement import spearman_rho
 from tradeassay_bench.agents.factor_models.catalogue import FactorModel, Size, factor_model
@@ -52,6 +51,7 @@ from tradeassay_bench.agents.factor_models.fitting import (
     store_trained,
 )
 from tradeassay_bench.core.executors import HERE, Spread
+from tradeassay_bench.core.time import parse_day
 from tradeassay_bench.data import Snapshot, load_dataset
 from tradeassay_bench.play import Universe
 

@@ -21,10 +21,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError, DataRefused, UserError
-from tradeassay.core.orders import Decision, Order
 from tradeassay.core.registry import did_you_mean, refuse_unknown
-from tradeassay.core.view import Floats, Instrument, SessionBars
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import (
@@ -48,6 +47,8 @@ from tradeassay_bench.account.margin import Margin
 from tradeassay_bench.account.settlement import Shorting
 from tradeassay_bench.account.venue import Venue
 from tradeassay_bench.core.events import Event, Filled, MarginCalled, Marked, Rejected, StepRecord
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.view import Instrument, SessionBars
 from tradeassay_bench.data import Snapshot, import_files, load_dataset
 from tradeassay_bench.data.names import ashare_code
 from tradeassay_bench.data.tables.bars import ZONES

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.ranks import places
 from tradeassay.verdict import diagnostics, evidence

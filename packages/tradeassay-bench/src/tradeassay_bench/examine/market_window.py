@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from tradeassay.core.view import Bools, Field, Floats, Instrument
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
 from tradeassay.factors.definition import PRESENT
 from tradeassay.factors.windows import rolling_sum
@@ -29,6 +29,7 @@ from tradeassay.metrics.attribution import (
     regress,
     vif_screen,
 )
+from tradeassay_bench.core.view import Field, Instrument
 from tradeassay_bench.data import AsOfView, Snapshot
 from tradeassay_bench.play.market import ALL, At, MarketConfig, Universe, parse_universe
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import BootstrapConfig, growth, rate_measure
 from tradeassay.metrics.attribution import DailyParts, decompose, preferences, rows_of
 from tradeassay.verdict.decide import judge

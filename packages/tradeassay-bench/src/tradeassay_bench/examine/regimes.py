@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics import cosine_interval, growth, max_drawdown, significant
 from tradeassay.verdict.evidence import EDGE
 from tradeassay_bench.examine.attribute import RunAttribution, attribute_run

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.measure import not_scored
-from tradeassay.core.view import Floats
 from tradeassay.verdict.attribution import Attribution
 from tradeassay.verdict.diagnostics import Tried
 from tradeassay.verdict.evidence import BRIGHT, EDGE, INVESTED, MARKET

@@ -18,13 +18,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.time import day_text, parse_day
-from tradeassay.core.view import Floats
 from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
 from tradeassay_bench.account import venues
 from tradeassay_bench.core.agent import Observation
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.time import day_text, parse_day
 from tradeassay_bench.data import Snapshot, load_dataset
 from tradeassay_bench.play import Episode, MarketConfig
 

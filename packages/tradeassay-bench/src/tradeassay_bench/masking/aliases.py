@@ -19,9 +19,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Days
 from tradeassay.core.errors import AgentError, DataError, UserError
-from tradeassay.core.time import DAY, HOUR, Instant
-from tradeassay.core.view import Days
+from tradeassay_bench.core.time import DAY, HOUR, Instant
 
 
 class UnknownAlias(AgentError, DataError):

@@ -17,12 +17,12 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.orders import Decision, Order
-from tradeassay.core.time import DAY
-from tradeassay.core.view import MarketView
 from tradeassay_bench.core.agent import Observation
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.events import Event, Marked, Rejected, Rolled
+from tradeassay_bench.core.orders import Decision, Order
+from tradeassay_bench.core.time import DAY
+from tradeassay_bench.core.view import MarketView
 from tradeassay_bench.masking.aliases import AliasMap, DayMap, MaskConfig, UnknownAlias
 from tradeassay_bench.masking.dates import DateHit
 from tradeassay_bench.masking.lexicon import LISTS, Depth, Lexicon, Scrubber, Words, is_ordinary

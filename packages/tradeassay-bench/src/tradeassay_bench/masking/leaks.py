@@ -16,9 +16,9 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Literal
 
-from tradeassay.core.time import DAY
-from tradeassay.core.view import MarketView
 from tradeassay.tables.dates import ENGLISH_MONTHS
+from tradeassay_bench.core.time import DAY
+from tradeassay_bench.core.view import MarketView
 from tradeassay_bench.data.names import known_names
 from tradeassay_bench.masking.aliases import MaskConfig
 from tradeassay_bench.masking.gate import ASSET_FIELDS, Json

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tradeassay.core.errors import UNDECODABLE
-from tradeassay.core.view import Instrument
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.data.names import cn_names, is_cn, is_us, us_names, us_ticker
 from tradeassay_bench.masking.dates import DateHit, DatesWanted, find_dates
 

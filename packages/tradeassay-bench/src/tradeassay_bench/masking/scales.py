@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradeassay.core.view import FIELDS, Days, Field, Floats, MarketView
+from tradeassay.core.arrays import Days, Floats
+from tradeassay_bench.core.view import FIELDS, Field, MarketView
 from tradeassay_bench.masking.aliases import MaskConfig
 
 _SHOWN_PRICES = (20.0, 200.0)

@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Days, Floats, Ints
 from tradeassay.core.errors import DataError, TradeassayError, UserError
-from tradeassay.core.time import Instant
-from tradeassay.core.view import (
+from tradeassay_bench.core.agent import Observation
+from tradeassay_bench.core.time import Instant
+from tradeassay_bench.core.view import (
     Adjustment,
-    Bools,
     CorporateAction,
-    Days,
     Field,
-    Floats,
     Fundamental,
     Instrument,
-    Ints,
     MarketView,
     NewsItem,
 )
-from tradeassay_bench.core.agent import Observation
 from tradeassay_bench.data.names import known_names
 from tradeassay_bench.masking.aliases import AliasMap, DayMap, MaskConfig
 from tradeassay_bench.masking.gate import ANY_STEP, Gate
@@ -53,7 +50,7 @@ class Columns(NamedTuple):
 
 
 class MaskedView:
-    """A masked :class:`~tradeassay.core.view.MarketView` over a true view, created by
+    """A masked :class:`~tradeassay_bench.core.view.MarketView` over a true view, created by
     ``Mask.view``.
 
     If names are hidden, symbols are aliases and the columns have another order, because the true

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.tables import Cell, Row, Table, amount, figure, in_order, table
-from tradeassay.core.view import Floats
 from tradeassay.factors import FACTOR_NAMES, FACTORS
 from tradeassay.metrics import max_drawdown, rate_measure, sharpe, significant
 from tradeassay.metrics.attribution import MAIN

@@ -20,7 +20,6 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import ModelError, UserError
-from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay_bench.core.agent import Agent, AskDecision, EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.drive import (
@@ -33,6 +32,7 @@ from tradeassay_bench.core.drive import (
     own_fault,
 )
 from tradeassay_bench.core.events import ENCODER, StepRecord
+from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.llm import QuestionPlace
 from tradeassay_bench.play.market import Market, MarketConfig, Witness
 

@@ -17,10 +17,10 @@ from typing import Generic, NamedTuple, Self, TypeVar
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import append_durably, sync_path, take_lock
 from tradeassay.core.secrets import without_secrets
-from tradeassay.core.view import Floats
 from tradeassay.metrics.measures import concentration
 from tradeassay.metrics.score import EpisodeSeries
 from tradeassay_bench.account import Ledger

@@ -20,13 +20,14 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arguments import check_fields
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.orders import Decision
-from tradeassay.core.time import parse_day
-from tradeassay.core.view import Floats, Ints, MarketView, SessionBars
 from tradeassay_bench.account import Exchange, Ledger, venues
 from tradeassay_bench.core.agent import Observation, Rules
 from tradeassay_bench.core.events import ENCODER, Event, StepRecord
+from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.time import parse_day
+from tradeassay_bench.core.view import MarketView, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay_bench.data import Snapshot

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tradeassay.report import numbers
+from tradeassay_bench.core.orders import Order
 from tradeassay_bench.runs.summary.rows import DecisionNote
 
 BUDGET = 300_000
@@ -65,9 +66,7 @@ class DecisionPack:
             confidence = ""
             if order.confidence is not None:
                 confidence = numbers.written(order.confidence, "share")
-            orders.append(
-                (numbers.order_words(order), placed.tone, placed.fate, confidence, order.reason)
-            )
+            orders.append((order_words(order), placed.tone, placed.fate, confidence, order.reason))
         turns = []
         for turn in note.turns if talk else ():
             questions = tuple((role, self._text(text)) for role, text in turn.asked)
@@ -152,3 +151,21 @@ def tools_of(notes: Iterable[DecisionNote]) -> list[str]:
     """Return the names of the called tools, the most frequent first."""
     counts = Counter(call.name for note in notes for turn in note.turns for call in turn.calls)
     return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def order_words(order: Order) -> str:
+    """Return an order in words: ``AAPL to 10.0% of the account``, ``buy 20 MSFT, limit 410.5``."""
+    side = "" if order.side is None else f"{order.side.lower()} "
+    amount = f"{order.amount:,.10g}"
+    text = {
+        "shares": f"{side}{amount} {order.symbol}",
+        "dollars": f"{side}{order.symbol} for {amount}",
+        "target_weight": f"{side}{order.symbol} to {numbers.number(order.amount, unit='fraction')} of the account",
+        "target_value": f"{side}{order.symbol} to a value of {amount}",
+        "target_shares": f"{side}{order.symbol} to {amount} shares",
+    }[order.unit]
+    if order.kind == "limit" and order.limit_price is not None:
+        text += f", limit {order.limit_price:g}"
+    if order.kind == "stop" and order.stop_price is not None:
+        text += f", stop {order.stop_price:g}"
+    return text

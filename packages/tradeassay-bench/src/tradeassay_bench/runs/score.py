@@ -14,10 +14,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     AgainstBaseline,
     BootstrapConfig,

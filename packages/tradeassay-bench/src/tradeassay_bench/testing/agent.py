@@ -23,15 +23,16 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arguments import shown
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import CheckFailed, DataError, UserError
 from tradeassay.core.hashing import canonical_json
-from tradeassay.core.orders import Decision
-from tradeassay.core.view import FIELDS, AccountState, Adjustment, Bools, Field, Floats, MarketView
 from tradeassay_bench.agents import AgentClass, AgentConfig, agents, make_agent
 from tradeassay_bench.agents.registry import Value, make_config
 from tradeassay_bench.benchmarks.daily import DayConfig, complaint
 from tradeassay_bench.core.agent import Agent, AskDecision, EpisodeInfo, Observation
 from tradeassay_bench.core.events import ENCODER
+from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.view import FIELDS, AccountState, Adjustment, Field, MarketView
 from tradeassay_bench.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset
 from tradeassay_bench.play import Market, MarketConfig
@@ -261,7 +262,7 @@ def _add(digest: Any, array: np.ndarray[Any, Any]) -> None:
 
 
 class BlankView:
-    """A :class:`~tradeassay.core.view.MarketView` over another one, without trading or prices."""
+    """A :class:`~tradeassay_bench.core.view.MarketView` over another one, without trading or prices."""
 
     def __init__(self, view: MarketView, *, trading: bool = True, prices: bool = True) -> None:
         self._view, self._trading, self._prices = view, trading, prices

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tradeassay.core.errors import CheckFailed, DataError, TradeassayError
-from tradeassay.core.time import parse_iso
-from tradeassay.core.view import FIELDS
+from tradeassay_bench.core.time import parse_iso
+from tradeassay_bench.core.view import FIELDS
 from tradeassay_bench.data import Panel, Source, SourceConfig, open_snapshot, write_snapshot
 from tradeassay_bench.data.calendars import CALENDARS
 from tradeassay_bench.data.datasets import make_source

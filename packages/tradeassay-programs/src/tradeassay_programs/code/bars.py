@@ -22,9 +22,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.view import Field, Floats
+from tradeassay_bench.core.view import Field
 from tradeassay_bench.data.synthetic.universe import Draws
 from tradeassay_programs.code.task import Timeframe
 from tradeassay_programs.sandbox.strategy import by_table

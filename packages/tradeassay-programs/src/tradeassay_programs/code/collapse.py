@@ -19,10 +19,10 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from tradeassay.core.arguments import instance_of
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay_programs.code.program_source import parses
 
 _PARAMS: Final = frozenset({"p", "params"})

@@ -11,9 +11,9 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import seed_from, sha256_bytes
-from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
 from tradeassay_bench.core.drive import drive
 from tradeassay_programs.code.backtrader import (

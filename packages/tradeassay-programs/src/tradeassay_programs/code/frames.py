@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.printable import printable
-from tradeassay.core.view import Floats
 from tradeassay_bench.account.backtrader import BadOrders, carry_targets
 from tradeassay_programs.code.backtrader import (
     Backtest,

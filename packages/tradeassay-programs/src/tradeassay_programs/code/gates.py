@@ -18,10 +18,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.syntax import SourceFault
-from tradeassay.core.view import Floats, Ints
 from tradeassay_bench.account.shares import DecisionList, TradedAccount, realised_by
 from tradeassay_programs.code.bars import TaskBars
 from tradeassay_programs.code.checks import (

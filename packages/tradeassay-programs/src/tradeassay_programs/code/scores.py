@@ -19,9 +19,9 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import BootstrapConfig
 from tradeassay.metrics.measures import sharpe
 from tradeassay.metrics.multiple import overfitting, superior

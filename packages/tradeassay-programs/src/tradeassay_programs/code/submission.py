@@ -24,11 +24,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.printable import printable
 from tradeassay.core.secrets import without_secrets
-from tradeassay.core.view import Floats, Ints
 from tradeassay_bench.account.backtrader import MAX_SIZE
 from tradeassay_bench.account.shares import DecisionList, TradedAccount, keep_account
 from tradeassay_bench.core.dialogue import schema_of_type

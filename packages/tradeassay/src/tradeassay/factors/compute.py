@@ -10,15 +10,17 @@ and with the same bits.
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core.view import Bools, Floats, MarketView
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.factors import windows
 from tradeassay.factors.definition import FACTOR_NAMES, SKIPPED, FactorBars, definition
 from tradeassay.factors.windows import rolling_max, rolling_sum, rolling_sums, window_sum
 
+_Field = Literal["open", "high", "low", "close", "volume", "amount"]
 _YEAR, _LONG, _SHORT = 252, 60, 20
 _CELLS = 1 << 16
 """Cells per block: some ten arrays of this size fit into a core's second-level cache."""
@@ -57,7 +59,14 @@ def last_row(bars: FactorBars) -> Floats:
     return _last_row(FACTOR_NAMES, bars.open, bars.high, bars.close, bars.volume, bars.amount)
 
 
-def last_row_of(view: MarketView) -> Floats:
+class _DailyBars(Protocol):
+    """A view of a market, as far as factors need one."""
+
+    def bars(self, field: _Field, lookback: int | None = None) -> Floats:
+        """Return the last completed daily bars, shape (rows, columns)."""
+
+
+def last_row_of(view: _DailyBars) -> Floats:
     """Return the factors known now, shape (9, columns of the view); no more bars are read than they need."""
     return _last_row(
         FACTOR_NAMES,

@@ -6,9 +6,9 @@ import math
 
 import msgspec
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.view import Floats
 
 SKIPPED = 21
 """MOM_12_1 leaves out the last month: its nearer end is ``close[-21]``."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import windows
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, SKIPPED
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.core.arrays import Bools, Floats, Ints
 
 _Number = TypeVar("_Number", np.float64, np.uint8)
 

@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import percentile_interval, significant
 from tradeassay.metrics.ranks import tied_ranks
 

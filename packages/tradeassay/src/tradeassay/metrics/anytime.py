@@ -19,8 +19,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import significant
 
 TOGETHER = 5

@@ -15,9 +15,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.cosine import cosine_interval, growth_ends, mean_p_value, reach_ratio
 from tradeassay.metrics.intervals import DEFAULT, BootstrapConfig, significant
 

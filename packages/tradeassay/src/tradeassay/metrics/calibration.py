@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import (
     DEFAULT,
     BootstrapConfig,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.core.view import Floats
+from tradeassay.core.arrays import Floats
 
 _IMPACT = 1.0
 """Y: standard deviations of a day that a trade as large as a usual day's amount moves the price by."""

@@ -17,9 +17,9 @@ from typing import Literal
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import between, significant, student_reach
 from tradeassay.metrics.measures import spread
 

@@ -27,10 +27,10 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arguments import check_fields
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 
 _MOST_UNDEFINED = 0.05
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core.view import Floats
+from tradeassay.core.arrays import Floats
 
 _FLAT = 1e-12
 """A spread this small next to the largest return is rounding, not risk."""

@@ -16,9 +16,9 @@ from math import comb
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.cosine import cosine_t, mean_p_value
 from tradeassay.metrics.intervals import (
     DEFAULT,

@@ -14,8 +14,8 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import significant
 from tradeassay.metrics.ranks import tied_ranks
 

@@ -14,8 +14,8 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import (
     BootstrapConfig,
     choose_block,

@@ -21,8 +21,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import significant, student_reach, wilson_interval
 
 _Axis = Literal["seed", "window", "wording"]

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.metrics import measures
 from tradeassay.metrics.catalogue import BY_ID, MEASURES
 from tradeassay.metrics.cosine import cosine_interval, growth_interval

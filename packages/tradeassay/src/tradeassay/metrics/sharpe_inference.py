@@ -14,9 +14,9 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import (
     DEFAULT,
     BootstrapConfig,

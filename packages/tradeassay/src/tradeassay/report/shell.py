@@ -73,7 +73,6 @@ def page_environment(*packages: str) -> Environment:
         cell=cell_shown,
         dollars=numbers.dollars,
         json_text=lambda value: msgspec.json.encode(value).decode(),
-        order_words=numbers.order_words,
         script_json=lambda value: Markup(script_json(value)),
         share=lambda measure, bar=False: shown(measure, "share", UNIT if bar else None),
         short=numbers.short,

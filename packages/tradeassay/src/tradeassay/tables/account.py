@@ -17,9 +17,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.view import Floats
 from tradeassay.tables.cells import NOTHING, RULES, CellTable, read_cells, read_number, read_numbers
 from tradeassay.tables.columns import DATE_TITLES, TITLES, bare_title, plain_title
 from tradeassay.tables.dates import DayOrder, month_of, read_days

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.view import Floats
 from tradeassay.tables.columns import DATE_TITLES, FOREIGN_TITLES, plain_title
 from tradeassay.tables.dates import is_day
 from tradeassay.tables.faults import DataFault

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats
 from tradeassay.tables.cells import NOTHING, read_numbers
 from tradeassay.tables.columns import TITLES, bare_title, plain_title
 

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Convention, Measure
-from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution import VifScreen
 
 Numbers = tuple[float, ...]

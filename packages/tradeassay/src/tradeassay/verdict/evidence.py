@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.measure import Measure, above, below, not_scored
-from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import cosine_interval, watched_interval
 from tradeassay.metrics.attribution import MAIN
 from tradeassay.verdict.record import (

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     LEAST_RATIO,
     BootstrapConfig,

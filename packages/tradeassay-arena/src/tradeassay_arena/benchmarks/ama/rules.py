@@ -10,9 +10,9 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention, Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.measures import (
     annualised_return,

@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.order_columns import ACTION_SUBMIT, day_numbers, end_of_day
-from tradeassay.core.view import Floats
 from tradeassay_bench.account.backtrader.orders import (
     BadOrders,
     Bar,

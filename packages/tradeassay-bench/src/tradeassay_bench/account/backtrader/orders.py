@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.order_columns import (
     ACTION_CANCEL,
     ACTION_SUBMIT,
@@ -16,7 +17,6 @@ from tradeassay.core.order_columns import (
     KINDS,
     end_of_day,
 )
-from tradeassay.core.view import Floats, Ints
 
 MAX_ACTIONS: Final = 250_000
 """How many orders and cancellations one run may have."""

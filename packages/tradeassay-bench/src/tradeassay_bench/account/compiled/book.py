@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay_bench.account.commission import BPS
 from tradeassay_bench.account.compiled.tape import (
     BUYABLE,

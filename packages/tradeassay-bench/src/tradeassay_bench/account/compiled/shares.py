@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats, Ints
 from tradeassay_bench.account.shares import COSTS_BP, DecisionList
 from tradeassay_bench.core.compiled import Compiler
 

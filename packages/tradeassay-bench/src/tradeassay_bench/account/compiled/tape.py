@@ -6,12 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Bools, CorporateAction, Floats, Instrument, SessionBars
 from tradeassay_bench.account.commission import Fees
 from tradeassay_bench.account.limits import AT_LIMIT, BoardLimits
 from tradeassay_bench.account.session import Moment
 from tradeassay_bench.account.venue import Venue
+from tradeassay_bench.core.view import CorporateAction, Instrument, SessionBars
 
 FILL, MARK, MEMBER, BUYABLE, SELLABLE, ROOM, LENDABLE, DIVIDEND, SPLIT, GONE = range(10)
 """What :attr:`Tape.grid` holds of a name in a session.

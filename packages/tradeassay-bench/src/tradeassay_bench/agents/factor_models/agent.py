@@ -14,13 +14,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import AgentError, UserError
-from tradeassay.core.orders import Decision, Failure
-from tradeassay.core.view import Floats
 from tradeassay_bench.agents.factor_models.features import FeatureFeed, features
 from tradeassay_bench.agents.registry import AgentConfig, agents
 from tradeassay_bench.agents.rules import Abstain, PortfolioConfig, Rebalancer, buyable, rotate
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.orders import Decision, Failure
 
 
 class FactorModelConfig(PortfolioConfig, frozen=True, kw_only=True):

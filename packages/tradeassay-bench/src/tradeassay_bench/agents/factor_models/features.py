@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core.view import Bools, Days, Field, Floats, Ints, MarketView
+from tradeassay.core.arrays import Bools, Days, Floats, Ints
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all, last_row_of, standardise
+from tradeassay_bench.core.view import Field, MarketView
 
 _BARS: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
 FEATURES_VERSION = "features-1"

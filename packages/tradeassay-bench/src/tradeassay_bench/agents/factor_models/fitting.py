@@ -30,10 +30,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError, absent
 from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.view import Floats
 from tradeassay_bench.agents.factor_models.catalogue import (
     FactorModel,
     Settings,

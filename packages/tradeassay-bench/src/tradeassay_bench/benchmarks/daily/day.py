@@ -24,10 +24,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError
 from tradeassay.core.measure import Convention
-from tradeassay.core.orders import Decision, Failure, Order, OrderKind, Side, TimeInForce, Unit
-from tradeassay.core.view import Floats
 from tradeassay_bench.benchmarks.daily.prompts import PROMPTS
 from tradeassay_bench.benchmarks.error_messages import (
     in_plain_words,
@@ -39,6 +38,15 @@ from tradeassay_bench.core.agent import Agent, AskDecision, DayProtocol, Episode
 from tradeassay_bench.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay_bench.core.drive import drive
 from tradeassay_bench.core.events import Filled, Rejected
+from tradeassay_bench.core.orders import (
+    Decision,
+    Failure,
+    Order,
+    OrderKind,
+    Side,
+    TimeInForce,
+    Unit,
+)
 from tradeassay_bench.llm.prompting import (
     CUT_OFF,
     Abandoned,

@@ -13,12 +13,12 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.core.errors import UNDECODABLE, DataError
-from tradeassay.core.orders import Order, Side
 from tradeassay_bench.benchmarks.error_messages import in_plain_words
 from tradeassay_bench.benchmarks.ktdfin.day_view import DayView
 from tradeassay_bench.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
 from tradeassay_bench.benchmarks.protocol import schema_of
 from tradeassay_bench.core.dialogue import ToolSpec
+from tradeassay_bench.core.orders import Order, Side
 from tradeassay_bench.llm.prompting import unreadable
 
 NO_SUCH = "there is no stock with that stock_id; use an id exactly as shown"

@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Days
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.orders import Decision, Failure
-from tradeassay.core.view import Days, MarketView
 from tradeassay_bench.benchmarks.error_messages import refusal_in_words
 from tradeassay_bench.benchmarks.ktdfin.action import (
     NAME,
@@ -58,6 +57,8 @@ from tradeassay_bench.core.dialogue import (
     ToolCall,
     ToolSpec,
 )
+from tradeassay_bench.core.orders import Decision, Failure
+from tradeassay_bench.core.view import MarketView
 from tradeassay_bench.llm.prompting import (
     CUT_OFF,
     FINAL,

@@ -9,13 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.errors import DataError
-from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView
 from tradeassay.factors import FACTOR_NAMES, RECENT, FactorStream
 from tradeassay_bench.account import BoardLimits, venues
 from tradeassay_bench.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay_bench.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
 from tradeassay_bench.core.agent import Observation
+from tradeassay_bench.core.view import FIELDS, Field, MarketView
 from tradeassay_bench.masking import ShownBars
 
 

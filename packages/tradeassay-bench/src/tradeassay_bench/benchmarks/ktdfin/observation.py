@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tradeassay.core.time import DAY, moment
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay_bench.benchmarks.ktdfin.day_view import BAR_DIGITS, DayView
 from tradeassay_bench.benchmarks.ktdfin.ktdfin_config import Mode
 from tradeassay_bench.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire, rounded
 from tradeassay_bench.core.events import Filled, Rejected, Trimmed
+from tradeassay_bench.core.time import DAY, moment
 
 HIDDEN_LOT = 1e-6
 """The lot that is shown if shares are rescaled. The true lot would reveal the scale."""

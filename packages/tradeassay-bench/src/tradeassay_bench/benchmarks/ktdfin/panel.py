@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError
 from tradeassay.core.measure import Convention, Measure, not_scored
-from tradeassay.core.orders import Side
-from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     BootstrapConfig,
     EpisodeSeries,
@@ -28,6 +27,7 @@ from tradeassay.metrics.intervals import choose_block, content_seed, measure_fro
 from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
 from tradeassay_bench.benchmarks.exhibits import Published, load_published, unmet_conditions
 from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.orders import Side
 from tradeassay_bench.data.store.read import CSI300
 from tradeassay_bench.play import holdings_from_records
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Days
 from tradeassay.core.measure import Convention
-from tradeassay.core.view import Days
 from tradeassay_bench.account import Participation, venues
 from tradeassay_bench.benchmarks.benchmark import NamedWindow, named_window, window_sets
 

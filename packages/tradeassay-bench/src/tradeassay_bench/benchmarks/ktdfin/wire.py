@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
-from tradeassay.core.time import parse_day
-from tradeassay.core.view import Floats
 from tradeassay_bench.benchmarks.error_messages import in_plain_words
+from tradeassay_bench.core.time import parse_day
 from tradeassay_bench.llm.prompting import unreadable
 from tradeassay_bench.masking import Gate, UnknownAlias
 

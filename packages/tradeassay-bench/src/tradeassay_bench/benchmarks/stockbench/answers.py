@@ -10,11 +10,11 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.orders import Order
 from tradeassay_bench.benchmarks.error_messages import in_plain_words, unknown_fields
 from tradeassay_bench.benchmarks.protocol import schema_of
 from tradeassay_bench.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay_bench.benchmarks.stockbench.stockbench_config import StockbenchConfig
+from tradeassay_bench.core.orders import Order
 from tradeassay_bench.llm.prompting import Refused, answer_object, unreadable
 
 Action = Literal["increase", "hold", "decrease", "close"]

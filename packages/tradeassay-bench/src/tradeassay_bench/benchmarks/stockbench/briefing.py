@@ -14,13 +14,14 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision, Order, is_price
-from tradeassay.core.time import DAY, iso, midnight, moment, parse_day
-from tradeassay.core.view import CorporateAction, Floats, Fundamental, MarketView
 from tradeassay_bench.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay_bench.core.agent import Observation
 from tradeassay_bench.core.events import Event, Filled
+from tradeassay_bench.core.orders import Decision, Order, is_price
+from tradeassay_bench.core.time import DAY, iso, midnight, moment, parse_day
+from tradeassay_bench.core.view import CorporateAction, Fundamental, MarketView
 
 _SPACE = re.compile(r"\s+")
 

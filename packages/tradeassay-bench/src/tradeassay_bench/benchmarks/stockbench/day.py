@@ -21,7 +21,6 @@ import numpy as np
 from msgspec.structs import asdict, replace
 
 from tradeassay.core.arguments import typed
-from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay_bench.benchmarks.protocol import ModelProtocol, protocols
 from tradeassay_bench.benchmarks.stockbench.answers import (
     DECISIONS_SCHEMA,
@@ -57,6 +56,7 @@ from tradeassay_bench.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay_bench.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
+from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.llm.prompting import (
     CUT_OFF,
     Abandoned,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Convention, Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     EpisodeSeries,
     SeedSummary,

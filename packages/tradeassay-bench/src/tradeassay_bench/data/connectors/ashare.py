@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
+from tradeassay.core.arrays import Days, Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import CorporateAction, Days, Floats, Fundamental, Instrument
+from tradeassay_bench.core.view import CorporateAction, Fundamental, Instrument
 from tradeassay_bench.data.calendars import Sessions
 from tradeassay_bench.data.connectors.common import Column, action_time, shorten
 from tradeassay_bench.data.names import ashare_code, board_of

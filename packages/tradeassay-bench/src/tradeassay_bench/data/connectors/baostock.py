@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.view import FIELDS, Floats, Fundamental
+from tradeassay_bench.core.view import FIELDS, Fundamental
 from tradeassay_bench.data.calendars import Sessions
 from tradeassay_bench.data.connectors import common
 from tradeassay_bench.data.connectors.ashare import (

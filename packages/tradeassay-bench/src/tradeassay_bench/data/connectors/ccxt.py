@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
+from tradeassay.core.arrays import Days, Floats, Ints
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.registry import did_you_mean, refuse_unknown
-from tradeassay.core.time import (
+from tradeassay_bench.core.time import (
     DAY,
     MINUTE,
     Instant,
@@ -23,7 +24,7 @@ from tradeassay.core.time import (
     parse_day,
     retry_after_seconds,
 )
-from tradeassay.core.view import Days, Field, Floats, Instrument, Ints
+from tradeassay_bench.core.view import Field, Instrument
 from tradeassay_bench.data.connectors import common
 from tradeassay_bench.data.source import Panel, SourceConfig, sources
 

@@ -20,10 +20,11 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Days, Floats, Ints
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.secrets import clean_foreign
-from tradeassay.core.time import (
+from tradeassay_bench.core.time import (
     SECOND,
     Clock,
     Instant,
@@ -33,7 +34,7 @@ from tradeassay.core.time import (
     parse_day,
     retry_after_seconds,
 )
-from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
+from tradeassay_bench.core.view import FIELDS, Field, Instrument
 from tradeassay_bench.data.calendars import Sessions, sessions_between
 from tradeassay_bench.data.source import (
     CalendarName,

@@ -20,9 +20,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from tradeassay.core.arrays import Days, Floats, Ints
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.time import MINUTE, moment, parse_day
-from tradeassay.core.view import CorporateAction, Days, Field, Floats, Instrument, Ints
+from tradeassay_bench.core.time import MINUTE, moment, parse_day
+from tradeassay_bench.core.view import CorporateAction, Field, Instrument
 from tradeassay_bench.data.calendars import Sessions, matching_rows
 from tradeassay_bench.data.connectors import common
 from tradeassay_bench.data.source import Panel, SourceConfig, sources

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from tradeassay.core.view import Board, Instrument
+from tradeassay_bench.core.view import Board, Instrument
 
 Spellings = Mapping[str, tuple[str, ...]]
 

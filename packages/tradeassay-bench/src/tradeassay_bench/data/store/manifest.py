@@ -20,7 +20,14 @@ import pyarrow as pa
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import data_home, holds_own_hash, with_own_hash
 from tradeassay.core.hashing import canonical_json
-from tradeassay.core.view import FIELDS, Board, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay_bench.core.view import (
+    FIELDS,
+    Board,
+    CorporateAction,
+    Fundamental,
+    Instrument,
+    NewsItem,
+)
 from tradeassay_bench.data.doctor import AcceptedFaults
 from tradeassay_bench.data.source import Listing, Membership, Panel, PanelFacts
 

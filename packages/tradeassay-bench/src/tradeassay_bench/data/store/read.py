@@ -17,20 +17,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from tradeassay.core.arrays import Bools, Days, Floats, Ints
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_file
-from tradeassay.core.time import Instant
-from tradeassay.core.view import (
+from tradeassay_bench.core.time import Instant
+from tradeassay_bench.core.view import (
     FIELDS,
     Adjustment,
-    Bools,
     CorporateAction,
-    Days,
     Field,
-    Floats,
     Fundamental,
     Instrument,
-    Ints,
     NewsItem,
 )
 from tradeassay_bench.data.source import MinutePanel, Panel, ex_rows

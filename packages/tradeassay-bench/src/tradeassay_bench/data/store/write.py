@@ -21,8 +21,8 @@ from tradeassay.core import __version__
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import naming, sync_path
 from tradeassay.core.hashing import sha256_file
-from tradeassay.core.view import FIELDS
 from tradeassay.tables.faults import DataFault
+from tradeassay_bench.core.view import FIELDS
 from tradeassay_bench.data.doctor import DROPS, accept, describe, diagnose_panel
 from tradeassay_bench.data.source import (
     MinutePanel,

@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
 from tradeassay_bench.data.synthetic.universe import (
     Draws,

@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Instant
-from tradeassay.core.view import Floats, Fundamental, Instrument, Ints, NewsItem
+from tradeassay.core.arrays import Floats, Ints
+from tradeassay_bench.core.time import DAY, HOUR, MINUTE, SECOND, Instant
+from tradeassay_bench.core.view import Fundamental, Instrument, NewsItem
 from tradeassay_bench.data.calendars import Sessions
 from tradeassay_bench.data.synthetic.engine import WorldTape
 from tradeassay_bench.data.synthetic.universe import Draws, Market, SyntheticConfig, WorldNames

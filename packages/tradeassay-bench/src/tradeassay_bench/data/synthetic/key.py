@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Days, Floats, Ints
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.view import Days, Floats, Ints, NewsItem
 from tradeassay.factors import FACTOR_NAMES
+from tradeassay_bench.core.view import NewsItem
 from tradeassay_bench.data.calendars import Sessions
 from tradeassay_bench.data.source import Panel, PanelFacts
 from tradeassay_bench.data.synthetic.engine import Drivers

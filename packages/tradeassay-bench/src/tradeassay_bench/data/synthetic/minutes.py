@@ -12,9 +12,10 @@ import math
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import MINUTE, midnight, parse_day
-from tradeassay.core.view import FIELDS, Field, Floats, Ints
+from tradeassay_bench.core.time import MINUTE, midnight, parse_day
+from tradeassay_bench.core.view import FIELDS, Field
 from tradeassay_bench.data.calendars import Sessions
 from tradeassay_bench.data.source import CalendarName, MinutePanel
 from tradeassay_bench.data.synthetic.engine import WorldTape, bounded_exp, clustered

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.random import PCG64, SeedSequence
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Board, Bools, Floats, Instrument, Ints
+from tradeassay_bench.core.view import Board, Instrument
 from tradeassay_bench.data.source import CalendarName
 
 VERSION = "synthetic-v1"

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tradeassay.core.time import DAY, MINUTE, parse_day
-from tradeassay.core.view import FIELDS, Bools, CorporateAction, Days, Field, Floats, Instrument
+from tradeassay.core.arrays import Bools, Days, Floats
 from tradeassay.factors import FACTOR_NAMES
+from tradeassay_bench.core.time import DAY, MINUTE, parse_day
+from tradeassay_bench.core.view import FIELDS, CorporateAction, Field, Instrument
 from tradeassay_bench.data.calendars import Sessions, sessions_from
 from tradeassay_bench.data.source import (
     Listing,

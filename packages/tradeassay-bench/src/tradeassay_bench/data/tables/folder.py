@@ -13,24 +13,22 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from tradeassay.core.arrays import Days, Floats, Ints
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
-from tradeassay.core.time import DAY, Instant
-from tradeassay.core.view import (
+from tradeassay.tables.cells import is_table, other_than_file, stem_of
+from tradeassay.tables.faults import DataFault, Severity
+from tradeassay_bench.core.orders import LARGEST_PRICE, LEAST_PRICE
+from tradeassay_bench.core.time import DAY, Instant
+from tradeassay_bench.core.view import (
     FIELDS,
     Board,
     CorporateAction,
-    Days,
     Field,
-    Floats,
     Fundamental,
     Instrument,
-    Ints,
     NewsItem,
 )
-from tradeassay.tables.cells import is_table, other_than_file, stem_of
-from tradeassay.tables.faults import DataFault, Severity
 from tradeassay_bench.data.doctor import diagnose_panel, faults_by_file
 from tradeassay_bench.data.names import ashare_code
 from tradeassay_bench.data.source import (

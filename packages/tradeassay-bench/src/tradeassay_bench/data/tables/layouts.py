@@ -23,8 +23,8 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
 from tradeassay.core.registry import refuse_unknown
-from tradeassay.core.view import FIELDS
 from tradeassay.tables.cells import is_table, other_than_file, stem_of
+from tradeassay_bench.core.view import FIELDS
 from tradeassay_bench.data.names import ashare_code, company_name
 from tradeassay_bench.data.source import CalendarName
 from tradeassay_bench.data.tables.bars import SIDE_TABLES

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.tables.cells import (
     csv_rows,
     csv_text,

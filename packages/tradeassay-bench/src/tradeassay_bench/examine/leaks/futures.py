@@ -11,8 +11,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.core.time import HOUR, Instant
-from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Fundamental, NewsItem
+from tradeassay.core.arrays import Floats
+from tradeassay_bench.core.time import HOUR, Instant
+from tradeassay_bench.core.view import FIELDS, CorporateAction, Field, Fundamental, NewsItem
 from tradeassay_bench.data import Membership, MinutePanel, Panel
 from tradeassay_bench.data.snapshot import Moment
 from tradeassay_bench.data.source import previous_close

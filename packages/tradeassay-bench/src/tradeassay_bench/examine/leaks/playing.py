@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tradeassay.core.errors import RunError
-from tradeassay.core.orders import Decision
 from tradeassay.core.our_code import is_ours
-from tradeassay.core.time import instant
 from tradeassay_bench.benchmarks import Benchmark, ModelProtocol
 from tradeassay_bench.benchmarks.daily import ByObservation
 from tradeassay_bench.core.agent import Agent, AskDecision, Observation
 from tradeassay_bench.core.dialogue import AskModel, Dialogue, Message, ModelReply
 from tradeassay_bench.core.drive import Ended, advance, drive
 from tradeassay_bench.core.events import ENCODER, StepRecord
+from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.time import instant
 from tradeassay_bench.data import Snapshot, SplicedSnapshot
 from tradeassay_bench.llm import Model, QuestionPlace, fenced_blocks, parse_object
 from tradeassay_bench.play import Asked, Episode as Play

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, growth, significant
 from tradeassay.metrics.intervals import DEFAULT, MOST_DRAWS
 from tradeassay_bench.core.executors import HERE, Spread

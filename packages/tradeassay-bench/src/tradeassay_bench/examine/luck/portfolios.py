@@ -11,9 +11,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.measure import Measure
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import (
     BootstrapConfig,
     rate_measure,

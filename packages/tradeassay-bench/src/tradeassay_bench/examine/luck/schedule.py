@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay_bench.account import Ledger, venues
 from tradeassay_bench.account.compiled import tape as tapes
 from tradeassay_bench.core.events import Filled, StepRecord

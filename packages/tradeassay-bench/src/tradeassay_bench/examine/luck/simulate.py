@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core.view import Floats, Ints
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay_bench.account import compiled as compiled_account
 from tradeassay_bench.account.compiled.book import (
     EMPTY,

@@ -18,9 +18,9 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay import metrics
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import (
     between,
     choose_block,

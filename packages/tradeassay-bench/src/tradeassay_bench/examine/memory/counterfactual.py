@@ -24,7 +24,6 @@ from msgspec import Meta
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, not_scored
-from tradeassay.core.orders import Decision
 from tradeassay_bench.agents import make_agent
 from tradeassay_bench.benchmarks import Benchmark
 from tradeassay_bench.benchmarks.daily import ByObservation
@@ -32,6 +31,7 @@ from tradeassay_bench.core.agent import AskDecision, Observation
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.drive import adrive, drive
 from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay_bench.data.store.read import read_panel
 from tradeassay_bench.examine.asking import Asker, AskOne

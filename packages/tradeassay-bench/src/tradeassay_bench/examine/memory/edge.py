@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Measure, above, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, resamples
 from tradeassay.metrics.intervals import between, choose_block, content_seed
 from tradeassay.verdict.recalled import EdgeSplit, RecallSplit, split_sentence

@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.core.arrays import Days, Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Days, Floats, NewsItem
 from tradeassay.tables.dates import ENGLISH_MONTHS
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply
+from tradeassay_bench.core.view import NewsItem
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.data.names import known_names, us_names
 from tradeassay_bench.data.store.read import read_panel

@@ -11,8 +11,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import between, significant, student_reach, wilson_interval
 from tradeassay.metrics.ranks import tied_ranks
 from tradeassay_bench.examine.memory.questions import HORIZONS, RecallAnswer

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Days, Ints
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.registry import refuse_unknown
-from tradeassay.core.view import Days, Ints
 from tradeassay.metrics import rate_measure
 from tradeassay.metrics.intervals import significant
 from tradeassay_bench.benchmarks import Benchmark, benchmarks

@@ -19,9 +19,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.core.arrays import Days, Floats, Ints
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.view import Days, Floats, Instrument, Ints
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, schema_text
+from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.data.names import known_names
 from tradeassay_bench.examine.probe.payloads import ProbePayload

@@ -35,8 +35,8 @@ from inspect_ai.util import JSONSchema, LimitExceededError
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_foreign, remember, remember_address
-from tradeassay.core.time import WallClock
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec, Usage
+from tradeassay_bench.core.time import WallClock
 from tradeassay_bench.llm.budget import LEAST_SHARE, MOST_TOKENS, estimate_reply, estimate_request
 from tradeassay_bench.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay_bench.llm.prompting import parse_object

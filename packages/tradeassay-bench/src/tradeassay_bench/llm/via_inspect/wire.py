@@ -31,8 +31,8 @@ import msgspec
 
 from tradeassay.core.our_code import is_ours
 from tradeassay.core.secrets import clean_foreign, refresh, remember, scrub, without_secrets
-from tradeassay.core.time import Clock, retry_after_seconds
 from tradeassay_bench.core.dialogue import as_text
+from tradeassay_bench.core.time import Clock, retry_after_seconds
 from tradeassay_bench.llm.prompting import parse_object
 
 _CONTEXT = re.compile(

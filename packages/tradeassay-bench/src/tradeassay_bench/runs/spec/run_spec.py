@@ -28,11 +28,11 @@ from tradeassay.core.hashing import (
 )
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean, newest
-from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
 from tradeassay_bench.agents.own_file import is_own_file, own_agent
 from tradeassay_bench.benchmarks.benchmark import benchmarks as registered
 from tradeassay_bench.benchmarks.code_protocol import CodeSpec, find_protocol
+from tradeassay_bench.core.time import parse_day
 
 ParamValue = bool | int | float | str
 

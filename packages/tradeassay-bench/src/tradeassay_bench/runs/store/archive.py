@@ -35,16 +35,16 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.core.closeness import close
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.registry import did_you_mean, newest
 from tradeassay.core.secrets import looks_like_key, without_secrets
-from tradeassay.core.time import SECOND, iso
 from tradeassay_bench.agents.own_file import NAME as OWN_FILE
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.code_protocol import CodeSpec
+from tradeassay_bench.core.closeness import close
+from tradeassay_bench.core.time import SECOND, iso
 from tradeassay_bench.llm.budget import LEAST_SHARE, estimate_reply
 from tradeassay_bench.llm.recording import (
     RecordedQuestion,

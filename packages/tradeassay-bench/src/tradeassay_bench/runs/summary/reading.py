@@ -20,13 +20,13 @@ import numpy as np
 
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.measure import NOT_REDERIVABLE, Measure, not_scored
-from tradeassay.core.orders import Failure
 from tradeassay.metrics import watched_interval
 from tradeassay_bench.agents.own_file import NAME as OWN_FILE, why_not_again
 from tradeassay_bench.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay_bench.benchmarks.rules_text import rules_text
 from tradeassay_bench.benchmarks.stockbench.panel import NOTES
 from tradeassay_bench.core.events import Deposited, Filled, Marked, StepRecord
+from tradeassay_bench.core.orders import Failure
 from tradeassay_bench.play import holdings_from_records
 from tradeassay_bench.play.dialogue_log import DialogueLine
 from tradeassay_bench.runs.score import AgentScores, EpisodeScores

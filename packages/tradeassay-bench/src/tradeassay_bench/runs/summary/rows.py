@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.measure import Badges, Measure
-from tradeassay.core.orders import Order
 from tradeassay.metrics import (
     AgainstBaseline,
     Calibration,
@@ -17,6 +16,7 @@ from tradeassay.metrics import (
 )
 from tradeassay.metrics.history import AccountHistory
 from tradeassay.metrics.reliability import Reliability
+from tradeassay_bench.core.orders import Order
 from tradeassay_bench.runs.score import AgentScores, Inference
 from tradeassay_bench.runs.store.outcome import ClaimOutcome
 from tradeassay_bench.runs.verify.freedom import Freedom

@@ -17,13 +17,13 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from tradeassay.core.closeness import close, close_line, close_text
 from tradeassay.core.errors import UNDECODABLE, LedgerError, RunError, TradeassayError, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay_bench.account import Ledger, venues
 from tradeassay_bench.account.audit import AuditDay, Auditor
 from tradeassay_bench.benchmarks.code_protocol import AskRole, CodeAsk, CodeProtocol, CodeReply
+from tradeassay_bench.core.closeness import close, close_line, close_text
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.drive import drive
 from tradeassay_bench.core.events import (

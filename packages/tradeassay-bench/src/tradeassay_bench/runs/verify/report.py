@@ -19,7 +19,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from tradeassay.core.closeness import close_text
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.files import is_litter
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
@@ -35,6 +34,7 @@ from tradeassay_bench.benchmarks.code_protocol import (
     code_benchmarks,
     code_protocols,
 )
+from tradeassay_bench.core.closeness import close_text
 from tradeassay_bench.core.executors import make_executor
 from tradeassay_bench.core.executors.task import Lost, Task, TaskExecutor
 from tradeassay_bench.data import load_verified, verify_snapshot

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tradeassay.core.arguments import instance_of
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.registry import did_you_mean, refuse_unknown
-from tradeassay.core.time import MINUTE
+from tradeassay_bench.core.time import MINUTE
 from tradeassay_bench.data.snapshot import AsOfView, Snapshot
 from tradeassay_bench.data.tables.bars import ZONES, to_local
 from tradeassay_programs.benchmarks.quantcode.families import generated_task

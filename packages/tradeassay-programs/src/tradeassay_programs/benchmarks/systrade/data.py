@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Days
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import seed_from
-from tradeassay.core.time import parse_day
-from tradeassay.core.view import Days
+from tradeassay_bench.core.time import parse_day
 from tradeassay_bench.data import AsOfView, Snapshot, load_dataset
 from tradeassay_bench.data.synthetic import MinuteConfig, generate_minutes
 from tradeassay_programs.benchmarks.systrade.loading import MINUTES

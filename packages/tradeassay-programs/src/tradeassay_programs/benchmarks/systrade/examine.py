@@ -17,11 +17,11 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret, seed_from
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.printable import printable
-from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import student_reach
 from tradeassay_bench.account.shares import DecisionList
 from tradeassay_programs.benchmarks.systrade import load_spec

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tradeassay.core.view import Floats
+from tradeassay.core.arrays import Floats
 from tradeassay_bench.core.dialogue import Usage
 from tradeassay_programs.code.backtrader import Backtest
 from tradeassay_programs.code.bars import TaskBars

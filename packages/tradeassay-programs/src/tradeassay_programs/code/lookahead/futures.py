@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats, Ints
 from tradeassay_programs.code.lookahead.trace import Array, Columns, Flags
 from tradeassay_programs.sandbox.strategy import by_table
 

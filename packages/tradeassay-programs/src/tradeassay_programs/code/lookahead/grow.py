@@ -27,8 +27,8 @@ from typing import Final, Literal, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Ints
 from tradeassay_programs.code.lookahead.futures import (
     Feeds,
     InPlace,

@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.printable import printable
-from tradeassay.core.view import Floats, Ints
 from tradeassay_programs.code.backtrader import Backtest, BacktestJob
 from tradeassay_programs.code.bars import FIELDS
 from tradeassay_programs.code.checks import PASSED, Finding, failed

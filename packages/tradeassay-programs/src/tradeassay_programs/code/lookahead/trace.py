@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats, Ints
 
 Array = NDArray[Any]
 Columns = Mapping[str, Array]

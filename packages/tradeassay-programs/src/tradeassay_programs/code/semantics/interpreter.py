@@ -18,10 +18,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.syntax import expression_tree
-from tradeassay.core.view import Floats, Ints
 from tradeassay_bench.account.shares import DecisionList, decision_list
 from tradeassay_bench.core.dialogue import schema_of_type
 

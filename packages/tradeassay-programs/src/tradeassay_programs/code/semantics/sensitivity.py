@@ -22,8 +22,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats
 from tradeassay_bench.account.shares import DecisionList, decision_list
 from tradeassay_programs.code.bars import TaskBars
 from tradeassay_programs.code.semantics.interpreter import (

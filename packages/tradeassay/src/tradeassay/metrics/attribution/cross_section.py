@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import FACTOR_NAMES, standardise
 from tradeassay.metrics.intervals import significant
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics.attribution.cross_section import StyleModel
 
 TOLERANCE = 1e-12

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution.decompose import DailyParts
 from tradeassay.metrics.cosine import cosine_interval
 from tradeassay.metrics.intervals import BootstrapConfig, rate_measure, too_few

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.anytime import watched_interval
 from tradeassay.metrics.attribution.decompose import DailyParts
 from tradeassay.metrics.cosine import cosine_interval, growth_interval

@@ -13,10 +13,9 @@ from enum import StrEnum
 from typing import Literal, Protocol
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from tradeassay.core.time import Instant
+from tradeassay.core.arrays import Bools, Days, Floats, Ints
+from tradeassay_bench.core.time import Instant
 
 
 class Board(StrEnum):
@@ -85,11 +84,6 @@ class CorporateAction(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     known_at: int
     value: float
 
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Days = NDArray[np.datetime64]
 
 Field = Literal["open", "high", "low", "close", "volume", "amount"]
 FIELDS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
