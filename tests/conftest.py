@@ -165,5 +165,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRADEASSAY_HOME", str(session_home()))
-        patch.setattr("tradeassay.core.hashing.secrets", fixed)
+        patch.setattr("tradeassay_bench.core.run_secret.secrets", fixed)
         return (yield)

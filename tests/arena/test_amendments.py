@@ -18,7 +18,7 @@ from tests.arena.test_soak import World as Market
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.cli import main
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.amending import AmendmentRequest, amend as _amend
 from tradeassay_arena.clock import LiveClock
@@ -32,6 +32,7 @@ from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import decisions, rounds
 from tradeassay_arena.verifying import verify_arena
 from tradeassay_arena.web.status import arena_health
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import SECOND, FixedClock, WallClock, iso, midnight, parse_day
 
 DAYS = [f"2026-11-{day:02d}" for day in range(2, 12)]

@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import select
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_arena.rounds.feed import LiveFeed, check_data, is_live
 from tradeassay_arena.season import Asset, Entry, Season
 from tradeassay_arena.state.tables import events, rounds, skipped, slots
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import MINUTE, FixedClock, iso, midnight, parse_day
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.data.connectors.common import VendorResting, sessions_asked

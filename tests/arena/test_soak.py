@@ -23,7 +23,6 @@ from tests.arena.account.booking_chain import follow
 from tests.arena.conftest import altered, seated, worth
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.core.errors import SourceError
 from tradeassay_arena import clock as arena_clock
 from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.api.agent_api import AgentApi, Offer, Rejected
@@ -39,6 +38,7 @@ from tradeassay_arena.state.store import Store
 from tradeassay_arena.state.tables import bookings, decisions, rounds
 from tradeassay_arena.verifying import verify_arena
 from tradeassay_bench.core.arena import AgentChoice, PricePoint
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import (
     DAY,
     HOUR,

@@ -17,7 +17,7 @@ from tests.arena.conftest import Killed, go, kill_after, small_demo
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.cli import main
-from tradeassay.core.errors import RunError, TradeassayError
+from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay_arena.agents import Trend
 from tradeassay_arena.agents.ama import InvestorAgent
@@ -31,6 +31,7 @@ from tradeassay_arena.verifying import verify_arena
 from tradeassay_arena.web.serving import play
 from tradeassay_bench.core.arena import AgentChoice
 from tradeassay_bench.core.dialogue import Usage
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm.scripted.model import ScriptedProvider
 from tradeassay_bench.runs.store.archive import open_recording
 

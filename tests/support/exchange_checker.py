@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Bools, Floats, Ints
-from tradeassay.core.errors import CheckFailed, LedgerError
 from tradeassay_bench.account import Exchange, Ledger, Venue, venues
 from tradeassay_bench.account.audit import AuditDay, Auditor
+from tradeassay_bench.core.errors import CheckFailed, LedgerError
 from tradeassay_bench.core.events import (
     ENCODER,
     STEP_DECODER,

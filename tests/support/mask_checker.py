@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 import scripted_misfits  # noqa: F401  # adds models
 
-from tradeassay.core.errors import CheckFailed, DataError, UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.benchmark import AFTER
 from tradeassay_bench.core.dialogue import AskModel, Given, ModelReply
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.frontends.prepared import plots_of, spec_for
 from tradeassay_bench.llm import scripted_models

@@ -7,9 +7,9 @@ from math import inf
 
 import msgspec
 
-from tradeassay.core.errors import LedgerError
 from tradeassay_arena.daily_target import Booking
 from tradeassay_bench.account import TOLERANCE
+from tradeassay_bench.core.errors import LedgerError
 
 
 def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float:

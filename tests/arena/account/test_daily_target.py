@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 from tests.arena.account.booking_chain import follow
 
-from tradeassay.core.errors import LedgerError
 from tradeassay_arena.daily_target import Booking, DailyTarget, SharedTarget
+from tradeassay_bench.core.errors import LedgerError
 
 POLICY = DailyTarget(hold="keep", fee_bp=5.0)
 

@@ -10,10 +10,10 @@ from exchange_checker import rough_market
 from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.arena.account.booking_chain import follow
 
-from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay_arena.daily_target import DailyTarget, SharedTarget
 from tradeassay_bench.account import BUILTIN, US, US_MARGIN, Exchange, Ledger
 from tradeassay_bench.account.audit import AuditDay, Auditor
+from tradeassay_bench.core.errors import LedgerError, NotFinite
 from tradeassay_bench.core.events import (
     Delisted,
     DividendPaid,

@@ -15,10 +15,11 @@ import pytest
 
 import tradeassay_bench
 from tradeassay.cli import main
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay_arena.recording import changed_season_facts, replayed_differences
 from tradeassay_arena.standings.board import Standings
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.data import list_datasets
 from tradeassay_bench.llm import RecordingMismatch
 from tradeassay_bench.runs import run

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sqlalchemy import event
 from tests.arena.stream.stand_ins import raw
 
-from tradeassay.core.errors import FutureDataError
 from tradeassay_arena.rounds.feed import AssetFacts, Due
 from tradeassay_arena.season import Asset, Entry, Season, SummaryRules
 from tradeassay_arena.state.engine import open_engine
@@ -18,6 +17,7 @@ from tradeassay_arena.stream import item_page, items, stream_publisher
 from tradeassay_arena.stream.record import StreamStore
 from tradeassay_bench.core.arena import NewsShown
 from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.time import HOUR, SECOND, iso, parse_iso
 from tradeassay_bench.llm import QuestionPlace, open_model
 

@@ -14,7 +14,6 @@ from tests.arena.conftest import seated
 from tests.arena.stream.stand_ins import DATES, FILINGS, GOOD, LAUGHS, STRAY, item, rss, sources
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.core.errors import SourceError
 from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.clock import LiveClock
 from tradeassay_arena.rounds.feed import LiveFeed
@@ -32,6 +31,7 @@ from tradeassay_arena.stream.connectors import (
 )
 from tradeassay_arena.stream.record import StreamStore
 from tradeassay_arena.web.serving import _collect
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import DAY, SECOND, FixedClock, parse_iso
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.data.datasets import snapshot_folder

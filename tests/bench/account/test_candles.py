@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from candles import plain, play, tables
 
-from tradeassay.core.errors import ExchangeError
 from tradeassay_bench.account import Lots
 from tradeassay_bench.account.limits import floor_to, is_multiple
+from tradeassay_bench.core.errors import ExchangeError
 from tradeassay_bench.core.orders import Order
 from tradeassay_bench.core.view import Instrument
 

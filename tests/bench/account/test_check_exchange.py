@@ -7,7 +7,7 @@ import pytest
 from candles import plain, play
 from exchange_checker import check_exchange
 
-from tradeassay.core.errors import CheckFailed, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.syntax import syntax_tree
 from tradeassay_bench.account import (
     ASHARE,
@@ -28,6 +28,7 @@ from tradeassay_bench.account import (
     exchange,
 )
 from tradeassay_bench.account.session import Refusal
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.core.events import Marked, Rejected
 
 

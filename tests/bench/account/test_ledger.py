@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.core.errors import LedgerError
 from tradeassay_bench.account import Ledger
+from tradeassay_bench.core.errors import LedgerError
 from tradeassay_bench.core.events import (
     ENCODER,
     STEP_DECODER,

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from msgspec import Meta
 
-from tradeassay.core.errors import CheckFailed
 from tradeassay.core.our_code import is_ours
 from tradeassay_bench.agents import AgentConfig, agents, plays_alone
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.testing import check_agent
 

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import AgentError, DataError, MissingExtra, UserError
+from tradeassay.core.errors import DataError, MissingExtra, UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay_bench.agents import make_agent
 from tradeassay_bench.agents.factor_models import (
@@ -30,6 +30,7 @@ from tradeassay_bench.agents.factor_models.fitting import (
     store_trained,
 )
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.play import Market
 from tradeassay_bench.testing.agent import small_world
 

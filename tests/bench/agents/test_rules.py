@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.core.errors import AgentError
 from tradeassay_bench.agents import PortfolioConfig, Rebalancer, make_agent, trades_towards
 from tradeassay_bench.agents.rules import least_variance, onto_capped_simplex, shrunk_covariance
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.core.view import Instrument
 

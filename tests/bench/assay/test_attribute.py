@@ -8,8 +8,8 @@ import pytest
 import runs_world as world
 from attribute_runs import OPEN, every_venue
 
-from tradeassay.core.errors import LedgerError, RunError
 from tradeassay.metrics.attribution import FULL, decompose
+from tradeassay_bench.core.errors import LedgerError, RunError
 from tradeassay_bench.core.events import Filled
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.synthetic import (

@@ -12,11 +12,12 @@ from click.testing import CliRunner
 from registries import replace_registered
 
 from tradeassay.cli import root
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.verdict import VerdictConfig
 from tradeassay_bench.account import venues
 from tradeassay_bench.benchmarks import Benchmark, benchmarks
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.data import write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset
 from tradeassay_bench.examine.assay_file import record_assay

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay_bench.core.dialogue import Message, ModelReply
+from tradeassay_bench.core.errors import ModelError
 from tradeassay_bench.core.view import Instrument
 from tradeassay_bench.examine import ProbeConfig, ProbeReport, probe_mask
 from tradeassay_bench.examine.probe import payloads

@@ -13,12 +13,13 @@ import polars as pl
 import pytest
 import runs_world as world
 
-from tradeassay.core.errors import DataRefused, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.tables.trades import read_trades
 from tradeassay.verdict import VerdictConfig
 from tradeassay.verdict.own_account import OwnAccount
 from tradeassay_bench.account import Ledger
+from tradeassay_bench.core.errors import DataRefused
 from tradeassay_bench.core.events import Filled
 from tradeassay_bench.examine import assay
 from tradeassay_bench.examine.holdings import attribute_trades, priced

@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors import HERE, Spread
 
 TWO = Spread(executor="local", workers=2)

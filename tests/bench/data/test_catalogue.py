@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from registries import replace_registered
 
-from tradeassay.core.errors import DataRefused, SourceError, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import DataRefused, SourceError
 from tradeassay_bench.core.time import FixedClock, parse_iso
 from tradeassay_bench.data.catalogue.recipes import (
     BuiltPanel,

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tradeassay.core.errors import DataRefused, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import DataRefused
 from tradeassay_bench.core.view import Board
 from tradeassay_bench.data.datasets import (
     FilesSource,

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tradeassay.core.errors import DataRefused, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import DataRefused
 from tradeassay_bench.core.time import parse_iso
 from tradeassay_bench.core.view import Board
 from tradeassay_bench.data import import_files

@@ -19,9 +19,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import DataError, DataRefused, TradeassayError, UserError
-from tradeassay.core.files import holds_own_hash
+from tradeassay.core.errors import DataError, TradeassayError, UserError
 from tradeassay.core.hashing import sha256_file
+from tradeassay_bench.core.errors import DataRefused
+from tradeassay_bench.core.files import holds_own_hash
 from tradeassay_bench.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay_bench.data.snapshot import open_snapshot
 from tradeassay_bench.data.source import Listing, Membership

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import DataError, FutureDataError, UserError
+from tradeassay.core.errors import DataError, UserError
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.time import DAY, HOUR, MINUTE, SECOND
 from tradeassay_bench.core.view import CorporateAction, Instrument
 from tradeassay_bench.data.snapshot import Snapshot, open_snapshot

@@ -7,8 +7,9 @@ from hypothesis import given, strategies as st
 from llm_asking import PLAIN, SUBMIT, Listed, place
 from llm_servers import StandIn, chat, openai_error
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import Access, Budget, ModelParams, QuestionPlace, RetryPolicy, open_model
 from tradeassay_bench.llm.model import AskingModel, Attempt, failed_reply
 

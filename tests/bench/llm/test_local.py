@@ -14,8 +14,9 @@ import pytest
 from llm_asking import ACTION, place
 from llm_servers import StandIn, as_json, chat
 
-from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.core.dialogue import AskModel, Message
+from tradeassay_bench.core.errors import ModelError
 from tradeassay_bench.llm import (
     Access,
     LocalModel,

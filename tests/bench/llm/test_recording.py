@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from llm_asking import OPENING, PLAIN, SUBMIT, TOOLS, place
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import (
     ModelParams,
     QuestionPlace,

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.core.errors import AgentError, DataError, UserError
+from tradeassay.core.errors import DataError, UserError
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.time import DAY, HOUR
 from tradeassay_bench.masking import (
     ANCHOR,

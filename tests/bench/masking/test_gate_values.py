@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tradeassay.core.errors import DataError, FutureDataError
+from tradeassay.core.errors import DataError
 from tradeassay_bench.core import events as ev
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.masking import LEVELS, Gate, Mask, MaskConfig, Truth, UnknownAlias, find_leaks

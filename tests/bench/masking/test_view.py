@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import DataError, FutureDataError, TradeassayError, UserError
+from tradeassay.core.errors import DataError, TradeassayError, UserError
 from tradeassay_bench.core.agent import Observation, Rules
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.events import Filled
 from tradeassay_bench.core.time import DAY
 from tradeassay_bench.core.view import (

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.core.errors import RunError
 from tradeassay_bench.agents import make_agent
 from tradeassay_bench.benchmarks import day, play_day
 from tradeassay_bench.core.agent import Agent, EpisodeInfo, Observation
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import ENCODER, STEP_DECODER, Filled, Rested, StepRecord
 from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.data import Panel

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from week_journal import buy, silent, step, traded_week
 
-from tradeassay.core.errors import LedgerError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig, EpisodeSeries, across_seeds, score, series_from_nav
+from tradeassay_bench.core.errors import LedgerError
 from tradeassay_bench.core.events import (
     AccountTerms,
     BorrowCharged,

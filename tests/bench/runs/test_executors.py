@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import DataError, RunError, UserError
+from tradeassay.core.errors import DataError, UserError
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors import make_executor, pool
 from tradeassay_bench.core.executors.pool import LocalProcesses
 from tradeassay_bench.core.executors.task import (

@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tradeassay.core.errors import RunError
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import Marked, StepRecord
 from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.play.journal import (

@@ -8,9 +8,10 @@ import pytest
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.core.dialogue import Usage
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import RecordingMismatch
 from tradeassay_bench.llm.scripted.model import ScriptedProvider
 from tradeassay_bench.play.dialogue_log import DialogueLog, Spending, whole_messages

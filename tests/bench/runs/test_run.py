@@ -8,10 +8,11 @@ import pytest
 import runs_world as world
 from registries import replace_registered
 
-from tradeassay.core.errors import DataError, LedgerError, RunError, TradeassayError, UserError
+from tradeassay.core.errors import DataError, TradeassayError, UserError
 from tradeassay_bench.account import venues
 from tradeassay_bench.agents import agents
 from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.errors import LedgerError, RunError
 from tradeassay_bench.core.events import InterestCharged
 from tradeassay_bench.play import Market
 from tradeassay_bench.runs import AgentSpec, Finished, PhaseStarted, Run, Window, resume, run

@@ -9,8 +9,9 @@ import pytest
 import runs_world as world
 
 from tradeassay.cli import main
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.runs import run
 from tradeassay_bench.runs.spec.run_spec import Window
 from tradeassay_bench.runs.verify.plans import seal_plan, verify_anything

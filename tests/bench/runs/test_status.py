@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import runs_world as world
 
-from tradeassay.core.errors import RunError
 from tradeassay_bench.core.dialogue import Usage
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.runs import (
     Advanced,
     Answered,

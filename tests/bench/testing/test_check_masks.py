@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from mask_checker import MaskCell, capture_masked, check_masks, mask_cells, words_finder
 
-from tradeassay.core.errors import CheckFailed
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.data import list_datasets
 
 SAMPLE = MaskCell(benchmark="ktdfin-v1", mask="blinded", mode="fixed-candidate")

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import CheckFailed, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.data import Panel, SourceConfig, sources
 from tradeassay_bench.data.synthetic import generate, preset
 from tradeassay_bench.testing import check_source

@@ -13,7 +13,8 @@ import msgspec
 import pytest
 from runs_code_toy import Lines, SandboxError, ToyProtocol, ToySpec, fresh, same
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import TurnRecord
 from tradeassay_bench.llm import RecordingMismatch
 from tradeassay_bench.runs import (

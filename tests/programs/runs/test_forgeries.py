@@ -10,8 +10,8 @@ import pytest
 import runs_talk as talk
 from forger import attack, counted, cover_tracks, rescore, share_noticed
 
-from tradeassay.core.errors import RunError
 from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import recording
 from tradeassay_bench.runs import run
 from tradeassay_bench.runs.play.episodes import play_task

@@ -16,10 +16,11 @@ import pytest
 import runs_talk as talk
 
 from tradeassay.cli import main
-from tradeassay.core.errors import DataError, RunError, TradeassayError, UserError
+from tradeassay.core.errors import DataError, TradeassayError, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.metrics.baseline import compare_to_baseline
 from tradeassay.metrics.intervals import BootstrapConfig
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.data import load_dataset, load_verified
 from tradeassay_bench.data.datasets import write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset

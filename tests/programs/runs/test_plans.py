@@ -9,9 +9,10 @@ import runs_talk as talk
 import runs_world as world
 from registries import replace_registered
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_file
 from tradeassay_bench.agents.own_file import own_files
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import scripted_models
 from tradeassay_bench.runs import AgentSpec, Asking, CodeRun, plan, run
 from tradeassay_bench.runs.spec.run_spec import Window

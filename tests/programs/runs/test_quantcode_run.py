@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from runs_code_toy import same
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.core.dialogue import AskModel, Message
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import scripted_models
 from tradeassay_bench.llm.scripted import coders
 from tradeassay_bench.runs import resume, run as run_spec

@@ -9,9 +9,10 @@ import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.errors import DataError
 from tradeassay.verdict.record import VerdictConfig
 from tradeassay_bench.agents.factor_models.fitting import list_trained
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors import HERE, Spread, make_executor
 from tradeassay_bench.core.executors.task import Lost, Task
 from tradeassay_bench.data import synthetic, write_snapshot

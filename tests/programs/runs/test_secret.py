@@ -9,8 +9,8 @@ import runs_talk as talk
 from forger import cover_tracks
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import draw_secret, seed_from
 from tradeassay_bench.benchmarks import benchmarks
+from tradeassay_bench.core.run_secret import draw_secret, seed_from
 from tradeassay_bench.runs import Asking, CodeRun, resume, run
 from tradeassay_bench.runs.spec.run_spec import Window
 from tradeassay_bench.runs.verify.report import OWN_SECRET, verify

@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from sources import FOLDERS
 
-from tradeassay.core.errors import CheckFailed, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.syntax import syntax_tree
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_programs.sandbox import (
     BadResult,
     Job,

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import NotFinite
 from tradeassay_bench.core.arena import Action
+from tradeassay_bench.core.errors import NotFinite
 
 Hold = Literal["keep", "flat"]
 """What HOLD does with a position."""

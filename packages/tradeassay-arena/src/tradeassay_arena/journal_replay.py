@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
-from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
+from tradeassay.core.errors import UNDECODABLE, TradeassayError
 from tradeassay_arena.agents import EntryAgent, entry_agents
 from tradeassay_arena.replay import Evidence, RecordedAgent, ReplayStore
 from tradeassay_arena.rounds.deciding import Batcher, SlotDecider, packets
@@ -22,6 +22,7 @@ from tradeassay_arena.season import Amendment, BudgetRules, Season, amended
 from tradeassay_arena.state import tables as t
 from tradeassay_arena.state.rows import ClosedSlot, Round, Stage
 from tradeassay_bench.core.arena import NewsShown, Packet, SettledOutcome
+from tradeassay_bench.core.errors import RunError
 
 _NEWS = msgspec.json.Decoder(tuple[NewsShown, ...])
 _COPIED = ("amended", "corrected", "held", "word", "review", "stream")

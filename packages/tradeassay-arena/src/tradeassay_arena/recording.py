@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 from sqlalchemy import Engine, select
 
-from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay_arena.agents import OUTSIDE, ModelOpener, season_params
 from tradeassay_arena.agents.ama.prompts import PROMPTS
 from tradeassay_arena.queries.seasons import opened_season, state_of
@@ -33,6 +33,7 @@ from tradeassay_arena.state.tables import slots
 from tradeassay_arena.verifying import copied_database
 from tradeassay_arena.web.serving import PlayOptions, play
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import Model, ModelParams, QuestionPlace, RecordingStore, open_model
 from tradeassay_bench.llm.recording import (
     ENCODER,

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, select
 
-from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay_arena.agents import OUTSIDE
 from tradeassay_arena.season import Season
 from tradeassay_arena.state.rows import ClosedSlot, ModelCall, Slot, SlotStart, unpacked
@@ -24,6 +24,7 @@ from tradeassay_arena.state.store import CALLS, CLAIM, Store, close_slots, read_
 from tradeassay_arena.state.tables import decisions
 from tradeassay_bench.core.arena import AgentChoice, ChoiceFailure, Contribution, Packet
 from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.llm import Model, ModelParams, QuestionPlace, open_model, parse_name
 from tradeassay_bench.runs.verify.checks import examine_usage
 

@@ -25,8 +25,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Table, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
-from tradeassay.core.files import is_litter
+from tradeassay.core.errors import UNDECODABLE, TradeassayError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import without_secrets
 from tradeassay_arena.agents import OUTSIDE
@@ -43,6 +42,8 @@ from tradeassay_arena.state.store import Store
 from tradeassay_arena.web.serving import PlayOptions, play
 from tradeassay_arena.web.site import render, render_front
 from tradeassay_bench.core.closeness import close
+from tradeassay_bench.core.errors import RunError
+from tradeassay_bench.core.files import is_litter
 from tradeassay_bench.core.time import Instant
 from tradeassay_bench.data import load_verified
 from tradeassay_bench.llm import parse_name

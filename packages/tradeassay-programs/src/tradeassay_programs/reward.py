@@ -31,10 +31,11 @@ import numpy as np
 
 from tradeassay.core.arguments import shown
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.core.hashing import draw_secret, refuse_bad_secret, sha256_of
+from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay_bench.core.executors import make_executor
 from tradeassay_bench.core.executors.task import ExecutorName, Lost, Stopping, Task, Tick, cores
+from tradeassay_bench.core.run_secret import draw_secret, refuse_bad_secret
 from tradeassay_programs.benchmarks.quantcode import load_task
 from tradeassay_programs.code.collapse import mean_gap
 from tradeassay_programs.code.extraction import extract

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import iso, parse_iso
 from tradeassay_bench.core.view import Board
 from tradeassay_bench.data import open_snapshot, write_snapshot

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import DAY, MINUTE, FixedClock, parse_iso
 from tradeassay_bench.data import write_snapshot
 from tradeassay_bench.data.connectors.ccxt import CcxtConfig, CcxtSource

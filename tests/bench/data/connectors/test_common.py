@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from tradeassay.core.errors import MissingExtra, SourceError, UserError
+from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.core.hashing import canonical_json
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import FixedClock, parse_iso, retry_after_seconds
 from tradeassay_bench.core.view import Board, Instrument
 from tradeassay_bench.data import connectors

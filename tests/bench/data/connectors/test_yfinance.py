@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import MINUTE, SECOND, parse_iso
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.calendars import sessions_between

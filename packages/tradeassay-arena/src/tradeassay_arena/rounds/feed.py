@@ -23,10 +23,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import DataError, FutureDataError, MissingExtra, UserError
+from tradeassay.core.errors import DataError, MissingExtra, UserError
 from tradeassay_arena.rounds.prices import Close, Closes
 from tradeassay_arena.season import LIVE_DELAY_S, PREFIX, Asset, PriceRules, Season
 from tradeassay_bench.core.arena import NewsShown, PricePoint
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.orders import is_price
 from tradeassay_bench.core.time import (
     DAY,

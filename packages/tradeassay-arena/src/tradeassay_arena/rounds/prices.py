@@ -22,13 +22,14 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from sqlalchemy import Connection, insert, select, update
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_arena.daily_target import DailyTarget, DecisionPlayed, SharedTarget, replay
 from tradeassay_arena.season import Season
 from tradeassay_arena.state import tables as t
 from tradeassay_arena.state.rows import Round, Stage, read_row
 from tradeassay_arena.state.store import ROUND, Store, add_event, add_unless_there, insert_unless
 from tradeassay_bench.core.arena import Action
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import SECOND, parse_iso
 
 SAME = 1e-14

@@ -23,7 +23,7 @@ import msgspec
 from sqlalchemy import update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from tradeassay.core.errors import FutureDataError, TradeassayError, UserError
+from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay_arena.agents import EntryAgent
 from tradeassay_arena.clock import ArenaClock
 from tradeassay_arena.rounds import prices
@@ -45,6 +45,7 @@ from tradeassay_arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay_arena.state.store import Amended, Store
 from tradeassay_arena.state.tables import rounds
 from tradeassay_bench.core.arena import NewsShown, Packet
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.time import HOUR, MINUTE, SECOND, Instant, iso, parse_iso
 
 Publish = Callable[[Season, Due, AssetFacts], Awaitable[tuple[NewsShown, ...]]]

@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserError, require
+from tradeassay.core.errors import UNDECODABLE, DataError, UserError, require
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import clean_foreign, remember_address, scrub, without_secrets
 from tradeassay_arena.season import Season
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.stream.items import RawItem, clean, parse_stamp
 from tradeassay_arena.stream.record import StreamStore
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import SECOND, Clock, iso, retry_after_seconds
 from tradeassay_bench.data.connectors import common
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.core.errors import FutureDataError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay_arena.rounds.feed import AssetFacts, Due
 from tradeassay_arena.rounds.running import Publish
@@ -39,6 +38,7 @@ from tradeassay_arena.stream.items import (
 from tradeassay_arena.stream.record import StreamStore
 from tradeassay_bench.core.arena import NewsShown
 from tradeassay_bench.core.dialogue import AskModel, Given, Message, ModelReply
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.time import DAY, iso, parse_iso
 from tradeassay_bench.llm import Model, QuestionPlace
 from tradeassay_bench.llm.prompting import PromptFolder, answer_object

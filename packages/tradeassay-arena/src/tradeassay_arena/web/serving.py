@@ -20,7 +20,7 @@ import msgspec
 import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import remember
 from tradeassay_arena.agents import (
     OUTSIDE,
@@ -53,6 +53,7 @@ from tradeassay_arena.stream.connectors import collect, connectors_of
 from tradeassay_arena.web.app import Arena, create_app
 from tradeassay_arena.web.site import PageWriter
 from tradeassay_bench.agents.foreign.transport import Network, parse_networks
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import SECOND, Instant, iso
 from tradeassay_bench.llm import Access, Budget, ModelParams, open_model
 

@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from tradeassay.core.errors import ExchangeError
 from tradeassay_bench.account.end_of_day import apply_actions, close_positions, emit, settle
 from tradeassay_bench.account.ledger import Ledger
 from tradeassay_bench.account.session import (
@@ -26,6 +25,7 @@ from tradeassay_bench.account.session import (
     wanted,
 )
 from tradeassay_bench.account.venue import Era, Venue
+from tradeassay_bench.core.errors import ExchangeError
 from tradeassay_bench.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
 from tradeassay_bench.core.orders import Order, is_price
 from tradeassay_bench.core.view import CorporateAction, SessionBars

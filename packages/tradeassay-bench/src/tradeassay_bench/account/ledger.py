@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf, isfinite
 from typing import Any, NoReturn
 
-from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay_bench.account.position import Holding
+from tradeassay_bench.core.errors import LedgerError, NotFinite
 from tradeassay_bench.core.events import (
     AccountTerms,
     BorrowCharged,

@@ -18,9 +18,10 @@ from msgspec.structs import asdict, replace
 
 from tradeassay.core.arguments import typed
 from tradeassay.core.arrays import Bools, Floats, Ints
-from tradeassay.core.errors import AgentError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.agents.registry import AgentConfig, agents
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.orders import Decision, Failure, Order
 
 

@@ -17,7 +17,6 @@ import msgspec
 
 from tradeassay.core.arguments import take_fields
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import refuse_bad_secret, safe_name
 from tradeassay.core.measure import BadgeTexts, Measure, above
 from tradeassay.core.registry import Registry, newest
 from tradeassay.core.tables import Cell, Table
@@ -26,6 +25,8 @@ from tradeassay.metrics.reliability import Play, Reliability
 from tradeassay_bench.benchmarks.benchmark import benchmarks
 from tradeassay_bench.benchmarks.exhibits import Curves, Filled, PaperPage
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.core.files import safe_name
+from tradeassay_bench.core.run_secret import refuse_bad_secret
 from tradeassay_bench.llm import ModelParams, parse_name
 
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
@@ -54,7 +55,7 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The spec of a run of programs. Each benchmark adds fields of its own.
 
     ``seeds`` are repetitions. The seeds of the judging markets are derived from ``secret`` (see
-    :mod:`tradeassay.core.hashing`). If it is not set, it is drawn at the start of the run.
+    :mod:`tradeassay_bench.core.run_secret`). If it is not set, it is drawn at the start of the run.
     """
 
     models: tuple[str, ...]

@@ -95,7 +95,7 @@ Adjustment = Literal["none", "split", "total"]
 class MarketView(Protocol):
     """Everything readable at one instant, and nothing later. Columns are the instruments listed by now, in a fixed
     order: an instrument never changes its column, later listings are appended. All arrays are read-only. Anything
-    dated after :attr:`clock` raises :class:`~tradeassay.core.errors.FutureDataError`."""
+    dated after :attr:`clock` raises :class:`~tradeassay_bench.core.errors.FutureDataError`."""
 
     @property
     def clock(self) -> Instant:

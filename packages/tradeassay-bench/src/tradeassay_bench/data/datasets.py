@@ -21,11 +21,12 @@ import msgspec
 
 from tradeassay.core.arguments import instance_of, path_from
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import DataError, DataRefused, UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import data_home as data_home
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.registry import did_you_mean
 from tradeassay.tables.faults import DataFault
+from tradeassay_bench.core.errors import DataRefused
 from tradeassay_bench.core.time import Clock
 from tradeassay_bench.data import connectors, synthetic
 from tradeassay_bench.data.connectors.common import ConnectorSource

@@ -11,7 +11,8 @@ import numpy as np
 
 from tradeassay.core.arguments import instance_of, whole_number
 from tradeassay.core.arrays import Bools, Days, Floats, Ints
-from tradeassay.core.errors import DataError, FutureDataError, UserError
+from tradeassay.core.errors import DataError, UserError
+from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.time import Instant, iso, parse_day
 from tradeassay_bench.core.view import (
     FIELDS,

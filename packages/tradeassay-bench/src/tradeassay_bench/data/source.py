@@ -156,7 +156,7 @@ class Source(Protocol):
     def load(self) -> Panel:
         """Fetch or generate the panel.
 
-        Raises :class:`~tradeassay.core.errors.SourceError` if the panel cannot be obtained.
+        Raises :class:`~tradeassay_bench.core.errors.SourceError` if the panel cannot be obtained.
         """
         ...
 

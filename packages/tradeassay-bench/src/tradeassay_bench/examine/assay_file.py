@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
+from tradeassay.core.errors import UNDECODABLE, TradeassayError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
 from tradeassay.verdict import diagnostics
 from tradeassay.verdict.record import AgentAssay, Assay, LeakEvidence, VerdictConfig
 from tradeassay_bench.core.closeness import close
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.examine import run_evidence
 from tradeassay_bench.examine.judge import OutsideFacts, assay_run
 from tradeassay_bench.examine.leaks.leak_result import NO_ANSWER, nothing_found, undetected_after

@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Bools, Floats
-from tradeassay.core.errors import LedgerError, RunError
 from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (
@@ -47,6 +46,7 @@ from tradeassay.verdict.attribution import (
     Numbers,
 )
 from tradeassay_bench.account import Ledger
+from tradeassay_bench.core.errors import LedgerError, RunError
 from tradeassay_bench.core.events import BorrowCharged, Filled, InterestCharged, Settled, StepRecord
 from tradeassay_bench.core.executors import HERE, Spread
 from tradeassay_bench.core.view import Board
@@ -319,7 +319,7 @@ def account_days(
     """Replay a journal. ``symbols`` are the columns, ``futures`` marks contracts.
 
     Raises :class:`RunError` for a holding in none of the columns, and
-    :class:`~tradeassay.core.errors.LedgerError` if the journal breaks an accounting identity.
+    :class:`~tradeassay_bench.core.errors.LedgerError` if the journal breaks an accounting identity.
     """
     place = {symbol: column for column, symbol in enumerate(symbols)}
     sessions: list[str] = []
@@ -403,7 +403,7 @@ def attribute_episode(
 
     ``convention`` defaults to the run's. ``corrected`` has four parts of the account's own return,
     ``paper`` has three parts of its starting weights held from mark to mark. ``bootstrap`` defaults
-    to the run's. Raises :class:`~tradeassay.core.errors.RunError` if the episode has not ended or
+    to the run's. Raises :class:`~tradeassay_bench.core.errors.RunError` if the episode has not ended or
     its data has changed.
     """
     return _episode(run, run.episode(key), convention, bootstrap)[0]

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import DataError, DataRefused, UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.registry import did_you_mean, refuse_unknown
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.metrics import BootstrapConfig
@@ -46,6 +46,7 @@ from tradeassay_bench.account.limits import Lots
 from tradeassay_bench.account.margin import Margin
 from tradeassay_bench.account.settlement import Shorting
 from tradeassay_bench.account.venue import Venue
+from tradeassay_bench.core.errors import DataRefused
 from tradeassay_bench.core.events import Event, Filled, MarginCalled, Marked, Rejected, StepRecord
 from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.core.view import Instrument, SessionBars

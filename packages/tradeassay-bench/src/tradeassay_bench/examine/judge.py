@@ -104,7 +104,7 @@ def assay_run(
     All agents of a setting count as comparisons, shown or not. The account's own returns are
     attributed, whatever the run's convention. To make an earlier assay again, pass its ``outside``
     facts by setting and agent's name. Raises :class:`UserError` for an agent the run does not have
-    and :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
+    and :class:`~tradeassay_bench.core.errors.RunError` while the run is unfinished.
     """
     scores = run.scores.agents
     labels = dict.fromkeys(row.agent for row in scores)
@@ -423,7 +423,7 @@ def assay(
     audits and counterfactual studies of its models. ``home`` is the data store. ``say`` is called
     with the progress, ``spread`` distributes a run's episodes.
 
-    Raises :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError`
+    Raises :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay_bench.core.errors.RunError`
     with one line for input that cannot be read.
     """
     from tradeassay_bench.runs import Run

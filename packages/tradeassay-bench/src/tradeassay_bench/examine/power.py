@@ -37,7 +37,7 @@ def power_of_run(run: Run, *, ir: float = SKILLED) -> tuple[AgentPower, ...]:
     """Return the power of every agent's comparison in a run, without the baselines.
 
     The dependence between sessions and between seeds is measured on active log returns. Raises
-    :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
+    :class:`~tradeassay_bench.core.errors.RunError` while the run is unfinished.
     """
     rows = []
     for setting in summary_of(run, details=False).settings:

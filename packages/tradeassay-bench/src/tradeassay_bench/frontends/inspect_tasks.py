@@ -21,9 +21,10 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import draw_secret, sha256_of
+from tradeassay.core.hashing import sha256_of
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply
 from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.run_secret import draw_secret
 from tradeassay_bench.frontends.prepared import PreparedEpisode, earned, plots_of, spec_for
 from tradeassay_bench.llm import ModelParams, load_prices
 from tradeassay_bench.llm.model import QuestionPlace

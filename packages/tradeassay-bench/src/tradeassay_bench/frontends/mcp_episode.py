@@ -17,9 +17,7 @@ import msgspec
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
-from tradeassay.core.errors import RunError
 from tradeassay.core.files import write_atomic
-from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 from tradeassay_bench.core.dialogue import (
     AskModel,
     Message,
@@ -29,7 +27,9 @@ from tradeassay_bench.core.dialogue import (
     as_text,
 )
 from tradeassay_bench.core.drive import Ended, advance
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.run_secret import draw_secret, refuse_bad_secret
 from tradeassay_bench.frontends.prepared import PreparedEpisode, earned, plots_of, spec_for
 from tradeassay_bench.llm import ModelParams, RecordingStore
 from tradeassay_bench.llm.recording import AnswerLine, key_of, recorded_question
@@ -302,7 +302,7 @@ def serve_episode(
     with the secret of the aliases. A server that is started again continues after the last answer.
     When the last session is over, an ordinary run of these answers is written to ``folder``. Raises
     :class:`UserError` for everything that a run would refuse, and
-    :class:`~tradeassay.core.errors.RunError` if ``folder`` holds something else.
+    :class:`~tradeassay_bench.core.errors.RunError` if ``folder`` holds something else.
     """
     if folder is None:
         session = open_episode(

@@ -22,11 +22,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.errors import ModelError, UserError, require
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.registry import Registry
 from tradeassay.core.secrets import remember
+from tradeassay_bench.core.errors import ModelError
 from tradeassay_bench.llm.model import ModelName, ModelParams, Provider
 from tradeassay_bench.llm.tables import Price
 from tradeassay_bench.llm.text_tools import TextToolsProvider

@@ -12,8 +12,9 @@ from typing import Annotated, Literal, Protocol
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay_bench.core.errors import RunError
 
 
 class QuestionPlace(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,11 +22,12 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, ModelError, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.files import naming, sync_path
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import without_secrets
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, ToolSpec
+from tradeassay_bench.core.errors import ModelError, RunError
 from tradeassay_bench.llm.model import Model, ModelParams, QuestionPlace
 
 

@@ -20,7 +20,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Days
-from tradeassay.core.errors import AgentError, DataError, UserError
+from tradeassay.core.errors import DataError, UserError
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.time import DAY, HOUR, Instant
 
 

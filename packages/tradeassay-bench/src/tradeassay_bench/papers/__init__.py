@@ -27,7 +27,7 @@ def paper_page(
     ``probe`` is the report of the attacks on KTD-Fin's masks.
 
     Raises :class:`UserError` if the runs belong to no paper or to several, and
-    :class:`~tradeassay.core.errors.RunError` for a run without scores.
+    :class:`~tradeassay_bench.core.errors.RunError` for a run without scores.
     """
     trading = [run for run in runs if isinstance(run, Run)]
     papers: set[str] = set()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.errors import DataError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.tables import Cell, Row, Table, amount, figure, in_order, table
 from tradeassay.factors import FACTOR_NAMES, FACTORS
@@ -28,6 +28,7 @@ from tradeassay_bench.benchmarks.exhibits import (
     row,
 )
 from tradeassay_bench.benchmarks.ktdfin.ktdfin_config import MODES
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.examine.probe import METRICS, ProbeReport
 from tradeassay_bench.llm.prompting import cell
 from tradeassay_bench.masking import LEVELS, MaskConfig, Truth, find_leaks

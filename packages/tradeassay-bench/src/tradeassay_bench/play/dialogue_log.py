@@ -16,10 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, RunError
-from tradeassay.core.files import append_durably
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.secrets import without_secrets
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay_bench.core.errors import RunError
+from tradeassay_bench.core.files import append_durably
 from tradeassay_bench.play.episode import Asked
 
 

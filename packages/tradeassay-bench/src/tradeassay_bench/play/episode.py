@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.core.agent import Agent, AskDecision, EpisodeInfo, Observation
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.drive import (
@@ -31,6 +31,7 @@ from tradeassay_bench.core.drive import (
     fault_of,
     own_fault,
 )
+from tradeassay_bench.core.errors import ModelError
 from tradeassay_bench.core.events import ENCODER, StepRecord
 from tradeassay_bench.core.orders import Decision, Failure, Order
 from tradeassay_bench.llm import QuestionPlace
@@ -123,7 +124,7 @@ class Episode(Generic[Ask, Reply]):
         """Continue after a journal and return the next observation, or None if it was complete.
 
         ``witness`` is called for every replayed step. Raises
-        :class:`~tradeassay.core.errors.RunError` if a replayed record differs from the journal.
+        :class:`~tradeassay_bench.core.errors.RunError` if a replayed record differs from the journal.
         """
         conversation = self._conversation
 

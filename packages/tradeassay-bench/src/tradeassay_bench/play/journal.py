@@ -18,12 +18,13 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import UNDECODABLE, RunError
-from tradeassay.core.files import append_durably, sync_path, take_lock
+from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.files import sync_path
 from tradeassay.core.secrets import without_secrets
 from tradeassay.metrics.measures import concentration
 from tradeassay.metrics.score import EpisodeSeries
 from tradeassay_bench.account import Ledger
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import (
     ENCODER,
     STEP_DECODER,
@@ -37,6 +38,7 @@ from tradeassay_bench.core.events import (
     Trimmed,
     TurnRecord,
 )
+from tradeassay_bench.core.files import append_durably, take_lock
 
 EVERY_LINE, BATCHED = 1, 512
 """How many lines may wait in memory before they are written and synced. One for agents whose
@@ -212,7 +214,7 @@ def series_from_records(
 
     A refused order counts once, in the session that placed it (its id begins with that step). It
     counts whether all or part of it was refused, and also if it was refused later. Raises
-    :class:`~tradeassay.core.errors.LedgerError` when the journal breaks an accounting identity.
+    :class:`~tradeassay_bench.core.errors.LedgerError` when the journal breaks an accounting identity.
     """
     initial = float("nan")
     sessions: list[str] = []

@@ -21,9 +21,10 @@ import numpy as np
 
 from tradeassay.core.arguments import check_fields
 from tradeassay.core.arrays import Floats, Ints
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.account import Exchange, Ledger, venues
 from tradeassay_bench.core.agent import Observation, Rules
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import ENCODER, Event, StepRecord
 from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.core.time import parse_day

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from tradeassay.core.errors import RunError
 from tradeassay.report.formatting import PasteTable
 from tradeassay.report.notebook import MOST, whole
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.report.export_tables import paste_tables
 from tradeassay_bench.runs import CodeRun, Run
 

@@ -18,13 +18,14 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.core import __version__
-from tradeassay.core.errors import RunError, TradeassayError, UserError
+from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.measure import Measure
 from tradeassay.report.formatting import PasteCell, PasteTable, common_scale, paste_cell, shown
 from tradeassay.report.shell import page_environment, render_page, write_page
 from tradeassay.report.verdicts import TONES
 from tradeassay.verdict import Assay
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.examine.assay_file import recorded_assay, stated_in
 from tradeassay_bench.papers import paper_pages
 from tradeassay_bench.report.decisions import DecisionPack, tools_of

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tradeassay.core.errors import RunError, require
+from tradeassay.core.errors import require
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.report.export_tables import paste_tables
 from tradeassay_bench.report.run_html import write_html
 from tradeassay_bench.runs import CodeRun, Run

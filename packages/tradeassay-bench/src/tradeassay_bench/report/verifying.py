@@ -28,8 +28,8 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.core import __version__
-from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
-from tradeassay.core.files import is_litter, write_atomic
+from tradeassay.core.errors import UNDECODABLE, TradeassayError
+from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import BadgeTexts
 from tradeassay.report.shell import write_page
@@ -39,6 +39,8 @@ from tradeassay.verdict.record import SOFT, VerdictConfig
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.exhibits import PaperPage
 from tradeassay_bench.core.closeness import close_line, close_text
+from tradeassay_bench.core.errors import RunError
+from tradeassay_bench.core.files import is_litter
 from tradeassay_bench.examine.assay_file import brought_assay, check_assay
 from tradeassay_bench.examine.judge import assay_run
 from tradeassay_bench.examine.probe import ProbeReport, probe_mask

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import UNDECODABLE, DataError, RunError
+from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import (
@@ -34,6 +34,7 @@ from tradeassay.metrics import (
 from tradeassay.metrics.ranks import unranked
 from tradeassay_bench.account import venues
 from tradeassay_bench.benchmarks import Benchmark, ktdfin
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.play import series_from_records
 from tradeassay_bench.play.dialogue_log import total

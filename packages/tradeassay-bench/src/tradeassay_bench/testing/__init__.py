@@ -8,8 +8,8 @@ use.
 
 from typing import TYPE_CHECKING
 
-from tradeassay.core.errors import CheckFailed as CheckFailed
 from tradeassay.core.lazy import attach
+from tradeassay_bench.core.errors import CheckFailed as CheckFailed
 
 if TYPE_CHECKING:
     from tradeassay_bench.testing.agent import check_agent as check_agent

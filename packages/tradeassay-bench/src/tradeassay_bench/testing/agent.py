@@ -24,12 +24,13 @@ import numpy as np
 
 from tradeassay.core.arguments import shown
 from tradeassay.core.arrays import Bools, Floats
-from tradeassay.core.errors import CheckFailed, DataError, UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay_bench.agents import AgentClass, AgentConfig, agents, make_agent
 from tradeassay_bench.agents.registry import Value, make_config
 from tradeassay_bench.benchmarks.daily import DayConfig, complaint
 from tradeassay_bench.core.agent import Agent, AskDecision, EpisodeInfo, Observation
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.core.events import ENCODER
 from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.core.view import FIELDS, AccountState, Adjustment, Field, MarketView

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.core.errors import CheckFailed, DataError, TradeassayError
+from tradeassay.core.errors import DataError, TradeassayError
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.core.time import parse_iso
 from tradeassay_bench.core.view import FIELDS
 from tradeassay_bench.data import Panel, Source, SourceConfig, open_snapshot, write_snapshot

@@ -673,7 +673,7 @@ def evaluate_submission(
     folder: Path, strategy: str, options: dict[str, Any], *, as_json: bool, secret: str | None
 ) -> int:
     """Check a submission and write the requested files. Return 0 if it passed, else 1."""
-    from tradeassay.core.hashing import draw_secret, refuse_bad_secret
+    from tradeassay_bench.core.run_secret import draw_secret, refuse_bad_secret
     from tradeassay_programs.benchmarks.systrade.data import DAYS
     from tradeassay_programs.benchmarks.systrade.examine import bars_for, check_submission
 

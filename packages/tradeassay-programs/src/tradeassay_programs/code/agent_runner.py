@@ -27,11 +27,12 @@ from typing import IO, Any
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import AgentError, TradeassayError, UserError
+from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.files import data_home
 from tradeassay_bench.agents.own_file import SPEAKS, load_own, made_agent
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
 from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.core.view import MarketView
 from tradeassay_programs.sandbox import ask_kernel, refusal

@@ -13,9 +13,10 @@ import numpy as np
 
 from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import seed_from, sha256_bytes
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
 from tradeassay_bench.core.drive import drive
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_programs.code.backtrader import (
     POINTERS,
     SCORED_FED,

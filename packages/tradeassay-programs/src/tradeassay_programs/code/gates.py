@@ -20,9 +20,9 @@ import numpy as np
 
 from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import UNDECODABLE, UserError
-from tradeassay.core.hashing import seed_from
 from tradeassay.core.syntax import SourceFault
 from tradeassay_bench.account.shares import DecisionList, TradedAccount, realised_by
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_programs.code.bars import TaskBars
 from tradeassay_programs.code.checks import (
     Check,

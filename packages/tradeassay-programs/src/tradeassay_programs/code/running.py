@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.core.errors import MissingExtra, absent
-from tradeassay.core.hashing import draw_secret, refuse_bad_secret
+from tradeassay_bench.core.run_secret import draw_secret, refuse_bad_secret
 from tradeassay_programs.code.backtrader import (
     MOST_STEPS,
     Backtest,

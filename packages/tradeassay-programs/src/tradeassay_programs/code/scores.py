@@ -20,13 +20,13 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Floats, Ints
-from tradeassay.core.hashing import seed_from
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.intervals import BootstrapConfig
 from tradeassay.metrics.measures import sharpe
 from tradeassay.metrics.multiple import overfitting, superior
 from tradeassay.metrics.sharpe_inference import deflated_sharpe, probabilistic_sharpe
 from tradeassay_bench.account.shares import COSTS_BP, DecisionList
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_programs.code.bars import TaskBars
 from tradeassay_programs.code.gates import (
     NOT_CLEARED,

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from tradeassay.core.hashing import seed_from
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_programs.code.evaluation import (
     DECISIONS,
     DRAWS,

@@ -21,10 +21,10 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import draw_secret
 from tradeassay_bench.benchmarks.code_protocol import AskRole, CodeAsk, CodeItem
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.drive import adrive
+from tradeassay_bench.core.run_secret import draw_secret
 from tradeassay_bench.frontends.inspect_tasks import (
     SPENDING,
     Asker,

@@ -37,7 +37,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.core.errors import CheckFailed, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_programs.sandbox import (
     Job,
     JobExecutor,

@@ -1,6 +1,3 @@
-"""Vocabulary shared by the whole package: events, orders, observations, clocks, errors, the registry.
-
-Nothing here reads a file, a network or a clock.
-"""
+"""What all four packages share: errors, the registry, measures, files, hashes and secrets."""
 
 __version__ = "0.1.0"

@@ -1,21 +1,14 @@
-"""Files that are either whole or absent and have one writer at a time, however a process dies."""
+"""Files that are either whole or absent, however a process dies."""
 
 from __future__ import annotations
 
-import fcntl
 import os
-import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
-
-import msgspec
 
 from tradeassay.core.arguments import path_from
-from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import without_secrets
 
 # Where tradeassay keeps things on this machine.
@@ -49,24 +42,6 @@ def naming(path: Path | str) -> Iterator[None]:
         raise
 
 
-_LITTER = frozenset(
-    (
-        ".DS_Store",
-        ".directory",
-        ".gitattributes",
-        ".gitignore",
-        ".gitkeep",
-        "Thumbs.db",
-        "desktop.ini",
-    )
-)
-
-
-def is_litter(name: str) -> bool:
-    """Return whether a file of this name is what desktops and version control leave in any folder."""
-    return name in _LITTER or name.startswith("._")
-
-
 def write_atomic(path: Path, content: bytes) -> None:
     """Replace ``path`` with ``content``: a reader sees the old file or the new one, never a part. A link stays and
     what it leads to is replaced; a device or a pipe (``/dev/stdout``) is written to, since a file in its place
@@ -89,21 +64,6 @@ def write_atomic(path: Path, content: bytes) -> None:
     sync_path(path.parent)
 
 
-def append_durably(descriptor: int, content: bytes, path: Path) -> None:
-    """Write all of ``content`` to the open file ``path``; it survives a crash once this returns."""
-    left = memoryview(content)
-    with naming(path):
-        while left:
-            left = left[os.write(descriptor, left) :]
-        os.fsync(descriptor)
-
-
-def remove_temporaries(folder: Path) -> None:
-    """Remove what :func:`write_atomic` left in a folder when its process was killed."""
-    for path in folder.glob(".*.tmp"):
-        path.unlink(missing_ok=True)
-
-
 def sync_path(path: Path) -> None:
     """Wait until the disk holds a file's content, or a folder's list of names."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -111,49 +71,3 @@ def sync_path(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def take_lock(
-    descriptor: int, what: str, *, patience: float = 0.0, holder: str = "another process"
-) -> None:
-    """Lock an open file; raises :class:`RunError` when another process holds it for ``patience`` seconds."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                hint = "wait until it ends, stop it, or use another name"
-                raise RunError(f"{what} is being written by {holder}", hint=hint) from None
-        time.sleep(0.02)
-
-
-# JSON files that hold their own hash, so that a changed byte anywhere in them is seen when they are read.
-
-_FIELD = "own_sha256"
-_BLANK = b"0" * 64
-_PLACE = re.compile(rb'(?m)^  "own_sha256": "([0-9a-f]{64})"')
-
-_S = TypeVar("_S", bound=msgspec.Struct)
-
-
-def with_own_hash(value: _S) -> tuple[_S, bytes]:
-    """Return a struct with its field ``own_sha256`` set, and its indented JSON without configured secrets."""
-    blank = msgspec.structs.replace(value, own_sha256=_BLANK.decode())
-    content = (
-        without_secrets(msgspec.json.format(msgspec.json.encode(blank, order="sorted"), indent=2))
-        + b"\n"
-    )
-    found = sha256_bytes(content)
-    whole = _PLACE.sub(f'  "{_FIELD}": "{found}"'.encode(), content, count=1)
-    return msgspec.structs.replace(value, own_sha256=found), whole
-
-
-def holds_own_hash(content: bytes) -> bool:
-    """Say whether the bytes of a file are those that its own hash was taken of; False for one without a hash."""
-    place = _PLACE.search(content)
-    if place is None:
-        return False
-    blank = content[: place.start(1)] + _BLANK + content[place.end(1) :]
-    return sha256_bytes(blank).encode() == place[1]

@@ -1,22 +1,12 @@
-"""Content hashes (equal content, equal hash, on any machine), and draws that are made of them.
-
-A run has a *secret*: a hexadecimal text drawn when it is started and kept in its manifest. The aliases of a mask
-and the seeds of the markets on which programs are judged are derived from it. Whoever trains on an old run, or
-reads this package, cannot foresee those of the next; whoever verifies a run derives the recorded ones. It hides
-nothing once the run is published, and is never a key to anything.
-"""
+"""Content hashes: equal content, equal hash, on any machine."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-import secrets
 from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from tradeassay.core.errors import UserError
 
 
 def sha256_bytes(content: bytes) -> str:
@@ -35,38 +25,3 @@ def canonical_json(value: Any) -> bytes:
 
 def sha256_of(value: Any) -> str:
     return sha256_bytes(canonical_json(value))
-
-
-NAME_LENGTH = 80
-
-
-def safe_name(text: str) -> str:
-    """Return ``text`` as part of a file name: unchanged when it can be, else readable with a hash at its end."""
-    clean = re.sub(r"[^A-Za-z0-9.=+_-]", "-", text)
-    clean = re.sub(r"__+", "_", clean).strip("._-")
-    if clean == text and len(clean) <= NAME_LENGTH:
-        return clean
-    return f"{clean[: NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"
-
-
-_SECRET = re.compile(r"[0-9a-f]{16,128}")
-_BYTES = 16
-
-
-def draw_secret() -> str:
-    return secrets.token_hex(_BYTES)
-
-
-def seed_from(secret: str, *names: str | int) -> int:
-    """Return the seed that belongs to ``names`` under a secret: the SHA-256 of all of them as an integer. Parts
-    cannot run into each other: ``("ab", "c")`` and ``("a", "bc")`` give different seeds."""
-    return int(sha256_of([secret, *names]), 16)
-
-
-def refuse_bad_secret(secret: str) -> None:
-    """Raise :class:`UserError` for a text that is not a secret."""
-    if not (isinstance(secret, str) and _SECRET.fullmatch(secret)):
-        hint = "take it from the manifest of the run to be repeated, or leave it out: one is drawn"
-        raise UserError(
-            f"the secret '{secret!s:.40}' is not 16 to 128 lower-case hexadecimal digits", hint=hint
-        )

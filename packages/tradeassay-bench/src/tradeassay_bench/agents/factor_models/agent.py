@@ -15,11 +15,12 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import AgentError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.agents.factor_models.features import FeatureFeed, features
 from tradeassay_bench.agents.registry import AgentConfig, agents
 from tradeassay_bench.agents.rules import Abstain, PortfolioConfig, Rebalancer, buyable, rotate
 from tradeassay_bench.core.agent import EpisodeInfo, Observation
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.orders import Decision, Failure
 
 

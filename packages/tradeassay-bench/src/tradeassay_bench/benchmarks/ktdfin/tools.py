@@ -10,12 +10,12 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.core.arrays import Floats, Ints
-from tradeassay.core.errors import AgentError
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay_bench.benchmarks.ktdfin.action import SAME, check_orders
 from tradeassay_bench.benchmarks.ktdfin.day_view import BAR_DIGITS, DayView, in_order
 from tradeassay_bench.benchmarks.ktdfin.observation import headlines, show_account
 from tradeassay_bench.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
+from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.orders import Order
 from tradeassay_bench.core.view import FIELDS
 

@@ -15,7 +15,8 @@ from typing import SupportsIndex, TypeVar
 
 import msgspec
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors.task import (
     EXECUTORS,
     ExecutorName,

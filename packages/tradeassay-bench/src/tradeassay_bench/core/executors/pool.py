@@ -23,8 +23,8 @@ from typing import Any, Self
 
 import msgspec
 
-from tradeassay.core.errors import RunError
 from tradeassay.core.screen import clean_log, clean_screen
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors.task import (
     ONE_THREAD,
     Entry,

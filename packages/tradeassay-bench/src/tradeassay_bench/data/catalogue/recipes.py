@@ -31,11 +31,12 @@ import numpy as np
 from msgspec.structs import replace as replaced
 
 from tradeassay.core.arrays import Days, Floats
-from tradeassay.core.errors import UNDECODABLE, SourceError, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.registry import Registry
 from tradeassay.tables.faults import DataFault
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import DAY, HOUR, SECOND, Clock, WallClock, iso, midnight, parse_day
 from tradeassay_bench.core.view import FIELDS, Adjustment, Field, Fundamental, Instrument, NewsItem
 from tradeassay_bench.data.calendars import matching_rows

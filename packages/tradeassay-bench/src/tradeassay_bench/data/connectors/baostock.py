@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tradeassay.core.arrays import Floats
-from tradeassay.core.errors import SourceError, UserError, require
+from tradeassay.core.errors import UserError, require
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.view import FIELDS, Fundamental
 from tradeassay_bench.data.calendars import Sessions
 from tradeassay_bench.data.connectors import common

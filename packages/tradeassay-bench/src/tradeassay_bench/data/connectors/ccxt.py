@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from tradeassay.core.arrays import Days, Floats, Ints
-from tradeassay.core.errors import SourceError, UserError, require
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.registry import did_you_mean, refuse_unknown
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import (
     DAY,
     MINUTE,

@@ -21,9 +21,10 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Bools, Days, Floats, Ints
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.secrets import clean_foreign
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import (
     SECOND,
     Clock,

@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from tradeassay.core.arrays import Days, Floats, Ints
-from tradeassay.core.errors import SourceError, UserError, require
+from tradeassay.core.errors import UserError, require
+from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import MINUTE, moment, parse_day
 from tradeassay_bench.core.view import CorporateAction, Field, Instrument
 from tradeassay_bench.data.calendars import Sessions, matching_rows

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
-from tradeassay.core.files import data_home, holds_own_hash, with_own_hash
+from tradeassay.core.files import data_home
 from tradeassay.core.hashing import canonical_json
+from tradeassay_bench.core.files import holds_own_hash, with_own_hash
 from tradeassay_bench.core.view import (
     FIELDS,
     Board,

@@ -18,10 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core import __version__
-from tradeassay.core.errors import DataError, DataRefused, UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import naming, sync_path
 from tradeassay.core.hashing import sha256_file
 from tradeassay.tables.faults import DataFault
+from tradeassay_bench.core.errors import DataRefused
 from tradeassay_bench.core.view import FIELDS
 from tradeassay_bench.data.doctor import DROPS, accept, describe, diagnose_panel
 from tradeassay_bench.data.source import (

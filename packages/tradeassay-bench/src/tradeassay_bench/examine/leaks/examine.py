@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay_bench.agents import (
     AgentClass,
     ModelConfig,
@@ -32,6 +32,7 @@ from tradeassay_bench.agents import (
 from tradeassay_bench.agents.registry import Opening, Value, make_config
 from tradeassay_bench.benchmarks import Benchmark, benchmarks
 from tradeassay_bench.core.agent import Agent, CostlyAgent
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors import HERE, Spread
 from tradeassay_bench.data import (
     Panel,

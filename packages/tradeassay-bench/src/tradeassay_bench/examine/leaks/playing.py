@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tradeassay.core.errors import RunError
 from tradeassay.core.our_code import is_ours
 from tradeassay_bench.benchmarks import Benchmark, ModelProtocol
 from tradeassay_bench.benchmarks.daily import ByObservation
 from tradeassay_bench.core.agent import Agent, AskDecision, Observation
 from tradeassay_bench.core.dialogue import AskModel, Dialogue, Message, ModelReply
 from tradeassay_bench.core.drive import Ended, advance, drive
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import ENCODER, StepRecord
 from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.core.time import instant

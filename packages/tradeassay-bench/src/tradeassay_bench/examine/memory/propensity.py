@@ -16,9 +16,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import ModelError, TradeassayError
+from tradeassay.core.errors import TradeassayError
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.metrics.intervals import significant
+from tradeassay_bench.core.errors import ModelError
 from tradeassay_bench.core.view import NewsItem
 from tradeassay_bench.examine.asking import Asker
 from tradeassay_bench.examine.memory.questions import (

@@ -11,7 +11,6 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import draw_secret
 from tradeassay.core.measure import Measure
 from tradeassay.core.registry import refuse_unknown
 from tradeassay.factors import FACTOR_NAMES
@@ -24,6 +23,7 @@ from tradeassay_bench.core.agent import Observation
 from tradeassay_bench.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall
 from tradeassay_bench.core.drive import Ended, advance
 from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.run_secret import draw_secret
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.llm import QuestionPlace
 from tradeassay_bench.masking import LEVELS, Level

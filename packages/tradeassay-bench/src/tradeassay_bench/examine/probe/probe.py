@@ -68,7 +68,7 @@ def probe_mask(
 
     Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a
     benchmark without masks, or a cap on a model whose price is unknown, and
-    :class:`~tradeassay.core.errors.ModelError` if a model does not answer.
+    :class:`~tradeassay_bench.core.errors.ModelError` if a model does not answer.
     """
     config, asker = config or ProbeConfig(), Asker(asking, home)
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark

@@ -23,18 +23,20 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import LedgerError, NotFinite, RunError, UserError
-from tradeassay.core.files import remove_temporaries
-from tradeassay.core.hashing import seed_from, sha256_of
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
 from tradeassay_bench.agents import ModelAgent, Opening, make_agent, make_conversing
 from tradeassay_bench.benchmarks import Benchmark
 from tradeassay_bench.benchmarks.daily import ByObservation
 from tradeassay_bench.core.agent import Agent, AskDecision, CostlyAgent
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.errors import LedgerError, NotFinite, RunError
 from tradeassay_bench.core.events import StepRecord
 from tradeassay_bench.core.executors.task import Stopping, Tick, one_thread
+from tradeassay_bench.core.files import remove_temporaries
 from tradeassay_bench.core.orders import Decision
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.llm import (
     Access,

@@ -26,13 +26,11 @@ import msgspec
 from tradeassay.core.errors import (
     UNDECODABLE,
     MissingExtra,
-    RunError,
     SandboxError,
     TradeassayError,
     UserError,
 )
-from tradeassay.core.files import remove_temporaries
-from tradeassay.core.hashing import canonical_json, safe_name, sha256_file, sha256_of
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.secrets import without_secrets
 from tradeassay_bench.benchmarks.code_protocol import (
     AskRole,
@@ -45,10 +43,12 @@ from tradeassay_bench.benchmarks.code_protocol import (
 )
 from tradeassay_bench.core.dialogue import ModelReply
 from tradeassay_bench.core.drive import adrive, fault_of
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import TurnRecord
 from tradeassay_bench.core.executors import PIECES, Spread
 from tradeassay_bench.core.executors.ray import RayExecutor
 from tradeassay_bench.core.executors.task import cores, one_thread
+from tradeassay_bench.core.files import remove_temporaries, safe_name
 from tradeassay_bench.data import load_verified
 from tradeassay_bench.llm import QuestionPlace, RecordingMismatch, parse_name
 from tradeassay_bench.play import Asked

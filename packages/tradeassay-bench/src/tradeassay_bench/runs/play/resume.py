@@ -14,12 +14,14 @@ from typing import Any, overload
 import msgspec
 
 from tradeassay.core.arguments import path_from
-from tradeassay.core.errors import RunError
-from tradeassay.core.files import remove_temporaries, sync_path, write_atomic
-from tradeassay.core.hashing import draw_secret, sha256_file
+from tradeassay.core.files import sync_path, write_atomic
+from tradeassay.core.hashing import sha256_file
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.code_protocol import CodeSpec
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors.task import ExecutorName
+from tradeassay_bench.core.files import remove_temporaries
+from tradeassay_bench.core.run_secret import draw_secret
 from tradeassay_bench.runs.play.programs import Programs, recorded_code_spec
 from tradeassay_bench.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
 from tradeassay_bench.runs.play.trading import Trading

@@ -9,11 +9,11 @@ from functools import partial
 
 import msgspec
 
-from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.our_code import is_ours
 from tradeassay_bench.agents import agents, check_agent
 from tradeassay_bench.benchmarks import Benchmark, benchmarks
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors import Spread, make_executor
 from tradeassay_bench.core.executors.task import (
     ExecutorName,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from tradeassay.core.arguments import check_fields, check_keys, filled, instance_of
-from tradeassay.core.errors import MissingExtra, ModelError, TradeassayError, UserError
+from tradeassay.core.errors import MissingExtra, TradeassayError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.our_code import is_ours
 from tradeassay.core.secrets import remember_address
@@ -37,6 +37,7 @@ from tradeassay_bench.benchmarks import (
     protocols,
 )
 from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.core.errors import ModelError
 from tradeassay_bench.core.executors.task import ExecutorName
 from tradeassay_bench.llm import (
     Access,

@@ -20,18 +20,15 @@ import msgspec
 
 from tradeassay.core.arguments import path_from, shown, take_fields
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import (
-    NAME_LENGTH,
-    refuse_bad_secret,
-    safe_name as safe_name,
-    sha256_of,
-)
+from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean, newest
 from tradeassay.metrics import BootstrapConfig
 from tradeassay_bench.agents.own_file import is_own_file, own_agent
 from tradeassay_bench.benchmarks.benchmark import benchmarks as registered
 from tradeassay_bench.benchmarks.code_protocol import CodeSpec, find_protocol
+from tradeassay_bench.core.files import NAME_LENGTH, safe_name as safe_name
+from tradeassay_bench.core.run_secret import refuse_bad_secret
 from tradeassay_bench.core.time import parse_day
 
 ParamValue = bool | int | float | str

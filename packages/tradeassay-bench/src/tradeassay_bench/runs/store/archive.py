@@ -35,7 +35,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.registry import did_you_mean, newest
@@ -44,6 +44,7 @@ from tradeassay_bench.agents.own_file import NAME as OWN_FILE
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.code_protocol import CodeSpec
 from tradeassay_bench.core.closeness import close
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.time import SECOND, iso
 from tradeassay_bench.llm.budget import LEAST_SHARE, estimate_reply
 from tradeassay_bench.llm.recording import (

@@ -33,9 +33,11 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, RunError
-from tradeassay.core.files import naming, take_lock, write_atomic
+from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.files import naming, write_atomic
 from tradeassay.core.hashing import canonical_json
+from tradeassay_bench.core.errors import RunError
+from tradeassay_bench.core.files import take_lock
 
 DEFAULT_PARENT = Path("runs")
 

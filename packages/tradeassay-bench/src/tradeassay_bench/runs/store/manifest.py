@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import fields
 
-from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.core.measure import Badges, Convention
 from tradeassay.core.our_code import is_ours
@@ -26,6 +26,7 @@ from tradeassay_bench.agents.model import NAME as MODEL
 from tradeassay_bench.agents.own_file import NAME as OWN_FILE, WITH_FILES, own_files
 from tradeassay_bench.benchmarks import Benchmark, NamedWindow, benchmarks, find_window
 from tradeassay_bench.benchmarks.protocol import protocols
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.data import PanelFacts, Snapshot, load_dataset, verify_snapshot
 from tradeassay_bench.play import Market, MarketConfig
 from tradeassay_bench.runs.spec.episode import (

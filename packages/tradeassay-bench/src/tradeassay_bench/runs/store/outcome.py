@@ -10,9 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.play.dialogue_log import Spending
 
 Status = Literal["done", "failed"]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 import msgspec
 
 from tradeassay.core.arguments import path_from
-from tradeassay.core.errors import RunError
 from tradeassay.core.measure import Badges
 from tradeassay.core.our_code import is_ours
 from tradeassay.core.registry import did_you_mean
@@ -20,6 +19,7 @@ from tradeassay_bench.agents.model import NAME as MODEL
 from tradeassay_bench.agents.own_file import NAME as OWN_FILE
 from tradeassay_bench.benchmarks import Benchmark, benchmarks
 from tradeassay_bench.benchmarks.code_protocol import CodeProtocol, find_protocol
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import Filled, Rejected, StepRecord
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.llm import parse_name

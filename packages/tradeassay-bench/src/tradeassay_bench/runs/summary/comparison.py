@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import (
@@ -21,6 +20,7 @@ from tradeassay.metrics import (
 )
 from tradeassay.metrics.reliability import Reliability, reliability
 from tradeassay_bench.benchmarks.code_protocol import CodeRow
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.executors.task import one_thread
 from tradeassay_bench.runs.score import AgentScores
 from tradeassay_bench.runs.store.run import CodeRun, Run, load_run
@@ -79,7 +79,7 @@ def compare(
 ) -> RunComparison:
     """Compare two finished runs agent by agent.
 
-    Raises :class:`~tradeassay.core.errors.RunError` if one of them cannot be read or is unfinished,
+    Raises :class:`~tradeassay_bench.core.errors.RunError` if one of them cannot be read or is unfinished,
     or if one trades and the other writes programs.
     """
     one, other = (

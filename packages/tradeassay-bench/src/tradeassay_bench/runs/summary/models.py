@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.errors import DataError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
 from tradeassay_bench.benchmarks.ktdfin.panel import (
@@ -23,6 +23,7 @@ from tradeassay_bench.benchmarks.ktdfin.panel import (
     tool_validity_rate,
 )
 from tradeassay_bench.benchmarks.stockbench.panel import NOTES
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import (
     Expired,
     Filled,

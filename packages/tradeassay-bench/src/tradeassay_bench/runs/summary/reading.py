@@ -18,13 +18,14 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
+from tradeassay.core.errors import UNDECODABLE, DataError, TradeassayWarning
 from tradeassay.core.measure import NOT_REDERIVABLE, Measure, not_scored
 from tradeassay.metrics import watched_interval
 from tradeassay_bench.agents.own_file import NAME as OWN_FILE, why_not_again
 from tradeassay_bench.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay_bench.benchmarks.rules_text import rules_text
 from tradeassay_bench.benchmarks.stockbench.panel import NOTES
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay_bench.core.orders import Failure
 from tradeassay_bench.play import holdings_from_records
@@ -70,7 +71,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
     """Return a finished run's summary.
 
     Without ``details`` only the needs of a leaderboard are read: the value paths by which agents
-    are compared. Raises :class:`~tradeassay.core.errors.RunError` while the run is not finished.
+    are compared. Raises :class:`~tradeassay_bench.core.errors.RunError` while the run is not finished.
     """
     scores, versions = run.scores, run.manifest.versions
     settings = dict.fromkeys(row.setting for row in scores.agents)

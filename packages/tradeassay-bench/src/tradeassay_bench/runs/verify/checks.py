@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, LedgerError, RunError, TradeassayError, UserError
+from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay_bench.account import Ledger, venues
@@ -26,6 +26,7 @@ from tradeassay_bench.benchmarks.code_protocol import AskRole, CodeAsk, CodeProt
 from tradeassay_bench.core.closeness import close, close_line, close_text
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.drive import drive
+from tradeassay_bench.core.errors import LedgerError, RunError
 from tradeassay_bench.core.events import (
     STEP_DECODER,
     TURN_DECODER,

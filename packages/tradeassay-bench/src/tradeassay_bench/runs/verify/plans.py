@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.code_protocol import CodeSpec, find_protocol
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.runs.play.programs import code_episodes, recorded_code_spec
 from tradeassay_bench.runs.play.resume import with_secret

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, MissingExtra, UserError
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay_bench.agents import make_agent
 from tradeassay_bench.agents.own_file import NAME as OWN_FILE, why_not_again
@@ -25,6 +25,7 @@ from tradeassay_bench.benchmarks.protocol import protocols
 from tradeassay_bench.core.agent import CostlyAgent
 from tradeassay_bench.core.closeness import close
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import StepRecord
 from tradeassay_bench.llm import (
     Access,

@@ -20,7 +20,6 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.files import is_litter
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.our_code import is_ours
 from tradeassay.metrics import BootstrapConfig
@@ -37,6 +36,7 @@ from tradeassay_bench.benchmarks.code_protocol import (
 from tradeassay_bench.core.closeness import close_text
 from tradeassay_bench.core.executors import make_executor
 from tradeassay_bench.core.executors.task import Lost, Task, TaskExecutor
+from tradeassay_bench.core.files import is_litter
 from tradeassay_bench.data import load_verified, verify_snapshot
 from tradeassay_bench.data.datasets import synthetic_sha256
 from tradeassay_bench.llm.recording import read_recording

@@ -22,9 +22,10 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.runs.store.folder import RunFolder
 from tradeassay_bench.runs.store.manifest import Manifest, RunManifest, read_manifest
 

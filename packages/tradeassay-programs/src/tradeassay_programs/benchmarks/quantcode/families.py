@@ -16,8 +16,8 @@ import numpy as np
 
 from tradeassay.core.arguments import whole_number
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import seed_from
 from tradeassay.core.registry import did_you_mean
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_programs.code.bars import MARKETS
 from tradeassay_programs.code.task import (
     CodeTask,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tradeassay.core.arrays import Days
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.hashing import seed_from
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_bench.core.time import parse_day
 from tradeassay_bench.data import AsOfView, Snapshot, load_dataset
 from tradeassay_bench.data.synthetic import MinuteConfig, generate_minutes

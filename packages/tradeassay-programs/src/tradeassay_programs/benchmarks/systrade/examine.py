@@ -19,11 +19,11 @@ import numpy as np
 
 from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import draw_secret, seed_from
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.printable import printable
 from tradeassay.metrics.intervals import student_reach
 from tradeassay_bench.account.shares import DecisionList
+from tradeassay_bench.core.run_secret import draw_secret, seed_from
 from tradeassay_programs.benchmarks.systrade import load_spec
 from tradeassay_programs.benchmarks.systrade.data import (
     drawn_year,

@@ -20,7 +20,8 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.core.hashing import seed_from, sha256_of
+from tradeassay.core.hashing import sha256_of
+from tradeassay_bench.core.run_secret import seed_from
 from tradeassay_programs.code.backtrader import Backtest
 from tradeassay_programs.code.bars import MARKETS, Feed, TaskBars
 from tradeassay_programs.code.judges.decisions import (
