@@ -1,6 +1,8 @@
 """The benchmarks that ship: they can be played as stated, and their rules page says what the config says."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,16 @@ def test_the_real_panel_can_be_played_and_says_that_it_is_biased(tmp_path):
     market = Market(snapshot, benchmark.market)
     assert market.rows.start >= 252 and len(market) == 756 and len(market.reset().universe) == 29
     assert played(benchmark, market)[-1].events[-1].nav == pytest.approx(111_400, rel=0.01)
+
+
+def test_naming_a_benchmark_of_programs_imports_none_that_trades():
+    script = (
+        "import sys\n"
+        "from tradeassay_bench.benchmarks.code_protocol import find_protocol\n"
+        "find_protocol('quantcode-v1'), find_protocol('systrade-v1')\n"
+        "print([name for name in sys.modules if 'ktdfin' in name or 'stockbench' in name])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

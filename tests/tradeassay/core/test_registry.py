@@ -107,3 +107,20 @@ def test_a_name_that_is_not_listed_is_refused(house):
         _ = package.attic
     with pytest.raises(ImportError):
         exec("from lazy_house import attic")
+
+
+def test_a_declared_name_is_known_and_imported_when_it_is_used(tmp_path, monkeypatch):
+    registry = Registry[str]("bed")
+    monkeypatch.setattr(sys, "beds_of_the_test", registry, raising=False)
+    (tmp_path / "lazy_bed.py").write_text(
+        "import sys\n\nsys.beds_of_the_test.add('roses-v1', 'red')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    registry.declare("roses-v1", "lazy_bed")
+    assert registry.names() == ("roses-v1",) and "roses-v1" in registry
+    assert registry.full_name("roses") == "roses-v1"
+    assert "lazy_bed" not in sys.modules
+    assert registry.get("roses") == "red"
+    assert dict(registry.items()) == {"roses-v1": "red"}
+    with pytest.raises(UserError, match="'roses-v1' is registered twice"):
+        registry.add("roses-v1", "white")

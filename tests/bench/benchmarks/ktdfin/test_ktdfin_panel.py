@@ -10,8 +10,8 @@ from tradeassay_bench.benchmarks.ktdfin import (
     DIAGNOSTICS,
     PANEL,
     OrderOutcome,
+    ktdfin_panel,
     order_outcomes,
-    panel,
 )
 from tradeassay_bench.benchmarks.ktdfin.panel import parse_failure_rate, tool_validity_rate
 from tradeassay_bench.core.dialogue import ModelReply
@@ -55,7 +55,7 @@ def score(journal: list[StepRecord], snapshot: Snapshot, convention: Any) -> dic
     first = snapshot.rows(journal[0].session, journal[-1].session)
     levels = snapshot.at(first[-1], "close").index_levels("IDX")[first.start - 1 :]
     series = series_from_records(journal, index=levels)
-    return panel(journal, series, order_outcomes(journal, snapshot), convention=convention)
+    return ktdfin_panel(journal, series, order_outcomes(journal, snapshot), convention=convention)
 
 
 def test_ten_measures_and_two_diagnostics(journal, ashares):
@@ -138,7 +138,7 @@ def test_an_episode_without_any_answer_has_rates_and_no_result(ashares):
     for _ in range(12):
         play.go(play.decide([DONE, *(ModelReply(text="hm" * n) for n in range(1, 5))]))
         records.append(play.record)
-    found = panel(records, series_from_records(records), ())
+    found = ktdfin_panel(records, series_from_records(records), ())
     assert found["total_return"].value is None and found["sharpe"].value is None
     assert found["parse_failure_rate"].value == 1.0 and found["ece"].value is None
     assert found["tool_validity_rate"].reason == "no tool was called"

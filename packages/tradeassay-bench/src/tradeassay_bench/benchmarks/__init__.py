@@ -1,6 +1,9 @@
-"""Benchmark suites: their frozen definitions, and the protocols by which models play them."""
+"""Benchmark suites: their frozen definitions, and the protocols by which models play them.
 
-from tradeassay_bench.benchmarks import ktdfin as ktdfin, stockbench as stockbench
+The suites of the papers are imported when one of them is played.
+"""
+
+from tradeassay_bench.account import venues
 from tradeassay_bench.benchmarks.benchmark import (
     Benchmark as Benchmark,
     NamedWindow as NamedWindow,
@@ -33,3 +36,11 @@ from tradeassay_bench.benchmarks.specs import (
     STOCKBENCH_DJIA as STOCKBENCH_DJIA,
     STOCKBENCH_PAPER as STOCKBENCH_PAPER,
 )
+
+_KTDFIN, _STOCKBENCH = f"{__name__}.ktdfin", f"{__name__}.stockbench"
+protocols.declare("ktdfin", f"{_KTDFIN}.day")
+protocols.declare("stockbench", f"{_STOCKBENCH}.day")
+window_sets.declare("ktdfin", f"{_KTDFIN}.specs")
+window_sets.declare("stockbench", f"{_STOCKBENCH}.specs")
+venues.declare("ashare-ktdfin-v1", f"{_KTDFIN}.specs")
+venues.declare("us-stockbench-v1", f"{_STOCKBENCH}.specs")

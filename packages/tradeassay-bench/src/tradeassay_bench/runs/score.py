@@ -200,7 +200,7 @@ def score_agent(task: ScoreTask) -> Scored:
         for episode, one, measures in zip(task.episodes, series, scores, strict=True):
             records = tuple(read_records(folder.events(episode.key)))
             orders = ktdfin.order_outcomes(records, snapshot)
-            panel = ktdfin.panel(
+            panel = ktdfin.ktdfin_panel(
                 records, one, orders, convention=task.benchmark.convention, bootstrap=task.bootstrap
             )
             measures |= {name: panel[name] for name in PAPER_OWN if name in panel}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
@@ -30,6 +31,7 @@ class Registry(Generic[_T]):
     def __init__(self, kind: str, wrong: Callable[[str, Any], str | None] | None = None) -> None:
         self.kind, self._wrong = kind, wrong
         self._items: dict[str, _T] = {}
+        self._declared: dict[str, str] = {}
         self._plugins_loaded = False
         self._broken: dict[str, str] = {}
         self._packages: dict[str, str] = {}
@@ -52,21 +54,28 @@ class Registry(Generic[_T]):
         wrong = None if self._wrong is None else self._wrong(name, item)
         if wrong is not None:
             raise UserError(f"{self.kind} '{name}' cannot be registered: {wrong}")
+        self._declared.pop(name, None)
         self._items[name] = item
+
+    def declare(self, name: str, module: str) -> None:
+        """Announce that importing ``module`` registers ``name``. It is imported when the name is first used."""
+        if name not in self._items:
+            self._declared[name] = module
 
     def full_name(self, name: str) -> str:
         """Return the name as registered: an id without a version means its newest; an unknown one stays."""
-        if name not in self._items:
+        if not self._is_known(name):
             self._load_plugins()
-        return newest(name, self._items)
+        return newest(name, {*self._items, *self._declared})
 
     def get(self, name: str) -> _T:
         """Return the thing called ``name``, an id without a version being its newest. Raises :class:`UserError`
         with near names when there is none."""
-        try:
-            return self._items[self.full_name(name)]
-        except KeyError:
-            pass
+        found = self.full_name(name)
+        if found in self._declared:
+            import_module(self._declared[found])
+        if found in self._items:
+            return self._items[found]
         if name in self._broken:
             raise UserError(
                 f"{self.kind} '{name}' of an installed package cannot be loaded: {self._broken[name]}",
@@ -77,15 +86,15 @@ class Registry(Generic[_T]):
         hint = did_you_mean(name, known, listed)
         if hint != listed and len(known) <= _FEW:
             hint = f"{hint} {listed}"
-        raise UserError(f"no {self.kind.replace('_', ' ')} '{name}'", hint=hint) from None
+        raise UserError(f"no {self.kind.replace('_', ' ')} '{name}'", hint=hint)
 
     def names(self) -> tuple[str, ...]:
         self._load_plugins()
-        return tuple(sorted(self._items))
+        return tuple(sorted({*self._items, *self._declared}))
 
     def items(self) -> Iterator[tuple[str, _T]]:
         for name in self.names():
-            yield name, self._items[name]
+            yield name, self.get(name)
 
     def package(self, name: str) -> str | None:
         """Return the installed package that added a thing, with its version; None for ours and for a script's."""
@@ -101,7 +110,7 @@ class Registry(Generic[_T]):
     def knowing(self, more: Mapping[str, _T]) -> Iterator[None]:
         """Know the items of ``more`` too, within a block: what is registered stays what it is."""
         self._load_plugins()
-        added = {name: item for name, item in more.items() if name not in self._items}
+        added = {name: item for name, item in more.items() if not self._is_known(name)}
         self._items.update(added)
         try:
             yield
@@ -111,7 +120,10 @@ class Registry(Generic[_T]):
 
     def __contains__(self, name: object) -> bool:
         self._load_plugins()
-        return name in self._items
+        return self._is_known(name)
+
+    def _is_known(self, name: object) -> bool:
+        return name in self._items or name in self._declared
 
     def _load_plugins(self) -> None:
         if self._plugins_loaded:
@@ -124,6 +136,8 @@ class Registry(Generic[_T]):
         for point in entry_points(group=f"tradeassay.{self.kind}s"):
             # One broken package must not take the others down; whoever asks for it by name is told why.
             try:
+                if point.name in self._declared:
+                    raise UserError(f"{self.kind} '{point.name}' is registered twice")
                 self.add(point.name, point.load())
                 if point.dist is not None and point.dist.name.replace("-", "_") not in PACKAGES:
                     self._packages[point.name] = f"{point.dist.name} {point.dist.version}"

@@ -170,7 +170,7 @@ _MEASURES = msgspec.toml.decode(
 PANEL, DIAGNOSTICS = _MEASURES["panel"], _MEASURES["diagnostics"]
 
 
-def panel(
+def ktdfin_panel(
     records: Sequence[StepRecord],
     series: EpisodeSeries,
     outcomes: Sequence[OrderOutcome],
