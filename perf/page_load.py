@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import argparse
 import platform
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))  # models that misbehave
+
+import scripted_misfits  # noqa: F401  # adds models
 
 from arena_browser import browser
 from machine import conditions

@@ -13,6 +13,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+import scripted_misfits  # noqa: F401  # adds models
+
 import tradeassay_bench
 from tradeassay_bench.agents import agents as registered, converses
 from tradeassay_bench.cli.demo import _model_run

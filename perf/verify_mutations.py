@@ -22,6 +22,7 @@ import msgspec
 
 sys.path.append(str(Path(__file__).parents[1] / "tests/bench/runs"))  # where the forger lives
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "recorded"))  # and the golden runs
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))  # and models that misbehave
 
 import forger
 import golden

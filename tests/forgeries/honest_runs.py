@@ -7,6 +7,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import scripted_misfits  # noqa: F401  # adds models
 from forging import command
 
 AGENT = """

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import scripted_misfits  # noqa: F401  # adds models
 from shared_session import session_folder, session_home
 from sources import FOLDERS, PYTHONPATH
 

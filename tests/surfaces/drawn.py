@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import scripted_misfits  # noqa: F401  # adds models
 from arena_sample import AGENTS, Echo, Talker, make_season, open_store, play
 from code_report_sample import TASKS, code_run
 from runs_agents import Base

@@ -4,6 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 import runs_agents  # noqa: F401  # registers the agents
+import scripted_misfits  # noqa: F401  # adds models
 from test_page import Page
 
 from tradeassay.core.errors import TradeassayWarning

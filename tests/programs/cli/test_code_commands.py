@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import scripted_misfits  # noqa: F401  # adds models
 
 from tradeassay.core.errors import MissingExtra
 from tradeassay_programs.benchmarks.quantcode.check import read_program

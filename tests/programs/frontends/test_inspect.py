@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scripted_misfits  # noqa: F401  # adds models
 
 from tradeassay.core.errors import UserError
 from tradeassay_bench.api import make_spec

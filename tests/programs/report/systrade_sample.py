@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 import msgspec
+import scripted_misfits  # noqa: F401  # adds models
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay_bench.runs import run as run_spec

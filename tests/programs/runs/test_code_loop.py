@@ -11,6 +11,7 @@ from unittest import mock
 
 import msgspec
 import pytest
+import scripted_misfits  # noqa: F401  # adds models
 from runs_code_toy import Lines, SandboxError, ToyProtocol, ToySpec, fresh, same
 
 from tradeassay.core.errors import UserError

@@ -6,6 +6,7 @@ from unittest import mock
 import msgspec
 import pytest
 import runs_world as world
+import scripted_misfits  # noqa: F401  # adds models
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig

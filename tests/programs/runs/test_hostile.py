@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 import runs_talk as talk
+import scripted_misfits  # noqa: F401  # adds models
 
 from tradeassay.cli import main
 from tradeassay.core.errors import DataError, TradeassayError, UserError

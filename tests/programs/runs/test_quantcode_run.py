@@ -5,7 +5,9 @@ from unittest import mock
 
 import msgspec
 import pytest
+import scripted_misfits
 from runs_code_toy import same
+from scripted_misfits import CHEATING
 
 from tradeassay.core.errors import UserError
 from tradeassay_bench.core.dialogue import AskModel, Message
@@ -247,14 +249,13 @@ def test_items_of_what_a_task_does_not_have_are_left_out_and_said():
     assert len(frames.episodes()) == 7 and not frames.notes
 
 
-WRITTEN = coders._PROGRAMS
+SMA_CROSS, SMA_FRAME = coders.PROGRAMS["sma backtrader"], coders.PROGRAMS["sma frame"]
 
-SMA_CROSS, SMA_FRAME = WRITTEN["sma backtrader"], WRITTEN["sma frame"]
-
-BROKEN = tuple(WRITTEN[f"{name} backtrader"] for name in coders.BROKEN)
+BROKEN = tuple(coders.PROGRAMS[f"{name} backtrader"] for name in coders.BROKEN)
 
 CHEATS = {
-    kind: [WRITTEN[f"{name} {kind}"] for name in names] for kind, names in coders.CHEATS.items()
+    kind: [CHEATING[f"{name} {kind}"] for name in names]
+    for kind, names in scripted_misfits.CHEATS.items()
 }
 
 

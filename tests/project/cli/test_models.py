@@ -5,6 +5,7 @@ import shutil
 
 import golden
 import pytest
+import scripted_misfits  # noqa: F401  # adds models
 from golden import stored as played
 
 from tradeassay_arena.queries.seasons import opened_season

@@ -7,6 +7,7 @@ import shlex
 from typing import ClassVar
 
 import pytest
+import scripted_misfits  # noqa: F401  # adds models
 
 from tradeassay.cli import main
 from tradeassay_bench.api import load_run

@@ -3,7 +3,7 @@
 They are deterministic and free.
 
 They can play every protocol of tradeassay. ``scripted/sensible`` plays well enough to show a run.
-Most others make one kind of mistake on purpose. A model of your own is a class with ``summary`` and
+A model of your own is a class with ``summary`` and
 ``answer``, registered under a name::
 
     @scripted_models.register("coin")

@@ -1,9 +1,8 @@
 """Scripted models that hand in programs: strategies for code tasks, and strategies as governed
 software.
 
-They read the payload of a task and none of its words. The programs themselves are written for no
-task at all. Some hand in the benchmark's own reference as a control, some go wrong on purpose: one
-talks, one cheats, one looks ahead, one cannot be reached. The reviewer among them is crude.
+They read the payload of a task and none of its words. Some hand in the benchmark's own reference
+as a control, and some need several turns for it. The reviewer among them is crude.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import ClassVar, Final
+from typing import Final
 
 from tradeassay.core.syntax import syntax_tree
-from tradeassay_bench.core.dialogue import AskModel, ModelReply
-from tradeassay_bench.llm.model import failed_reply
-from tradeassay_bench.llm.scripted.model import Question, say, scripted_models
-from tradeassay_bench.llm.scripted.traders import Sensible, Way, add_models
+from tradeassay_bench.core.dialogue import ModelReply
+from tradeassay_bench.llm.scripted.model import Question, say
+from tradeassay_bench.llm.scripted.traders import Way, add_models
 
-_PROGRAMS: Final[dict[str, str]] = dict(
+PROGRAMS: Final[dict[str, str]] = dict(
     part.split("\n", 1)
     for part in re.split(
         r"(?m)^## ",
@@ -32,16 +30,6 @@ _PROGRAMS: Final[dict[str, str]] = dict(
 model learns when it is rewarded for running and trading alone."""
 
 BROKEN: Final = ("does-not-compile", "crashes", "never-trades")
-CHEATS: Final = {
-    "backtrader": (
-        "prints-a-result",
-        "patches-the-broker",
-        "reads-later-bars",
-        "tells-its-environment",
-    ),
-    "frame": ("reads-later-bars",),
-}
-
 CODE_TASK: Final = "quantcode.task"
 """The ``kind`` of the payload that asks for a program: ``{"kind", "task", "framework", ...}``."""
 
@@ -74,7 +62,7 @@ def _framework(asked: Question) -> str:
 
 
 def same_program(asked: Question) -> ModelReply:
-    return program(_PROGRAMS[f"sma {_framework(asked)}"])
+    return program(PROGRAMS[f"sma {_framework(asked)}"])
 
 
 def right_program(asked: Question) -> ModelReply:
@@ -85,20 +73,9 @@ def right_program(asked: Question) -> ModelReply:
 def mended_program(asked: Question) -> ModelReply:
     turn, framework = asked.request.attempt, _framework(asked)
     if turn <= len(BROKEN):
-        return program(_PROGRAMS[f"{BROKEN[turn - 1]} {framework}"])
+        return program(PROGRAMS[f"{BROKEN[turn - 1]} {framework}"])
     taught = _KEY.get((str(asked.payload.get("task", "")), framework))
     return program(taught) if taught else same_program(asked)
-
-
-def no_program(asked: Question) -> ModelReply:
-    loop = "Wait, let me think about the entry once more before I write it down.\n"
-    return say("The strategy has an entry and an exit.\n" + loop * 40)
-
-
-def cheating_program(asked: Question) -> ModelReply:
-    ways, task = CHEATS[_framework(asked)], str(asked.payload.get("task", ""))
-    way = ways[hashlib.sha256(task.encode()).digest()[0] % len(ways)]
-    return program(_PROGRAMS[f"{way} {_framework(asked)}"])
 
 
 BUILD: Final = "systrade.build"
@@ -127,14 +104,6 @@ def mended_strategy(asked: Question) -> ModelReply:
         return say("I shall write a class TradingStrategy that follows the document.")
     card, source = known
     return hand_in(card, source + "\n\nraise KeyError('close')\n" if turn == 1 else source)
-
-
-def peeping_strategy(asked: Question) -> ModelReply:
-    known = _KNOWN.get(str(asked.payload.get("strategy")))
-    if known is None:
-        return right_strategy(asked)
-    honest = known[1].replace("class TradingStrategy", "class _Honest", 1)
-    return hand_in(known[0], honest + _PROGRAMS["reads-later-bars systrade"])
 
 
 def crude_review(asked: Question) -> ModelReply:
@@ -297,11 +266,6 @@ _CODERS: Final[Mapping[str, tuple[Way, str]]] = {
         mended_program,
         "gets a coding task wrong in three ways before it hands in the right program",
     ),
-    "coder-silent": (no_program, "reasons about coding tasks without end and hands in no program"),
-    "coder-cheat": (
-        cheating_program,
-        "cheats at coding tasks, in another way for each: forges, patches, peeks, spies",
-    ),
 }
 _BUILDERS: Final[Mapping[str, tuple[Way, str]]] = {
     "builder-gold": (
@@ -312,7 +276,6 @@ _BUILDERS: Final[Mapping[str, tuple[Way, str]]] = {
         mended_strategy,
         "forgets a file, then hands in a crash, then the right strategy",
     ),
-    "builder-peeps": (peeping_strategy, "hands in strategies that read tomorrow's close"),
 }
 add_models({name: (about, {CODE_TASK: way}) for name, (way, about) in _CODERS.items()})
 add_models(
@@ -320,11 +283,3 @@ add_models(
 )
 _JUDGE = "judges programs crudely, by names, calls and numbers in their syntax tree"
 add_models({"code-judge": (_JUDGE, {CODE_JUDGE: judgement})})
-
-
-@scripted_models.register("away")
-class AwayCoder(Sensible):
-    summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        return failed_reply("unreachable", "nobody answers at that address")

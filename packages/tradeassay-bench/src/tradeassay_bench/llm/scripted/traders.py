@@ -13,14 +13,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from tradeassay_bench.core.dialogue import AskModel, ModelReply, as_text
+from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.llm.prompting import parse_object
 from tradeassay_bench.llm.scripted.model import (
     Calls,
     Json,
     Question,
     call,
-    number_of,
     say,
     scripted_models,
 )
@@ -442,95 +441,10 @@ def read_news(asked: Question) -> Json:
     return {"decisions": made}
 
 
-# one mistake each
-
-FAR = ("2099-12-31", "day_+9999")
-FUTURE = {"as_of": FAR[0], "want": "closes of the next 5 days"}
-
-
 def turned_verdict(asked: Question) -> Json:
     said = arena_answer(asked)
     turned = {"BUY": "SELL", "SELL": "BUY"}.get(said["action"], said["action"])
     return {**said, "action": turned, "reasoning": f"against: {said['reasoning']}"}
-
-
-def hesitant(asked: Question) -> ModelReply:
-    if asked.about == "research":
-        tools = [name for name in ("get_market_context", "portfolio_state") if name in asked.tools]
-        return call(asked.request, [(name, {}) for name in tools or asked.tools[:1]])
-    if asked.about != "submit":
-        return say(
-            "On the one hand prices rose, on the other hand they may fall. It is hard to say."
-        )
-    if asked.attempt % 2 == 0:
-        return call(
-            asked.request, [("get_market_context", {})], text="One more look at the market first."
-        )
-    return say(
-        "The market is finely balanced today, and I would rather wait before I commit to anything."
-    )
-
-
-def future_research(asked: Question) -> ModelReply:
-    held = [row["stock_id"] for row in asked.payload.get("account", {}).get("positions", ())]
-    some = (ktdfin_ranking(asked) or held or ["asset_0001"])[:2]
-    ways: Json = {
-        "get_market_context": {"as_of": FAR[0]},
-        "screen_candidates": {"factors": list(FACTORS), "top_k": 5, "as_of": FAR[1]},
-        "get_stock_snapshot": {"stock_id": some[0], "lookback": -5},
-        "compare_candidates": {"stock_ids": some, "dims": ["NEXT_DAY_RETURN"]},
-        "portfolio_state": {"as_of": FAR[0]},
-    }
-    if not asked.results:
-        return call(asked.request, [(name, ways[name]) for name in ways if name in asked.tools])
-    marks = (*FAR, '"lookback":-', "NEXT_DAY")
-    asked.results = [one for one in asked.results if not any(mark in one[1] for mark in marks)]
-    return ktdfin_research(asked, "I have seen enough of the past.")
-
-
-def overspent(asked: Question) -> object:
-    """Order more than can be paid.
-
-    On every other third attempt, return the sensible answer.
-    """
-    if asked.about != "orders" and asked.attempt >= 3 and len(as_text(asked.payload)) % 2 == 0:
-        asked.attempt = 1
-        return SENSIBLE[asked.about](asked)
-    why = "this one cannot lose"
-    if asked.about == "orders":
-        names = [name["symbol"] for name in asked.payload["names"] if name["tradable"]][
-            :DAILY_NAMES
-        ]
-        order: Json = {"unit": "target_weight", "amount": 0.6, "reason": why}
-        return {"orders": [{"symbol": name, **order} for name in names], "reason": "all in"}
-    if asked.about == "submit":
-        order = {
-            "side": "BUY",
-            "confidence": 1.0,
-            "reason": f"{why}, so as much of it as can be had",
-        }
-        names = ktdfin_ranking(asked)[:KTDFIN_NAMES]
-        orders = [{"stock_id": name, **order, "target_weight": 0.6} for name in names]
-        return {
-            "orders": orders,
-            "overall_reason": "all in, on everything, with borrowed money if need be",
-        }
-    targets = {
-        row["symbol"]: round(row["value"] + asked.payload["nav"], 2)
-        for row in stockbench_rows(asked)
-    }
-    return {
-        "decisions": {name: _decided("increase", aim, why, 1.0) for name, aim in targets.items()}
-    }
-
-
-def broken(asked: Question) -> str:
-    """Break the JSON of the sensible answer. On two days of three, fix it when asked again."""
-    mended, asked.attempt = asked.attempt > 1 and asked.day % 3 != 0, 1
-    text = as_text(SENSIBLE[asked.about](asked))
-    cut = text[: max(1, len(text) * 2 // 3)]
-    ways = (cut, text.replace('"', "'"), text[:-1] + ",}", f"Of course! {text[:-1]}")
-    return text if mended else ways[(asked.request.attempt - 1 + number_of(text)) % len(ways)]
 
 
 # The models and their answers by topic.
@@ -591,27 +505,6 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Way]]] = {
     "contrarian": (
         "decides against what its analysts suggest in the arena; sensible elsewhere",
         {"ama.verdict": turned_verdict},
-    ),
-    "never-submits": (
-        "researches without end and never submits a decision",
-        dict.fromkeys(
-            ("research", "submit", "orders", "stockbench.decision", "ama.verdict"), hesitant
-        ),
-    ),
-    "future-asker": (
-        "asks tools for future dates, where there are tools, before it plays sensibly",
-        {
-            "research": future_research,
-            "stockbench.overview": lambda asked: {**stockbench_overview(asked), **FUTURE},
-        },
-    ),
-    "overspender": (
-        "orders far more than its cash and its limits allow; sensible in the arena, where nothing is ordered",
-        dict.fromkeys(("submit", "orders", "stockbench.decision"), overspent),
-    ),
-    "broken-json": (
-        "writes broken JSON, and fixes it when asked again on two days out of three",
-        {about: broken for about in SENSIBLE if about != "research"},
     ),
 }
 """The other models: a summary, and the topics that each answers differently."""
