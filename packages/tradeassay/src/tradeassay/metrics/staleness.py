@@ -1,0 +1,275 @@
+"""Whether a series of returns trails its market: stale prices and smoothed values hide market exposure.
+
+A fund that is priced late reports today a part of what the market did on earlier days. Its beta to the market of
+the same day is then too small, and what is missing looks like alpha and like a low volatility (Dimson 1979,
+Getmansky, Lo and Makarov 2004). The test here asks whether earlier market returns move the series in the direction
+of its whole exposure. It allows for errors whose size changes with the market's (HC3, MacKinnon and White 1985).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.measure import Measure
+from tradeassay.core.view import Floats
+from tradeassay.metrics.cosine import cosine_terms, cosine_variance
+from tradeassay.metrics.intervals import between, significant, student_reach
+
+_DAILY = 100
+"""Rows a year above which rows are days."""
+_HORIZONS_DAILY = (1, 2, 5, 10, 20)
+"""Lags tried on daily rows: a late price, a week, two weeks and a month (funds priced once a month)."""
+_HORIZONS_SLOW = (1, 2, 3, 5, 8, 12)
+"""Lags tried on weekly and monthly rows: an appraisal a quarter, and longer ones where there are rows enough."""
+_ROWS_PER_LAG = 20
+"""Rows that every tested lag needs, so that the sum of the lags has an error worth the name."""
+_LEAST_HORIZON = 3
+"""Lags allowed in :data:`_LEAST_ROWS` rows or more however few these are: a quarterly appraisal on monthly rows
+needs them, and is strong enough to show in three years."""
+_LEAST_ROWS = 36
+_LEVEL = 0.001
+"""One-sided level of the whole search, so that one liquid account in a thousand is called stale. Divided by the
+number of horizons tried."""
+_MATERIAL = 0.10
+"""Least share of the exposure that comes late. Liquid stocks have real lags of a few hundredths, which are no
+staleness and do not change what their alpha is."""
+_LONGER_LEVEL = 0.05
+"""One-sided level at which further lags are added once a series is known to be stale: a lag too many costs little
+then, and a missing one leaves exposure in the alpha."""
+_IDLE = 0.45
+"""Least share of rows without a new price of a series that is priced every second row or more rarely."""
+_REGULAR = 0.9
+"""Share of gaps between prices within a third of the usual gap: months have 19 to 23 sessions."""
+_LEAST_PRICES = 10
+"""Prices from which a slope of what a series did between two of them has an error."""
+_PRICES_FOR_TWO = 18
+"""Prices from which a second slope, of the market of the gap before, can be told from the first."""
+_PRICED_LEVEL = 0.01
+"""One-sided level for a series that is priced at regular intervals. The regularity is evidence already: the only
+other thing that looks so is an account that is invested on one row in so many, which has no late part."""
+_LONGEST_GAP = 63
+"""Rows between two prices, at most: a quarter of days."""
+_EXACT = 1e-9
+"""Share of all slopes below which a slope, or its error, is a rounding error."""
+_SURE = 1e-12
+"""Smaller p-values are all alike: the shortest horizon that has one is taken first."""
+_MOST_LEVERAGE = 0.95
+"""A row that determines its own fitted value has no residual. HC3 divides by what is left, at least 0.05."""
+
+
+class Regression:
+    """Ordinary least squares over time with intervals that allow for dependence.
+
+    ``y`` has shape (n,), ``columns`` are series of the same shape. A constant is added in front.
+    """
+
+    def __init__(self, y: Floats, columns: Sequence[Floats]) -> None:
+        self._design = np.column_stack([np.ones(y.size), *columns])
+        self.coefficients = np.linalg.lstsq(self._design, y, rcond=1e-12)[0]
+        self.rest: Floats = y - self._design @ self.coefficients
+        gap = y - y.mean()
+        whole = float(gap @ gap)
+        self.explained = 1.0 - float(self.rest @ self.rest) / whole if whole > 0 else 0.0
+
+    def coefficient(
+        self, place: int, *, scale: float = 1.0, level: float = 0.95, least: int = 20
+    ) -> Measure:
+        """Return a coefficient (0 is the constant) times ``scale`` with its interval."""
+        n = self.rest.size
+        value = float(self.coefficients[place]) * scale
+        if n < least:
+            return Measure(value=significant(value), n=n, note=f"no interval: {n} rows")
+        # A coefficient is the mean of its influence function. The interval of that mean is the
+        # coefficient's. A row that pulls the line to itself hides its own error, so residuals are
+        # those of lines drawn without the row.
+        whole = np.linalg.pinv(self._design.T @ self._design / n)
+        leverage = np.einsum("ij,jk,ik->i", self._design, whole, self._design) / n
+        kept = np.maximum(1.0 - leverage, 1.0 - _MOST_LEVERAGE)
+        influence = (self._design @ whole[place]) * self.rest / kept * scale
+        error = math.sqrt(float(cosine_variance(influence)) / n)
+        if not error > 0.0:
+            note = "no interval: nothing is left to explain"
+            return Measure(value=significant(value), n=n, note=note)
+        reach = student_reach(cosine_terms(n), level) * error
+        return between(value, (value - reach, value + reach), level, n)
+
+
+def lagged(series: Floats, lags: int) -> list[Floats]:
+    """Return a series and itself 1 to ``lags`` rows late. Missing first values are the series' mean."""
+    columns = [series]
+    for lag in range(1, lags + 1):
+        late = np.full(series.size, series.mean())
+        late[lag:] = series[:-lag]
+        columns.append(late)
+    return columns
+
+
+class Lateness(msgspec.Struct, frozen=True, kw_only=True):
+    """How late a series is. ``lags`` rows (0: not late), ``share`` of the exposure that comes late, 0 to 1,
+    ``beta`` to the market of the same row as it is without lags, ``full_beta`` with the late part, and the
+    one-sided ``p`` of the late part at the lags most in its favour, times the number of horizons tried."""
+
+    lags: int
+    share: float
+    beta: float
+    full_beta: float
+    p: float
+
+
+_NOT_LATE = Lateness(lags=0, share=0.0, beta=0.0, full_beta=0.0, p=1.0)
+
+
+class _Fit:
+    """Least squares of ``y`` on a constant and ``columns``, with HC3 errors for sums of slopes."""
+
+    def __init__(self, y: Floats, columns: Sequence[Floats]) -> None:
+        # Columns are scaled by the first, so that the constant and the slopes have like sizes.
+        scale = float(columns[0].std()) or 1.0
+        design = np.column_stack([np.ones(y.size), *columns])
+        design[:, 1:] /= scale
+        weights = design @ np.linalg.pinv(design.T @ design)
+        fitted = weights.T @ y
+        leverage = (weights * design).sum(axis=1)
+        self.freedom = max(y.size - design.shape[1], 1)
+        self._weights = weights[:, 1:] / scale
+        self._missed = (y - design @ fitted) / np.maximum(1.0 - leverage, 1.0 - _MOST_LEVERAGE)
+        self.slopes: Floats = fitted[1:] / scale
+
+    def t_of_sum(self, first: int, *, sign: float) -> float:
+        """Return the HC3 t ratio of ``sign`` times the sum of slope ``first`` and later ones."""
+        influence = self._weights[:, first:].sum(axis=1) * self._missed
+        error = math.sqrt(float(influence @ influence))
+        value = sign * float(self.slopes[first:].sum())
+        # Where nothing is left unexplained, slopes and errors are rounding errors.
+        exact = _EXACT * float(np.abs(self.slopes).sum())
+        if abs(value) <= exact:
+            return 0.0
+        return value / max(error, exact)
+
+
+def _lag_fit(total: Floats, market: Floats, lags: int) -> _Fit:
+    """Regress a series on its market and ``lags`` lags. Rows before the first full lag are left out."""
+    n = total.size - lags
+    return _Fit(total[lags:], [market[lags - lag : lags - lag + n] for lag in range(lags + 1)])
+
+
+def lateness(total: Floats, market: Floats, year: int) -> Lateness:
+    """Return by how many rows a series trails its market, and with how much of its exposure.
+
+    ``total`` and ``market`` are returns of the same rows, shape (n,). ``year`` is the number of rows a year. For
+    horizons of 1 to 20 rows (daily) or 1 to 12 rows (weekly, monthly; at most n / 20, but 3 from 36 rows on) the
+    series is regressed on the market of the same row and of so many earlier ones. The tested quantity is the sum
+    of the lagged coefficients: a Wald test of one restriction, one-sided in the direction of the whole exposure,
+    with HC3 errors (MacKinnon and White 1985) and Student's t. A series is late if that sum is significant at 1 in
+    1,000 after division by the number of horizons, and is at least a tenth of the whole exposure.
+
+    A joint test of all lags has power against any pattern, but noise, options and reversals have patterns too. A
+    late price can only add exposure of the same sign. Testing the sum also finds twenty small lags, as those of a
+    value that is fixed once a month.
+    """
+    from scipy.special import stdtr
+
+    n = total.size
+    most = n // _ROWS_PER_LAG
+    if n >= _LEAST_ROWS:
+        most = max(most, _LEAST_HORIZON)
+    priced = _priced_rarely(total, market)
+    if priced is not None:
+        return priced
+    horizons = _HORIZONS_DAILY if year >= _DAILY else _HORIZONS_SLOW
+    tried = [lags for lags in horizons if lags <= most]
+    if not tried or not np.ptp(market) > 0.0 or not np.ptp(total) > 0.0:
+        return _NOT_LATE
+    fits = {lags: _lag_fit(total, market, lags) for lags in tried}
+    plain = _lag_fit(total, market, 0)
+    best, best_p = 0, 1.0
+    for lags, fit in fits.items():
+        whole = float(fit.slopes.sum())
+        late = float(fit.slopes[1:].sum())
+        if whole == 0.0 or late / whole < _MATERIAL:
+            continue
+        t = fit.t_of_sum(1, sign=math.copysign(1.0, whole))
+        p = max(float(stdtr(fit.freedom, -t)) * len(tried), _SURE)
+        if p < best_p:
+            best, best_p = lags, p
+    if not best or best_p >= _LEVEL:
+        return msgspec.structs.replace(
+            _NOT_LATE, beta=float(plain.slopes[0]), full_beta=float(plain.slopes[0]), p=best_p
+        )
+    sign = math.copysign(1.0, float(fits[best].slopes.sum()))
+    for lags in tried:
+        fit = fits[lags]
+        if lags > best and stdtr(fit.freedom, -fit.t_of_sum(best + 1, sign=sign)) < _LONGER_LEVEL:
+            best = lags
+    betas = fits[best].slopes
+    return Lateness(
+        lags=best,
+        share=min(max(float(betas[1:].sum() / betas.sum()), 0.0), 1.0),
+        beta=float(plain.slopes[0]),
+        full_beta=float(betas.sum()),
+        p=min(best_p, 1.0),
+    )
+
+
+def _priced_rarely(total: Floats, market: Floats) -> Lateness | None:
+    """Return the lateness of a series that has a new price every k rows only, None where it has one more often.
+
+    The returns of the rows with a new price are regressed on the market of that row, on the market of the rows
+    since the price before, and on that of the gap before. The last two must have the sign of the whole exposure
+    and be significant together, with HC3 errors, at :data:`_PRICED_LEVEL`.
+    """
+    from scipy.special import stdtr
+
+    values, counts = np.unique(total, return_counts=True)
+    usual = int(np.argmax(counts))
+    if counts[usual] < _IDLE * total.size:
+        return None
+    rows = np.flatnonzero(total != values[usual])
+    gaps = np.diff(rows)
+    if gaps.size < _LEAST_PRICES:
+        return None
+    gap = int(np.median(gaps))
+    regular = np.abs(gaps - gap) <= gap / 3.0
+    if not 2 <= gap <= _LONGEST_GAP or regular.mean() < _REGULAR:
+        return None
+    path = np.concatenate([[0.0], np.cumsum(market)])
+    # Prices before the second have no gap before theirs.
+    at, before, earlier = rows[2:], rows[1:-1], rows[:-2]
+    between = path[at] - path[before + 1]
+    previous = path[before + 1] - path[earlier + 1]
+    columns = [market[at], between]
+    if at.size >= _PRICES_FOR_TWO:
+        columns.append(previous)
+    fit = _Fit(total[at], columns)
+    whole = float(fit.slopes.sum())
+    now, late = float(fit.slopes[0]), float(fit.slopes[1:].sum())
+    p = float(stdtr(fit.freedom, -fit.t_of_sum(1, sign=math.copysign(1.0, whole))))
+    if p >= _PRICED_LEVEL or late * whole <= 0.0:
+        return None
+    lags = gap - 1
+    if len(columns) > 2:
+        t = fit.t_of_sum(2, sign=math.copysign(1.0, whole))
+        lags += gap if stdtr(fit.freedom, -t) < _LONGER_LEVEL else 0
+    # A row without a price has no exposure at all, one with a price has that of the whole gap.
+    exposure = abs(now) + abs(late) * (gap - 1)
+    return Lateness(
+        lags=min(lags, max(gap - 1, total.size // _ROWS_PER_LAG)),
+        share=abs(late) * (gap - 1) / exposure,
+        beta=now / gap,
+        full_beta=float(fit.slopes[1]) if abs(fit.slopes[1]) > abs(now) else now,
+        p=p,
+    )
+
+
+def stale_lags(total: Floats, market: Floats, year: int) -> int:
+    """Return by how many rows a series trails its market, 0 where it does not. See :func:`lateness`."""
+    return lateness(total, market, year).lags
+
+
+def late_share(total: Floats, market: Floats, year: int) -> float:
+    """Return the share of the exposure to the market that comes late, 0 to 1. See :func:`lateness`."""
+    return lateness(total, market, year).share
