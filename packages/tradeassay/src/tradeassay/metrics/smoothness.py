@@ -11,8 +11,8 @@ import math
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Bools, Floats, Ints
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.metrics.cosine import cosine_interval
 from tradeassay.metrics.intervals import between, significant, student_reach
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Measure
-from tradeassay.core.view import Floats
 from tradeassay.metrics.cosine import cosine_terms, cosine_variance
 from tradeassay.metrics.intervals import between, significant, student_reach
 
