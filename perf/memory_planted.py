@@ -19,7 +19,6 @@ import numpy as np
 
 from tradeassay.core.arrays import Floats
 from tradeassay.metrics import rate_measure
-from tradeassay.report.formatting import in_line
 from tradeassay.verdict import VerdictConfig, decide
 from tradeassay.verdict.recalled import RecallSplit
 from tradeassay.verdict.record import RecallEvidence
@@ -49,6 +48,7 @@ from tradeassay_bench.examine.planted import (
     planted_world,
     weights_of,
 )
+from tradeassay_bench.report.paste_cells import in_line
 
 AGENTS: dict[Plant, tuple[str, tuple[str, ...]]] = {
     "memorising": ("knows names", ("memory",)),

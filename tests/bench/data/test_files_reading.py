@@ -12,9 +12,9 @@ import pytest
 
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.tables.cells import stem_of
-from tradeassay.tables.columns import guess_columns, parse_columns
 from tradeassay_bench.core.view import Board
 from tradeassay_bench.data.names import ashare_code, board_of
+from tradeassay_bench.data.tables.columns import guess_columns, parse_columns
 from tradeassay_bench.data.tables.files import FilesConfig
 from tradeassay_bench.data.tables.folder import Imported, read_files
 from tradeassay_bench.data.tables.typed import read_csv, read_stamps, read_table, to_floats

@@ -14,11 +14,13 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.tables import counted
 from tradeassay.metrics.history import by_month
 from tradeassay.report import numbers
-from tradeassay.report.charts import HUES, ChartLook, kept, picked, plain_chart, styles, ticks
-from tradeassay.report.formatting import common_scale, in_line, shown
+from tradeassay.report.charts import HUES, ChartLook, picked, plain_chart, styles, ticks
+from tradeassay.report.formatting import common_scale, shown
 from tradeassay.report.shell import script_json, template_text
 from tradeassay_bench.core.orders import Order
+from tradeassay_bench.report.curves import kept
 from tradeassay_bench.report.decisions import order_words
+from tradeassay_bench.report.paste_cells import in_line
 from tradeassay_bench.report.run_charts import account_curves, holdings_chart, traded
 
 CELL = cell(0, 120)

@@ -257,12 +257,13 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
         columns = ("asset", "session", "action", "position", "reward")
         print_rows(paid, as_json, f"rewards of '{rewarded}'", columns, told)
         return
-    from tradeassay.report.formatting import paste_cell, shown
+    from tradeassay.report.formatting import shown
     from tradeassay_arena.queries.snapshot import board_of
     from tradeassay_arena.season import BASELINE, NO_LIVE_RANKS
     from tradeassay_arena.standings import Filter
     from tradeassay_arena.web.pages import FORMS, names_of
     from tradeassay_arena.web.words import words
+    from tradeassay_bench.report.paste_cells import paste_cell
 
     board = board_of(db, id, Filter(**{name: value or None for name, value in wanted.items()}))
     if as_json:

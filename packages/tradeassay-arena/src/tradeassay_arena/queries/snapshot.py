@@ -13,7 +13,7 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.metrics.intervals import rate_measure
-from tradeassay.report.charts import Equity, curve_chart, kept
+from tradeassay.report.charts import Equity
 from tradeassay_arena import standings as st
 from tradeassay_arena.benchmarks.ama import compare_with, published
 from tradeassay_arena.benchmarks.ama.published import Setting
@@ -34,6 +34,7 @@ from tradeassay_arena.queries.seasons import (
 from tradeassay_arena.season import BASELINE, Season
 from tradeassay_arena.state.store import Store
 from tradeassay_bench.core.time import parse_day
+from tradeassay_bench.report.curves import curve_chart, kept
 
 Value = TypeVar("Value")
 _SETTLED = ("_boards", "_charts", "behaviours", "first_day")

@@ -205,9 +205,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> FilesConfig:
-    from tradeassay.tables.columns import parse_columns
     from tradeassay_bench.data import make_source
     from tradeassay_bench.data.datasets import FilesSource
+    from tradeassay_bench.data.tables.columns import parse_columns
 
     fields: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if columns is not None:

@@ -368,12 +368,12 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _share(measure: Measure) -> str:
-    from tradeassay.report.formatting import in_line
+    from tradeassay_bench.report.paste_cells import in_line
 
     return in_line(measure, "{:.0%}")
 
 
 def _ratio(measure: Measure) -> str:
-    from tradeassay.report.formatting import in_line
+    from tradeassay_bench.report.paste_cells import in_line
 
     return in_line(measure, "{:.2f}")

@@ -328,7 +328,7 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
 
 def _show_status(recorded: Any, *, as_json: bool) -> None:
     """Print the progress of every episode of an unfinished run, and its latest refused answers."""
-    from tradeassay.report.formatting import paste_cell
+    from tradeassay_bench.report.paste_cells import paste_cell
     from tradeassay_bench.runs.summary.reading import run_status
 
     episodes = run_status(recorded)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import attach
 
 if TYPE_CHECKING:
-    from tradeassay.tables.columns import parse_columns as parse_columns
     from tradeassay.tables.faults import DataFault as DataFault
     from tradeassay_bench.data.calendars import (
         Sessions as Sessions,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         verify_snapshot as verify_snapshot,
     )
     from tradeassay_bench.data.store.write import write_snapshot as write_snapshot
+    from tradeassay_bench.data.tables.columns import parse_columns as parse_columns
     from tradeassay_bench.data.tables.files import (
         FilesConfig as FilesConfig,
         ImportReport as ImportReport,
@@ -101,7 +101,7 @@ else:
             "tradeassay_bench.data.store.manifest": ["Manifest"],
             "tradeassay_bench.data.store.read": ["read_panel", "verify_snapshot"],
             "tradeassay_bench.data.store.write": ["write_snapshot"],
-            "tradeassay.tables.columns": ["parse_columns"],
+            "tradeassay_bench.data.tables.columns": ["parse_columns"],
             "tradeassay.tables.faults": ["DataFault"],
             "tradeassay_bench.data.tables.files": ["FilesConfig", "ImportReport"],
         },

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import attach
 
 if TYPE_CHECKING:
-    from tradeassay.report.formatting import PasteTable as PasteTable
     from tradeassay.report.verdicts import print_verdicts as print_verdicts
     from tradeassay_bench.report.code_page import write_code_html as write_code_html
     from tradeassay_bench.report.export_tables import paste as paste, paste_tables as paste_tables
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
         print_leaderboard as print_leaderboard,
         terminal as terminal,
     )
+    from tradeassay_bench.report.paste_cells import PasteTable as PasteTable
     from tradeassay_bench.report.run_html import (
         render_html as render_html,
         write_html as write_html,
@@ -34,7 +34,7 @@ else:
         {
             "tradeassay_bench.report.code_page": ["write_code_html"],
             "tradeassay_bench.report.export_tables": ["paste", "paste_tables"],
-            "tradeassay.report.formatting": ["PasteTable"],
+            "tradeassay_bench.report.paste_cells": ["PasteTable"],
             "tradeassay_bench.report.leaderboard": [
                 "TerminalReport",
                 "print_code_board",

@@ -17,11 +17,11 @@ import msgspec
 from tradeassay.core import __version__
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_of
-from tradeassay.report.formatting import PasteTable
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.code_protocol import code_benchmarks, find_protocol
 from tradeassay_bench.benchmarks.rules_text import rules_text
 from tradeassay_bench.data.datasets import list_datasets
+from tradeassay_bench.report.paste_cells import PasteTable
 
 _TERMS = (
     "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset "

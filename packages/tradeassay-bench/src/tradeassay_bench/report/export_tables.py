@@ -25,9 +25,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
-from tradeassay.report.formatting import NOT_RANKED, PasteCell, PasteTable, paste_cell
 from tradeassay_bench.report.cards import results_card
 from tradeassay_bench.report.code_page import paste_table
+from tradeassay_bench.report.paste_cells import NOT_RANKED, PasteCell, PasteTable, paste_cell
 from tradeassay_bench.report.run_words import setting_badges, standing
 from tradeassay_bench.runs import CodeRun, Run
 from tradeassay_bench.runs.summary import RunSummary, SettingSummary, summary_of

@@ -10,8 +10,9 @@ from rich.text import Text
 from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
-from tradeassay.report.formatting import bracketed, cell_shown
+from tradeassay.report.formatting import cell_shown
 from tradeassay_bench.report.code_page import run_badges, shown_run
+from tradeassay_bench.report.paste_cells import bracketed
 from tradeassay_bench.report.run_words import (
     answer,
     arm_standing,

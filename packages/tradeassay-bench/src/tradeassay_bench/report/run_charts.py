@@ -21,13 +21,11 @@ from tradeassay.report.charts import (
     LineStyle,
     Marks,
     area_chart,
-    curve_chart,
     day_number,
-    kept,
     line_chart,
     picked,
-    since_start,
 )
+from tradeassay_bench.report.curves import curve_chart, kept, since_start
 from tradeassay_bench.runs.summary import AgentSummary, SettingSummary
 
 HELD_POINTS = 64

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from tradeassay.report.formatting import PasteTable
 from tradeassay.report.notebook import MOST, whole
 from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.report.export_tables import paste_tables
+from tradeassay_bench.report.paste_cells import PasteTable
 from tradeassay_bench.runs import CodeRun, Run
 
 

@@ -21,7 +21,7 @@ from tradeassay.core import __version__
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.measure import Measure
-from tradeassay.report.formatting import PasteCell, PasteTable, common_scale, paste_cell, shown
+from tradeassay.report.formatting import common_scale, shown
 from tradeassay.report.shell import page_environment, render_page, write_page
 from tradeassay.report.verdicts import TONES
 from tradeassay.verdict import Assay
@@ -30,6 +30,7 @@ from tradeassay_bench.examine.assay_file import recorded_assay, stated_in
 from tradeassay_bench.papers import paper_pages
 from tradeassay_bench.report.decisions import DecisionPack, tools_of
 from tradeassay_bench.report.export_tables import paste_tables
+from tradeassay_bench.report.paste_cells import PasteCell, PasteTable, paste_cell
 from tradeassay_bench.report.run_html import render_html, write_html
 from tradeassay_bench.report.run_words import standing
 from tradeassay_bench.runs import CodeRun, Run, load_run

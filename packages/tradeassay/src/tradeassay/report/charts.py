@@ -58,8 +58,6 @@ def styles(names: Sequence[str], baseline: str) -> dict[str, LineStyle]:
     return found
 
 
-_LIMIT = 150
-"""Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""
 MOST_LINES = 12
 """Accounts that a chart draws, beside the market."""
 INDEX_LINE = "@index"
@@ -128,49 +126,12 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
 # What is drawn ---------------------------------------------------------------------------------------------
 
 
-def curve_chart(
-    sessions: Sequence[str],
-    places: Sequence[int],
-    lines: Iterable[tuple[str, str, bool, Sequence[float]]],
-) -> Equity:
-    """Return lines (id, label, whether it is the baseline, values from before the first session on) as a chart."""
-    if not sessions:
-        return Equity(days=(), curves=(), sessions=0)
-    axis = [str(np.datetime64(sessions[0][:10]) - np.timedelta64(1, "D")), *sessions]
-    curves = tuple(
-        Curve(entry=entry, label=label, baseline=baseline, returns=picked(values, places))
-        for entry, label, baseline, values in lines
-    )
-    days, thinned = tuple(axis[place] for place in places), len(places) <= len(sessions)
-    return Equity(days=days, curves=curves, sessions=len(sessions), thinned=thinned)
-
-
-def kept(n: int, paths: Sequence[Sequence[float]], limit: int = _LIMIT) -> list[int]:
-    """Return which of ``n`` points to draw: all when there are few, else evenly spaced ones.
-
-    The highest and lowest point and the deepest drawdown of every path are always among them, as are both ends."""
-    if n <= limit:
-        return list(range(n))
-    places = {int(place) for place in np.linspace(0, n - 1, limit)}
-    for path in paths:
-        values = np.asarray(path, dtype=np.float64)
-        if values.shape[0] == n:
-            fall = values / np.maximum.accumulate(values)
-            places |= {int(values.argmax()), int(values.argmin()), int(fall.argmin())}
-    return sorted(places)
-
-
 def picked(
     values: Sequence[float], places: Sequence[int], digits: int = 5
 ) -> tuple[float | None, ...]:
     """Return the values at ``places`` with ``digits`` decimals; what is not finite becomes None."""
     found = (float(values[place]) for place in places)
     return tuple(round(value, digits) if np.isfinite(value) else None for value in found)
-
-
-def since_start(path: Sequence[float]) -> list[float]:
-    values = np.asarray(path, dtype=np.float64)
-    return list((values / values[0] - 1.0).tolist())
 
 
 def day_number(session: str) -> int:

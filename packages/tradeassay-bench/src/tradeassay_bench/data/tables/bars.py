@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from tradeassay.core.arrays import Bools, Days, Floats, Ints
 from tradeassay.core.errors import UserError
 from tradeassay.tables.cells import stem_of
-from tradeassay.tables.columns import ColumnMap, guess_columns
 from tradeassay.tables.dates import is_day
 from tradeassay.tables.faults import DataFault
 from tradeassay_bench.core.time import DAY, MINUTE
@@ -29,6 +28,7 @@ from tradeassay_bench.core.view import FIELDS, Field, Frequency, Instrument
 from tradeassay_bench.data.calendars import known_range, matching_rows, sessions_between
 from tradeassay_bench.data.names import ashare_code, board_of
 from tradeassay_bench.data.source import CalendarName, Listing, MinutePanel
+from tradeassay_bench.data.tables.columns import ColumnMap, guess_columns
 from tradeassay_bench.data.tables.files import FilesConfig, InstrumentKind
 from tradeassay_bench.data.tables.typed import (
     RawTable,

@@ -9,9 +9,9 @@ import msgspec
 
 from tradeassay.core.arguments import check_fields
 from tradeassay.core.errors import UserError
-from tradeassay.tables.columns import ColumnMap
 from tradeassay_bench.core.view import Adjustment, Frequency
 from tradeassay_bench.data.source import CalendarName, SourceConfig
+from tradeassay_bench.data.tables.columns import ColumnMap
 
 InstrumentKind = Literal["stock", "index", "crypto", "future"]
 
