@@ -6,8 +6,9 @@ import re
 import pytest
 from code_report_sample import HOSTILE, code_run
 
-from tradeassay.core.tables import Cell, Table, amount, line
+from tradeassay.core.tables import Cell
 from tradeassay.report.formatting import cell_shown
+from tradeassay_bench.core.tables import Table, amount, line
 from tradeassay_bench.report import print_code_board, write_code_html
 from tradeassay_bench.report.code_page import render_code_html, shown_run
 from tradeassay_programs.benchmarks.quantcode.scores import pooled_rates

@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tradeassay.core.measure import BadgeTexts, Measure, not_scored
-from tradeassay.core.tables import Cell, Row, Table, figure
+from tradeassay.core.tables import Cell
 from tradeassay_arena.benchmarks.ama import published
 from tradeassay_arena.queries.seasons import opened_season
 from tradeassay_arena.queries.snapshot import SeasonSnapshot
 from tradeassay_arena.season import BASELINE, NO_LIVE_RANKS
 from tradeassay_arena.standings import Standing
 from tradeassay_bench.benchmarks import exhibits as ex
+from tradeassay_bench.core.tables import Row, Table, figure
 from tradeassay_bench.report.verifying import PaperRecord
 
 _MEASURES = {"CR": "change", "AR": "change", "AV": "share", "SR": "signed", "MDD": "change"}

@@ -19,7 +19,7 @@ from tradeassay.core.arguments import take_fields
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import BadgeTexts, Measure, above
 from tradeassay.core.registry import Registry, newest
-from tradeassay.core.tables import Cell, Table
+from tradeassay.core.tables import Cell
 from tradeassay.metrics.ranks import unranked
 from tradeassay.metrics.reliability import Play, Reliability
 from tradeassay_bench.benchmarks.benchmark import benchmarks
@@ -27,6 +27,7 @@ from tradeassay_bench.benchmarks.exhibits import Curves, Filled, PaperPage
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
 from tradeassay_bench.core.files import safe_name
 from tradeassay_bench.core.run_secret import refuse_bad_secret
+from tradeassay_bench.core.tables import Table
 from tradeassay_bench.llm import ModelParams, parse_name
 
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)

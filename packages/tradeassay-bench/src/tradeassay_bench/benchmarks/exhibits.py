@@ -16,8 +16,9 @@ import numpy as np
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.registry import Registry
-from tradeassay.core.tables import Cell, Row, Table, figure
+from tradeassay.core.tables import Cell
 from tradeassay.metrics import significant
+from tradeassay_bench.core.tables import Row, Table, figure
 from tradeassay_bench.llm.tables import find_model, load_kinds
 
 PAPERS = {

@@ -14,11 +14,11 @@ import numpy as np
 
 from tradeassay.core.errors import DataError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.tables import table
 from tradeassay.metrics import EpisodeSeries, significant
 from tradeassay_bench.benchmarks import Benchmark
 from tradeassay_bench.benchmarks.exhibits import Filled, median_of, row
 from tradeassay_bench.core.errors import RunError
+from tradeassay_bench.core.tables import table
 from tradeassay_bench.examine.attribute import AgentAttribution, attribute_run
 from tradeassay_bench.llm.recording import read_recording
 from tradeassay_bench.runs import CodeRun, Run

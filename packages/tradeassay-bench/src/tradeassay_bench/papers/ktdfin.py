@@ -10,7 +10,7 @@ import numpy as np
 from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.tables import Cell, Row, Table, amount, figure, in_order, table
+from tradeassay.core.tables import Cell
 from tradeassay.factors import FACTOR_NAMES, FACTORS
 from tradeassay.metrics import max_drawdown, rate_measure, sharpe, significant
 from tradeassay.metrics.attribution import MAIN
@@ -29,6 +29,7 @@ from tradeassay_bench.benchmarks.exhibits import (
 )
 from tradeassay_bench.benchmarks.ktdfin.ktdfin_config import MODES
 from tradeassay_bench.core.errors import RunError
+from tradeassay_bench.core.tables import Row, Table, amount, figure, in_order, table
 from tradeassay_bench.examine.probe import METRICS, ProbeReport
 from tradeassay_bench.llm.prompting import cell
 from tradeassay_bench.masking import LEVELS, MaskConfig, Truth, find_leaks

@@ -12,7 +12,6 @@ import msgspec
 
 from tradeassay.core.errors import DataError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.tables import Row, Table, table
 from tradeassay_bench.benchmarks import stockbench
 from tradeassay_bench.benchmarks.exhibits import (
     Filled,
@@ -26,6 +25,7 @@ from tradeassay_bench.benchmarks.stockbench.panel import StockbenchFigure
 from tradeassay_bench.benchmarks.stockbench.specs import NAMES
 from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.events import StepRecord
+from tradeassay_bench.core.tables import Row, Table, table
 from tradeassay_bench.papers.cells import Group, Line, groups_of, latency
 from tradeassay_bench.runs import Run
 from tradeassay_bench.runs.summary.reading import stockbench_setting

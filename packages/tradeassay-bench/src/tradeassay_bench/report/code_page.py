@@ -9,11 +9,12 @@ import msgspec
 
 from tradeassay.core.measure import NOT_REDERIVABLE, BadgeTexts
 from tradeassay.core.registry import Registry
-from tradeassay.core.tables import Cell, Row, Table, counted
+from tradeassay.core.tables import Cell, counted
 from tradeassay.report.charts import styles
 from tradeassay.report.formatting import cell_shown
 from tradeassay.report.shell import render_page, write_page
 from tradeassay_bench.benchmarks.code_protocol import Ending, Shown
+from tradeassay_bench.core.tables import Row, Table
 from tradeassay_bench.report.paste_cells import NOT_RANKED, PasteCell, PasteTable, paste_cell
 from tradeassay_bench.runs import CodeRun
 from tradeassay_bench.runs.store.folder import folder_in_commands

@@ -9,10 +9,10 @@ from pathlib import Path
 from markupsafe import Markup
 
 from tradeassay.core.files import write_atomic
-from tradeassay.core.tables import Table
 from tradeassay.report.charts import INDEX, ChartLook, Curve, Equity, LineStyle, line_chart, styles
 from tradeassay.report.shell import render_page, write_page
 from tradeassay_bench.benchmarks.exhibits import Curves, FilledExhibit, PaperPage
+from tradeassay_bench.core.tables import Table
 from tradeassay_bench.report.code_page import pasted_row, plain_rows
 from tradeassay_bench.report.export_tables import write_tables
 from tradeassay_bench.report.paste_cells import PasteTable

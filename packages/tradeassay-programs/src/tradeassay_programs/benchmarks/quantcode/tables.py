@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from tradeassay.core.measure import Measure
-from tradeassay.core.tables import Cell, Row, Table, amount, counted, figure, in_order, line, table
+from tradeassay.core.tables import Cell, counted
 from tradeassay.metrics.reliability import PlayWords, reliability
 from tradeassay_bench.benchmarks.code_protocol import (
     Ending,
@@ -32,6 +32,7 @@ from tradeassay_bench.benchmarks.exhibits import (
     load_published,
     unmet_conditions,
 )
+from tradeassay_bench.core.tables import Row, Table, amount, figure, in_order, line, table
 from tradeassay_programs.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay_programs.benchmarks.quantcode.scores import (
     ENDS,

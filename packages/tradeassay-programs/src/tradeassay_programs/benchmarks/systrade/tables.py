@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.tables import Cell, Row, Table, amount, counted, figure, figures, line, table
+from tradeassay.core.tables import Cell, counted
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.reliability import PlayWords, reliability
 from tradeassay_bench.benchmarks.code_protocol import (
@@ -36,6 +36,7 @@ from tradeassay_bench.benchmarks.exhibits import (
     load_published,
     mean_of,
 )
+from tradeassay_bench.core.tables import Row, Table, amount, figure, figures, line, table
 from tradeassay_programs.benchmarks.programs import SubmissionCard
 from tradeassay_programs.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay_programs.benchmarks.systrade.loading import SYSTB
