@@ -71,9 +71,7 @@ def play_journal(
     records: list[StepRecord] = []
     sessions = _SESSIONS if batches is None else len(batches)
     try:
-        for step, session in enumerate(
-            rough_market(rng, sessions, futures=venue.margin is not None)
-        ):
+        for step, session in enumerate(rough_market(rng, sessions)):
             bars = session.bars
             opening = exchange.open_session(
                 bars, session.actions, ledger, delisted=session.delisted
@@ -108,7 +106,7 @@ def play_journal(
 
 def _probe(venue: Venue) -> None:
     """Send orders that must be refused, each for its reason."""
-    market = rough_market(np.random.default_rng(0), 20, futures=False)
+    market = rough_market(np.random.default_rng(0), 20)
     session = next(one for one in market if one.bars.trading[0])
     symbol = "S0"
     impossible: list[tuple[Order, RejectReason]] = [
@@ -136,7 +134,6 @@ def _probe(venue: Venue) -> None:
 
 _BOARDS = (Board.MAIN, Board.MAIN, Board.CHINEXT, Board.STAR, Board.BSE, Board.NONE)
 _FIRST = date(2024, 1, 1)
-_CONTRACT_DAYS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +145,12 @@ class RoughSession:
     delisted: tuple[str, ...]
 
 
-def rough_market(rng: np.random.Generator, sessions: int, *, futures: bool) -> list[RoughSession]:
-    """Return consecutive sessions of eight stocks and, if asked for, a chain of futures contracts."""
+def rough_market(rng: np.random.Generator, sessions: int) -> list[RoughSession]:
+    """Return consecutive sessions of eight stocks."""
     instruments = [
         Instrument(symbol=f"S{number}", board=_BOARDS[number % len(_BOARDS)], lot=100.0)
         for number in range(8)
     ]
-    for number in range(sessions // _CONTRACT_DAYS + 2 if futures else 0):
-        expiry = (_FIRST + timedelta(days=_CONTRACT_DAYS * (number + 1))).isoformat()
-        contract = Instrument(
-            symbol=f"F{number}", kind="future", multiplier=10.0, expiry=expiry, root="F"
-        )
-        instruments.append(contract)
     return _Rough(rng, tuple(instruments)).play(sessions)
 
 
@@ -190,9 +181,7 @@ class _Rough:
         previous = np.full(self.close.shape, np.nan) if self.first else self.close.copy()
         self.first = False
         trading: Bools = self.rng.random(len(self.symbols)) > 0.06
-        for column, instrument in enumerate(self.instruments):
-            if column in self.gone or (instrument.expiry is not None and day > instrument.expiry):
-                trading[column] = False
+        trading[sorted(self.gone)] = False
         return RoughSession(
             SessionBars(
                 session=day,

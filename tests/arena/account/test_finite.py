@@ -22,7 +22,6 @@ from tradeassay_bench.core.events import (
     MarginCalled,
     Marked,
     Rejected,
-    Settled,
     SplitApplied,
 )
 from tradeassay_bench.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
@@ -35,16 +34,14 @@ SPECIAL = [*map(float, _ODD.split()), LARGEST, -LARGEST, 2.0**53 + 2]
 numbers = st.one_of(st.sampled_from(SPECIAL), st.floats(), st.floats(min_value=-1e6, max_value=1e6))
 ids = pytest.mark.parametrize("venue", BUILTIN, ids=lambda venue: venue.id)
 
-QUIET = next(
-    s.bars for s in rough_market(np.random.default_rng(0), 9, futures=False) if s.bars.trading[0]
-)
+QUIET = next(s.bars for s in rough_market(np.random.default_rng(0), 9) if s.bars.trading[0])
 
 
 @st.composite
 def orders(draw: st.DrawFn) -> Order:
     kind = draw(st.sampled_from(["market", "limit", "stop"]))
     return Order(
-        symbol=draw(st.sampled_from(["S0", "S1", "S3", "F0", "F1"])),
+        symbol=draw(st.sampled_from(["S0", "S1", "S3"])),
         amount=draw(numbers),
         unit=draw(
             st.sampled_from(["shares", "dollars", "target_weight", "target_value", "target_shares"])
@@ -79,7 +76,7 @@ given_anything = given(
 
 def play_anything(venue, stream, spoilt, seed, fill):
     exchange, ledger = Exchange(venue), Ledger(CASH, terms=venue.terms)
-    market = rough_market(np.random.default_rng(seed), SESSIONS, futures=venue.margin is not None)
+    market = rough_market(np.random.default_rng(seed), SESSIONS)
     for step, (session, batch) in enumerate(zip(market, stream, strict=True)):
         changed = {
             name: getattr(session.bars, name).copy()
@@ -196,7 +193,6 @@ HUGE = 1.7e308
         SplitApplied("A", inf, inf, 0.0),
         SplitApplied("A", 1e-309, 1e-308, 0.0),
         Delisted("A", 10.0, inf, inf),
-        Settled("A", 10.0, inf, inf),
         InterestCharged(-inf),
         InterestCharged(nan),
         Marked(inf, 100.0, inf, (), {"A": 10.0}),
@@ -220,7 +216,7 @@ def test_an_account_starts_with_a_sum_of_money(cash):
 
 
 def test_the_auditor_does_not_take_infinity_for_infinity():
-    day = AuditDay(US, rough_market(np.random.default_rng(0), 1, futures=False)[0].bars)
+    day = AuditDay(US, rough_market(np.random.default_rng(0), 1)[0].bars)
     auditor = Auditor(inf)
     found = [finding.check for finding in auditor.session(day, {}, [Marked(inf, 0.0, inf)])]
     assert found == ["cash", "nav"]

@@ -51,11 +51,8 @@ RENDER = {
     "Delisted": lambda e: f"delist {e.symbol} {e.quantity:+g} @{e.price:g} cash {e.cash:+.2f}",
     "BorrowCharged": lambda e: f"borrow {e.symbol} {e.cash:+.2f}",
     "InterestCharged": lambda e: f"interest {e.cash:+.2f}",
-    "Settled": lambda e: f"settle {e.symbol} {e.quantity:+g} @{e.price:.8g} cash {e.cash:+.2f}",
-    "Rolled": lambda e: f"roll {e.symbol} into {e.into} {e.quantity:+g}",
     "MarginCalled": lambda e: f"call equity {e.equity:.2f} required {e.required:.2f}",
 }
-_FUTURE = {"kind": "future", "root": "F"}
 INSTRUMENTS = {
     **{name: Instrument(symbol=name) for name in "AB"},
     "A fund": Instrument(symbol="A", kind="index"),
@@ -64,9 +61,7 @@ INSTRUMENTS = {
         f"A {board}": Instrument(symbol="A", board=board)
         for board in (Board.CHINEXT, Board.STAR, Board.BSE)
     },
-    "F1": Instrument(symbol="F1", multiplier=10.0, expiry="2024-01-12", **_FUTURE),
-    "F2": Instrument(symbol="F2", multiplier=10.0, expiry="2024-02-09", **_FUTURE),
-    "F2 half": Instrument(symbol="F2", multiplier=5.0, expiry="2024-02-09", **_FUTURE),
+    "F1": Instrument(symbol="F1", kind="future", multiplier=10.0, expiry="2024-01-12", root="F"),
 }
 
 

@@ -1,7 +1,7 @@
 """Accounting in plain loops, written from the pages about venues and money. It imports nothing that books money.
 
 :class:`PlainBooks` follows a journal's events and works out every sum itself: what a fill costs, what a dividend,
-a split, a delisting, a settlement, a borrow fee and interest move, and what the account is worth. The numbers of
+a split, a delisting, a borrow fee and interest move, and what the account is worth. The numbers of
 the venues are written down here a second time.
 """
 
@@ -36,7 +36,6 @@ TERMS = {
     "ashare-v1": Terms(5, 5, tax=5, minimum=5),
     "ashare-qlib-v1": Terms(5, 15, minimum=5),
     "crypto-v1": Terms(5, 5, step=1e-8, sessions=365),
-    "futures-v1": Terms(0.5, 0.5, slip=1, interest=0.06, margin=True),
 }
 COVERS_TAX = ("ashare-flat-v1", "ashare-v1")
 """Where the minimum is one for commission and tax together."""
@@ -89,13 +88,8 @@ class PlainBooks:
                     self._split(event, due.pop(("split", symbol)), held, mark)
                 case "Delisted":
                     leaving.discard(symbol)
-                    own = 0.0 if instrument.kind == "future" else held * mark * size
-                    self._move("payout", event.cash, own, self.moved)
+                    self._move("payout", event.cash, held * mark * size, self.moved)
                     self._change(symbol, -held)
-                case "Settled":
-                    own = held * size * event.price - held * size * mark
-                    self._move("settlement", event.cash, own, held * size * event.price)
-                    self.mark[symbol] = event.price
                 case "BorrowCharged":
                     short = min(held, 0.0) * self._worth(bars, place[symbol], symbol)
                     own = short * size * self.terms.borrow / self.terms.sessions
@@ -111,7 +105,6 @@ class PlainBooks:
                         "Trimmed",
                         "Rested",
                         "Expired",
-                        "Rolled",
                         "MarginCalled",
                     )
         if due or leaving:
@@ -146,15 +139,10 @@ class PlainBooks:
         fee = max(fee + tax, terms.minimum) - tax if covers else max(fee, terms.minimum)
         same("fee", event.fee, fee, value)
         same("tax", event.tax, tax, value)
-        if instrument.kind == "future":
-            own = -fee - tax
-            if event.symbol not in self.held:
-                self.mark[event.symbol] = event.price
-        else:
-            own = (-value if buying else value) - fee - tax
-            if not terms.margin and -1e-9 * value <= self.cash + own < 0:
-                own = -self.cash  # spent to the last cent
-            self.mark.setdefault(event.symbol, event.reference)
+        own = (-value if buying else value) - fee - tax
+        if not terms.margin and -1e-9 * value <= self.cash + own < 0:
+            own = -self.cash  # spent to the last cent
+        self.mark.setdefault(event.symbol, event.reference)
         self._move(f"fill of {event.symbol}", event.cash, own, value + abs(self.cash))
         self._change(event.symbol, event.quantity)
 
@@ -182,8 +170,7 @@ class PlainBooks:
             self.mark[symbol] = self._worth(bars, column, symbol)
             value = quantity * self.mark[symbol] * instrument.multiplier
             gross += abs(value)
-            if instrument.kind != "future":
-                positions += value
+            positions += value
         scale = self.moved + gross
         same("cash", event.cash, self.cash, scale)
         same("positions", event.positions, positions, scale)

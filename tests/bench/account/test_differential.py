@@ -26,9 +26,7 @@ def differences(venue: Venue, sessions: int, first_seed: int) -> int:
         fill = "close" if seed % 3 == 2 else "open"
         exchange, account = Exchange(venue), Ledger(CASH, terms=venue.terms)
         books, orders = PlainBooks(venue.id, CASH), {}
-        for step, session in enumerate(
-            rough_market(rng, SESSIONS, futures=venue.margin is not None)
-        ):
+        for step, session in enumerate(rough_market(rng, SESSIONS)):
             bars = session.bars
             events = exchange.open_session(
                 bars, session.actions, account, delisted=session.delisted

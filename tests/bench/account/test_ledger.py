@@ -2,7 +2,6 @@
 
 from math import fsum, nan
 
-import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -24,8 +23,6 @@ from tradeassay_bench.core.events import (
     Marked,
     Rejected,
     Rested,
-    Rolled,
-    Settled,
     SplitApplied,
     StepRecord,
     Trimmed,
@@ -125,25 +122,12 @@ def test_short_positions():
     assert (position.quantity, position.cost, position.held) == (5.0, 30.0, 0)
 
 
-def test_futures_live_by_settlement():
-    marked = Marked(10_060.0, 0.0, 10_060.0, (), {"F": 103.0})
-    ledger = after(
-        contract(2.0, 100.0), Settled("F", 2.0, 103.0, 60.0), marked, cash=10_000.0, terms=MARGIN
-    )
-    assert (ledger.nav(), ledger.state().positions["F"].value) == (10_060.0, 2_060.0)
-    refuses(ledger, contract(1.0, 104.0), "settled at 103")
-    ledger.apply(Settled("F", 2.0, 104.0, 20.0))
-    ledger.apply(contract(-2.0, 104.0))
-    assert (ledger.cash, ledger.held()) == (10_080.0, ())
-
-
 def test_events_without_money_change_nothing():
     events = (
         Rejected("a", "A", "lot", "why"),
         Trimmed("a", "A", 2.0, 1.0, "lot"),
         Rested("a", "A", 1.0),
         Expired("a", "A"),
-        Rolled("A", "B", 1.0),
     )
     assert after(*events).state() == after().state()
 
@@ -171,7 +155,6 @@ def test_events_without_money_change_nothing():
         (BorrowCharged("A", 1.0), "pay the account"),
         (InterestCharged(-1e6), "cash account would fall"),
         (InterestCharged(nan), "would become nan"),
-        (Settled("A", 10.0, 11.0, 10.0), "not a future"),
         (MarginCalled(1.0, 2.0), "cash account cannot"),
         (Marked(899.0, 100.0, 999.0, (), {"A": 10.0}), "marked cash"),
         (Marked(900.0, 101.0, 1_001.0, (), {"A": 10.0}), "marked positions"),
@@ -184,15 +167,11 @@ def test_every_broken_identity_is_refused(event, complaint):
     refuses(after(trade("A", 10.0, 10.0)), event, complaint)
 
 
-def test_contract_terms_must_not_change():
-    ledger = after(contract(2.0, 100.0), cash=10_000.0, terms=MARGIN)
-    refuses(
-        ledger,
-        msgspec.structs.replace(contract(1.0, 100.0), multiplier=5.0),
-        "other contract terms",
-    )
-    refuses(ledger, Settled("F", 2.0, 103.0, 59.0), "cash")
-    refuses(ledger, Settled("F", 3.0, 103.0, 90.0), "contracts")
+def test_the_multiplier_of_a_position_must_not_change():
+    bought = Filled("i", "A", 2.0, 10.0, 10.0, 0.0, 0.0, -100.0, multiplier=5.0)
+    ledger = after(bought)
+    assert ledger.nav() == 1_000.0
+    refuses(ledger, trade("A", 1.0, 10.0), "another multiplier")
 
 
 def test_the_margin_identity():

@@ -13,7 +13,6 @@ from tradeassay_bench.account import (
     ASHARE,
     ASHARE_DATED,
     BUILTIN,
-    FUTURES,
     US,
     US_MARGIN,
     Concentration,
@@ -92,7 +91,6 @@ def test_terms_for_the_ledger():
     assert US_MARGIN.terms == AccountTerms(
         margin=True, maintenance_long=0.25, maintenance_short=0.30
     )
-    assert FUTURES.terms.margin
     assert not US_MARGIN.rules().long_only
 
 

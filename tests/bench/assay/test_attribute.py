@@ -64,8 +64,6 @@ def test_a_session_without_a_fill_has_no_trading_but_financing(played, taken):
     """Splits, dividends, suspensions and delistings are in the returns of names, exactly as in the account."""
     quiet = 0
     for episode in played.episodes:
-        if "futures" in episode.key:
-            continue
         daily = taken.episodes[episode.key].daily
         for place, record in enumerate(played.records(episode.key)):
             if any(isinstance(event, Filled) for event in (*record.opening, *record.events)):
@@ -79,15 +77,10 @@ def test_a_session_without_a_fill_has_no_trading_but_financing(played, taken):
     assert quiet > 500
 
 
-def test_shorts_margin_and_futures_add_up(taken):
+def test_shorts_and_margin_add_up(taken):
     short = one(taken, "tiny-us-margin-v1", "provoker")
     assert min(short.daily.invested) < -1 < 1 < max(short.daily.gross)
     assert short.linked["trading.financing"] < 0
-    future = one(taken, "tiny-futures-v1", "equal-weight")
-    assert future.linked["trading.futures"] != 0
-    assert future.linked["common"] == future.linked["selection"] == 0.0
-    assert future.linked["trading.fills"] == pytest.approx(0.0, abs=1e-12)
-    assert any("no names to compare" in note for note in future.notes)
 
 
 def test_fees_and_slippage_are_named(played, taken):

@@ -111,7 +111,6 @@ def test_the_luck_of_a_recorded_run():
     assert list(found) == [episode.key for episode in run.episodes]
     silent = found[key_of("us", "test-never-answers")]
     assert silent.place is None and silent.reason and "no luck baseline" in silent.sentence
-    assert "futures" in str(found[key_of("futures")].reason)
     fund = found[
         key_of("us", "index-hold")
     ]  # is not left to chance: a place among equals says nothing
@@ -278,7 +277,7 @@ def test_the_power_and_luck_commands(monkeypatch, tmp_path):
     assert "test-provoker" in ask("power", str(run.folder))
     asked = ["luck", str(run.folder), "--portfolios", "100"]
     lucky = json.loads(ask(*asked, "--agent", "test-provoker", "--json"))
-    assert [one["agent"] for one in lucky] == ["rule of runs_agents: test-provoker"] * 8
+    assert [one["agent"] for one in lucky] == ["rule of runs_agents: test-provoker"] * 7
     assert "hardly differ" in " ".join(
         ask(*asked, "--agent", "index-hold", "--by", "sharpe").split()
     )

@@ -126,14 +126,13 @@ def test_holdings():
     assert holdings.weights[3] == pytest.approx([60 / 104, 20 / 104])
 
 
-def test_costs_of_borrowing_and_the_value_of_contracts():
+def test_costs_of_borrowing_and_the_value_of_points():
     terms = AccountTerms(margin=True)
-    future = Filled("o", "F", 2.0, 10.0, 10.0, 0.5, 0.0, -0.5, multiplier=5.0, margined=True)
+    bought = Filled("o", "F", 2.0, 10.0, 10.0, 0.5, 0.0, -100.5, multiplier=5.0)
     first = step(
-        0, future, BorrowCharged("S", -0.25), cash=99.25, opening=(Deposited(100.0, terms),)
+        0, bought, BorrowCharged("S", -0.25), cash=-0.75, opening=(Deposited(100.0, terms),)
     )
-    # A future has no value in the account: only its mark is recorded.
-    marked = Marked(99.25, 0.0, 99.25, (), {"F": 10.0})
+    marked = Marked(-0.75, 100.0, 99.25, (), {"F": 10.0})
     record = msgspec.structs.replace(first, events=(*first.events[:-1], marked))
     series = series_from_records([record])
     assert series.traded.tolist() == [100.0]

@@ -23,7 +23,6 @@ VENUES = {
     "us-margin": ("us", "IDX", 100_000.0),
     "ashare-qlib": ("ashare", "IDX", 1_000_000.0),
     "crypto": ("us", "all", 100_000.0),
-    "futures": ("futures", "all", 1_000_000.0),
 }
 """Venue (without its version) to panel, universe and cash."""
 
@@ -114,49 +113,9 @@ def tiny_panel(seed: int = 0, *, venue: str = "us") -> Panel:
     )
 
 
-def futures_panel(seed: int = 0) -> Panel:
-    """Two chains of three contracts each, the first two of which expire inside the window."""
-    stocks = tiny_panel(seed)
-    day = stocks.sessions
-    ends = (day[25], day[45], day[-1] + 30)
-    contracts = [(root, place) for root in ("CL", "GC") for place in range(3)]
-    listings = tuple(
-        Listing(
-            instrument=Instrument(
-                symbol=f"{root}{place}",
-                kind="future",
-                root=root,
-                expiry=str(ends[place]),
-                multiplier=10.0,
-            ),
-            listed=str(day[0]),
-            delisted=str(ends[place]) if place < 2 else None,
-        )
-        for root, place in contracts
-    )
-    bars = {name: values[:, 3:9].copy() for name, values in stocks.bars.items()}
-    for column, listing in enumerate(listings):
-        gone = np.flatnonzero(day > np.datetime64(listing.delisted or "2100-01-01"))
-        for values in bars.values():
-            values[:, column] = values[:, column - column % 3]
-            values[gone, column] = np.nan
-            values[np.isnan(values[:, column]) & ~np.isin(np.arange(SESSIONS), gone), column] = 50.0
-    return Panel(
-        name="tiny-futures",
-        facts=stocks.facts,
-        listings=listings,
-        sessions=day,
-        open_time=stocks.open_time,
-        close_time=stocks.close_time,
-        bars=bars,
-        suspended=np.zeros((SESSIONS, len(listings)), dtype=np.bool_),
-        indices=stocks.indices,
-    )
-
-
 def write_world(home: Path, seed: int = 0) -> None:
     """Store the tiny markets below a data home."""
-    for panel in (tiny_panel(seed), tiny_panel(seed, venue="ashare"), futures_panel(seed)):
+    for panel in (tiny_panel(seed), tiny_panel(seed, venue="ashare")):
         write_snapshot(panel, home / "store" / panel.name, allow_faults=True)
 
 

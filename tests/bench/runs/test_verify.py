@@ -83,17 +83,12 @@ def test_the_run_under_test_is_worth_testing(honest):
 
 
 @pytest.mark.journey
-@pytest.mark.parametrize(
-    "venue", ["us-fractional", "us-margin", "ashare-qlib", "crypto", "futures"]
-)
+@pytest.mark.parametrize("venue", ["us-fractional", "us-margin", "ashare-qlib", "crypto"])
 def test_the_second_opinion_knows_every_venue(play, home, venue):
     done = play("test-provoker", benchmarks=(f"tiny-{venue}-v1",), seeds=(0, 1, 2))
     report = verify(done.folder, home=home, workers=1)
     assert [str(violation) for violation in report.violations] == []
-    trades = done.frames().trades
-    assert len(trades) > 50
-    if venue == "futures":
-        assert trades["forced"].any()
+    assert len(done.frames().trades) > 50
 
 
 def first_fill(change):

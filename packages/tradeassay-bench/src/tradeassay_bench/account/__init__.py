@@ -14,7 +14,6 @@ from tradeassay_bench.account.limits import (
 from tradeassay_bench.account.margin import Cash as Cash, Margin as Margin
 from tradeassay_bench.account.position import Holding as Holding
 from tradeassay_bench.account.settlement import (
-    Futures as Futures,
     Settlement as Settlement,
     Shorting as Shorting,
 )
@@ -25,7 +24,6 @@ from tradeassay_bench.account.venue import (
     ASHARE_QLIB as ASHARE_QLIB,
     BUILTIN as BUILTIN,
     CRYPTO as CRYPTO,
-    FUTURES as FUTURES,
     US as US,
     US_FRACTIONAL as US_FRACTIONAL,
     US_MARGIN as US_MARGIN,

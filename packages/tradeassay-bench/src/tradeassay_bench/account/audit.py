@@ -29,7 +29,6 @@ from tradeassay_bench.core.events import (
     Marked,
     Rejected,
     Rested,
-    Settled,
     SplitApplied,
     StepRecord,
     Trimmed,
@@ -137,9 +136,7 @@ class _Books:
             case Filled(symbol=symbol):
                 self.hold(symbol, self.shares.get(symbol, 0.0) + event.quantity)
                 if symbol in self.shares:
-                    self.marks.setdefault(
-                        symbol, event.price if event.margined else event.reference
-                    )
+                    self.marks.setdefault(symbol, event.reference)
                 self.waiting.pop(event.order_id, None)
             case Delisted(symbol=symbol):
                 self.hold(symbol, 0.0)
@@ -149,8 +146,6 @@ class _Books:
                     self.marks[symbol] /= event.ratio
             case DividendPaid(symbol=symbol) if symbol in self.marks:
                 self.marks[symbol] = max(self.marks[symbol] - event.per_share, 0.0)
-            case Settled():
-                self.marks[event.symbol] = event.price
             case Marked():
                 self.marks = dict(event.marks)
             case Rested():
@@ -285,7 +280,7 @@ def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Found]:
         if not _near(event.cash, owed):
             yield "cash", f"interest of {event.cash:g}, the venue takes {owed:g}"
         return
-    if not isinstance(event, DividendPaid | SplitApplied | Delisted | Settled | BorrowCharged):
+    if not isinstance(event, DividendPaid | SplitApplied | Delisted | BorrowCharged):
         return
     symbol, cash = event.symbol, event.cash
     held, mark = books.shares.get(symbol, 0.0), books.marks.get(symbol, 0.0)
@@ -299,14 +294,9 @@ def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Found]:
         if not _near(worth, held * mark) or abs(event.quantity - held * event.ratio) >= 1.0:
             yield "cash", f"split of {symbol}: {held:g} shares became {event.quantity:g}"
     elif isinstance(event, Delisted):
-        instrument = day.instrument(symbol)
-        worth = 0.0 if instrument.kind == "future" else held * event.price * instrument.multiplier
+        worth = held * event.price * day.instrument(symbol).multiplier
         if not _near(event.quantity, held) or event.price != mark or not _near(cash, worth):
             yield "cash", f"{symbol} was paid out at {event.price:g}, its last mark was {mark:g}"
-    elif isinstance(event, Settled):
-        size = held * day.instrument(symbol).multiplier
-        if not _near(cash, size * (event.price - mark), size * mark):
-            yield "cash", f"settlement of {symbol}: {cash:g} for {mark:g} to {event.price:g}"
     else:
         rate = day.venue.shorting.borrow_per_year / day.venue.periods_per_year
         owed = (
@@ -473,14 +463,11 @@ class _Fills:
         if not _near(fill.fee, fee, value) or not _near(fill.tax, tax, value):
             paid = f"{symbol} paid {fill.fee:g} and {fill.tax:g} tax"
             yield "fees", f"{paid}, the venue takes {fee:g} and {tax:g}"
-        future = instrument.kind == "future"
-        expected = (
-            (0.0 if future else -fill.quantity * fill.price * fill.multiplier) - fill.fee - fill.tax
-        )
+        expected = -fill.quantity * fill.price * fill.multiplier - fill.fee - fill.tax
         if not _near(fill.cash, expected, value + fee):
             yield "cash", f"{symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}"
-        if fill.multiplier != instrument.multiplier or fill.margined != future:
-            yield "fills", f"{symbol} has other contract terms than its instrument"
+        if fill.multiplier != instrument.multiplier:
+            yield "fills", f"{symbol} has another multiplier than its instrument"
 
     def _limits(self, fill: Filled) -> Iterator[Found]:
         day, era = self._day, self._era
@@ -563,11 +550,7 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
             day.price(day.fill, symbol),
         )
         unit_price = price if day.trades(symbol) and is_price(price) else mark
-        total += (
-            quantity
-            * (unit_price - mark if instrument.kind == "future" else unit_price)
-            * instrument.multiplier
-        )
+        total += quantity * unit_price * instrument.multiplier
     return total
 
 
@@ -595,8 +578,7 @@ def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
         if (symbol in stale) != (price is None):
             yield "nav", f"{symbol} is {'not ' if price is None else ''}named as stale"
         value = quantity * stated * instrument.multiplier
-        if instrument.kind != "future":
-            worth += value
+        worth += value
         if margin is not None:
             required += (
                 value * margin.maintenance_long if value > 0 else -value * margin.maintenance_short

@@ -1,7 +1,7 @@
-"""Events around a session: corporate actions before the open, settlement and marks at the end.
+"""Events around a session: corporate actions before the open, charges and marks at the end.
 
-Before the open, dividends, splits and delistings reach the account. At the end futures are settled
-and rolled, borrowing is charged, margin is called, and the account is marked.
+Before the open, dividends, splits and delistings reach the account. At the end borrowing is charged,
+margin is called, and the account is marked.
 
 Dividends come first and count per share held before a split of the same day. Corporate actions do
 not change NAV: a dividend moves money from the mark to cash, a split changes the unit, a delisting
@@ -16,7 +16,6 @@ from tradeassay_bench.account.ledger import Ledger
 from tradeassay_bench.account.limits import Lots
 from tradeassay_bench.account.margin import EQUAL, Margin
 from tradeassay_bench.account.session import Session
-from tradeassay_bench.account.settlement import is_over
 from tradeassay_bench.account.venue import Venue
 from tradeassay_bench.core.events import (
     BorrowCharged,
@@ -27,8 +26,6 @@ from tradeassay_bench.core.events import (
     InterestCharged,
     MarginCalled,
     Marked,
-    Rolled,
-    Settled,
     SplitApplied,
 )
 from tradeassay_bench.core.orders import LARGEST_PRICE, LEAST_PRICE
@@ -38,21 +35,6 @@ from tradeassay_bench.core.view import CorporateAction
 def emit(event: Event, account: Ledger, events: list[Event]) -> None:
     events.append(event)
     account.apply(event)
-
-
-def settle(
-    symbol: str, price: float, multiplier: float, account: Ledger, events: list[Event]
-) -> None:
-    quantity = account.quantity(symbol)
-    if quantity == 0.0:
-        return
-    last = account.mark(symbol)
-    if price != last:
-        emit(
-            Settled(symbol, quantity, price, quantity * (price - last) * multiplier),
-            account,
-            events,
-        )
 
 
 def trade_at_mark(
@@ -69,15 +51,7 @@ def trade_at_mark(
     price = venue.slippage.price(reference, buying)
     value = abs(quantity) * price * instrument.multiplier
     fee, tax = venue.fees.charge(value, abs(quantity), buying)
-    future = instrument.kind == "future"
-    # The gains of a future are settled in cash, so its trade moves only costs.
-    if future:
-        proceeds = 0.0
-    else:
-        proceeds = -value if buying else value
-    cash = proceeds - fee - tax
-    if future:
-        settle(symbol, price, instrument.multiplier, account, events)
+    cash = (-value if buying else value) - fee - tax
     filled = Filled(
         order_id,
         symbol,
@@ -89,7 +63,6 @@ def trade_at_mark(
         cash,
         True,
         instrument.multiplier,
-        future,
     )
     emit(filled, account, events)
 
@@ -146,43 +119,9 @@ def _short(equity: float, required: float) -> bool:
 def close_positions(venue: Venue, session: Session, events: list[Event]) -> None:
     """Append and apply everything that ends a session. The last event is the mark."""
     if venue.margin is not None:
-        settle_futures(session, events)
-        end_contracts(venue, session, events)
         charge(venue, venue.margin, session, events)
         call_margin(venue, venue.margin, session, events)
-        settle_futures(session, events)
     mark(session, events)
-
-
-def settle_futures(session: Session, events: list[Event]) -> None:
-    """Mark every held future to the session's price and move the gains in cash."""
-    account = session.account
-    for symbol in account.held():
-        instrument = session.bars.instruments[session.columns[symbol]]
-        if instrument.kind == "future":
-            settle(symbol, session.price_of(symbol), instrument.multiplier, account, events)
-
-
-def end_contracts(venue: Venue, session: Session, events: list[Event]) -> None:
-    account, bars, futures = session.account, session.bars, venue.futures
-    for symbol in account.held():
-        column = session.columns[symbol]
-        instrument = bars.instruments[column]
-        if instrument.kind != "future":
-            continue
-        quantity = account.quantity(symbol)
-        if futures.must_roll(instrument, bars.session) and session.has_price(column):
-            into = futures.next_contract(instrument, session)
-            if into is not None:
-                order_id = f"roll:{bars.session}:{symbol}"
-                trade_at_mark(venue, order_id, column, -quantity, session, events)
-                trade_at_mark(venue, order_id, into, quantity, session, events)
-                emit(Rolled(symbol, bars.symbols[into], quantity), account, events)
-                multiplier = bars.instruments[into].multiplier
-                settle(bars.symbols[into], session.reference[into], multiplier, account, events)
-                continue
-        if is_over(instrument, bars.session):
-            emit(Delisted(symbol, quantity, account.mark(symbol), 0.0), account, events)
 
 
 def charge(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
@@ -193,7 +132,7 @@ def charge(venue: Venue, margin: Margin, session: Session, events: list[Event]) 
         for symbol in account.held():
             instrument = session.bars.instruments[session.columns[symbol]]
             quantity = account.quantity(symbol)
-            if quantity < 0.0 and instrument.kind != "future":
+            if quantity < 0.0:
                 fee = quantity * session.price_of(symbol) * instrument.multiplier * borrow
                 emit(BorrowCharged(symbol, fee), account, events)
     interest = margin.interest_per_year / venue.periods_per_year
@@ -215,9 +154,7 @@ def mark(session: Session, events: list[Event]) -> None:
             price = holding.mark
             stale.append(symbol)
         marks[symbol] = price
-        instrument = instruments[column]
-        if instrument.kind != "future":
-            positions += holding.quantity * price * instrument.multiplier
+        positions += holding.quantity * price * instruments[column].multiplier
     cash = account.cash
     emit(Marked(cash, positions, cash + positions, tuple(stale), marks), account, events)
 
@@ -250,10 +187,7 @@ def apply_actions(
             if symbol in delisted:
                 instrument = session.bars.instruments[session.columns[symbol]]
                 quantity, price = account.quantity(symbol), account.mark(symbol)
-                # A future's gains are in cash already.
-                cash = (
-                    0.0 if instrument.kind == "future" else quantity * price * instrument.multiplier
-                )
+                cash = quantity * price * instrument.multiplier
                 emit(Delisted(symbol, quantity, price, cash), account, events)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from tradeassay_bench.account.end_of_day import apply_actions, close_positions, emit, settle
+from tradeassay_bench.account.end_of_day import apply_actions, close_positions, emit
 from tradeassay_bench.account.ledger import Ledger
 from tradeassay_bench.account.session import (
     AT_CLOSE,
@@ -59,7 +59,6 @@ class Exchange:
         self._sell_gates = venue.gates(buying=False)
         self._lot = venue.lots.lot
         self._slip = venue.slippage.price
-        self._margin = venue.margin is not None
         self._held_to_side = venue.resting.held_to_side is True
         self._symbols: tuple[str, ...] = ()
         self._columns: dict[str, int] = {}
@@ -248,7 +247,7 @@ class Exchange:
         ticket = Ticket(order_id, order, column, instrument, instrument.lot if lot is None else lot)
         refusal = malformed(order)
         if refusal is None:
-            refusal = untradable(symbol, column, session, margin=self._margin)
+            refusal = untradable(symbol, column, session)
             if refusal is not None:
                 change = explicit_quantity(order, session.account) or 0.0
                 contradicts = order.side is not None and (change > 0.0) != (order.side == "BUY")
@@ -293,7 +292,7 @@ class Exchange:
         """
         order = waiting.order
         column = session.columns[order.symbol]
-        refusal = untradable(order.symbol, column, session, margin=self._margin)
+        refusal = untradable(order.symbol, column, session)
         instrument = session.bars.instruments[column]
         ticket = Ticket(waiting.id, order, column, instrument, self.venue.lots.lot_of(instrument))
         ticket.resting = True
@@ -359,9 +358,6 @@ class Exchange:
 
     def _fill(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
         account, symbol, quantity = session.account, ticket.symbol, ticket.quantity
-        future = ticket.instrument.kind == "future"
-        if future:
-            settle(symbol, ticket.price, ticket.multiplier, account, events)
         filled = Filled(
             ticket.id,
             symbol,
@@ -373,7 +369,6 @@ class Exchange:
             ticket.cash,
             False,
             ticket.multiplier,
-            future,
         )
         events.append(filled)
         account.apply(filled)

@@ -34,8 +34,6 @@ from tradeassay_bench.core.events import (
     Marked,
     Rejected,
     Rested,
-    Rolled,
-    Settled,
     SplitApplied,
     StepRecord,
     Trimmed,
@@ -63,21 +61,6 @@ def _same_money(stated: float, expected: float, scale: float, label: str) -> Non
     _finite(label, stated, expected, scale)
     if not (abs(stated - expected) <= TOLERANCE * abs(scale)) and stated != expected:
         raise LedgerError(f"{label}: {stated!r} stated, {expected!r} expected")
-
-
-def _check_settled_first(event: Filled, holding: Holding) -> None:
-    """Raise :class:`LedgerError` unless a futures position was settled to the fill's price first.
-
-    The contract terms of fill and position must agree too.
-    """
-    if holding.margined != event.margined or holding.multiplier != event.multiplier:
-        raise LedgerError(
-            f"fill of {event.symbol} has other contract terms than the position it joins"
-        )
-    if event.margined and holding.mark != event.price:
-        raise LedgerError(
-            f"fill of {event.symbol} at {event.price!r}, but the position is settled at {holding.mark!r}"
-        )
 
 
 class Ledger:
@@ -177,8 +160,7 @@ class Ledger:
     def nav(self) -> float:
         total = 0.0
         for holding in self.holdings.values():
-            if not holding.margined:
-                total += holding.quantity * holding.mark * holding.multiplier
+            total += holding.quantity * holding.mark * holding.multiplier
         return self.cash + total
 
     def state(self) -> AccountState:
@@ -222,10 +204,10 @@ class Ledger:
             event.price,
             event.multiplier,
         )
-        margined, cash = event.margined, event.cash
+        cash = event.cash
         value = quantity * price * multiplier
         costs = event.fee + event.tax
-        expected = -costs if margined else -value - costs
+        expected = -value - costs
         # If the scale is finite, so are its parts.
         if not (abs(cash - expected) <= TOLERANCE * (abs(value) + abs(costs)) < inf):
             _finite(f"fill of {symbol}", value, costs, cash)
@@ -235,8 +217,8 @@ class Ledger:
         if not (0.0 < price < inf and 0.0 < event.reference < inf and 0.0 < multiplier < inf):
             raise LedgerError(f"fill of {symbol} at {price!r}, {event.reference!r} before slippage")
         holding = self.holdings.get(symbol)
-        if holding is not None:
-            _check_settled_first(event, holding)
+        if holding is not None and holding.multiplier != multiplier:
+            raise LedgerError(f"fill of {symbol} has another multiplier than the position it joins")
         if quantity < 0.0 and not self._margin:
             sellable = 0.0 if holding is None else holding.quantity - holding.locked
             if -quantity > sellable:
@@ -247,9 +229,7 @@ class Ledger:
         else:
             self._move(cash)
         if holding is None:
-            holding = Holding(
-                price if margined else event.reference, self.sessions, multiplier, margined
-            )
+            holding = Holding(event.reference, self.sessions, multiplier)
             holding.quantity, holding.cost = quantity, price
             self.holdings[symbol] = holding
         else:
@@ -293,12 +273,12 @@ class Ledger:
         _finite(what, holding.cost, holding.mark)
 
     def _delisted(self, event: Delisted) -> None:
-        """Close the whole position at its price. A settled future has nothing left to pay."""
+        """Close the whole position at its price."""
         holding, what = self._held(event.symbol), f"delisting of {event.symbol}"
         _finite(what, event.price)
         _same_money(event.quantity, holding.quantity, holding.quantity, f"{what}, quantity")
         value = event.quantity * event.price * holding.multiplier
-        _same_money(event.cash, 0.0 if holding.margined else value, value, f"{what}, cash")
+        _same_money(event.cash, value, value, f"{what}, cash")
         self._move(event.cash)
         del self.holdings[event.symbol]
 
@@ -306,19 +286,6 @@ class Ledger:
         if event.cash > 0.0:
             raise LedgerError(f"a charge of {event.cash!r} would pay the account")
         self._move(event.cash)
-
-    def _settled(self, event: Settled) -> None:
-        holding, what = self._held(event.symbol), f"settlement of {event.symbol}"
-        if not holding.margined:
-            raise LedgerError(f"{event.symbol} is not a future and cannot be settled")
-        _same_money(event.quantity, holding.quantity, holding.quantity, f"{what}, contracts")
-        expected = event.quantity * (event.price - holding.mark) * holding.multiplier
-        _finite(what, event.price)
-        _same_money(
-            event.cash, expected, event.quantity * event.price * holding.multiplier, f"{what}, cash"
-        )
-        self._move(event.cash)
-        holding.mark = event.price
 
     def _margin_called(self, event: MarginCalled) -> None:
         if not self._margin:
@@ -339,8 +306,7 @@ class Ledger:
                 raise NotFinite(f"{symbol} is marked at {price!r}")
             holding.mark = price
             holding.locked = 0.0
-            if not holding.margined:
-                positions += holding.quantity * price * holding.multiplier
+            positions += holding.quantity * price * holding.multiplier
         # Cash + positions = NAV, and all three are the ledger's own.
         scale = abs(self.cash) + abs(positions)
         _same_money(event.cash, self.cash, scale, "marked cash")
@@ -378,12 +344,10 @@ _APPLY: dict[type, Callable[[Ledger, Any], None]] = {
     Delisted: Ledger._delisted,
     BorrowCharged: Ledger._charged,
     InterestCharged: Ledger._charged,
-    Settled: Ledger._settled,
     MarginCalled: Ledger._margin_called,
     Marked: Ledger._marked,
     Rejected: Ledger._recorded,
     Trimmed: Ledger._recorded,
     Rested: Ledger._recorded,
     Expired: Ledger._recorded,
-    Rolled: Ledger._recorded,
 }

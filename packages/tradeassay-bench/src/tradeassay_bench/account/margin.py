@@ -49,10 +49,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         value = ticket.quantity * ticket.price * ticket.multiplier
         ticket.fee, ticket.tax = session.fees.charge(value, ticket.quantity, ticket.buying)
         costs = ticket.fee + ticket.tax
-        if ticket.instrument.kind == "future":
-            ticket.cash = 0.0 - costs
-        else:
-            ticket.cash = (-value if ticket.buying else value) - costs
+        ticket.cash = (-value if ticket.buying else value) - costs
 
     def _carries(self, ticket: Ticket, held: float, equity: float, gross: float) -> bool:
         unit = ticket.reference * ticket.multiplier

@@ -9,20 +9,18 @@ class Holding:
     """A mutable position inside a ledger.
 
     ``locked`` counts the shares bought in the running session under T+1, ``opened`` the number of
-    sessions that were over when the position was opened. A ``margined`` holding (a future) adds
-    nothing to NAV by itself: its gains are settled in cash.
+    sessions that were over when the position was opened.
     """
 
-    __slots__ = ("cost", "locked", "margined", "mark", "multiplier", "opened", "quantity")
+    __slots__ = ("cost", "locked", "mark", "multiplier", "opened", "quantity")
 
-    def __init__(self, mark: float, opened: int, multiplier: float, margined: bool) -> None:
+    def __init__(self, mark: float, opened: int, multiplier: float) -> None:
         self.quantity = 0.0
         self.locked = 0.0
         self.cost = 0.0
         self.mark = mark
         self.opened = opened
         self.multiplier = multiplier
-        self.margined = margined
 
     def add(self, quantity: float, price: float, sessions: int) -> None:
         """Change an open position by a trade and keep its average cost.

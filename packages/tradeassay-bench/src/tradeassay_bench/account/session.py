@@ -94,9 +94,6 @@ class Session:
                 price = holding.mark
             value = quantity * price * instrument.multiplier
             gross += abs(value)
-            if instrument.kind == "future":
-                # Only the unsettled part of a futures position is the account's own money.
-                value -= quantity * holding.mark * instrument.multiplier
             equity += value
         return equity, gross
 
@@ -229,17 +226,11 @@ def _bad_price(order: Order) -> Refusal | None:
     return None
 
 
-def untradable(symbol: str, column: int, session: Session, *, margin: bool) -> Refusal | None:
-    """Return why a name cannot be traded in this session, or None.
-
-    ``margin`` says whether the account is a margin account.
-    """
+def untradable(symbol: str, column: int, session: Session) -> Refusal | None:
+    """Return why a name cannot be traded in this session, or None."""
     bars = session.bars
-    instrument = bars.instruments[column]
-    if instrument.expiry is not None and bars.session > instrument.expiry:
-        return Refusal("expired_contract", f"{symbol} expired on {instrument.expiry}")
-    if instrument.kind == "future" and not margin:
-        return Refusal("unsupported", f"{symbol} is a future and needs a margin account")
+    if bars.instruments[column].kind == "future":
+        return Refusal("unsupported", f"{symbol} is a future, which no account here can hold")
     if symbol in session.delisted:
         return Refusal("not_listed", f"{symbol} has left the exchange")
     if not session.trading[column]:

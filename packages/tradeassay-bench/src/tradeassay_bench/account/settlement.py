@@ -1,14 +1,11 @@
-"""Policies for sales: T+1 locks, short sales, and the end of a futures contract."""
+"""Policies for sales: T+1 locks and short sales."""
 
-from datetime import timedelta
 from typing import Literal
 
 import msgspec
 
 from tradeassay_bench.account.limits import floor_to
 from tradeassay_bench.account.session import Refusal, Session, Ticket
-from tradeassay_bench.core.time import parse_day
-from tradeassay_bench.core.view import Instrument
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +39,7 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
     ``borrow_per_year`` is charged on the short value, a part each session. ``unavailable`` names
     symbols that cannot be borrowed. ``max_volume_share`` bounds a short position by a share of the
     session's volume (None = no bound). Where shorting is not ``allowed``, a sale beyond the holding
-    is refused or cut to it (``on_short_shares``). Futures need no borrow and are always sold
-    freely.
+    is refused or cut to it (``on_short_shares``).
     """
 
     allowed: bool = False
@@ -54,7 +50,7 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
         held = ticket.held
-        if ticket.quantity <= held or ticket.instrument.kind == "future":
+        if ticket.quantity <= held:
             return None
         if not self.allowed:
             if held <= 0.0:
@@ -83,38 +79,3 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
             )
         ticket.trim(fits, "no_borrow")
         return None
-
-
-class Futures(msgspec.Struct, frozen=True, kw_only=True):
-    """Contract life.
-
-    ``roll="next"``: at the close of the first session that is at most ``roll_days`` calendar days
-    before expiry, and in which the chain's next contract has a price, a position is moved into that
-    contract, both legs traded at the close with costs. The number of contracts stays the same even
-    if the next one has another multiplier: exposure then changes with it. Without a next contract,
-    and with ``roll="none"``, a position is settled for the last time at the close of the expiry day
-    and ends.
-    """
-
-    roll: Literal["none", "next"] = "next"
-    roll_days: int = 5
-
-    def must_roll(self, instrument: Instrument, session: str) -> bool:
-        if self.roll == "none" or instrument.expiry is None:
-            return False
-        return parse_day(session) >= parse_day(instrument.expiry) - timedelta(days=self.roll_days)
-
-    def next_contract(self, instrument: Instrument, session: Session) -> int | None:
-        later: list[tuple[str, int]] = []
-        for column, other in enumerate(session.bars.instruments):
-            same_chain = other.root is not None and other.root == instrument.root
-            if not same_chain or other.expiry is None or instrument.expiry is None:
-                continue
-            if other.expiry > instrument.expiry and session.has_price(column):
-                later.append((other.expiry, column))
-        return min(later)[1] if later else None
-
-
-def is_over(instrument: Instrument, session: str) -> bool:
-    """Say whether a contract's last session is ``session`` or earlier (ISO days compare as text)."""
-    return instrument.expiry is not None and session >= instrument.expiry

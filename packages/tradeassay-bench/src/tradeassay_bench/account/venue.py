@@ -23,7 +23,7 @@ from tradeassay_bench.account.limits import (
 )
 from tradeassay_bench.account.margin import Cash, Margin
 from tradeassay_bench.account.session import Refusal, Session, Ticket
-from tradeassay_bench.account.settlement import Futures, Settlement, Shorting
+from tradeassay_bench.account.settlement import Settlement, Shorting
 from tradeassay_bench.account.slippage import Slippage
 from tradeassay_bench.core.agent import Rules
 from tradeassay_bench.core.events import AccountTerms
@@ -56,6 +56,16 @@ class Era(msgspec.Struct, frozen=True, kw_only=True):
     price_limits: BoardLimits | None = None
 
 
+class ContractRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules for futures contracts, which no account can hold. They have no effect.
+
+    The hash of every venue that a run has recorded covers these values.
+    """
+
+    roll: Literal["next"] = "next"
+    roll_days: Literal[5] = 5
+
+
 class Venue(msgspec.Struct, frozen=True, kw_only=True):
     """The rules by which orders become fills.
 
@@ -82,7 +92,7 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
     cash: Cash = Cash()
     margin: Margin | None = None
     shorting: Shorting = Shorting()
-    futures: Futures = Futures()
+    futures: ContractRules = ContractRules()
     resting: Resting = Resting()
     priority: Literal["as_given", "sells_first"] = "sells_first"
     eras: tuple[Era, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -297,19 +307,6 @@ CRYPTO = Venue(
     lots=Lots(lot=1e-8, step=1e-8, on_odd="trim", min_value=1.0),
     participation=_TENTH_OF_VOLUME,
 )
-FUTURES = Venue(
-    id="futures-v1",
-    title="Futures, daily settlement, rolled into the next contract",
-    currency="USD",
-    fees=Fees(buy_bps=0.5, sell_bps=0.5),
-    slippage=Slippage(bps=1.0),
-    participation=_TENTH_OF_VOLUME,
-    margin=Margin(
-        initial=0.12, maintenance_long=0.10, maintenance_short=0.10, interest_per_year=0.06
-    ),
-    shorting=Shorting(allowed=True),
-    futures=Futures(roll="next", roll_days=5),
-)
 ASHARE_QLIB = Venue(
     id="ashare-qlib-v1",
     title="A-share rules as Qlib's executor has them: limits by the closing change, no volume limit",
@@ -323,7 +320,7 @@ ASHARE_QLIB = Venue(
     priority="as_given",
 )
 
-BUILTIN = (US, US_FRACTIONAL, US_MARGIN, ASHARE, ASHARE_DATED, ASHARE_QLIB, CRYPTO, FUTURES)
+BUILTIN = (US, US_FRACTIONAL, US_MARGIN, ASHARE, ASHARE_DATED, ASHARE_QLIB, CRYPTO)
 
 for _venue in BUILTIN:
     venues.add(_venue.id, _venue)

@@ -56,7 +56,6 @@ RejectReason = Literal[
     "max_weight",
     "max_positions",
     "no_volume",
-    "expired_contract",
     "unsupported",
 ]
 
@@ -71,10 +70,8 @@ class Deposited(msgspec.Struct, frozen=True, tag="deposited", gc=False, omit_def
 class Filled(msgspec.Struct, frozen=True, tag="filled", gc=False, omit_defaults=True):
     """A trade.
 
-    ``cash`` = -(quantity x price x multiplier) - fee - tax for cash instruments. For futures
-    (``margined``) ``cash`` holds only costs. Gains arrive through :class:`Settled`. ``price``
-    includes slippage, ``reference`` is the price before it. ``forced`` marks a cover or liquidation
-    by the venue.
+    ``cash`` = -(quantity x price x multiplier) - fee - tax. ``price`` includes slippage,
+    ``reference`` is the price before it. ``forced`` marks a cover or liquidation by the venue.
     """
 
     order_id: str
@@ -87,7 +84,6 @@ class Filled(msgspec.Struct, frozen=True, tag="filled", gc=False, omit_defaults=
     cash: float
     forced: bool = False
     multiplier: float = 1.0
-    margined: bool = False
 
 
 class Rejected(msgspec.Struct, frozen=True, tag="rejected", gc=False):
@@ -168,25 +164,6 @@ class InterestCharged(msgspec.Struct, frozen=True, tag="interest", gc=False):
     cash: float
 
 
-class Settled(msgspec.Struct, frozen=True, tag="settled", gc=False):
-    """Futures settlement, daily and before each fill: marked to ``price``, the difference moves
-    cash.
-    """
-
-    symbol: str
-    quantity: float
-    price: float
-    cash: float
-
-
-class Rolled(msgspec.Struct, frozen=True, tag="rolled", gc=False):
-    """An expiring futures position was replaced by the next contract (its two fills precede this)."""
-
-    symbol: str
-    into: str
-    quantity: float
-
-
 class MarginCalled(msgspec.Struct, frozen=True, tag="margin_call", gc=False):
     """Equity fell below the maintenance requirement. Forced fills follow."""
 
@@ -220,8 +197,6 @@ Event = (
     | Delisted
     | BorrowCharged
     | InterestCharged
-    | Settled
-    | Rolled
     | MarginCalled
     | Marked
 )

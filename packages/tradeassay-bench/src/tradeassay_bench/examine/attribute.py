@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.core.arrays import Bools, Floats
+from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (
@@ -47,7 +47,7 @@ from tradeassay.verdict.attribution import (
 )
 from tradeassay_bench.account import Ledger
 from tradeassay_bench.core.errors import LedgerError, RunError
-from tradeassay_bench.core.events import BorrowCharged, Filled, InterestCharged, Settled, StepRecord
+from tradeassay_bench.core.events import BorrowCharged, Filled, InterestCharged, StepRecord
 from tradeassay_bench.core.executors import HERE, Spread
 from tradeassay_bench.core.view import Board
 from tradeassay_bench.examine.market_window import UNSIZED, MarketInputs, MarketQuery, market_inputs
@@ -284,7 +284,7 @@ def _brinson_by(
     )
 
 
-COSTS = ("fees", "slippage", "financing", "futures")
+COSTS = ("fees", "slippage", "financing")
 """The parts of trading that the journal states. ``fills`` is the remainder: trades inside the day
 against its close, orders filled away from the close, fractions paid out, holdings without a price.
 """
@@ -295,9 +295,8 @@ class AccountDays:
     """T sessions up to the first that began with nothing.
 
     ``nav`` (T + 1,) starts with the initial value. ``weights`` (T, N) are shares of the value
-    before a session, of stocks, coins and funds. Futures are not among them, because their value is
-    no money in the account. ``costs`` are fractions of the value before the session. ``ruined`` is
-    the session that ended at zero or below.
+    before a session. ``costs`` are fractions of the value before the session. ``ruined`` is the
+    session that ended at zero or below.
     """
 
     sessions: tuple[str, ...]
@@ -313,10 +312,8 @@ class AccountDays:
         return gained
 
 
-def account_days(
-    records: Iterable[StepRecord], symbols: tuple[str, ...], futures: Bools
-) -> AccountDays:
-    """Replay a journal. ``symbols`` are the columns, ``futures`` marks contracts.
+def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...]) -> AccountDays:
+    """Replay a journal. ``symbols`` are the columns.
 
     Raises :class:`RunError` for a holding in none of the columns, and
     :class:`~tradeassay_bench.core.errors.LedgerError` if the journal breaks an accounting identity.
@@ -338,20 +335,16 @@ def account_days(
         for event in (*record.opening, *record.events):
             if isinstance(event, Filled):
                 money["fees"] -= event.fee + event.tax
-                if not event.margined:
-                    money["slippage"] -= (
-                        event.quantity * (event.price - event.reference) * event.multiplier
-                    )
+                slip = event.quantity * (event.price - event.reference)
+                money["slippage"] -= slip * event.multiplier
             elif isinstance(event, BorrowCharged | InterestCharged):
                 money["financing"] += event.cash
-            elif isinstance(event, Settled):
-                money["futures"] += event.cash
         for name, amount in money.items():
             costs[name].append(amount / before)
         if not value > 0.0:
             ruined = record.session
             break
-        held = np.zeros(futures.size)
+        held = np.zeros(len(symbols))
         for symbol, one in ledger.holdings.items():
             if symbol not in place:
                 raise RunError(
@@ -359,7 +352,6 @@ def account_days(
                     hint="use the data the run was played on",
                 )
             held[place[symbol]] = one.quantity * one.mark * one.multiplier / value
-        held[futures] = 0.0
     return AccountDays(
         sessions=tuple(sessions),
         nav=np.array(nav or [np.nan]),
@@ -532,7 +524,7 @@ def _episode(
     # A paper's tables have the nine factors and no others.
     query = MarketQuery.of(benchmark.market, beside=convention != "paper")
     inputs = market_inputs(run.snapshot(episode.key), query)
-    days = account_days(run.records(episode.key), inputs.symbols, inputs.futures)
+    days = account_days(run.records(episode.key), inputs.symbols)
     notes = (
         () if days.ruined is None else (f"the account was worth nothing or less on {days.ruined}",)
     )

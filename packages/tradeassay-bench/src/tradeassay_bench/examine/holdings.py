@@ -328,7 +328,7 @@ def attribute_trades(
     records = list(_booked(log, rows, snapshot, window, cash, notes))
     query = msgspec.structs.replace(own, dataset=str(snapshot.folder))
     inputs, year = market_of(query, (records[0].session, records[-1].session))
-    days = account_days(records, inputs.symbols, inputs.futures)
+    days = account_days(records, inputs.symbols)
     if days.ruined is not None:
         notes.append(f"the account was worth nothing or less on {days.ruined}")
     count, held = len(days.sessions), len(Ledger.replay(records).held())

@@ -130,10 +130,7 @@ def rows_of_seeds(attributions: Sequence[Attribution]) -> dict[str, Floats]:
         }
         parts = {name: np.array(values) for name, values in daily.trading_parts.items()}
         if "fills" in parts:
-            # Futures are settled in cash. Their gains are moves of prices too, and no cost.
-            rows["fills"] = np.sum(
-                [parts[name] for name in ("fills", "futures") if name in parts], axis=0
-            )
+            rows["fills"] = parts["fills"]
             rows["costs"] = rows["trading"] - rows["fills"]
         rows |= {f"style.{name}": np.array(values) for name, values in daily.style.items()}
         rows |= {f"trading.{name}": values for name, values in parts.items()}

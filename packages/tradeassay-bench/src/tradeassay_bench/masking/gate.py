@@ -19,7 +19,7 @@ import numpy as np
 from tradeassay.core.errors import TradeassayError
 from tradeassay_bench.core.agent import Observation
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
-from tradeassay_bench.core.events import Event, Marked, Rejected, Rolled
+from tradeassay_bench.core.events import Event, Marked, Rejected
 from tradeassay_bench.core.orders import Decision, Order
 from tradeassay_bench.core.time import DAY
 from tradeassay_bench.core.view import MarketView
@@ -214,8 +214,6 @@ class Gate:
         changes: dict[str, object] = {"symbol": self.alias(symbol)}
         if isinstance(event, Rejected):
             changes["detail"] = self._text_out(event.detail)
-        if isinstance(event, Rolled):
-            changes["into"] = self.alias(event.into)
         factor = self._factor(symbol)
         for name in event.__struct_fields__ if factor != 1.0 else ():
             value = getattr(event, name)

@@ -290,7 +290,7 @@ class Holdings:
     """The holdings at the end of each session, as fractions of the account's value.
 
     ``weights`` has shape (sessions, symbols). ``symbols`` are in the order in which they were first
-    held. Short positions are negative, futures count at full value.
+    held. Short positions are negative.
     """
 
     sessions: tuple[str, ...]

@@ -107,7 +107,7 @@ def _fees_between(venue: Venue, first: str, last: str) -> Fees:
 def blank_tape(sessions: int, instruments: Sequence[Instrument], venue: Venue) -> Tape:
     """Return a tape without prices.
 
-    Raises :class:`UserError` for futures, whose fills depend on settlements.
+    Raises :class:`UserError` for futures, which no account can hold.
     """
     for instrument in instruments:
         if instrument.kind == "future":

@@ -117,7 +117,7 @@ def luck_of_episode(
 
     With ``stop_early`` the first 2,000 are enough if they do not differ, or if the result lies in
     their middle. There is no place, with the reason, for an episode that failed, lost everything,
-    never traded, played a market that random portfolios cannot (futures), or played by rules that
+    never traded, played a market with futures, or played by rules that
     its venue no longer has. Raises :class:`~tradeassay_bench.core.errors.RunError` if it has not ended.
     """
     episode, series = run.episode(key), run.series(key)

@@ -183,8 +183,7 @@ def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> 
     ]
     names, recalled, ahead = recalled_moves(answers, truth)
     benchmark = run.manifest.benchmark(run.episode(keys[0]))
-    futures = np.zeros(len(truth.symbols), dtype=bool)
-    each = [account_days(run.records(key), truth.symbols, futures) for key in keys]
+    each = [account_days(run.records(key), truth.symbols) for key in keys]
     if not names or len({one.sessions for one in each}) != 1:
         why = (
             "no move was asked of a name" if not names else "its seeds ended in different sessions"

@@ -348,9 +348,7 @@ def _pairs_of_run(
     held = np.zeros(len(truth.symbols))
     rows: set[int] = set()
     for episode in episodes_of(run, model):
-        days = account_days(
-            run.records(episode.key), truth.symbols, np.zeros(held.size, dtype=bool)
-        )
+        days = account_days(run.records(episode.key), truth.symbols)
         rows |= {row[session] for session in days.sessions}
         held += np.abs(days.weights).sum(axis=0)
     if not held.any():
