@@ -1,0 +1,486 @@
+"""Whether an account pays as sellers of options are paid, and what it may lose on a day that its record lacks.
+
+A seller of options earns a premium until the market moves far. In a record without a crash the premium looks like
+alpha. Its risk is in the record all the same: options that are never touched gain and lose value with the market's
+move, with its square, with its volatility and with time. The test here replicates sellers on the market's own path
+and asks whether one of them moves as the account does beyond its market exposure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics.intervals import significant, student_reach
+from tradeassay.metrics.measures import drawdowns, growth
+
+_LEAST_ROWS = 36
+"""Rows without which nothing is said: three years of months."""
+_DAYS = 252
+_TENORS = (5, 21, 63)
+"""Sessions for which options are sold: a week, a month, a quarter."""
+_TENOR_NAMES = ("weekly", "monthly", "quarterly")
+_PHASES = 5
+"""Rows of a tenor on which the first option may be sold, at most, evenly spread: nobody knows the day."""
+_STRIKES: tuple[tuple[float, ...], ...] = (
+    (-0.05, -0.025, 0.0, 0.025),
+    (-0.20, -0.15, -0.10, -0.05, 0.0, 0.05),
+    (-0.20, -0.15, -0.10, -0.05, 0.0, 0.05, 0.10),
+)
+"""Strikes of each tenor, beyond the market. A call is a put at the same strike plus market exposure, which is taken
+out: strikes above the market stand for calls."""
+_PAIRS: tuple[tuple[tuple[float, float, float], ...], ...] = (
+    ((-0.025, 0.025, 1.0),),
+    ((-0.05, 0.05, 1.0), (-0.05, -0.15, -1.0)),
+    ((-0.05, 0.05, 1.0), (-0.10, 0.10, 1.0), (-0.05, -0.15, -1.0)),
+)
+"""Pairs of strikes, and how much of the second is sold for one of the first: strangles, and put spreads (-1)."""
+_MEMORY = 0.94
+"""Weight of yesterday's variance in the exponentially weighted one of daily rows (RiskMetrics 1996)."""
+_LEAST_MEMORY = 0.80
+"""The same on weekly and monthly rows, at least."""
+_EXPLAINED = 0.15
+"""Share of the account's variance beyond its market that a seller must explain. Stock pickers whose noise moves with
+the market's volatility reach 0.08, factor portfolios and momentum 0.12, sellers 0.2 to 0.9."""
+_EXPLAINED_CRASH = 0.30
+"""The same in a record with a crash: sellers have paid there, and stocks that fall more than the market in a crash
+look a little like them."""
+_HEDGED = 0.12
+"""The same of the convex part alone, beyond what changing exposure explains: sellers who hedge. Others reach 0.06."""
+_HEDGED_LEVEL = 1e-4
+"""One-sided level of that part: a thousandth over some ten designs that differ."""
+_LEVEL = 0.12
+"""One-sided level of a whole seller, with as few degrees of freedom as rows decide it. Its share of the variance is
+what keeps the error small; this keeps out what one day decides."""
+_CONVEX = 0.25
+"""Least convexity of the account as a share of what its changing exposure would have if options made it. Accounts
+that buy after falls have the exposure of a seller, and none of the convexity."""
+_CONVEX_LEVEL = 0.05
+_KNOWN_CONVEXITY = 10.0
+"""Effective rows from which that convexity must be significant by itself."""
+_NEAR = 0.8
+"""Designs that explain this share of what the best one does are as good as it."""
+_REVERSALS = (1, 2, 3, 5, 10, 20, 60)
+"""Rows over which an account may buy after falls. One that does explains itself better by that than by options."""
+_PAID = 6.0
+"""Alpha over the volatility of the part that options explain, at most, for premiums to be most of the alpha."""
+_PAID_FOR_CRASH = 1.0
+"""Yearly alpha as a share of the loss on a day of -20 %, at most, for premiums to be most of the alpha."""
+_KNOWN_SELLER = 0.5
+"""Share of the variance beyond the market from which the replicated seller alone says what a crash costs. Below, the
+larger of its loss and that of the record's convexity is taken."""
+_FALLS = (-0.10, -0.20)
+_VOLATILITY_AFTER = 2.0
+"""How many times as volatile the market is once it has fallen so."""
+_BOUND = 0.95
+_CRASH_DRAWDOWN, _CRASH_DAY = -0.10, -0.05
+_TINY = 1e-9
+_MOST_LEVERAGE = 0.95
+
+
+class OptionSelling(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an account pays like a seller of options.
+
+    ``like``: it does, and premiums may be most of its alpha. ``shape`` names the seller that is most like it, empty
+    where none is. ``explained`` is the share of its variance beyond the market that this seller explains.
+    ``loss_at_10`` and ``loss_at_20`` are returns of the account on one day on which the market falls by 10 or 20 %
+    and its volatility doubles; ``worst_at_10`` and ``worst_at_20`` are their one-sided 95 % bounds.
+    ``crash_in_record``: the market fell by 10 % from a high, or by 5 % in a day, while the account was watched."""
+
+    like: bool
+    shape: str
+    explained: float
+    loss_at_10: float | None
+    loss_at_20: float | None
+    worst_at_10: float | None
+    worst_at_20: float | None
+    crash_in_record: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """What is sold: the tenor's place, rows, the row of the first sale, and (strike, amount) of each option."""
+
+    tenor: int
+    rows: int
+    phase: int
+    legs: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bank:
+    """Daily gains of sellers of one option each (rows, designs), of which ``by_exposure`` is the market exposure
+    that they had on the evening before times the market's move."""
+
+    designs: tuple[_Design, ...]
+    gains: Floats
+    by_exposure: Floats
+
+
+def option_selling(
+    total: Floats, market: Floats, alpha_rows: Floats, year: int
+) -> OptionSelling | None:
+    """Return whether an account pays like a seller of options, None without a market that moves or with fewer than
+    36 rows.
+
+    ``total``, ``market`` and ``alpha_rows`` have shape (n,): returns of the account and of the market, and what is
+    left of the account after market and styles, whose mean is the alpha. ``year`` is the number of rows a year.
+
+    Sellers of puts, calls, strangles and spreads at several distances and tenors are replicated on the market's own
+    path: sold at Black and Scholes' price at the exponentially weighted volatility, marked on every row, rolled when
+    they end. The account less its market exposure is regressed on each. It is like a seller if
+
+    * that seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's sign at
+      :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom by the rows that decide), its
+      convexity is there as well as its changing exposure, and buying after falls explains the account less well;
+    * or the convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`: sellers who hedge;
+
+    and if premiums may be most of the alpha (:data:`_PAID`, :data:`_PAID_FOR_CRASH`)."""
+    total, market = np.asarray(total, dtype=np.float64), np.asarray(market, dtype=np.float64)
+    n = total.size
+    if n < _LEAST_ROWS or market.size != n or not (market > -1.0).all():
+        return None
+    if not np.ptp(market) > 0.0 or not np.ptp(total) > 0.0:
+        return None
+    path = growth(market)
+    fall_of_a_row = _CRASH_DAY * max(1.0, math.sqrt(_DAYS / year / 2.0))
+    crash = bool(drawdowns(path).min() <= _CRASH_DRAWDOWN or market.min() <= fall_of_a_row)
+    volatility = _volatility(market, year)
+    bank = _bank(market, volatility, year)
+    best = _most_alike(total, market, bank, _EXPLAINED_CRASH if crash else _EXPLAINED)
+    beta = _beta(total, market)
+    quadratic, quadratic_error = _convexity(total, market)
+    losses, bounds = [], []
+    for fall in _FALLS:
+        straight, bent = beta * fall, quadratic * fall * fall
+        reach = student_reach(n - 3, 2.0 * _BOUND - 1.0) * quadratic_error * fall * fall
+        # Convexity that is not certain is in the bound only.
+        loss = straight + (bent if bent + reach < 0.0 else 0.0)
+        bound = straight + min(bent - reach, 0.0)
+        sellers = [_loss(fit, beta, market, volatility, bank, fall) for fit in best]
+        if sellers:
+            # A square grows beyond what options lose. Where a seller explains most, it is not needed.
+            known = best[0].explained >= _KNOWN_SELLER
+            loss = sellers[0][0] if known else min(loss, sellers[0][0])
+            worst = min(worst for _, worst in sellers)
+            bound = worst if known else min(bound, worst)
+        losses.append(significant(loss, 4))
+        bounds.append(significant(min(bound, loss), 4))
+    like, shape, explained = False, "", 0.0
+    if best:
+        fit = best[0]
+        alpha = float(np.mean(alpha_rows)) * year
+        beyond = total - total.mean() - beta * (market - market.mean())
+        moved = math.sqrt(fit.explained * float(beyond.var()) * year)
+        most = max(_PAID * moved, _PAID_FOR_CRASH * (beta * _FALLS[1] - losses[1]))
+        like = 0.0 < alpha <= most
+        shape, explained = _name(bank.designs[fit.place], fit), fit.explained
+    return OptionSelling(
+        like=like,
+        shape=shape,
+        explained=significant(explained, 4),
+        loss_at_10=losses[0],
+        loss_at_20=losses[1],
+        worst_at_10=bounds[0],
+        worst_at_20=bounds[1],
+        crash_in_record=crash,
+    )
+
+
+def _volatility(market: Floats, year: int) -> Floats:
+    """Return the volatility of one row before each row and after the last, shape (n + 1,)."""
+    memory = max(_MEMORY ** (_DAYS / year), _LEAST_MEMORY) if year < _DAYS else _MEMORY
+    variance = float(market.var())
+    path = [variance]
+    for square in (market * market).tolist():
+        variance = memory * variance + (1.0 - memory) * square
+        path.append(variance)
+    return np.asarray(np.sqrt(path))
+
+
+@lru_cache(maxsize=8)
+def _tenors(year: int) -> tuple[tuple[int, int], ...]:
+    """Return place and rows of the tenors that rows of this kind can show."""
+    rows = [max(1, round(days * year / _DAYS)) for days in _TENORS]
+    # A tenor of less than a row is what a row already is.
+    return tuple(
+        (place, count)
+        for place, count in enumerate(rows)
+        if _TENORS[place] * year >= 0.9 * _DAYS and count not in rows[:place]
+    )
+
+
+def _put(level: Floats, strikes: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """Return values (rows, strikes) of puts by Black and Scholes (1973) without interest, and the sold put's
+    exposure. ``level`` is the market's over that of the sale, ``spread`` its deviation until the end."""
+    from scipy.special import ndtr
+
+    spread = np.maximum(spread, _TINY)[:, None]
+    far = np.log(level)[:, None] - np.log(strikes)
+    down = ndtr(-far / spread - 0.5 * spread)
+    struck = ndtr(-far / spread + 0.5 * spread)
+    return strikes * struck - level[:, None] * down, down
+
+
+def _state(n: int, rows: int, phase: int) -> tuple[Ints, Ints]:
+    """Return the row of the last sale before each row, and the rows that are left before it."""
+    at = np.arange(n)
+    sale = at - (at - phase) % rows
+    left = np.where(sale < 0, phase - at, rows - (at - sale))
+    return np.maximum(sale, 0), left
+
+
+def _bank(market: Floats, volatility: Floats, year: int) -> _Bank:
+    """Return the gains of every seller."""
+    n = market.size
+    path = np.concatenate([[1.0], np.cumprod(1.0 + market)])
+    designs: list[_Design] = []
+    gains: list[Floats] = []
+    exposed: list[Floats] = []
+    for tenor, rows in _tenors(year):
+        strikes = np.array(_STRIKES[tenor])
+        places = {strike: place for place, strike in enumerate(_STRIKES[tenor])}
+        phases = sorted({step * rows // min(rows, _PHASES) for step in range(min(rows, _PHASES))})
+        for phase in phases:
+            sale, left = _state(n, rows, phase)
+            before, after = path[:-1] / path[sale], path[1:] / path[sale]
+            value, down = _put(before, 1.0 + strikes, volatility[:-1] * np.sqrt(left))
+            ended, _ = _put(after, 1.0 + strikes, volatility[1:] * np.sqrt(left - 1))
+            gain = value - ended
+            exposure = down * (after - before)[:, None]
+            for strike, place in places.items():
+                designs.append(_Design(tenor, rows, phase, ((strike, 1.0),)))
+                gains.append(gain[:, place])
+                exposed.append(exposure[:, place])
+            for first, second, amount in _PAIRS[tenor]:
+                one, other = places[first], places[second]
+                designs.append(_Design(tenor, rows, phase, ((first, 1.0), (second, amount))))
+                gains.append(gain[:, one] + amount * gain[:, other])
+                exposed.append(exposure[:, one] + amount * exposure[:, other])
+    return _Bank(tuple(designs), np.column_stack(gains), np.column_stack(exposed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """A seller that the account moves like: its place in the bank, what is sold of it by exposure and by
+    convexity, the relative error of that, the market exposure to add to the account's own so that the seller's is not
+    counted twice, and the share explained."""
+
+    place: int
+    exposure: float
+    convexity: float
+    error: float
+    beta: float
+    explained: float
+    hedged: bool
+
+
+def _most_alike(total: Floats, market: Floats, bank: _Bank, enough: float) -> list[_Alike]:
+    """Return the sellers that an account moves like, the best one first; none where it moves like no seller.
+
+    ``enough`` is the share of the variance beyond the market that a seller must explain."""
+    line = _line(market)
+    rest = total - line @ (line.T @ total)
+    whole = float(rest @ rest)
+    # An account that is its market has rounding errors beyond it.
+    if whole <= 1e-10 * float(total @ total):
+        return []
+    gains = bank.gains - line @ (line.T @ bank.gains)
+    exposed = bank.by_exposure - line @ (line.T @ bank.by_exposure)
+    convex = gains - exposed
+    # What an option beyond reach is worth does not move.
+    scale = float(market @ market)
+    size = np.einsum("ij,ij->j", gains, gains)
+    moves = size > _TINY * scale
+    along = rest @ gains
+    share = np.where(moves & (along > 0.0), along * along / np.maximum(size, 1e-300) / whole, 0.0)
+    # The regression on both parts: exposure and convexity.
+    square = np.einsum("ij,ij->j", exposed, exposed)
+    cross = np.einsum("ij,ij->j", exposed, convex)
+    bent = np.einsum("ij,ij->j", convex, convex)
+    kept = bent - cross * cross / np.maximum(square, 1e-300)
+    by_exposure, by_convexity = rest @ exposed, rest @ convex
+    tilt = by_convexity - by_exposure * cross / np.maximum(square, 1e-300)
+    left = whole - by_exposure**2 / np.maximum(square, 1e-300)
+    real = moves & (kept > 1e-6 * bent) & (bent > _TINY * scale)
+    hedged = np.where(real & (tilt > 0.0), tilt * tilt / np.maximum(kept * left, 1e-300), 0.0)
+    alike: list[_Alike] = []
+    least = max(enough, _NEAR * float(share.max()), _reversal(rest, market, line) / whole)
+    for place in np.flatnonzero(share >= least):
+        fit = _whole_seller(
+            int(place), rest, line, gains, exposed, market, bank, float(share[place])
+        )
+        if fit is not None:
+            alike.append(fit)
+    for place in np.flatnonzero(hedged >= max(_HEDGED, _NEAR * float(hedged.max()))):
+        fit = _hedged_seller(int(place), rest, line, exposed, convex, market, bank, whole)
+        if fit is not None:
+            alike.append(fit)
+    return sorted(alike, key=lambda fit: -fit.explained)
+
+
+def _line(market: Floats) -> Floats:
+    """Return orthonormal columns of the constant and the market."""
+    gap = market - market.mean()
+    return np.column_stack([np.full(market.size, market.size**-0.5), gap / math.sqrt(gap @ gap)])
+
+
+def _reversal(rest: Floats, market: Floats, line: Floats) -> float:
+    """Return the sum of squares that buying after falls explains, at the span and form that explain most."""
+    path = np.concatenate([[0.0], np.cumsum(market)])
+    at = np.arange(market.size)
+    most = 0.0
+    for span in _REVERSALS:
+        moved = path[at] - path[np.maximum(at - span, 0)]
+        for lean in (-moved, -np.sign(moved)):
+            held = lean * market
+            held = held - line @ (line.T @ held)
+            along = float(rest @ held)
+            if along > 0.0:
+                most = max(most, along * along / float(held @ held))
+    return most
+
+
+def _t(column: Floats, rest: Floats, leverage: Floats) -> tuple[float, float, float]:
+    """Return slope, its HC3 error, and the effective rows that decide it."""
+    size = float(column @ column)
+    slope = float(column @ rest) / size
+    kept = np.maximum(1.0 - leverage - column * column / size, 1.0 - _MOST_LEVERAGE)
+    influence = column * (rest - slope * column) / kept
+    return (
+        slope,
+        math.sqrt(float(influence @ influence)) / size,
+        size * size / float((column**4).sum()),
+    )
+
+
+def _p(slope: float, error: float, rows: float, n: int) -> float:
+    """Return the one-sided p-value of a slope above zero. Degrees of freedom are the rows that decide it."""
+    from scipy.special import stdtr
+
+    freedom = max(min(rows - 1.0, n - 4.0), 1.0)
+    return float(stdtr(freedom, -slope / max(error, 1e-300)))
+
+
+def _parts(
+    place: int, rest: Floats, line: Floats, exposed: Floats, convex: Floats
+) -> tuple[float, float, float, float, Floats]:
+    """Return slope, error and effective rows of the convex part given the exposed one, and the slope of the exposed
+    one and the leverage of both."""
+    held, bent = exposed[:, place], convex[:, place]
+    size = float(held @ held)
+    pull = float(held @ bent) / size if size > 0.0 else 0.0
+    alone = bent - pull * held
+    lean = float(held @ rest) / size if size > 0.0 else 0.0
+    leverage = (line * line).sum(axis=1) + (held * held / size if size > 0.0 else 0.0)
+    slope, error, rows = _t(alone, rest - lean * held, leverage)
+    return slope, error, rows, lean - slope * pull, leverage
+
+
+def _whole_seller(
+    place: int,
+    rest: Floats,
+    line: Floats,
+    gains: Floats,
+    exposed: Floats,
+    market: Floats,
+    bank: _Bank,
+    explained: float,
+) -> _Alike | None:
+    """Return the fit of a seller who does not hedge, None where it is not certain or not convex."""
+    n = rest.size
+    leverage = (line * line).sum(axis=1)
+    slope, error, rows = _t(gains[:, place], rest, leverage)
+    if _p(slope, error, rows, n) > _LEVEL:
+        return None
+    bend, bend_error, bend_rows, _, _ = _parts(place, rest, line, exposed, gains - exposed)
+    if bend < _CONVEX * slope:
+        return None
+    if bend_rows >= _KNOWN_CONVEXITY and _p(bend, bend_error, bend_rows, n) > _CONVEX_LEVEL:
+        return None
+    beta = -slope * _beta(bank.gains[:, place], market)
+    return _Alike(place, slope, slope, error / slope, beta, explained, hedged=False)
+
+
+def _hedged_seller(
+    place: int,
+    rest: Floats,
+    line: Floats,
+    exposed: Floats,
+    convex: Floats,
+    market: Floats,
+    bank: _Bank,
+    whole: float,
+) -> _Alike | None:
+    """Return the fit of a seller who hedges, None where its convexity is not certain."""
+    bend, error, rows, lean, _ = _parts(place, rest, line, exposed, convex)
+    if _p(bend, error, rows, rest.size) > _HEDGED_LEVEL:
+        return None
+    held, bent = bank.by_exposure[:, place], bank.gains[:, place] - bank.by_exposure[:, place]
+    fitted = lean * exposed[:, place] + bend * convex[:, place]
+    beta = -_beta(lean * held + bend * bent, market)
+    explained = 1.0 - float(((rest - fitted) ** 2).sum()) / whole
+    return _Alike(place, lean, bend, error / bend, beta, explained, hedged=lean < 0.5 * bend)
+
+
+def _beta(series: Floats, market: Floats) -> float:
+    """Return the slope of a series on the market."""
+    gap = market - market.mean()
+    return float(gap @ series) / float(gap @ gap)
+
+
+def _convexity(total: Floats, market: Floats) -> tuple[float, float]:
+    """Return the slope on the market's squared move, given the market's move, and its HC3 error."""
+    line = _line(market)
+    gap = market - market.mean()
+    bent = gap * gap
+    bent = bent - line @ (line.T @ bent)
+    if not float(bent @ bent) > 0.0:
+        return 0.0, 0.0
+    slope, error, _ = _t(bent, total - line @ (line.T @ total), (line * line).sum(axis=1))
+    return slope, error
+
+
+def _loss(
+    fit: _Alike, beta: float, market: Floats, volatility: Floats, bank: _Bank, fall: float
+) -> tuple[float, float]:
+    """Return the account's return on a day of ``fall``, averaged over the days on which it may come, and the bound."""
+    design = bank.designs[fit.place]
+    n = market.size
+    path = np.concatenate([[1.0], np.cumprod(1.0 + market)])
+    sale, left = _state(n, design.rows, design.phase)
+    before = path[:-1] / path[sale]
+    strikes = np.array([1.0 + strike for strike, _ in design.legs])
+    amounts = np.array([amount for _, amount in design.legs])
+    spread = volatility[:-1] * np.sqrt(left)
+    value, down = _put(before, strikes, spread)
+    ended, _ = _put(before * (1.0 + fall), strikes, spread * _VOLATILITY_AFTER)
+    gain = (value - ended) @ amounts
+    held = (down @ amounts) * before * fall
+    optional = fit.exposure * float(held.mean()) + fit.convexity * float((gain - held).mean())
+    loss = (beta + fit.beta) * fall + optional
+    reach = student_reach(max(n - 4, 1), 2.0 * _BOUND - 1.0) * fit.error
+    return loss, loss - reach * abs(optional)
+
+
+def _name(design: _Design, fit: _Alike) -> str:
+    """Return what is sold, in plain words."""
+    tenor = _TENOR_NAMES[design.tenor]
+    if fit.hedged:
+        return f"options on the market, {tenor}, hedged against its moves"
+    if len(design.legs) > 1:
+        (first, _), (second, amount) = design.legs
+        if amount < 0.0:
+            return f"put spreads {-first:.0%} to {-second:.0%} below the market, {tenor}"
+        return f"puts and calls {second * 100:g} % from the market, {tenor}"
+    strike = design.legs[0][0]
+    if strike < 0.0:
+        return f"puts {-strike * 100:g} % below the market, {tenor}"
+    if strike > 0.0:
+        return f"calls {strike * 100:g} % above the market, {tenor}"
+    return f"options at the market, {tenor}"
