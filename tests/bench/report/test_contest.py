@@ -10,7 +10,7 @@ import report_sample as made
 
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import BootstrapConfig, summarise
-from tradeassay.metrics.ranks import over_limit
+from tradeassay.metrics.ranks import unranked
 from tradeassay_bench.report import render_html
 from tradeassay_bench.report.export_tables import paste_tables
 from tradeassay_bench.report.leaderboard import board
@@ -60,7 +60,8 @@ def test_tiers_stand_where_places_would_be_luck(cell):
     assert any("silent is not ranked" in line for line in said.support)
     out = made.printed(board(cell, 0.95))
     assert "tier" in out and "#" not in out
-    assert [over_limit(share) for share in (0.43, 0.2004, 0.206)] == ["43%", "20.04%", "21%"]
+    said = [unranked(share, "of its days") for share in (0.43, 0.2004, 0.206)]
+    assert said == ["43% of its days", "20.04% of its days", "21% of its days"]
 
 
 def test_one_agent_is_in_no_contest(cell, monkeypatch):

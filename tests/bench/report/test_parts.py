@@ -12,11 +12,20 @@ from report_sample import cell
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.tables import counted
-from tradeassay.metrics.history import by_month
+from tradeassay.metrics.history import history_of
 from tradeassay.report import numbers
-from tradeassay.report.charts import HUES, ChartLook, picked, plain_chart, styles, ticks
+from tradeassay.report.charts import (
+    HUES,
+    ChartLook,
+    Curve,
+    Equity,
+    line_chart,
+    picked,
+    styles,
+    ticks,
+)
 from tradeassay.report.formatting import common_scale, shown
-from tradeassay.report.shell import script_json, template_text
+from tradeassay.report.shell import page_environment, template_text
 from tradeassay_bench.core.orders import Order
 from tradeassay_bench.report.curves import kept
 from tradeassay_bench.report.decisions import order_words
@@ -70,21 +79,25 @@ def test_measures_in_words_and_in_their_forms():
 
 def test_months_by_hand():
     days = ("2023-12-28", "2023-12-29", "2024-01-02", "2024-01-03", "2024-03-01")
-    years = by_month(days, (100.0, 101.0, 110.0, 99.0, 121.0, 60.5))
+    history = history_of(days, (100.0, 101.0, 110.0, 99.0, 121.0, 60.5), 252)
+    assert history is not None
+    years = history.months
     assert [year.year for year in years] == ["2023", "2024"]
     assert (years[0].months[11], years[1].months[:3]) == (
         pytest.approx(0.10),
         pytest.approx((0.10, None, -0.5)),
     )
     assert years[1].total == pytest.approx(-0.45)
-    assert by_month(days, (100.0, 0.0, 1.0, 1.0, 1.0, 1.0)) == ()
+    assert history_of(days, (100.0, 0.0, 1.0, 1.0, 1.0, 1.0), 252) is None
 
 
 @given(st.lists(st.floats(-0.3, 0.3), min_size=1, max_size=200))
 def test_months_compound_to_the_return(returns):
     path = np.concatenate([[1.0], np.cumprod(1 + np.array(returns))])
     days = tuple(str(np.datetime64("2023-11-20") + day) for day in range(len(returns)))
-    total = np.prod([1 + year.total for year in by_month(days, path.tolist())])
+    history = history_of(days, path.tolist(), 252)
+    assert history is not None
+    total = np.prod([1 + year.total for year in history.months])
     assert total == pytest.approx(path[-1])
 
 
@@ -180,7 +193,8 @@ def test_ticks_are_round_and_inside(low, width, count):
 
 
 def test_json_cannot_leave_its_element():
-    text = script_json({"a": "</script><!--&\u2028"})
+    page = page_environment().from_string("{{ value | script_json }}")
+    text = page.render(value={"a": "</script><!--&\u2028"})
     assert "<" not in text
     assert "&" not in text
     assert json.loads(text) == {"a": "</script><!--&\u2028"}
@@ -206,10 +220,16 @@ def test_orders_in_words(order, text):
     assert order_words(order) == text
 
 
+def drawn(days, returns):
+    curve = Curve(entry="a", label="the account", returns=tuple(returns))
+    chart = Equity(days=tuple(days), curves=(curve,), sessions=len(days))
+    return str(line_chart(chart, ChartLook(), "an account"))
+
+
 def test_an_account_that_grew_far_has_a_log_axis():
     days = [f"{year}-06-30" for year in range(1930, 2020)]
     grown = [1.12**place - 1.0 for place in range(len(days))]
-    far = str(plain_chart(days, [("a", "the account", grown)], ChartLook(), "far"))
+    far = drawn(days, grown)
     assert (
         " data-log" in far
         and ">1×<" in far
@@ -221,7 +241,5 @@ def test_an_account_that_grew_far_has_a_log_axis():
     (path,) = re.findall(r'class="ink[^>]* d="M[^l]*((?:l\S+ ?-?\d+)*)', far)
     rises = [float(one) for one in re.findall(r"l\d+[ ]?(-?\d+)", path)]
     assert max(rises) - min(rises) <= 1.0
-    near = str(
-        plain_chart(days, [("a", "the account", [one / 1e4 for one in grown])], ChartLook(), "near")
-    )
+    near = drawn(days, [one / 1e4 for one in grown])
     assert " data-log" not in near and "%</text>" in near

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from tradeassay import factors
 from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.factors.windows import log, rolling_sum, rolling_sums, window_sum
+from tradeassay.factors._windows import log, rolling_sum, rolling_sums, window_sum
 
 FIELDS = ("open", "high", "close", "volume", "amount")
 ENOUGH = {factor.name: factor.enough for factor in factors.FACTORS}

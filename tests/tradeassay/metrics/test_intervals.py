@@ -35,7 +35,7 @@ def test_block_length_is_archs(n, phi):
 def test_what_makes_blocks_long_and_what_cannot_be_measured():
     for still in (np.zeros(100), np.full(100, 0.1), np.arange(5.0)):
         assert m.mean_block_length(still) == 1.0
-    assert m.mean_block_length(np.arange(100.0)) <= intervals.longest_block(100)
+    assert m.mean_block_length(np.arange(100.0)) <= intervals._longest_block(100)
     rng = np.random.default_rng(2)
     spells = rng.standard_normal(600) * np.where((np.arange(600) // 60) % 2 == 0, 0.2, 3.0)
     assert intervals.choose_block(spells, USUAL) > 5 * m.mean_block_length(spells)

@@ -10,7 +10,6 @@ from tradeassay.metrics.intervals import wilson_interval
 from tradeassay.metrics.reliability import (
     Play,
     PlayWords,
-    axis_shares,
     pass_all,
     reliability,
     spread_shares,
@@ -84,13 +83,6 @@ def test_components_are_unbiased_over_many_tables():
         )
         sums += spread_shares(table + rng.normal(0, 1.0, shape))
     assert sums / 300 == pytest.approx(sizes / sizes.sum(), abs=0.05)
-
-
-def test_sums_of_squares_add_up_over_any_number_of_axes():
-    means = np.random.default_rng(1).normal(size=(7, 3, 2, 4, 2))
-    assert axis_shares(means).shape == (7, 5)
-    assert axis_shares(means).sum(axis=1) == pytest.approx(np.ones(7))
-    assert np.isnan(axis_shares(np.ones((1, 2, 2)))).all()
 
 
 def test_a_record_says_what_was_repeated_and_what_was_left_out():

@@ -32,7 +32,7 @@ index_readers: Registry[IndexReader] = Registry("index_reader")
 """What reads an index of a data set: ``store``, where a store is installed."""
 
 
-class NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
+class _NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
     """A market inside the package arch: ``module`` of its data, what it is, its span, and what is wrong with it.
     ``dividends`` says whether its returns have them. ``stored`` is a data set with a longer span, used where it
     has been got: its name, the index in it, first and last day."""
@@ -47,11 +47,11 @@ class NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MARKETS = {
-    "sp500": NamedMarket(
+    "sp500": _NamedMarket(
         module="sp500", title="S&P 500", stored=("skfolio-sp500", "SPX", "1990-01-02", "2022-12-28")
     ),
-    "nasdaq": NamedMarket(module="nasdaq", title="Nasdaq Composite"),
-    "us-market": NamedMarket(
+    "nasdaq": _NamedMarket(module="nasdaq", title="Nasdaq Composite"),
+    "us-market": _NamedMarket(
         module="frenchdata",
         title="all US stocks by size, monthly (Kenneth French)",
         first="1926-07-31",
@@ -98,7 +98,7 @@ def refuse_other_days(subject: str, known: Iterable[str], days: Iterable[str], h
         raise UserError(problem, hint=hint)
 
 
-def _packaged(market: NamedMarket) -> tuple[list[str], Floats, str]:
+def _packaged(market: _NamedMarket) -> tuple[list[str], Floats, str]:
     table = _arch_table(market.module)
     if market.module != "frenchdata":
         parts = (day.split("/") for day in table["Date"])

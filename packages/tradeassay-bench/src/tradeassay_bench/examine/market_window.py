@@ -15,9 +15,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.arrays import Bools, Floats
-from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
+from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all, rolling_sum
 from tradeassay.factors.definition import PRESENT
-from tradeassay.factors.windows import rolling_sum
 from tradeassay.metrics.attribution import (
     AttributionConfig,
     CrossSection,

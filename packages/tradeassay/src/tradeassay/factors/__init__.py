@@ -1,5 +1,11 @@
 """The nine style factors as pure array functions: same input, same bits, on any CPU."""
 
+from tradeassay.factors._windows import (
+    rolling_sum as rolling_sum,
+    standardise as standardise,
+    winsorise as winsorise,
+    zscore as zscore,
+)
 from tradeassay.factors.compute import (
     compute as compute,
     compute_all as compute_all,
@@ -17,8 +23,3 @@ from tradeassay.factors.definition import (
     factor_words as factor_words,
 )
 from tradeassay.factors.stream import RECENT as RECENT, FactorStream as FactorStream
-from tradeassay.factors.windows import (
-    standardise as standardise,
-    winsorise as winsorise,
-    zscore as zscore,
-)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.core.arrays import Bools, Floats
-from tradeassay.factors import windows
+from tradeassay.factors import _windows as windows
+from tradeassay.factors._windows import rolling_max, rolling_sum, rolling_sums, window_sum
 from tradeassay.factors.definition import FACTOR_NAMES, SKIPPED, FactorBars, definition
-from tradeassay.factors.windows import rolling_max, rolling_sum, rolling_sums, window_sum
 
 _Field = Literal["open", "high", "low", "close", "volume", "amount"]
 _YEAR, _LONG, _SHORT = 252, 60, 20

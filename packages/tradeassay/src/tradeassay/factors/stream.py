@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import UserError
-from tradeassay.factors import windows
+from tradeassay.factors import _windows as windows
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, SKIPPED
 
 _YEAR = 252

@@ -82,14 +82,12 @@ def history_of(
             )
         )
     deepest = tuple(sorted(found, key=lambda one: one.depth)[:_DEEPEST])
-    return AccountHistory(months=by_month(sessions, path), drawdowns=deepest, rolling=rolling)
+    return AccountHistory(months=_by_month(sessions, path), drawdowns=deepest, rolling=rolling)
 
 
-def by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfReturns, ...]:
+def _by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfReturns, ...]:
     """Return the returns by calendar month of ISO ``sessions``; ``path`` has the initial value first. A month's
-    return runs from the last value before it to its last value. Empty when a value is not positive."""
-    if len(path) != len(sessions) + 1 or min(path) <= 0:
-        return ()
+    return runs from the last value before it to its last value."""
     years: dict[str, list[float | None]] = {}
     before = path[0]
     for place, session in enumerate(sessions):

@@ -138,7 +138,7 @@ def ar1_inflation(correlation: float) -> float:
     return (1.0 + correlation) / (1.0 - correlation)
 
 
-def longest_block(n: int) -> float:
+def _longest_block(n: int) -> float:
     """Return the longest mean block length tried for ``n`` observations: min(3 sqrt(n), n / 3), rounded up."""
     return float(math.ceil(min(3.0 * math.sqrt(n), n / 3.0)))
 
@@ -172,9 +172,9 @@ def mean_block_length(values: Floats) -> float:
     spectral_level = float(covariance[0] + 2.0 * np.sum(taper * covariance[k]))
     if spectral_level <= 0.0:
         # A flat-top estimate can turn negative; then only the upper bound is safe.
-        return max(1.0, longest_block(n))
+        return max(1.0, _longest_block(n))
     length: float = abs(spectral_slope / spectral_level) ** (2.0 / 3.0) * n ** (1.0 / 3.0)
-    return min(max(1.0, length), max(1.0, longest_block(n)))
+    return min(max(1.0, length), max(1.0, _longest_block(n)))
 
 
 _CHUNK = 1 << 16
@@ -228,7 +228,7 @@ def choose_block(returns: Floats, config: BootstrapConfig) -> float:
     and for their squares: ratios depend on both, and returns whose signs are independent still come in quiet and
     wild spells."""
     n = returns.shape[0]
-    highest = max(1.0, longest_block(n))
+    highest = max(1.0, _longest_block(n))
     if config.block is not None:
         return min(config.block, max(1.0, float(n)))
     centred = returns - returns.mean()

@@ -38,7 +38,7 @@ MOST_FAILED = 0.2
 benchmark (docs/reference)."""
 
 
-def over_limit(share: float) -> str:
+def _over_limit(share: float) -> str:
     """Return a share above :data:`MOST_FAILED` in percent, with as many digits as show that it is above."""
     return next(
         text
@@ -56,7 +56,7 @@ def unranked(
     the sentence."""
     if share is None or share <= MOST_FAILED:
         return None
-    return f"{over_limit(share)} {failed}"
+    return f"{_over_limit(share)} {failed}"
 
 
 def places(values: Sequence[float | None]) -> list[int | None]:

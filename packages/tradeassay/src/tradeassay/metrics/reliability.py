@@ -7,8 +7,7 @@ other seeds, windows (or tasks) or wordings, everything else the same.
 The spread of a score over a balanced block of models, wordings, windows and seeds is split by the mean squares of
 random effects: each one's own component, ``together`` (what a model does in one window, or under one wording,
 beyond both) and seeds. A component may be zero; what was not varied has no share. Intervals are those of these
-models and wordings in other windows, by leaving out each window in turn. Shares of sums of squares, as the arena
-shows them, are :func:`axis_shares`: with few cells they count noise as effects.
+models and wordings in other windows, by leaving out each window in turn.
 """
 
 from __future__ import annotations
@@ -126,16 +125,6 @@ def pass_all(
     return Measure(
         value=significant(value), low=min(low, value), high=max(high, value), level=level, n=n
     )
-
-
-def axis_shares(means: Floats) -> Floats:
-    """Return shares of the sum of squares, shape (draws, axes + 1), from cell means of shape (draws, ...): each
-    axis's main effect, and the rest. NaN where nothing varies."""
-    parts = _squares(means)
-    total = parts[:, -1:].copy()
-    parts[:, -1:] -= parts[:, :-1].sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(total > 0, parts / total, np.nan))
 
 
 def _squares(means: Floats) -> Floats:

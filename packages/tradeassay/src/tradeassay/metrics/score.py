@@ -1,6 +1,6 @@
 """The panel: every measure of an episode with its interval, or no number and the reason.
 
-:func:`evaluate` computes all measures of one series, or of a thousand resampled ones, in one pass; :func:`score`
+:func:`_evaluate` computes all measures of one series, or of a thousand resampled ones, in one pass; :func:`score`
 gives them their intervals; :func:`across_seeds` says how much of a result is the seed.
 """
 
@@ -35,7 +35,7 @@ from tradeassay.metrics.measures import cumulative_return, max_drawdown, simple_
 _ROWS = ("returns", "turned", "cost", "hhi", "idle", "abstained", "failed", "orders", "rejected")
 
 
-class SessionMatrix(msgspec.Struct, frozen=True):
+class _SessionMatrix(msgspec.Struct, frozen=True):
     """An episode as a matrix: one row per quantity (``_ROWS``), one column per session. ``index`` has the index's
     session returns, or is None. ``path`` is the value path where it is known; a resample has none and gets one by
     compounding. ``indices`` are the sessions of a resample. Money is in shares of the value before the session."""
@@ -47,7 +47,7 @@ class SessionMatrix(msgspec.Struct, frozen=True):
     indices: Ints | None = None
 
     @classmethod
-    def of(cls, series: EpisodeSeries) -> SessionMatrix:
+    def of(cls, series: EpisodeSeries) -> _SessionMatrix:
         """Return the matrix of a series. An index with a gap is left out."""
         levels = series.index
         if levels is not None and not (levels > 0).all():
@@ -69,10 +69,10 @@ class SessionMatrix(msgspec.Struct, frozen=True):
             series.nav,
         )
 
-    def take(self, indices: Ints) -> SessionMatrix:
+    def take(self, indices: Ints) -> _SessionMatrix:
         """Return the resampled sessions: every row gets shape (draws, n)."""
         index = None if self.index is None else self.index.take(indices)
-        return SessionMatrix(self.matrix, index, self.periods_per_year, indices=indices)
+        return _SessionMatrix(self.matrix, index, self.periods_per_year, indices=indices)
 
     def row(self, name: str) -> Floats:
         """Return one row, resampled only now: most callers ask for few measures, which need few rows."""
@@ -88,7 +88,7 @@ def _taken(row: Floats, indices: Ints) -> Floats:
     return row.take(indices)
 
 
-def evaluate(sessions: SessionMatrix, only: Collection[str] = ()) -> dict[str, Floats]:
+def _evaluate(sessions: _SessionMatrix, only: Collection[str] = ()) -> dict[str, Floats]:
     """Return every measure by id, or ``only`` some, shape () for one series and (draws,) for resampled ones. NaN
     where undefined."""
     row, year = sessions.row, sessions.periods_per_year
@@ -124,9 +124,9 @@ def evaluate(sessions: SessionMatrix, only: Collection[str] = ()) -> dict[str, F
 
 
 def _evaluate_resamples(
-    sessions: SessionMatrix, indices: Iterator[Ints], only: Collection[str] = ()
+    sessions: _SessionMatrix, indices: Iterator[Ints], only: Collection[str] = ()
 ) -> dict[str, Floats]:
-    chunks = [evaluate(sessions.take(chunk), only) for chunk in indices]
+    chunks = [_evaluate(sessions.take(chunk), only) for chunk in indices]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
@@ -156,8 +156,8 @@ def score(
         return dict.fromkeys(BY_ID, not_scored("there are no sessions"))
     if series.ruined is not None or not series.nav[0] > 0:
         return _ruined(series)
-    sessions = SessionMatrix.of(series)
-    values = {name: float(value) for name, value in evaluate(sessions).items()}
+    sessions = _SessionMatrix.of(series)
+    values = {name: float(value) for name, value in _evaluate(sessions).items()}
     wanted, drawn = [name for name in BY_ID if name in only or not only], None
     if n >= bootstrap.least:
         # Means are never resampled: their intervals are cosine intervals.
@@ -182,7 +182,7 @@ def _with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
 def _one(
     name: str,
     series: EpisodeSeries,
-    sessions: SessionMatrix,
+    sessions: _SessionMatrix,
     values: dict[str, float],
     drawn: dict[str, Floats] | None,
     config: BootstrapConfig,
@@ -384,7 +384,7 @@ def _draw_together(
     seed = content_seed(config, *(episode.nav for episode in sound))
     block = max(choose_block(episode.returns, config) for episode in sound)
     each = [
-        _evaluate_resamples(SessionMatrix.of(episode), resamples(n, config.draws, block, seed))
+        _evaluate_resamples(_SessionMatrix.of(episode), resamples(n, config.draws, block, seed))
         for episode in sound
     ]
     chosen = seed_resamples(len(sound), config.draws, seed)

@@ -490,10 +490,12 @@ def account_charts(curve: AccountCurve) -> tuple[Markup, Markup]:
     said = f"The account from {sessions[0]} to {sessions[-1]}: {numbers.difference(curve.account[-1])}{beside}"
     lines = [("account", "the account", curve.account)]
     lines += [("market", "the market", curve.market)] if curve.market else []
-    grown = plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said)
+    grown = _plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said)
     fallen = f"Drawdown of the account, {numbers.difference(min(curve.drawdown))} at its worst"
     look = ChartLook(styles=_VERDICT, size="low", names="room", filled=True)
-    return grown, plain_chart(sessions, [("drawdown", "the account", curve.drawdown)], look, fallen)
+    return grown, _plain_chart(
+        sessions, [("drawdown", "the account", curve.drawdown)], look, fallen
+    )
 
 
 def rolling_chart(history: AccountHistory) -> Markup | None:
@@ -505,10 +507,10 @@ def rolling_chart(history: AccountHistory) -> Markup | None:
     look = ChartLook(
         styles={"sharpe": LineStyle(hue="h0")}, size="low", form="number", names="none", zero=True
     )
-    return plain_chart(sessions, [("sharpe", "Sharpe ratio", ratios)], look, about)
+    return _plain_chart(sessions, [("sharpe", "Sharpe ratio", ratios)], look, about)
 
 
-def plain_chart(
+def _plain_chart(
     days: Sequence[str],
     lines: Sequence[tuple[str, str, Sequence[float]]],
     look: ChartLook,

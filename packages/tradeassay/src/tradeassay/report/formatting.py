@@ -14,7 +14,7 @@ from tradeassay.core.tables import Cell
 from tradeassay.report import numbers
 
 
-class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
+class _IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
     """Positions in per cent of the bar's width; None where there is nothing to draw."""
 
     value: float
@@ -36,11 +36,11 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
         share = 0.5 if width <= 0 else (value - self.low) / width
         return round(100.0 * min(1.0, max(0.0, share)), 2)
 
-    def bar(self, measure: Measure) -> IntervalBar | None:
+    def bar(self, measure: Measure) -> _IntervalBar | None:
         if measure.value is None:
             return None
         low, high = measure.low, measure.high
-        return IntervalBar(
+        return _IntervalBar(
             value=self.place(measure.value),
             low=None if low is None else self.place(low),
             high=None if high is None else self.place(high),
@@ -83,7 +83,7 @@ class MeasureShown(msgspec.Struct, frozen=True, kw_only=True):
     interval: str = ""
     note: str = ""
     value: float | None = None
-    bar: IntervalBar | None = None
+    bar: _IntervalBar | None = None
     tone: str = ""
 
     @property

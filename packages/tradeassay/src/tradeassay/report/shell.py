@@ -73,7 +73,7 @@ def page_environment(*packages: str) -> Environment:
         cell=cell_shown,
         dollars=numbers.dollars,
         json_text=lambda value: msgspec.json.encode(value).decode(),
-        script_json=lambda value: Markup(script_json(value)),
+        script_json=lambda value: Markup(_script_json(value)),
         share=lambda measure, bar=False: shown(measure, "share", UNIT if bar else None),
         short=numbers.short,
         shown=shown,
@@ -118,7 +118,7 @@ def write_page(path: Path, text: str) -> Path:
     return path
 
 
-def script_json(value: object) -> str:
+def _script_json(value: object) -> str:
     """Return JSON that cannot end the script element around it."""
     text = msgspec.json.encode(value).decode()
     for sign in "<>&\u2028\u2029":

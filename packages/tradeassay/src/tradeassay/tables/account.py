@@ -20,10 +20,10 @@ import numpy as np
 from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
+from tradeassay.tables._flows import Flows, of_one_share, paid_titles, read_flows
 from tradeassay.tables.cells import NOTHING, RULES, CellTable, read_cells, read_number, read_numbers
 from tradeassay.tables.columns import DATE_TITLES, TITLES, bare_title, plain_title
 from tradeassay.tables.dates import DayOrder, month_of, read_days
-from tradeassay.tables.flows import Flows, of_one_share, paid_titles, read_flows
 
 DATE, SYMBOL = "date", "symbol"
 _Unit = Literal["fraction", "percent", "basis points"]

@@ -23,7 +23,7 @@ from tradeassay.metrics.intervals import BootstrapConfig, significant
 RUINED = "a session returned -100 % or less, where linking is not defined"
 
 
-def slope(returns: Floats) -> Floats:
+def _slope(returns: Floats) -> Floats:
     """Return log(1 + r) / r, which is 1 at 0; NaN where r <= -1."""
     safe = np.where((returns == 0.0) | ~(returns > -1.0), 1.0, returns)
     ratio = np.where(returns == 0.0, 1.0, np.log1p(safe) / safe)
@@ -43,8 +43,8 @@ def link(parts: Floats, returns: Floats) -> Floats | None:
     If the parts of each day sum to its return, the linked parts sum to the total return, to rounding."""
     if not (returns > -1.0).all():
         return None
-    whole = slope(compounded(returns))
-    linked: Floats = (parts * slope(returns)).sum(axis=-1) / whole
+    whole = _slope(compounded(returns))
+    linked: Floats = (parts * _slope(returns)).sum(axis=-1) / whole
     return linked
 
 
@@ -62,7 +62,7 @@ def link_difference(parts: Floats, returns: Floats, benchmark: Floats) -> Floats
 def _gap_slope(one: Floats, other: Floats) -> Floats:
     """Return (log(1 + a) - log(1 + b)) / (a - b), which is 1 / (1 + a) where they are equal."""
     gap = (one - other) / (1.0 + other)
-    result: Floats = slope(gap) / (1.0 + other)
+    result: Floats = _slope(gap) / (1.0 + other)
     return result
 
 
@@ -113,7 +113,7 @@ def total_parts(
         reason = RUINED if total.size else "there are no sessions"
         none = dict.fromkeys(rows, not_scored(reason))
         return Totals(linked=None, reason=reason, intervals=none, per_year=dict(none))
-    weight = slope(total) / slope(compounded(total))
+    weight = _slope(total) / _slope(compounded(total))
     linked = {name: float((row * weight).sum()) for name, row in rows.items()}
 
     def spanned(row: Floats, scale: float, value: float) -> Measure:
