@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from tradeassay.metrics import BootstrapConfig, mean_p_value, superior, tiers
-from tradeassay.metrics.cosine import cosine_terms, cosine_variance, sharpe_of
-from tradeassay.metrics.sharpe_inference import psr
+from tradeassay.metrics.cosine import _sharpe_of, cosine_terms, cosine_variance
+from tradeassay.metrics.sharpe_inference import _psr
 from tradeassay.verdict.staleness import Regression, stale_lags
 
 LENGTHS = (60, 125, 250, 500, 1000, 2500)
@@ -67,7 +67,7 @@ def mean_of_hundred(x: Table) -> Table:
 def sharpe_covers(x: Table) -> Table:
     """The interval of a Sharpe ratio misses the true one, which is 1 a year."""
     moved = x + SIGMA_OF[x.shape[-1]] / np.sqrt(YEAR)
-    ratio, influence = sharpe_of(moved)
+    ratio, influence = _sharpe_of(moved)
     from scipy.special import stdtrit
 
     n = x.shape[-1]
@@ -80,7 +80,7 @@ SIGMA_OF: dict[int, float] = {}
 
 def probabilistic(x: Table) -> Table:
     """The probabilistic Sharpe ratio is above 95 % although the true one is zero."""
-    return psr(x, 0.0) > 1.0 - NOMINAL
+    return _psr(x, 0.0) > 1.0 - NOMINAL
 
 
 def one_by_one(

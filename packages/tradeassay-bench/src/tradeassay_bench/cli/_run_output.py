@@ -1,4 +1,4 @@
-"""The output of commands about runs: verification, finished runs, and the path of their page."""
+"""The output of commands about runs: verification, finished runs, their page, and broken packages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from tradeassay.cli._output import print_json, print_table, say
 
 if TYPE_CHECKING:
+    from tradeassay.core.registry import Registry
     from tradeassay_bench.runs import CodeRun, Run, VerifyReport
     from tradeassay_bench.runs.summary import RunSummary
     from tradeassay_bench.runs.verify.seal import Sealed
@@ -140,3 +141,9 @@ def _say_causes(summary: RunSummary) -> None:
             if cause.answer:
                 answer = f"; it said: {' '.join(cause.answer.split())[:120]}"
             say(f"  {cause.where}: {cause.kind.replace('_', ' ')}: {cause.detail[:160]}{answer}")
+
+
+def say_broken(registry: Registry[Any]) -> None:
+    """Print which entries of installed packages could not be loaded, and why."""
+    for name, why in registry.broken().items():
+        say(f"left out: {registry.kind} '{name}' of an installed package: {why}")

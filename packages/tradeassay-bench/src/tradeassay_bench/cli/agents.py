@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.cli import _options as opt
-from tradeassay.cli._output import (
-    json_option,
-    print_json,
-    print_rows,
-    print_table,
-    say,
-    say_broken,
-)
+from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say
 from tradeassay.core.errors import UserError
 from tradeassay_bench.cli import _run_options as run_opt
+from tradeassay_bench.cli._run_output import say_broken
 
 if TYPE_CHECKING:
     from tradeassay_bench.agents.factor_models.catalogue import Size

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from tradeassay.cli import _options as opt
-from tradeassay.cli._output import json_option, print_json, print_rows, say, say_broken
+from tradeassay.cli._output import json_option, print_json, print_rows, say
 from tradeassay.core.errors import UserError
 from tradeassay_bench.benchmarks.rules_text import rules_text
+from tradeassay_bench.cli._run_output import say_broken
 
 
 @click.command()

@@ -10,9 +10,10 @@ import click
 
 from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
-from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
+from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 from tradeassay_bench.cli import _run_options as run_opt
+from tradeassay_bench.cli._run_output import say_broken
 from tradeassay_bench.core.errors import DataRefused
 
 if TYPE_CHECKING:

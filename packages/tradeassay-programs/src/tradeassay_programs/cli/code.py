@@ -11,7 +11,6 @@ from tradeassay.cli import _options as opt
 from tradeassay.cli._group import CommandGroup
 from tradeassay.cli._output import (
     json_option,
-    plain_number,
     print_json,
     print_rows,
     print_table,
@@ -24,6 +23,7 @@ from tradeassay_bench.cli import _run_options as run_opt
 from tradeassay_bench.cli._run_output import finish
 
 if TYPE_CHECKING:
+    from tradeassay.core.measure import Measure
     from tradeassay_bench.benchmarks.code_protocol import CodeSpec
     from tradeassay_programs.code.evaluation import Evaluation
     from tradeassay_programs.code.task import CodeTask, Framework
@@ -833,7 +833,7 @@ def _evaluate_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_j
     rows = []
     for author in board.fidelity:
         marks = (board.fidelity[author], board.risk[author], board.rating.get(author))
-        rows.append((author, *map(plain_number, marks)))
+        rows.append((author, *map(_plain_number, marks)))
     title = f"{agreement.ratings} marks by {agreement.raters} raters"
     print_table(title, ("author", "fidelity", "risk", "rating"), rows)
     if board.standings and board.reviewers:
@@ -841,8 +841,13 @@ def _evaluate_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_j
         rows = []
         for reviewer in board.reviewers:
             means = (reviewer.mean, *(reviewer.marks[author] for author in authors))
-            rows.append((reviewer.reviewer, *map(plain_number, means)))
+            rows.append((reviewer.reviewer, *map(_plain_number, means)))
         print_table("mean of both marks", ("reviewer", "mean given", *authors), rows)
     for name, alpha in (("fidelity", agreement.fidelity), ("risk", agreement.risk)):
         reason = f" ({alpha.reason})" if alpha.reason else ""
-        say(f"agreement on {name}: {plain_number(alpha)}{reason}")
+        say(f"agreement on {name}: {_plain_number(alpha)}{reason}")
+
+
+def _plain_number(measure: Measure | None) -> str:
+    """Return a measure's value without its interval."""
+    return "none" if measure is None or measure.value is None else f"{measure.value:.2f}"

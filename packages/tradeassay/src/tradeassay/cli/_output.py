@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tradeassay.core.printable import printable
-
-if TYPE_CHECKING:
-    from tradeassay.core.measure import Measure
-    from tradeassay.core.registry import Registry
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
@@ -50,20 +46,9 @@ def print_rows(
         print_table(title, columns, rows)
 
 
-def plain_number(measure: Measure | None) -> str:
-    """Return a measure's value without its interval."""
-    return "none" if measure is None or measure.value is None else f"{measure.value:.2f}"
-
-
 def say(text: str) -> None:
     """Print prose on stderr, without control characters: it may quote the answer of an agent."""
     click.echo(printable(text, kept="\n\t\xa0\u202f"), err=True)
-
-
-def say_broken(registry: Registry[Any]) -> None:
-    """Print which entries of installed packages could not be loaded, and why."""
-    for name, why in registry.broken().items():
-        say(f"left out: {registry.kind} '{name}' of an installed package: {why}")
 
 
 _KEYWORD = re.compile(

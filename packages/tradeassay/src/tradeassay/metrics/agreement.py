@@ -91,7 +91,7 @@ def _alpha(counts: _Matrix, values: Sequence[_Rating], level: _Level) -> float:
     return 1.0 - observed / expected if expected > 0 else float("nan")
 
 
-def kendall_tau(x: Floats, y: Floats) -> float:
+def _kendall_tau(x: Floats, y: Floats) -> float:
     """Return tau-b of two score lists over the items both have (NaN is a missing score); NaN when undefined."""
     both = np.isfinite(x) & np.isfinite(y)
     a, b = np.asarray(x)[both], np.asarray(y)[both]
@@ -155,6 +155,6 @@ def _over_items(
 
 
 def _mean_tau(scores: Floats) -> float:
-    found = [kendall_tau(scores[a], scores[b]) for a, b in combinations(range(scores.shape[0]), 2)]
+    found = [_kendall_tau(scores[a], scores[b]) for a, b in combinations(range(scores.shape[0]), 2)]
     known = [tau for tau in found if np.isfinite(tau)]
     return float(np.mean(known)) if known else float("nan")

@@ -92,7 +92,7 @@ def cosine_interval(
         scale, centre = periods_per_year, returns.mean()
         influence = returns - centre
     else:
-        scale, (centre, influence) = math.sqrt(periods_per_year), sharpe_of(returns)
+        scale, (centre, influence) = math.sqrt(periods_per_year), _sharpe_of(returns)
     value = float(centre)
     if not math.isfinite(value):
         return not_scored("it is not defined for this series")
@@ -139,7 +139,7 @@ def reach_ratio(n: int, level: float, other: float) -> float:
     return student_reach(cosine_terms(n), other) / student_reach(cosine_terms(n), level)
 
 
-def sharpe_of(values: Floats) -> tuple[Floats, Floats]:
+def _sharpe_of(values: Floats) -> tuple[Floats, Floats]:
     """Return the Sharpe ratio of one period along the last axis and its influence function; NaN if flat."""
     deviation = spread(values)
     deviation = np.where(deviation > 0, deviation, np.nan)

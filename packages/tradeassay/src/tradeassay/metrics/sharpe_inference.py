@@ -57,14 +57,14 @@ def probabilistic_sharpe(
     returns = _one_series(returns)
     n = returns.size
     hurdle = threshold / math.sqrt(periods_per_year)
-    value = float(psr(returns, hurdle)) if n > 2 else float("nan")
+    value = float(_psr(returns, hurdle)) if n > 2 else float("nan")
     if not math.isfinite(value):
         return not_scored("fewer than three sessions, or returns that do not vary")
     if n < bootstrap.least:
         return too_few(value, n, bootstrap)
     block = choose_block(returns, bootstrap)
     parts = [
-        psr(returns[rows], hurdle)
+        _psr(returns[rows], hurdle)
         for rows in resamples(n, bootstrap.draws, block, content_seed(bootstrap, returns))
     ]
     return measure_from(value, np.concatenate(parts), level=bootstrap.level, n=n)
@@ -94,7 +94,7 @@ def deflated_sharpe(
     )
 
 
-def psr(returns: Floats, hurdle: float) -> Floats:
+def _psr(returns: Floats, hurdle: float) -> Floats:
     """Return the probabilistic Sharpe ratio along the last axis; ``hurdle`` is per period. NaN where undefined."""
     ratio, spread = _sharpe_error(returns)
     n = np.asarray(returns).shape[-1]
