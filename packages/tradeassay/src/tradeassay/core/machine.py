@@ -25,6 +25,7 @@ doctor_checks: Registry[DoctorCheck] = Registry("doctor_check")
 
 
 OPTIONAL = {
+    "files": ("pyarrow", "Parquet files and workbooks"),
     "us": ("yfinance", "live US prices"),
     "crypto": ("ccxt", "live crypto prices"),
     "ashare": ("baostock", "live A-share prices"),
@@ -35,7 +36,7 @@ OPTIONAL = {
     "qlib": ("qlib", "factor-model baselines"),
     "arena": ("sqlalchemy", "the arena"),
     "postgres": ("psycopg", "an arena with several workers"),
-    "mcp": ("mcp", "agents that speak MCP"),
+    "serve": ("mcp", "agents that speak MCP"),
     "fast": ("numba", "luck baselines"),
     "polars": ("polars", "runs as polars frames, other projects' layouts of data"),
     "tracking": ("mlflow", "export to experiment trackers"),
