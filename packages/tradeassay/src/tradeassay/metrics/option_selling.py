@@ -15,7 +15,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from tradeassay.core.view import Floats, Ints
+from tradeassay.core.arrays import Floats, Ints
 from tradeassay.metrics.intervals import significant, student_reach
 from tradeassay.metrics.measures import drawdowns, growth
 
