@@ -415,6 +415,10 @@ def test_written_pages_are_those_of_the_journal(season, tmp_path):
     assert all(f"{name} is not what the journal gives" in words for name in shown)
     assert "zh/seasons/tiny/feed/index.html is missing" in words
     assert "seasons/tiny/winner.html is no page of this arena" in words
+    # The arena's own server writes no Chinese pages.
+    assert main(["site", str(tmp_path / "arena.db"), "-o", str(tmp_path / "english")]) == 0
+    shutil.rmtree(tmp_path / "english" / "zh")
+    assert main(["verify", str(season), "--pages", str(tmp_path / "english")]) == 0
 
 
 @pytest.mark.journey

@@ -224,3 +224,29 @@ def test_a_body_with_two_lengths_hides_no_second_request(port):
         while part := stranger.recv(65536):
             said += part
         assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1") == 1
+
+
+def test_chinese_pages_are_made_when_they_are_asked_for(web_store, site, tmp_path):
+    writer = PageWriter(web_store, tmp_path, FAST, languages=("en",))
+    writer.update()
+    assert not (tmp_path / "zh").exists()
+    arena = Arena(api=AgentApi(web_store), folder=tmp_path, translate=writer.translate)
+    with TestClient(create_app(arena)) as reader:
+        versions = reader.get("/seasons/small/now.json").json()["pages"]
+        assert set(versions) == {one for one in versions if not one.startswith("/zh/")}
+        written = sorted(path.parent for path in (site / "zh").rglob("index.html"))
+        assert len(written) > 40
+        for folder in written:
+            path = f"/{folder.relative_to(site)}/".replace("/./", "/")
+            english = reader.get(path.removeprefix("/zh")).text
+            made, whole = reader.get(path), (folder / "index.html").read_text()
+            assert made.status_code == 200, path
+            mark = re.compile('data-version="([0-9a-f]*)"')
+            assert mark.sub("", made.text) == mark.sub("", whole), path
+            assert mark.findall(made.text) == mark.findall(english)
+        page = reader.get("/zh/seasons/small/")
+        again = reader.get("/zh/seasons/small/", headers={"if-none-match": page.headers["etag"]})
+        assert again.status_code == 304 and page.headers["cache-control"] == "no-cache"
+        for path in ("/zh/seasons/none/", "/zh/seasons/small/assets/AAJX/1990-01-01/", "/zh/no/"):
+            lost = reader.get(path)
+            assert lost.status_code == 404 and 'lang="zh-Hans"' in lost.text

@@ -41,6 +41,7 @@ from tradeassay_arena.state.rows import unpacked
 from tradeassay_arena.state.store import Store
 from tradeassay_arena.web.serving import PlayOptions, play
 from tradeassay_arena.web.site import render, render_front
+from tradeassay_arena.web.words import LANGUAGES
 from tradeassay_bench.core.closeness import close
 from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.files import is_litter
@@ -220,13 +221,15 @@ def _other_pages(store: Store, folder: Path) -> Iterator[str]:
     """Render every page again from the journal. Yields the files that differ, are missing, or do
     not belong.
 
-    Line ends are not compared, because git changes them. Files that desktops leave are ignored.
+    Line ends are not compared, because git changes them. Files that desktops leave are ignored. The
+    arena's own server writes no pages in other languages than English.
     """
-    made = [render_front(store)]
+    languages = LANGUAGES if (folder / "zh").exists() else LANGUAGES[:1]
+    made = [render_front(store, languages=languages)]
     for id in season_ids(store):
         season = read_season(store, id)
         assert season is not None  # its id was just listed
-        made.append(render(SeasonSnapshot(store, season)))
+        made.append(render(SeasonSnapshot(store, season), languages=languages))
     paths = set()
     for path, content in chain.from_iterable(made):
         paths.add(path)

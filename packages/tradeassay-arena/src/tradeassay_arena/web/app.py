@@ -30,6 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tradeassay import __version__
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay_arena.api import router as agent_routes
 from tradeassay_arena.api.agent_api import AgentApi
 from tradeassay_arena.rounds.health import Health
@@ -53,6 +54,7 @@ _KINDS = {
 }
 _PATH = re.compile(r"/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9._-]*)?")
 """Addresses that a file of the site can have: no part begins with a dot."""
+_CHINESE = "/zh/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,8 @@ class Arena:
 
     ``register``: the operator may register entries over HTTP. ``apply``: anybody may apply for an
     entry. ``own`` returns the health of this process's own worker, which may be newer than the
-    database. ``embed`` is an origin whose pages may frame these.
+    database. ``embed`` is an origin whose pages may frame these. ``translate`` returns a page that
+    is not in the folder because it is in another language than English, or None.
     """
 
     api: AgentApi
@@ -71,6 +74,7 @@ class Arena:
     embed: str = ""
     limits: agent_routes.RequestLimits | None = None
     own: Callable[[], Health | None] = lambda: None
+    translate: Callable[[str], bytes | None] = lambda path: None
 
 
 def create_app(arena: Arena) -> FastAPI:
@@ -144,6 +148,11 @@ def create_app(arena: Arena) -> FastAPI:
 
     @app.get("/{path:path}", include_in_schema=False)
     async def file(request: Request) -> Response:
+        path = request.scope["path"]
+        if path.startswith(_CHINESE) and _PATH.fullmatch(path):
+            page = await run_in_threadpool(arena.translate, path)
+            if page is not None:
+                return _page(page, request)
         return _file(arena.folder, request)
 
     async def failed(request: Request, error: Exception) -> Response:
@@ -286,6 +295,18 @@ def _file(folder: Path, request: Request) -> Response:
         return _missing(folder, path)
 
 
+def _page(content: bytes, request: Request) -> Response:
+    """Answer with a page that was made for this reader."""
+    etag = f'"{sha256_bytes(content)[:24]}"'
+    headers = {"etag": etag, "cache-control": "no-cache", "vary": "accept-encoding"}
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["content-encoding"] = "gzip"
+        content = gzip.compress(content, 5, mtime=0)
+    return Response(content, 200, headers, _KINDS[".html"])
+
+
 @lru_cache(maxsize=256)
 def _packed(file: str, _mtime: int) -> bytes:
     return gzip.compress(Path(file).read_bytes(), 5, mtime=0)
@@ -294,5 +315,4 @@ def _packed(file: str, _mtime: int) -> bytes:
 def _missing(folder: Path, path: str) -> Response:
     if path.startswith(("/api/", "/agents")) or path.endswith(".json"):
         return agent_routes.refusal(404, f"there is nothing at '{path[:80]}'")
-    page = folder / ("zh/404.html" if path.startswith("/zh/") else "404.html")
-    return HTMLResponse(page.read_bytes() if page.exists() else "<main>404</main>", 404)
+    return HTMLResponse(render_page("zh" if path.startswith(_CHINESE) else "en", "error", {}), 404)

@@ -423,9 +423,11 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     def own() -> Health | None:
         return None if player is None else player.health
 
+    pages = PageWriter(store, how.folder, own=own, api=api, languages=("en",))
     arena = Arena(
         api=api,
         folder=how.folder,
+        translate=pages.translate,
         register=how.register,
         apply=how.apply,
         embed=how.embed,
@@ -445,7 +447,6 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     )
     server = ArenaServer(config, api.closing)
     done = threading.Event()
-    pages = PageWriter(store, how.folder, own=own, api=api)
     writing = threading.Thread(target=pages.follow, args=(done,), name="pages", daemon=True)
     # How long rendering a page may keep an agent waiting for the interpreter (Python's default is 5 ms).
     sys.setswitchinterval(0.001)

@@ -5,6 +5,9 @@ something changes.
 :class:`PageWriter` writes changed files, each one atomically, and can be started again at any time.
 The present state of workers is not in the journal. It is in ``now.json``, which pages poll,
 together with a version of every page, so that a reader only fetches changed pages.
+
+A site for any static server has its pages in every language. The arena's own server has English
+ones, and makes the others when they are asked for (:meth:`PageWriter.translate`).
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import msgspec
@@ -62,6 +65,9 @@ POLICY = (
 _MARK = "version-of-this-page"
 _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$")
 """Pages that are usually written once and never polled."""
+
+MOST_TRANSLATIONS = 256
+"""The most pages in other languages that are kept in memory."""
 
 COMING_S, GIVE_WAY_S = 1.0, 4.0
 """How long rendering waits for agents when a round opens, and in total, in seconds."""
@@ -106,14 +112,16 @@ def render(
     state: SeasonSnapshot,
     shown: Collection[tuple[str, str]] | None = None,
     items: Collection[str] | None = None,
+    *,
+    languages: Sequence[Language] = LANGUAGES,
 ) -> Files:
     """Return the files of a season by their path in the site. Equal journals give equal bytes.
 
     ``shown`` are the rounds (asset, session) and ``items`` the news whose pages are wanted; None
     selects all.
     """
-    season, home = state.season, f"seasons/{state.season.id}/"
-    for language in LANGUAGES:
+    season, home = state.season, _home(state.season)
+    for language in languages:
         for page in season_pages(state, words(language)):
             yield from _files(language, home, page, state)
     yield f"{home}feed.xml", atom(state).encode()
@@ -134,33 +142,76 @@ def render(
     before: dict[str, str] = {}
     for asset, day in state.store.rows(mine):
         if shown is None or (asset, day) in shown:
-            found = read_round(state.store, season, asset, day, sealed=state.sealed)
-            if found is not None:
-                path = f"assets/{asset_folders(season)[asset]}/{day}/"
-                page = Page(path, "round", {"round": found, "before": before.get(asset)}, found)
-                for language in LANGUAGES:
-                    yield from _files(language, home, page, state)
+            round_page = _round_page(state, asset, day, before.get(asset))
+            if round_page is not None:
+                for language in languages:
+                    yield from _files(language, home, round_page, state)
         before[asset] = day
     for item in sorted(items):
-        told = read_item(state.store, season.id, item)
-        page = Page(f"items/{item}/", "item", {"found": told}, told)
-        for language in LANGUAGES:
-            yield from _files(language, home, page, state)
+        item_page = _item_page(state, item)
+        for language in languages:
+            yield from _files(language, home, item_page, state)
 
 
-def render_front(store: Store) -> Files:
+def _home(season: Season) -> str:
+    return f"seasons/{season.id}/"
+
+
+def _round_page(state: SeasonSnapshot, asset: str, day: str, before: str | None) -> Page | None:
+    """Return the page of a round, or None if there is no such round. ``before`` is the session of
+    the round before it.
+    """
+    found = read_round(state.store, state.season, asset, day, sealed=state.sealed)
+    if found is None:
+        return None
+    path = f"assets/{asset_folders(state.season)[asset]}/{day}/"
+    return Page(path, "round", {"round": found, "before": before}, found)
+
+
+def _item_page(state: SeasonSnapshot, item: str) -> Page:
+    found = read_item(state.store, state.season.id, item)
+    return Page(f"items/{item}/", "item", {"found": found}, found)
+
+
+def _page_at(state: SeasonSnapshot, path: str, language: Language) -> Page | None:
+    """Return the page of a season at a path below its home."""
+    kind, _, rest = path.rstrip("/").partition("/")
+    if kind == "items":
+        return _item_page(state, rest)
+    folder, _, day = rest.partition("/")
+    if kind == "assets" and day:
+        assets = {place: asset for asset, place in asset_folders(state.season).items()}
+        if folder not in assets:
+            return None
+        earlier = state.store.last_round(state.season.id, assets[folder], before=day)
+        return _round_page(state, assets[folder], day, None if earlier is None else earlier.session)
+    for page in season_pages(state, words(language)):
+        if page.path == path:
+            return page
+    return None
+
+
+def _front_pages(store: Store, language: Language) -> tuple[Page, ...]:
+    facts = []
+    for id in season_ids(store):
+        season = read_season(store, id)
+        if season is not None:
+            facts.append(facts_of(store, season, badges_of(season)))
+    listed = {"seasons": tuple(facts)}
+    leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
+    return (
+        Page("seasons/", "seasons", listed, listed),
+        Page("seat/", "seat", {}),
+        Page("", "seasons", {**listed, "leads_to": leads_to}),
+    )
+
+
+def render_front(store: Store, *, languages: Sequence[Language] = LANGUAGES) -> Files:
     """Return the files outside all seasons: the list of seasons, the front page, error pages and
     static files.
     """
-    found = [season for id in season_ids(store) if (season := read_season(store, id)) is not None]
-    facts = tuple(facts_of(store, season, badges_of(season)) for season in found)
-    for language in LANGUAGES:
-        leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
-        for page in (
-            Page("seasons/", "seasons", {"seasons": facts}, {"seasons": facts}),
-            Page("seat/", "seat", {}),
-            Page("", "seasons", {"seasons": facts, "leads_to": leads_to}),
-        ):
+    for language in languages:
+        for page in _front_pages(store, language):
             yield from _files(language, "", page, None)
         yield (
             f"{_prefix(language)}/404.html".lstrip("/"),
@@ -214,6 +265,15 @@ def _files(language: Language, home: str, page: Page, state: SeasonSnapshot | No
     path = f"/{home}{page.path}"
     if page.data is not None and language == LANGUAGES[0]:
         yield f"{path}index.json".lstrip("/"), msgspec.json.encode(page.data)
+    text = _html(language, home, page, state)
+    # The version is the hash of the page without the version.
+    version = hashlib.sha256(text.encode()).hexdigest()[:12]
+    yield f"{_prefix(language)}{path}index.html".lstrip("/"), text.replace(_MARK, version).encode()
+
+
+def _html(language: Language, home: str, page: Page, state: SeasonSnapshot | None) -> str:
+    """Return a page in one language, with a mark in place of its version."""
+    path = f"/{home}{page.path}"
     context: dict[str, Any] = {
         "json_at": f"{path}index.json" if page.data is not None else "",
         "path": path,
@@ -228,10 +288,7 @@ def _files(language: Language, home: str, page: Page, state: SeasonSnapshot | No
         }
     elif page.template == "seasons":
         context["now"] = "/seasons/now.json"
-    text = render_page(language, page.template, context | page.context)
-    # The version is the hash of the page without the version.
-    version = hashlib.sha256(text.encode()).hexdigest()[:12]
-    yield f"{_prefix(language)}{path}index.html".lstrip("/"), text.replace(_MARK, version).encode()
+    return render_page(language, page.template, context | page.context)
 
 
 def render_page(language: Language, template: str, context: dict[str, Any]) -> str:
@@ -299,12 +356,16 @@ def _look() -> str:
 
 @dataclass(slots=True)
 class _Followed:
-    """A season whose pages are kept up to date. ``book`` reads only new settlements."""
+    """A season whose pages are kept up to date. ``book`` reads only new settlements.
+
+    ``seq`` is the event up to which the pages are right, ``snapshot_seq`` that of the snapshot.
+    """
 
     season: Season
     book: LineBook
     seq: int = -1
     snapshot: SeasonSnapshot | None = None
+    snapshot_seq: int = -1
     pages: dict[str, str] = field(default_factory=dict)
 
 
@@ -314,6 +375,8 @@ class PageWriter:
     Any number of processes may write one folder: a lock makes them take turns, and the second finds
     the work done. Unchanged files are left alone. If a process dies between a settlement and its
     pages, the pages still name the event they show, and the next process goes on from there.
+
+    ``languages`` are those of the pages that are written. :meth:`translate` makes the others.
     """
 
     def __init__(
@@ -323,8 +386,12 @@ class PageWriter:
         config: BoardConfig | None = None,
         own: Callable[[], Health | None] = lambda: None,
         api: AgentApi | None = None,
+        languages: Sequence[Language] = LANGUAGES,
     ) -> None:
         self._store, self._folder, self._config, self._own = store, folder, config, own
+        self._languages = tuple(languages)
+        self._translating = Lock()
+        self._translations: dict[tuple[Language, str], tuple[str, bytes]] = {}
         self._api, self._waited, self._shared = api or AgentApi(store), 0.0, api is not None
         self._followed: dict[str, _Followed] = {}
         self._seen = 0
@@ -352,9 +419,8 @@ class PageWriter:
             )
             newer = {season: seq for season, seq in self._store.rows(query)}
             if everything or newer or not self._seen:
-                written += sum(
-                    self._write(path, content) for path, content in render_front(self._store)
-                )
+                for path, content in render_front(self._store, languages=self._languages):
+                    written += self._write(path, content)
             for id, seq in newer.items():
                 written += self._season(id, seq, everything=everything)
             states = {id: state_of(self._store, one.season) for id, one in self._followed.items()}
@@ -370,12 +436,12 @@ class PageWriter:
                     **doing,
                 )
                 written += self._write(f"seasons/{id}/now.json", msgspec.json.encode(now))
-            lists = {path: self._folder / path / "index.html" for path in ("seasons", "zh/seasons")}
-            versions = {
-                f"/{path}/": _version(file.read_bytes())
-                for path, file in lists.items()
-                if file.exists()
-            }
+            versions = {}
+            for language in self._languages:
+                path = f"{_prefix(language)}/seasons/"
+                file = self._folder / path[1:] / "index.html"
+                if file.exists():
+                    versions[path] = _version(file.read_bytes())
             now = Now(states=states, pages=versions, judged=judged)
             written += self._write("seasons/now.json", msgspec.json.encode(now))
             self._seen = max(self._seen, *newer.values(), 0)
@@ -398,6 +464,58 @@ class PageWriter:
             took = time.monotonic() - began - self._waited
             stop.wait(max(every_s, 3.0 * took))
 
+    def translate(self, path: str) -> bytes | None:
+        """Return the page at a path, in a language whose pages are not written; None without one.
+
+        It carries the version of the English page: both change together.
+        """
+        for language in LANGUAGES:
+            prefix = _prefix(language)
+            if language not in self._languages and path.startswith(f"{prefix}/"):
+                return self._translated(language, path.removeprefix(prefix))
+        return None
+
+    def _translated(self, language: Language, path: str) -> bytes | None:
+        file = self._folder / path[1:] / "index.html"
+        if not path.endswith("/") or not file.exists():
+            return None
+        version = _version(file.read_bytes())
+        with self._translating:
+            known, content = self._translations.get((language, path), ("", b""))
+            if known == version:
+                return content
+            text = self._page_text(language, path)
+            if text is None:
+                return None
+            content = without_secrets(text.replace(_MARK, version).encode())
+            if len(self._translations) >= MOST_TRANSLATIONS:
+                self._translations.clear()
+            self._translations[language, path] = version, content
+            return content
+
+    def _page_text(self, language: Language, path: str) -> str | None:
+        if not path.startswith("/seasons/") or path == "/seasons/":
+            for front in _front_pages(self._store, language):
+                if f"/{front.path}" == path:
+                    return _html(language, "", front, None)
+            return None
+        id, _, rest = path.removeprefix("/seasons/").partition("/")
+        one = self._followed.get(id)
+        if one is None:
+            return None
+        if one.snapshot is None or one.snapshot_seq != one.seq:
+            # Another process has written the newest pages.
+            seq = one.seq
+            one.snapshot = self._snapshot(one)
+            one.snapshot_seq = seq
+        page = _page_at(one.snapshot, rest, language)
+        return None if page is None else _html(language, _home(one.season), page, one.snapshot)
+
+    def _snapshot(self, one: _Followed) -> SeasonSnapshot:
+        return SeasonSnapshot(
+            self._store, one.season, one.book.lines(), self._config, before=one.snapshot
+        )
+
     def _season(self, id: str, seq: int, *, everything: bool) -> int:
         one, season = self._followed.get(id), read_season(self._store, id)
         assert season is not None  # the season has an event
@@ -412,18 +530,18 @@ class PageWriter:
             return 0
         if badges_of(season).sealed:
             self._give_way(COMING_S)
-        state = SeasonSnapshot(
-            self._store, one.season, one.book.lines(), self._config, before=one.snapshot
-        )
+        state = self._snapshot(one)
         changed = None if since == 0 else self._changed(id, since)
         shown, items = changed or (None, None)
         written, versions = 0, dict[str, str]()
-        for path, content in render(state, shown, items):
+        for path, content in render(state, shown, items, languages=self._languages):
             self._give_way()
             written += self._write(path, content)
             if path.endswith(".html") and not _LASTING.search(path):
                 versions[f"/{path.removesuffix('index.html')}"] = _version(content)
-        one.seq, one.snapshot, one.pages = seq, state, versions
+        one.snapshot = state
+        one.snapshot_seq = one.seq = seq
+        one.pages = versions
         done = Written(
             seq=seq, event=self._event(seq), spec=one.season.sha256, look=_look(), pages=versions
         )

@@ -172,7 +172,8 @@
     }
     rest = busy ? 2000 : 15000;  // a replay's day takes seconds, a real one a day
     if (pulse.dataset.state !== "on") { pulse.dataset.state = "on"; pulse.textContent = words["site.following"]; }
-    const version = now.pages[location.pathname];
+    // A page that was translated when it was asked for has the version of the English one.
+    const version = now.pages[location.pathname] || now.pages[location.pathname.replace(/^\/zh\//, "/")];
     return version && version !== body.dataset.version ? refresh(version) : undefined;
   }).catch(() => {
     rest = Math.min(rest * 2, 60000);
