@@ -5,6 +5,8 @@
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[2] / "bench" / "runs"))
+
 import runs_agents  # noqa: F401  # registers the agents
 import runs_code_toy as toy
 import runs_talk as talk

@@ -85,7 +85,7 @@ def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path):
             str(log),
             "5",
         ],
-        env={**os.environ, "PYTHONPATH": str(HERE)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
