@@ -21,6 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))  # of a script, no conftest does it
+
 import scripted_misfits  # noqa: F401  # adds models
 from shared_session import session_folder, session_home
 from sources import FOLDERS, PYTHONPATH
