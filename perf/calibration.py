@@ -23,7 +23,7 @@ import numpy as np
 from tradeassay.metrics import BootstrapConfig, mean_p_value, superior, tiers
 from tradeassay.metrics.cosine import _sharpe_of, cosine_terms, cosine_variance
 from tradeassay.metrics.sharpe_inference import _psr
-from tradeassay.verdict.staleness import Regression, stale_lags
+from tradeassay.metrics.staleness import Regression, stale_lags
 
 LENGTHS = (60, 125, 250, 500, 1000, 2500)
 RESAMPLED = (60, 250, 1000)
@@ -114,7 +114,7 @@ def upside(row: Table, rng: np.random.Generator) -> bool:
 
 def staleness(row: Table, rng: np.random.Generator) -> bool:
     """The staleness test (at one in a thousand) calls an account that is not late stale; times fifty."""
-    return stale_lags(row + rng.normal(0.0, 0.004, row.size), row) > 0
+    return stale_lags(row + rng.normal(0.0, 0.004, row.size), row, 252) > 0
 
 
 FEW = BootstrapConfig(draws=200)
@@ -217,7 +217,7 @@ def slow_table(asked: argparse.Namespace) -> list[str]:
 
 
 def power(count: int, seed: int) -> list[tuple[float, list[float]]]:
-    """Return, for true information ratios, how often the test of a mean finds them, by length."""
+    """Return, for true alpha ratios, how often the test of a mean finds them, by length."""
     rows = []
     for ir in (0.5, 1.0, 2.0, 3.0):
         found = []
@@ -322,7 +322,7 @@ def page(asked: argparse.Namespace) -> str:
     lines += slow_table(asked)
     sims = asked.simulations
     lines.append(
-        f"## Power\n\nHow often the test of a mean finds a true yearly information ratio ({sims:,} each).\n"
+        f"## Power\n\nHow often the test of a mean finds a true yearly alpha ratio ({sims:,} each).\n"
     )
     lines += [
         "| ratio | " + " | ".join(f"{n:,}" for n in LENGTHS) + " |",

@@ -19,7 +19,8 @@ import numpy as np
 
 from tradeassay.core.arrays import Floats
 from tradeassay.metrics import rate_measure
-from tradeassay.verdict import VerdictConfig, decide
+from tradeassay.verdict import AgentFindings, VerdictConfig
+from tradeassay.verdict.questions import ask_all
 from tradeassay.verdict.recalled import RecallSplit
 from tradeassay.verdict.record import RecallEvidence
 from tradeassay_bench.core.dialogue import ModelReply
@@ -249,7 +250,8 @@ def main() -> None:
         for plant in agents:
             found = bench.judge(plant)
             direct = evidence(plant, world, plants)
-            verdict = decide(msgspec.structs.replace(found, memory=None, recall=direct), config)
+            account: AgentFindings = msgspec.structs.replace(found, memory=None, recall=direct)
+            verdict = ask_all(account, config)
             words[plant][verdict.kind] += 1
             told[plant][
                 f"{direct.told}, {'by name or date' if direct.by_name else 'not by name'}"

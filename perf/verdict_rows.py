@@ -21,7 +21,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure
 from tradeassay.tables.account import OwnSeries
 from tradeassay.verdict import AgentAssay, AgentFindings, VerdictConfig, judge
-from tradeassay.verdict.evidence import EDGE, INVESTED, MeanTest, memory_evidence
+from tradeassay.verdict.evidence import ALPHA, INVESTED, MeanTest, memory_evidence
 from tradeassay.verdict.record import LeakEvidence, LuckEvidence, Ranks
 from tradeassay.verdict.returns import TrialSetting, assay_series, with_daily
 
@@ -117,8 +117,8 @@ def _whole(rows: Rows) -> Rows:
     rows = {"style": nothing, "tilt": rows.get("style", nothing), "selection": nothing} | rows
     rows = {"costs": nothing, "fills": nothing} | rows
     rows["trading"] = rows["costs"] + rows["fills"]
-    rows[EDGE] = rows["selection"] + rows["trading"]
-    return rows | {"total": rows["common"] + rows["style"] + rows[EDGE]}
+    rows[ALPHA] = rows["selection"] + rows["trading"]
+    return rows | {"total": rows["common"] + rows["style"] + rows[ALPHA]}
 
 
 def noise(rng: Draw, yearly: float, n: int = LONG) -> Series:

@@ -21,8 +21,8 @@ from tradeassay.report.charts import waterfall_svg
 from tradeassay.verdict import VerdictConfig
 from tradeassay_bench.examine.planted import answer_key
 
-WIDTH, HEIGHT = 1280, 548
-CARDS = {"reads-news": "Found", "best-of-50": "Not found", "remembers": "Caught"}
+WIDTH, HEIGHT = 1280, 600
+CARDS = {"reads-news": "Found", "best-of-50": "Not called skill", "remembers": "Caught"}
 _PAGE = Markup("""<!doctype html><html data-theme="light"><meta charset="utf-8"><style>{css}
 body{{margin:0;padding:20px;width:{width}px;box-sizing:border-box;background:#fff}}
 main{{display:grid;grid-template-columns:1fr 1fr 1fr;gap:18px;align-items:stretch}}
@@ -55,7 +55,7 @@ def main() -> None:
             _CARD.format(heading=heading, said=said, drawn=drawn, truth=known.is_truly, right=right)
         )
     css = (
-        resources.files("tradeassay_bench.report")
+        resources.files("tradeassay.report")
         .joinpath("templates/page.css")
         .read_text(encoding="utf-8")
     )

@@ -11,7 +11,7 @@ from tests.arena.virtual import VirtualTime
 
 from tradeassay_arena.agents import ConstantAction, Trend
 from tradeassay_arena.api.agent_api import AgentApi
-from tradeassay_arena.queries.paper import compose_seasons
+from tradeassay_arena.queries.export import export_database
 from tradeassay_arena.rounds.feed import LiveFeed
 from tradeassay_arena.season import BASELINE, Asset, Entry, Season
 from tradeassay_arena.web.app import Arena, create_app
@@ -19,7 +19,7 @@ from tradeassay_bench.core.time import MINUTE, FixedClock, midnight, parse_day
 from tradeassay_bench.data import load_dataset
 from tradeassay_bench.data.datasets import snapshot_folder
 from tradeassay_bench.report.paper_page import write_paper
-from tradeassay_bench.report.verifying import PaperRecord
+from tradeassay_bench.report.verifying import PaperRecord, compose_seasons
 
 NO_RANKS = "shows accounts and no ranks, because its agents decide after the price at which they are filled is known"
 NO_RANKS_ZH = "只显示账户，不排名"
@@ -143,7 +143,7 @@ def test_a_live_seasons_site_has_no_ranks_and_says_why(live_db, tmp_path, tell):
 )
 def test_the_papers_page_and_its_latex_say_it(request, tmp_path, db, said, unsaid):
     file = request.getfixturevalue(db)
-    page, badges = compose_seasons(file.parent, PaperRecord(runs=(file.name,)))
+    page, badges = compose_seasons(file.parent, PaperRecord(runs=(file.name,)), export_database)
     assert sum(said in text for _, text in badges) == 1
     assert not any(unsaid in text for _, text in badges)
     assert said in write_paper(page, tmp_path, badges).read_text()

@@ -44,7 +44,7 @@ ANSWERS: dict[str, Callable[[Path], bool]] = {
     "researcher": lambda folder: page_says(
         folder, "hello", "cannot be told apart from buy and hold"
     ),
-    "agent builder": lambda folder: page_says(folder, "mine", "cannot be told from luck"),
+    "agent builder": lambda folder: page_says(folder, "mine", "not distinguishable from luck"),
     "quant": lambda folder: (
         msgspec.json.decode((folder / "checked.json").read_bytes())["outcome"] == "solved"
     ),

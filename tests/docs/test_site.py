@@ -13,13 +13,13 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_WORDS = 65_000
 
 
-def test_the_page_of_commands_is_current():
-    script = ROOT / "scripts" / "cli_page.py"
-    spec = importlib.util.spec_from_file_location("cli_page", script)
+@pytest.mark.parametrize("name", ["cli_page", "statements_page"])
+def test_generated_pages_are_current(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PAGE.read_text() == module.render(), "run: .venv/bin/python scripts/cli_page.py"
+    assert module.PAGE.read_text() == module.render(), f"run: .venv/bin/python scripts/{name}.py"
 
 
 def test_the_api_reference_names_modules_that_exist():

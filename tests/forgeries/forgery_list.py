@@ -184,18 +184,16 @@ def row(found, name):
 
 
 def _higher(found):
-    row(found, MOMENTUM)["measures"]["cumulative_return"].update(
-        mean=0.99, highest=0.99, lowest=0.99
-    )
+    higher = {"mean": 0.99, "highest": 0.99, "lowest": 0.99}
+    row(found, MOMENTUM)["measures"]["cumulative_return"].update(higher)
 
 
 def toml(run, text):
     path = run.root / "x" / "grid.toml"
     path.parent.mkdir(exist_ok=True)
-    window = (
-        '\nwindow = {first = "2022-01-10", last = "2022-01-20"}' if "window" not in text else ""
-    )
-    path.write_text(f'benchmarks = ["daily-us-v1"]\nname = "x"\n{text}{window}\n')
+    if "window" not in text:
+        text += '\nwindow = {first = "2022-01-10", last = "2022-01-20"}'
+    path.write_text(f'benchmarks = ["daily-us-v1"]\nname = "x"\n{text}\n')
     return path
 
 
@@ -211,19 +209,8 @@ def instead(text):
 
 def chosen(run, *words):
     """Play another spec and show it under the honest run's name."""
-    replace(
-        run,
-        play(
-            run.root / "x",
-            "run",
-            "daily-us-v1",
-            "-a",
-            "momentum-12-1:k=3",
-            "--name",
-            "rule",
-            *words,
-        ),
-    )
+    given = "run daily-us-v1 -a momentum-12-1:k=3 --name rule".split()
+    replace(run, play(run.root / "x", *given, *words))
 
 
 def beside(run, *names):
@@ -445,20 +432,10 @@ these(
 @of("rule")
 def a_synthetic_world_edited_in_the_store(run):
     """Play in a private store in which a synthetic world was edited and hashed again, and verify there."""
-    words = (
-        "run",
-        "daily-us-v1",
-        "-a",
-        "momentum-12-1:k=3",
-        *SHORT,
-        "--executor",
-        "inline",
-        "--name",
-        "rule",
-    )
+    words = "run daily-us-v1 -a momentum-12-1:k=3 --executor inline --name rule".split()
     with mock.patch.dict(os.environ, {"TRADEASSAY_HOME": str(run.root / "home")}):
         with forged_worlds():
-            other = play(run.root / "x", *words)
+            other = play(run.root / "x", *words, *SHORT)
         return verify(other)
 
 
@@ -507,17 +484,9 @@ these("rule", a_losing_agent_left_out_of_the_assay=assay(lambda found: found["ag
 @of("rule", "trials")
 def fewer_tries_than_were_made(run):
     for name in ("second", "third"):
-        play(
-            run.path.parent.parent,
-            "run",
-            "daily-us-v1",
-            "-a",
-            "momentum-12-1:k=3",
-            *SHORT,
-            "--name",
-            name,
-        )
-    return assay(lambda found: found["config"].update(trials=1, folder=False))(run)
+        words = f"run daily-us-v1 -a momentum-12-1:k=3 --name {name}".split()
+        play(run.path.parent.parent, *words, *SHORT)
+    return assay(lambda found: found["config"].update(tries=1, folder=False))(run)
 
 
 # -- what a model remembers --

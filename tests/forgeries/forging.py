@@ -36,9 +36,8 @@ def command(*words):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         given = [str(word) for word in words]
         try:
-            with mock.patch.object(
-                sys, "argv", ["tradeassay", *given]
-            ):  # a recording's label tells it
+            # A recording's label holds the command.
+            with mock.patch.object(sys, "argv", ["tradeassay", *given]):
                 status = main(given)
         except SystemExit as stop:
             status = int(stop.code or 0)
@@ -57,9 +56,8 @@ class Forged:
         return found
 
     def write(self, name: str, content: Json) -> None:
-        (self.path / name).write_bytes(
-            msgspec.json.format(canonical_json(content), indent=1) + b"\n"
-        )
+        text = msgspec.json.format(canonical_json(content), indent=1)
+        (self.path / name).write_bytes(text + b"\n")
 
     def episode(self, words: str) -> Path:
         (found,) = [one for one in (self.path / "episodes").iterdir() if words in one.name]
@@ -76,11 +74,10 @@ class Forged:
         self.write("manifest.json", content)
         with contextlib.suppress(Exception):  # a spec that cannot be read has no hash
             kept = read_manifest(self.path / "manifest.json")
-            own = (
-                sha256_of(msgspec.json.decode(kept.spec))
-                if isinstance(kept, CodeManifest)
-                else work_sha256(kept.spec)
-            )
+            if isinstance(kept, CodeManifest):
+                own = sha256_of(msgspec.json.decode(kept.spec))
+            else:
+                own = work_sha256(kept.spec)
             self.write("manifest.json", {**content, "work_sha256": own})
         if rescore:
             self.rescore()
@@ -122,9 +119,8 @@ class Forged:
     def scores(self, edit: Callable[[Json], object]) -> None:
         content = self.read("scores.json")
         edit(content)
-        (self.path / "scores.json").write_bytes(
-            msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
-        )
+        text = msgspec.json.format(msgspec.json.encode(content), indent=1)
+        (self.path / "scores.json").write_bytes(text + b"\n")
 
     def rescore(self) -> None:
         """Score the run as it now stands; where that cannot be done, the scores stay as they were.

@@ -91,9 +91,9 @@ def play(root, *words):
     return new[0]
 
 
-def given(words, *more):
+def given(words):
     """Return how the run of a command is made."""
-    return lambda root: play(root, *words.split(), *more)
+    return lambda root: play(root, *words.split())
 
 
 def own(root):
@@ -120,24 +120,11 @@ def of_a_package(benchmark):
         (root / "theirs.py").write_text(THEIRS)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(POINTS)
-        words = [
-            "run",
-            benchmark,
-            "-a",
-            "their-rule",
-            "-a",
-            "momentum-12-1:k=3",
-            *SHORT,
-            "--executor",
-            "inline",
-        ]
-        here = {**os.environ, "PYTHONPATH": str(root)}
-        subprocess.run(
-            [sys.executable, "-m", "tradeassay", *words, "--name", "theirs"],
-            cwd=root,
-            env=here,
-            check=True,
+        words = (
+            f"run {benchmark} -a their-rule -a momentum-12-1:k=3 --executor inline --name theirs"
         )
+        asked = [sys.executable, "-m", "tradeassay", *words.split(), *SHORT]
+        subprocess.run(asked, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, check=True)
         return root / "runs" / "theirs"
 
     return made
@@ -152,9 +139,8 @@ def over_http(root):
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(
-                json.dumps({"id": asked["id"], **space["Mine"]().reply(asked)}).encode()
-            )
+            reply = {"id": asked["id"], **space["Mine"]().reply(asked)}
+            self.wfile.write(json.dumps(reply).encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -163,9 +149,8 @@ def over_http(root):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http:url=http://127.0.0.1:{server.server_port},label=openai-gpt-5"
     try:
-        return play(
-            root, "run", "daily-us-v1", "--last", "2022-01-12", "--name", "http", "-a", address
-        )
+        words = "run daily-us-v1 --last 2022-01-12 --name http -a"
+        return play(root, *words.split(), address)
     finally:
         server.shutdown()
 
@@ -179,67 +164,35 @@ def season(root, text=SEASON, name="arena.db"):
 
 def recalled(root):
     """Play a model, ask it what it remembers, change what it sees, and judge it with both records."""
-    run = play(
-        root,
-        "run",
-        "ktdfin-v1",
-        "-m",
-        "scripted/sensible",
-        "--last",
-        "2022-02-11",
-        "--name",
-        "recalled",
-    )
-    records = run.parent / "recall.json", run.parent / "changed.json"
+    words = "run ktdfin-v1 -m scripted/sensible --last 2022-02-11 --name recalled"
+    run = play(root, *words.split())
+    recall, changed = run.parent / "recall.json", run.parent / "changed.json"
     for words in (
-        (
-            "memory",
-            "recall",
-            "--run",
-            run,
-            "--questions",
-            "60",
-            "-o",
-            records[0].with_suffix(".html"),
-        ),
-        ("memory", "counterfactual", run, "--share", "1", "-o", records[1].with_suffix(".html")),
-        ("assay", run, "--portfolios", "100", "--recall", records[0], "--recall", records[1]),
+        f"memory recall --run {run} --questions 60 -o {recall.with_suffix('.html')}",
+        f"memory counterfactual {run} --share 1 -o {changed.with_suffix('.html')}",
+        f"assay {run} --portfolios 100 --recall {recall} --recall {changed}",
     ):
-        status, said = command(*words)
+        status, said = command(*words.split())
         assert status == 0, said
     return run
 
 
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
+COMMANDS = {
+    "rule": f"run daily-us-v1 -a momentum-12-1:k=3 -a random --name rule --executor inline {' '.join(SHORT)}",
+    "paper": "run ktdfin-paper-v1 -a momentum-12-1:k=3 --last 2022-02-10 --name paper --executor inline",
+    "masked": "run ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 --name masked --executor inline",
+    "recorded": "run stockbench-v1 --recordings recorded/qwen2.5-coder-1.5b --replay --executor inline",
+    "quantcode": "code run quantcode-v1 --model scripted/coder-mends --task d-sma-cross-long --setting agentic "
+    "--turns 4 --name quantcode",
+    "systrade": "code run systrade-v1 -m scripted/builder-peeps --reviewer scripted/builder-gold --strategy bollinger "
+    "--iterations 1 --name systrade",
+    "generated": "code run quantcode-v1 --model scripted/coder-sma --task gen-rsi-low-1-7 --task gen-rsi-low-1-9 "
+    "--name generated",
+}
 HONEST = {
-    "rule": given(
-        "run daily-us-v1 -a momentum-12-1:k=3 -a random --name rule --executor inline", *SHORT
-    ),
-    "paper": given(
-        "run ktdfin-paper-v1 -a momentum-12-1:k=3 --last 2022-02-10 --name paper --executor inline"
-    ),
-    "masked": given(
-        "run ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 --name masked --executor inline"
-    ),
-    "recorded": given(
-        "run stockbench-v1 --recordings recorded/qwen2.5-coder-1.5b --replay --executor inline"
-    ),
-    "own": own,
+    **{name: given(words) for name, words in COMMANDS.items()},
+    **{"own": own, "http": over_http, "arena": season, "recalled": recalled},
     "theirs": of_a_package("their-market-v1"),
     "venue": of_a_package("their-fees-v1"),
-    "http": over_http,
-    "quantcode": given(
-        "code run quantcode-v1 --model scripted/coder-mends --task d-sma-cross-long --setting agentic --turns 4 "
-        "--name quantcode"
-    ),
-    "systrade": given(
-        "code run systrade-v1 -m scripted/builder-peeps --reviewer scripted/builder-gold --strategy bollinger "
-        "--iterations 1 --name systrade"
-    ),
-    "generated": given(
-        "code run quantcode-v1 --model scripted/coder-sma --task gen-rsi-low-1-7 --task gen-rsi-low-1-9 "
-        "--name generated"
-    ),
-    "arena": season,
-    "recalled": recalled,
 }

@@ -108,11 +108,8 @@ def without_page_and_times(run):
 
 
 def judged(run, *words):
-    assert command("assay", run.path, "--portfolios", "100", *words)[0] in (
-        0,
-        1,
-        2,
-    )  # of programs there is none
+    status, _ = command("assay", run.path, "--portfolios", "100", *words)
+    assert status in (0, 1, 2)  # of programs there is none
 
 
 def judged_and_cleaned_up(run):
@@ -158,39 +155,22 @@ def renamed(run):
     run.path = run.path.rename(run.path.with_name("mine"))
 
 
-HABITS = (
-    *(
-        untouched,
-        written_again,
-        looked_at_by_a_desktop,
-        without_page_and_times,
-        judged,
-        judged_and_cleaned_up,
-    ),
-    *(judged_and_run_again, with_leak_test, checked_out_on_windows, scored_by_another_numpy),
-    *(decided_by_another_processor, renamed),
-)
+HABITS = [untouched, written_again, looked_at_by_a_desktop, without_page_and_times, renamed]
+HABITS += [judged, judged_and_cleaned_up, judged_and_run_again, checked_out_on_windows]
+HABITS += [scored_by_another_numpy]
+OF_TRADERS = [with_leak_test, decided_by_another_processor]
 OF_PROGRAMS = ("quantcode", "systrade", "generated")
 
 
 def habits():
     for base in HONEST:
+        of_its_kind = [*HABITS, *OF_TRADERS]
         if base == "arena":
-            of_its_kind = (untouched,)
-        elif (
-            base == "venue"
-        ):  # nothing that was decided otherwise can be scored again without the venue
-            of_its_kind = tuple(
-                habit for habit in HABITS if habit is not decided_by_another_processor
-            )
+            of_its_kind = [untouched]
+        elif base == "venue":  # other decisions cannot be scored again without the venue
+            of_its_kind = [*HABITS, with_leak_test]
         elif base in OF_PROGRAMS:
-            without = (decided_by_another_processor, with_leak_test)
-            of_its_kind = (
-                *(habit for habit in HABITS if habit not in without),
-                examined_by_another_numpy,
-            )
-        else:
-            of_its_kind = HABITS
+            of_its_kind = [*HABITS, examined_by_another_numpy]
         for habit in of_its_kind:
             quick = habit is untouched and base in ("rule", "masked", "arena")
             marks = [] if quick else [pytest.mark.journey]

@@ -119,6 +119,21 @@ def test_the_map_of_the_code_names_every_folder():
         assert set(ROW.findall(section)) == folders, source.name
 
 
+MOST_PUBLIC_NAMES = 450
+"""Functions and classes that the modules of the instrument offer. Names in a private module do not count."""
+
+
+def test_the_instrument_offers_few_names():
+    public = [
+        f"{path.stem}.{node.name}"
+        for path in sorted((ROOT / "packages/tradeassay/src").rglob("*.py"))
+        if not re.match(r"_[a-z]", path.stem)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert len(public) <= MOST_PUBLIC_NAMES, len(public)
+
+
 HEAVY = set(
     """anthropic arch baostock ccxt exchange_calendars httpx inspect_ai numba openai pandas plotly polars
     pyarrow pydantic ray requests rich scipy xllamacpp yfinance""".split()

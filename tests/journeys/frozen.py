@@ -85,7 +85,7 @@ def account_commands(folder: Path) -> Iterator[list[str]]:
         file.write_text(account_csv(seed))
         words = ["assay", "file", file.name, "--benchmark", "market", "--column", "return"]
         if seed % 4 == 3:
-            words += ["--trials", "20"]
+            words += ["--tries", "20"]
         yield words
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
-from tradeassay.verdict.reasons import percent
+from tradeassay.verdict._phrases import percent
 
 MINUS = numbers.MINUS
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?%?"
@@ -49,8 +49,9 @@ def plain(text):
 class _Marked(HTMLParser):
     """Collects the text of every element that is marked as a claim."""
 
-    def __init__(self) -> None:
+    def __init__(self, mark: str) -> None:
         super().__init__()
+        self.mark = mark
         self.open: list[tuple[str, str | None, list[str]]] = []
         self.found: dict[str, set[str]] = {}
 
@@ -68,7 +69,7 @@ class _Marked(HTMLParser):
             "rect",
             "circle",
         ):
-            self.open.append((tag, dict(attrs).get("data-claim"), []))
+            self.open.append((tag, dict(attrs).get(self.mark), []))
 
     def handle_data(self, data: str) -> None:
         for _, _, texts in self.open:
@@ -83,9 +84,11 @@ class _Marked(HTMLParser):
                 return
 
 
-def claims(page):
-    """Return what a page marks: the visible text of every element with ``data-claim``, by the claim's name."""
-    reader = _Marked()
+def claims(page, mark="data-claim"):
+    """Return what a page marks: the visible text of every element with ``data-claim``, by the claim's name.
+
+    With ``data-stated`` these are the numbers of statements."""
+    reader = _Marked(mark)
     reader.feed(re.sub(r"<(script|style|svg|template)\b.*?</\1>", "", page, flags=re.S))
     return reader.found
 
@@ -154,6 +157,14 @@ _VERBS = (
     (r"cannot be told apart from", None),
     (r"(?:is|are) the same as", None),
 )
+
+
+def wrong_in_every(surface, cells):
+    """Return sentences that are wrong of every setting of a run: each is written about one of them."""
+    each = [wrong_comparisons(surface, cell) for cell in cells]
+    sentences = [{line.partition(" although ")[0] for line in lines} for lines in each]
+    shared = set.intersection(*sentences) if sentences else set()
+    return [line for line in (each[0] if each else ()) if line.partition(" although ")[0] in shared]
 
 
 def wrong_comparisons(surface, cell):
@@ -235,28 +246,29 @@ def _wrong_tiers(surface, sentence, tiers, names):
 def contradictions(one):
     """Return what a verdict's own lines say against each other or against the record."""
     said, low, high = one.verdict, None, None
-    if one.edge is not None:
-        low, high = one.edge.tested.low, one.edge.tested.high
+    if one.alpha is not None:
+        low, high = one.alpha.tested.low, one.alpha.tested.high
     inside = low is None or high is None or low <= 0.0 <= high
     rules = (
-        (r"which cannot be told from luck", inside),
-        (r"beyond [a-z ]+ cannot be told from luck", inside),
-        (r"above zero for certain", low is not None and low > 0.0),
-        (r"below zero for certain", high is not None and high < 0.0),
+        (r"which is not distinguishable from luck", inside),
+        (r"beyond [a-z ]+ is not distinguishable from luck", inside),
+        (r"alpha of .* significantly above zero", low is not None and low > 0.0),
+        (r"alpha of .* significantly below zero", high is not None and high < 0.0),
         (r"zero is not excluded", low is not None and inside),
-        (r"skill is supported|consistent with skill", said.kind == "skill"),
-        (r"timing is supported|consistent with timing", said.kind == "timing"),
+        (r"; skill: ", said.kind == "skill"),
+        (r"; positive, and could be the best", said.kind == "could-be-best-of-few"),
         (r"loses \+|takes -[\d.]+% .* a year of", False),
     )
     found = []
-    for line in map(
-        plain, (said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against)
-    ):
+    claimed = (statement.claim for statement in one.statements)
+    for line in map(plain, (said.sentence, *said.limits, *claimed)):
         wrong = any(re.search(words, line) and not right for words, right in rules)
         found += (
-            [f"{one.agent}: '{line}' although {one.edge}"] if wrong or _misquoted(one, line) else []
+            [f"{one.agent}: '{line}' although {one.alpha}"]
+            if wrong or _misquoted(one, line)
+            else []
         )
-    if one.baseline and said.kind not in ("leak", "failed") and said.label != "baseline":
+    if one.baseline and said.kind not in ("look-ahead", "failed") and said.label != "baseline":
         found.append(f"{one.agent}: the baseline is labelled '{said.label}'")
     drawn = None if one.curve is None or one.curve.market is None else one.curve.market[-1]
     if drawn is not None and abs(drawn - (one.market.value or 0.0)) > 1e-4:
@@ -268,16 +280,13 @@ def _misquoted(one, line):
     """Return whether a line quotes a return, a market, a half or a comparison other than the recorded one."""
     quoted = (
         (rf"^{re.escape(one.agent)}(?:, the baseline,)? returned (\S+?%)", one.total.value),
-        (r"the market returned (\S+?%)", one.market.value),
+        (r"the (?:market|benchmark) returned (\S+?%)", one.market.value),
     )
     if any(
         match[1] != plain(percent(value))
         for words, value in quoted
         if (match := re.search(words, line))
     ):
-        return True
-    halves = re.search(r"positive in both halves: (\S+) and (\S+) a year", line)
-    if halves is not None and not all(half.startswith("+") for half in halves.groups()):
         return True
     if one.versus is None:
         return False
@@ -308,6 +317,10 @@ def run_against_assay(data, found):
         if row.seeds == 1 and one.verdict.kind != "failed":
             if (mine.value, mine.low, mine.high) != (theirs.value, theirs.low, theirs.high):
                 wrong.append(f"{one.agent} returned {mine} in the assay, {theirs} in the run")
+            fall = one.statement("max-drawdown")
+            scored = row.measures["max_drawdown"].median.value
+            if fall is not None and scored is not None and abs((fall.value or 0.0) - scored) > 1e-6:
+                wrong.append(f"{one.agent} fell {fall.value} in the assay, {scored} in the run")
         if one.versus != row.versus:
             wrong.append(f"{one.agent} is compared in two ways: {one.versus} and {row.versus}")
     return wrong

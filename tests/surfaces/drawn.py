@@ -213,7 +213,7 @@ class DrawnAccount:
 
 
 def drawn_account(seed, folder):
-    """Write an account that only the seed decides: edge, beta, length, and where its benchmark is."""
+    """Write an account that only the seed decides: alpha, beta, length, and where its benchmark is."""
     rng = np.random.default_rng(seed)
     rows = int(rng.choice((25, 61, 90, 150, 260, 520)))
     market = rng.normal(0.0004, 0.01, rows)

@@ -80,7 +80,7 @@ def test_weights_alone_say_nothing_of_costs_and_biases_are_limits(home, tmp_path
     table = halves(tmp_path / "w.parquet", days(20, 50))
     made = assay(account(table, home=home, dataset=picked.name)).agents[0]
     assert made.parts["trading"].value is None
-    assert any("before costs" in line for line in made.verdict.because), made.verdict.because
+    assert "before costs" in made.verdict.sentence, made.verdict.sentence
     limits = {limit.partition(":")[0] for limit in made.verdict.limits}
     assert limits >= {"costs are unknown", "the data set has known biases"}
 

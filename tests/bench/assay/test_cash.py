@@ -35,7 +35,9 @@ def test_a_table_of_cash_is_cash(cash, against, capsys):
     (one,) = json.loads(capsys.readouterr().out)["agents"]
     assert one["verdict"]["kind"] == "cash" and one["verdict"]["label"] == "held cash"
     assert one["verdict"]["sentence"] == "cash returned 0.0%: it held cash; nothing to judge."
-    assert one["verdict"]["limits"] == [] and one["verdict"]["speaks_against"] == []
+    assert one["verdict"]["limits"] == []
+    assert {stated["bearing"] for stated in one["statements"]} == {"neither"}
+    assert "alpha" not in {stated["quantity"] for stated in one["statements"]}
     assert main(["assay", "cash.csv", *against, "--out", "page.html"]) == 0
     shown = capsys.readouterr().out
     page = " ".join(re.sub(r"<[^>]+>", " ", (cash.parent / "page.html").read_text()).split())

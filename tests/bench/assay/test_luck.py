@@ -1,4 +1,4 @@
-"""Random portfolios against the real exchange, what a run could show, and the size that ends an edge."""
+"""Random portfolios against the real exchange, what a run could show, and the size that ends an alpha."""
 
 import dataclasses
 import json
@@ -267,8 +267,8 @@ def test_every_comparison_is_an_experiment():
 
 
 def test_the_power_and_luck_commands(monkeypatch, tmp_path):
-    assert "7,912" in ask("power", "--ir", "0.5")
-    told = json.loads(ask("power", "--ir", "2", "--sessions", "500", "--seeds", "3", "--json"))
+    assert "7,912" in ask("power", "--ratio", "0.5")
+    told = json.loads(ask("power", "--ratio", "2", "--sessions", "500", "--seeds", "3", "--json"))
     assert told["power_summary"]["chance"] == pytest.approx(
         power_of(2.0, Design(sessions=500, seeds=3))
     )
@@ -309,38 +309,38 @@ def test_impact_by_hand():
     assert rate.tolist() == [0.0]
 
 
-def test_the_size_at_which_an_edge_is_gone():
+def test_the_size_at_which_alpha_is_gone():
     """0.1 % a day against 1e-7 times the root of the size: ten thousand squared."""
     noise = np.random.default_rng(5).normal(0.0, 0.002, 500)
-    edge, test = 0.001 + noise - noise[:-1].mean(), MeanTest(252, VerdictConfig())
+    alpha, test = 0.001 + noise - noise[:-1].mean(), MeanTest(252, VerdictConfig())
     one = attribute_episode(the_run(), key_of("us", "index-hold"))
     account = msgspec.structs.replace(one, impact=(1e-7,) * 499, impact_known=1.0)
-    found = capacity_evidence(edge, [account], test)
+    found = capacity_evidence(alpha, [account], test)
     assert found.dies == pytest.approx(1e8)
     assert 0.0 < found.low < found.dies < (found.high or math.inf)
     assert found.sizes == pytest.approx([1e5, 1e6, 1e7, 3e7, 1e8, 3e8])
-    assert [one.value for one in found.edges] == pytest.approx(
+    assert [one.value for one in found.alphas] == pytest.approx(
         [252 * (0.001 - 1e-7 * math.sqrt(size)) for size in found.sizes], abs=1e-9
     )
-    # At its ends the interval of the edge touches zero.
+    # At its ends the interval of alpha touches zero.
     below, beyond = (
-        capacity_evidence(edge - 1e-7 * math.sqrt(size), [account], test)
+        capacity_evidence(alpha - 1e-7 * math.sqrt(size), [account], test)
         for size in (found.low * 0.99, found.low * 1.01)
     )
     assert below.low > 0.0 and (beyond is None or beyond.low == 0.0)
-    assert found.sentence.startswith("its edge would be gone at a size of 100 million (")
-    assert capacity_evidence(-edge, [account], test) is None
+    assert found.sentence.startswith("its alpha would be gone at a size of 100 million (")
+    assert capacity_evidence(-alpha, [account], test) is None
     assert (
-        capacity_evidence(edge, [msgspec.structs.replace(account, impact_known=0.5)], test) is None
+        capacity_evidence(alpha, [msgspec.structs.replace(account, impact_known=0.5)], test) is None
     )
     traded = attribute_episode(the_run(), key_of("us"))
     assert len(traded.impact) == len(traded.daily.sessions) - 1
     assert traded.impact_known == 1.0 and max(traded.impact) > 0.0
     words = ["1,200", "1 million", "2.3 million", "4.6 billion", "70 trillion"]
     assert [money_words(one) for one in (1234.0, 999_999.0, 2.34e6, 4.56e9, 7e13)] == words
-    unsure = CapacityEvidence(sizes=(), edges=(), dies=5e5, low=0.0, high=None, traded=1.0)
+    unsure = CapacityEvidence(sizes=(), alphas=(), dies=5e5, low=0.0, high=None, traded=1.0)
     assert unsure.sentence.startswith(
-        "what edge there may be would be gone at a size of 500,000 (none to any)"
+        "what alpha there may be would be gone at a size of 500,000 (none to any)"
     )
 
 
@@ -382,8 +382,8 @@ def test_the_command_shows_what_larger_accounts_would_have_left(tmp_path, tell):
         for given in ((), ("--cash-at-start", "1e9")):
             words = ["assay", "file", str(log), "--prices", str(prices), "--capacity", *given]
             said[volumes, bool(given)] = "".join(tell(words))
-    assert "capacity: the edge a year of larger accounts" in said[True, False]
-    assert re.search(r"its edge would be gone at a size of [\d.,]+ million", said[True, False])
-    # Neither amounts that nobody knows nor an account that is nearly all cash has a size at which an edge is gone.
+    assert "capacity: alpha per year of larger accounts" in said[True, False]
+    assert re.search(r"its alpha would be gone at a size of [\d.,]+ million", said[True, False])
+    # Neither amounts that nobody knows nor an account that is nearly all cash has a size at which alpha is gone.
     for one in ((True, True), (False, False), (False, True)):
         assert "no size is known" in said[one] and "gone at" not in said[one], (one, said[one])

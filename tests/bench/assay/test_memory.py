@@ -182,9 +182,9 @@ def cell(judged, mask):
 def test_the_gap_stands_beside_the_unmasked_cell_only(judged):
     bright = judged.agent("tiny-memoriser", cell(judged, "bright"))
     assert bright.memory.against == "blinded" and bright.memory.gap.value > 0
-    assert set(bright.memory.parts) == {"common", "style", "selection", "trading", "edge"}
+    assert set(bright.memory.parts) == {"common", "style", "selection", "trading", "alpha"}
     assert "tiny-memoriser" in bright.memory.sentence
-    assert bright.verdict.kind not in ("skill", "mixed")
+    assert bright.verdict.kind not in ("skill", "could-be-best-of-few")
     assert not any("memory is not excluded" in limit for limit in bright.verdict.limits)
     masked = judged.agent("tiny-memoriser", cell(judged, "blinded"))
     assert masked.memory is None and masked.verdict.kind != "skill"
@@ -212,7 +212,7 @@ def test_a_masked_run_without_answers_is_no_contrast():
 
 
 def drawn(*, holds=1.0):
-    """Return daily parts of an account with a certain edge that is invested on a share of its days."""
+    """Return daily parts of an account with a significant alpha that is invested on a share of its days."""
     rng, days = np.random.default_rng(1), 200
     market, held = rng.normal(0.0, 0.01, days), (np.arange(days) < holds * days).astype(float)
     rows = {
@@ -224,7 +224,7 @@ def drawn(*, holds=1.0):
         "style": np.zeros(days),
         "trading": np.zeros(days),
         "invested": held,
-        "edge": rows["selection"],
+        "alpha": rows["selection"],
     }
     return rows | {"total": rows["common"] + rows["selection"]}
 

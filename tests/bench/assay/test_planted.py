@@ -40,24 +40,25 @@ def kinds(judged, plant):
 
 @pytest.mark.journey
 def test_a_leak_is_always_found_and_nobody_else_is_accused(judged):
-    assert kinds(judged, "leaking") == ["leak", "leak"]
+    assert kinds(judged, "leaking") == ["look-ahead", "look-ahead"]
     assert all(
         one.verdict.firm and "saw the future" in one.verdict.sentence for one in judged["leaking"]
     )
     others = [one for plant in PLANTS if plant != "leaking" for one in judged[plant]]
-    assert all(one.verdict.kind != "leak" and one.leaks.tested for one in others)
+    assert all(one.verdict.kind != "look-ahead" and one.leaks.tested for one in others)
 
 
 def test_noise_and_the_luckiest_of_many_have_no_skill(judged):
     for plant in ("noise", "lucky"):
-        assert not {"skill", "mixed", "memory"} & set(kinds(judged, plant)), plant
-    assert all(one.edge is not None and one.edge.comparisons == 10 for one in judged["lucky"])
+        assert not {"skill", "timing", "memory"} & set(kinds(judged, plant)), plant
+        assert set(kinds(judged, plant)) <= {*EXPECTED[plant]}, plant
+    assert all(one.alpha is not None and one.alpha.tries == 10 for one in judged["lucky"])
 
 
 def test_style_is_style_and_memory_is_no_skill(judged):
     assert kinds(judged, "style") == ["style"]
     assert all("twelve-month momentum" in one.verdict.sentence for one in judged["style"])
-    assert not {"skill", "mixed"} & set(kinds(judged, "memorising"))
+    assert not {"skill", "could-be-best-of-few"} & set(kinds(judged, "memorising"))
     assert all(
         one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"]
     )
@@ -69,8 +70,8 @@ def test_dates_that_are_remembered_are_no_timing(judged):
     assert "its timing is memory: 'blinded' takes" in one.verdict.sentence
     assert (one.memory.parts["common"].low or 0.0) > 0
     assert any(
-        "more than under the mask, for certain and a year: market" in line
-        for line in one.verdict.because
+        line.startswith("'blinded' takes") and line.endswith("a year of timing")
+        for line in one.reasons_against
     )
 
 
@@ -78,41 +79,40 @@ def test_skill_is_seen(judged):
     for plant in ("skilled", "mixed"):
         assert kinds(judged, plant) == [*EXPECTED[plant]], plant
         assert all(
-            one.edge is not None and (one.edge.tested.low or 0.0) > 0 for one in judged[plant]
+            one.alpha is not None and (one.alpha.tested.low or 0.0) > 0 for one in judged[plant]
         )
-        # One year is not enough for a firm word where a few more tries would have found as much by chance.
-        limits = {limit.partition(":")[0] for one in judged[plant] for limit in one.verdict.limits}
-        assert all(limit.startswith("it would not survive") for limit in limits), limits
+        assert all(one.verdict.firm for one in judged[plant])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ratio", "worlds", "least_firm"), [(2.0, 12, 0.5), (3.0, 4, 0.9)])
-def test_an_information_ratio_of_two_over_three_years_is_found_and_one_of_three_has_a_firm_word(
-    ratio, worlds, least_firm
+@pytest.mark.parametrize(("ratio", "worlds", "least_of_twenty"), [(2.0, 12, 0.5), (3.0, 4, 0.9)])
+def test_an_alpha_ratio_of_two_over_three_years_is_found_and_one_of_three_survives_twenty_tries(
+    ratio, worlds, least_of_twenty
 ):
-    verdicts = []
+    verdicts, config = [], msgspec.structs.replace(CONFIG, tries=20)
     for seed in range(88_100, 88_100 + worlds):
         world = planted_world(seed, sessions=756)
         share = share_of(world, ratio)
         assert ratio != 2.0 or expected_ratio(world, share) == pytest.approx(2.0, abs=0.25)
-        bench = Bench(world, PlantConfig(skill=share), CONFIG, portfolios=200)
+        bench = Bench(world, PlantConfig(skill=share), config, portfolios=200)
         verdicts += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
-    found = [verdict for verdict in verdicts if verdict.kind in ("skill", "mixed")]
+    found = [verdict.kind for verdict in verdicts]
+    skill, few = found.count("skill"), found.count("could-be-best-of-few")
     # The test of a mean sees 92 % of ratios of 2 over three years, two plays of one agent more; the bar is 90 %.
-    assert len(found) >= 0.9 * len(verdicts), [verdict.kind for verdict in verdicts]
-    # A firm word survives twenty tries: 3.3 standard errors, where a ratio of 2 lies around 3.5 (58 % pass) and
-    # one of 3 around 5.2 (96 %).
-    firm = sum(verdict.firm for verdict in found)
-    assert firm >= least_firm * len(verdicts), [verdict.limits for verdict in verdicts]
+    assert skill + few >= 0.9 * len(found), found
+    # Twenty tries ask for 3.3 standard errors, where a ratio of 2 lies around 3.5 (58 % pass) and one of 3 around
+    # 5.2 (96 %). The rest is positive, and could be the best of a few tries.
+    assert skill >= least_of_twenty * len(found), found
+    assert all(verdict.firm for verdict in verdicts if verdict.kind == "skill")
 
 
 def test_the_market_timing_and_costs_have_their_words(judged):
     for plant in PASSIVE:
         assert kinds(judged, plant) == ["market"], judged[plant][0].verdict.sentence
         assert judged[plant][0].luck.p is None
-    assert set(kinds(judged, "timing")) <= {"timing", "mixed"}
+    assert kinds(judged, "timing") == ["timing"]
     assert kinds(judged, "eaten") == ["costs"]
-    assert not {"skill", "mixed", "worse"} & set(kinds(judged, "churning"))
+    assert not {"skill", "timing", "could-be-best-of-few", "worse"} & set(kinds(judged, "churning"))
 
 
 def test_parts_add_up_and_records_can_be_written(judged):

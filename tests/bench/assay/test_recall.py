@@ -339,7 +339,7 @@ def test_the_edge_is_split():
 
     by_recall, said = split(follows, returns + noise)
     assert by_recall.remembered and by_recall.share.value > 0.7
-    assert "recall explains" in said and "cannot be told from luck" in said
+    assert "recall explains" in said and "is not distinguishable from luck" in said
     own, said = split(reads, strange)
     assert not own.remembered and not own.partly and "more than luck" in said
     same, said = split(follows, np.full((250, 10), 0.01))
@@ -349,14 +349,14 @@ def test_the_edge_is_split():
     assert split(-follows, strange)[1].endswith("is a loss beyond luck.")
     assert (
         split(follows, returns)[1]
-        == "recall explains 100% (100% to 100%) of the edge; nothing is left."
+        == "recall explains 100% (100% to 100%) of alpha; nothing is left."
     )
     assert "what was held never changed" in split(np.full((250, 10), 0.1), returns)[1]
     for known, share in ((0, np.nan), (19, 1.0)):
         hidden = np.where(np.arange(250)[:, None] < known, returns * share, np.nan)
         for none in split_edge(follows, hidden, returns, year=252, horizon=1):
-            assert none.edge.value is None and f"known in {known} of 250 sessions" in str(
-                none.edge.reason
+            assert none.alpha.value is None and f"known in {known} of 250 sessions" in str(
+                none.alpha.reason
             )
     market = rng.normal(0, 0.01, (250, 1))
     moved = market + rng.normal(0, 0.01, (250, 8))
@@ -374,7 +374,7 @@ def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come():
     split, _ = split_edge(held, returns, weeks, year=252, horizon=5)
     none, _ = split_edge(held, returns, rng.normal(0, 0.01, (120, 5)), year=252, horizon=5)
     assert not none.remembered and none.rest.low > 0.0
-    # Asked for every day it is known what was decided on: more of the edge is explained.
+    # Asked for every day it is known what was decided on: more of alpha is explained.
     daily, _ = split_edge(held, returns, weeks, ahead=ahead, year=252, horizon=5)
     assert daily.remembered and daily.share.value > split.share.value > 0.5
 

@@ -51,7 +51,8 @@ def test_panels_of_a_run(tmp_path):
         assert sum(panel.sessions for panel in mine) == world.SESSIONS - world.WARM
         assert len({panel.regime for panel in mine}) == len(mine)
     one = next(panel for panel in panels if not panel.baseline)
-    assert one.measures["return"].value is not None
+    # A regime of a few weeks has no number of a year.
+    assert one.sessions < 60 and one.measures["return"].reason == "record too short"
     assert one.measures["max_drawdown"].value <= 0.0
 
 

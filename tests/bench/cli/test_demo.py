@@ -38,7 +38,7 @@ def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place):
     )  # make says one line more
     assert lines[0].startswith("Is it skill?")
     for _, truth in SHOWN.values():
-        assert truth in done.stdout and len(truth) <= 37
+        assert truth in done.stdout and len(truth) <= 28
     assert (
         "qwen2.5-coder-1.5b returned" in done.stdout
         and "The Nasdaq (1999 to 2018) returned" in done.stdout

@@ -22,7 +22,7 @@ def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one, width):
         assert agent.name in text
     # Columns without room stand in a table below: every title and every number is there at any width.
     words = text.split()
-    for title in ("tier", "return", "against", "sharpe", "drawdown", "turnover"):
+    for title in ("tier", "return", "excess", "versus", "sharpe", "drawdown", "turnover"):
         assert title in words
     for agent in one.settings[0].agents:
         for name in ("cumulative_return", "sharpe", "max_drawdown", "turnover"):

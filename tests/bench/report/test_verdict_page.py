@@ -32,19 +32,21 @@ def test_every_agent_has_its_sentence_and_its_numbers(page):
     for one in sample().agents:
         assert one.verdict.sentence in words
     for wanted in (
-        "skill supported",
-        "leaked future",
+        "; skill: ",
+        "look-ahead",
         "failed run",
-        "cannot be told from luck",
+        "not distinguishable from luck",
+        "31 times likelier under skill than under luck's best of 4 tries",
         "99.7%",
         "$12.40",
         "2 / 1",
-        "memory",
+        "Loss under the mask per year",
+        "Benchmark's return",
         "0.08",
         "schema 3",
         "synthetic data",
         "no leak test was made",
-        "allowing for 2 trials",
+        "2 tries disclosed",
     ):
         assert wanted in words, wanted
 
@@ -56,7 +58,7 @@ def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page):
         "scripted model" not in rule and sum("scripted model" in words for words in sections) == 3
     )
     # What does not apply is not there.
-    assert "Memory gap" not in rule and "Dollars" not in rule and "Calibration" not in rule
+    assert "Loss under the mask" not in rule and "Dollars" not in rule and "Calibration" not in rule
     assert "nearly everything on offer" not in text_of(page)
 
 
@@ -128,7 +130,7 @@ def test_a_verdict_does_not_lie_over_its_number_on_a_telephone(driver, tmp_path)
     mine, market = np.random.default_rng(8).normal(0.0004, 0.008, (2, 400))
     own = pl.DataFrame({"date": days, "return": mine, "benchmark": market})
     made = assay(own)
-    assert made.agents[0].verdict.label == "cannot be told from luck"
+    assert made.agents[0].verdict.label == "not distinguishable from luck"
     opened(driver, write_html(made, tmp_path / "own.html"), 390)
     assert driver.execute_script("return document.querySelectorAll('.forest .chip').length") == 1
     assert driver.execute_script(OVERLAPS) == []

@@ -6,8 +6,8 @@ from tradeassay.core.measure import Badges, Measure, not_scored
 from tradeassay.metrics import Bin, Calibration
 from tradeassay.verdict import AgentFindings, Assay, VerdictConfig, judge
 from tradeassay.verdict.record import (
+    Alpha,
     Dollars,
-    Edge,
     LeakEvidence,
     LuckEvidence,
     MemoryEvidence,
@@ -23,7 +23,7 @@ def span(value, half):
 
 
 def one(name="sound-model", **changes):
-    edge = span(0.12, 0.07)
+    alpha = span(0.12, 0.07)
     parts = {
         "common": span(0.09, 0.15),
         "style": span(0.031, 0.03),
@@ -52,7 +52,16 @@ def one(name="sound-model", **changes):
         "exposures": {"MOM_12_1": span(0.3, 0.1), "ROC_20": span(-0.2, 0.1)},
         "style_variance": 0.1,
         "active_variance": 0.2,
-        "edge": Edge(tested=edge, ratio=span(2.1, 1.2), gross=edge, comparisons=3),
+        "alpha": Alpha(
+            tested=alpha,
+            ratio=span(2.1, 1.2),
+            gross=alpha,
+            comparisons=3,
+            tries=4,
+            at_tries=span(0.12, 0.09),
+            likelihood=31.0,
+            equal_tries=500,
+        ),
         "luck": LuckEvidence(
             percentile=Measure(value=0.997, low=0.93, high=1.0), p=0.003, portfolios=10_000
         ),
@@ -67,7 +76,7 @@ def one(name="sound-model", **changes):
         "failure_rate": span(0.01, 0.005),
         "dollars": Dollars(usd=12.4, calls=900, tokens=1_200_000, net_return=Measure(value=0.24)),
         "ranks": Ranks(of=4, by_return=2, by_selection=1),
-        "power": "252 sessions show an information ratio of 2 or more with a chance of 80%",
+        "chance": 0.1,
         "notes": ("a note on the attribution",),
     }
     return AgentFindings(**(fields | changes))
@@ -75,7 +84,7 @@ def one(name="sound-model", **changes):
 
 def sample(*, attack=False):
     name = ATTACK if attack else "rule"
-    nothing = Edge(
+    nothing = Alpha(
         tested=span(0.01, 0.1),
         ratio=span(0.1, 1.5),
         gross=span(0.01, 0.1),
@@ -100,7 +109,7 @@ def sample(*, attack=False):
             calibration=None,
             failures={},
             badges=Badges(data="synthetic", convention="corrected"),
-            edge=nothing,
+            alpha=nothing,
             could_not=True,
             leaks=LeakEvidence(tested=False),
             luck=LuckEvidence(percentile=not_scored("not asked for"), p=None),
@@ -111,7 +120,7 @@ def sample(*, attack=False):
             total=silent,
             parts={},
             exposures={},
-            edge=None,
+            alpha=None,
             seeds=0,
             failed_seeds=3,
             sessions=0,
@@ -126,7 +135,7 @@ def sample(*, attack=False):
     return Assay(
         title=f"sample {ATTACK}" if attack else "sample",
         source="run",
-        config=msgspec.structs.replace(CONFIG, trials=2),
+        config=msgspec.structs.replace(CONFIG, tries=2),
         agents=tuple(
             judge(msgspec.structs.replace(found, badges=found.badges or badges), CONFIG)
             for found in agents

@@ -33,6 +33,7 @@ def test_nothing_in_report_can_compute_a_figure():
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo", "AgainstBaseline"},
         "tradeassay.metrics.reliability": {"Reliability"},
         "tradeassay.metrics.history": {"ROLLING", "AccountHistory"},
+        "tradeassay.metrics.horizon": {"TOO_SHORT"},
         "tradeassay_bench.papers": {"paper_pages"},
         "tradeassay.verdict.record": {"WaterfallStep", "waterfall"},
     }

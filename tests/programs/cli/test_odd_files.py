@@ -46,7 +46,7 @@ def test_a_file_without_prices_is_no_file_of_prices(given, tmp_path, text):
 
 @pytest.mark.parametrize("ratio", ["1e-308", "-1e-200", "1e-7", "5e-324"])
 def test_a_ratio_that_no_number_of_sessions_finds_is_refused(given, ratio):
-    said = given(f"power --ir={ratio}", 2).err
+    said = given(f"power --ratio={ratio}", 2).err
     assert (
         said.startswith("error: ")
         and "means no effect" in said
@@ -65,11 +65,11 @@ def test_more_random_portfolios_than_anybody_draws_are_refused(given, tmp_path, 
     )
 
 
-@pytest.mark.parametrize("trials", ["999999999999999999999", "1000000001"])
-def test_more_trials_than_a_level_can_be_shared_among_are_refused(given, tmp_path, trials):
+@pytest.mark.parametrize("tries", ["999999999999999999999", "1000000001"])
+def test_more_tries_than_a_level_can_be_shared_among_are_refused(given, tmp_path, tries):
     days = [
         f"2024-{month:02}-{day:02},0.00{day % 7}\n" for month in range(1, 7) for day in range(1, 29)
     ]
     (tmp_path / "mine.csv").write_text("date,return\n" + "".join(days))
-    said = given(f"assay mine.csv --trials {trials}", 2).err
-    assert said.startswith(f"error: {trials} trials (") and "at most 1,000,000,000" in said
+    said = given(f"assay mine.csv --tries {tries}", 2).err
+    assert said.startswith(f"error: {tries} tries (") and "at most 1,000,000,000" in said

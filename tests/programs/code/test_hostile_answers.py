@@ -1,16 +1,15 @@
 """Whatever a program sends, and whatever a model answers, is read or refused: it never breaks the examiner.
 
-The doors are those of ``perf/fuzz_programs.py``, which also measures what an input costs. Orders and targets that
-get as far as the account are asked about in ``backtrader/test_replay.py`` and ``test_frames.py``.
+The inputs and the doors are those of ``tests/support/fuzz_programs.py``. Orders and targets that get as far as the
+account are asked about in ``backtrader/test_replay.py`` and ``test_frames.py``.
 """
 
 import random
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from fuzz_programs import NASTY, Doors, stirred
 
 from tradeassay_bench.account.backtrader import BrokerTerms
 from tradeassay_bench.core.dialogue import ModelReply
@@ -23,9 +22,6 @@ from tradeassay_programs.sandbox import JobResult, JobUsage
 from tradeassay_programs.sandbox.codec import ClaimHead
 from tradeassay_programs.sandbox.failures import claim
 from tradeassay_programs.sandbox.tier import IN_PROCESS
-
-sys.path.append(str(Path(__file__).parents[3] / "perf"))
-from fuzz_programs import NASTY, Doors, stirred
 
 
 @pytest.fixture(scope="module")

@@ -37,11 +37,11 @@ def test_a_frame_is_judged_whichever_library_it_is_of(table, judged):
     )
     again = tradeassay.assay(plain, benchmark="market", title=EVIL)
     assert again.verdict.sentence == judged.verdict.sentence
-    assert "market" in judged.verdict.sentence
-    assert tradeassay.assay(table["return"]).verdict.kind == "open"
-    given = {"trials": np.int64(2), "interest": np.float64(0.25)}
+    assert "beyond the benchmark" in judged.verdict.sentence
+    assert tradeassay.assay(table["return"]).verdict.kind == "no-benchmark"
+    given = {"tries": np.int64(2), "interest": np.float64(0.25)}
     made = tradeassay.assay(table * 100, benchmark="market", reading={"unit": "percent"}, **given)
-    assert (made.config.trials, made.config.interest) == (2, 0.25) and abs(
+    assert (made.config.tries, made.config.interest) == (2, 0.25) and abs(
         made.agents[0].total.value
     ) < 1
 
@@ -50,15 +50,13 @@ def test_a_verdict_is_a_frame_of_either_kind(judged):
     frame, other = judged.frame("polars"), judged.frame()
     assert isinstance(frame, pl.DataFrame) and isinstance(other, pd.DataFrame)
     assert frame["agent"][0] == other["agent"][0] == EVIL
-    parts = [frame[name][0] or 0.0 for name in ("common", "style", "selection", "trading")]
-    assert sum(parts) == pytest.approx(frame["total"][0], abs=1e-9)
-    tested = judged.agents[0].edge.tested
+    parts = [frame[name][0] or 0.0 for name in ("market", "style", "unexplained", "trading")]
+    assert sum(parts) == pytest.approx(frame["return"][0], abs=1e-9)
+    tested = judged.agents[0].alpha.tested
     for table in (frame, other):
-        edge = tuple(
-            table[name][0] for name in ("edge_per_year", "edge_per_year_low", "edge_per_year_high")
-        )
-        assert edge == (tested.value, tested.low, tested.high)
-        assert edge[1] < edge[0] < edge[2], "a yearly edge comes with its interval"
+        alpha = tuple(table[name][0] for name in ("alpha", "alpha_low", "alpha_high"))
+        assert alpha == (tested.value, tested.low, tested.high)
+        assert alpha[1] < alpha[0] < alpha[2], "a yearly alpha comes with its interval"
 
 
 @pytest.mark.parametrize(
@@ -84,8 +82,8 @@ def test_what_cannot_be_shown_says_what_can(judged, tmp_path, ask, said):
     ("keywords", "said"),
     [
         ({"colour": 1}, "an assay has no keyword 'colour'"),
-        ({"trails": 5}, "did you mean trials"),
-        ({"trials": "3"}, "trials cannot be '3'"),
+        ({"tires": 5}, "did you mean tries"),
+        ({"tries": "3"}, "tries cannot be '3'"),
         ({"dividends": 3}, "dividends cannot be 3"),
         ({"title": 3}, "title cannot be 3"),
         ({"between": "never"}, "between cannot be 'never'"),

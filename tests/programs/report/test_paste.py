@@ -40,7 +40,7 @@ def test_numbers_keep_every_digit_where_programs_read_them():
     cell = data.settings[0]
     tables = json.loads(paste(data, "json"))
     rows = {row[1]["text"]: row for row in tables[0]["rows"]}
-    column = tables[0]["columns"].index("Sharpe")
+    column = tables[0]["columns"].index("Sharpe ratio")
     for agent in cell.agents:
         wanted = agent.measures["sharpe"].median
         found = rows[agent.name][column]
@@ -104,7 +104,7 @@ PAPER = r"""\documentclass{article}
     shutil.which("pdflatex") is None, reason="TeX is not installed: see scripts/system-packages"
 )
 @pytest.mark.parametrize(
-    ("name", "columns"), [("sample", None), ("daily", "Sharpe"), ("quantcode-frame", None)]
+    ("name", "columns"), [("sample", None), ("daily", "Sharpe ratio"), ("quantcode-frame", None)]
 )
 def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(
     name, columns, tmp_path, tell
@@ -135,13 +135,13 @@ def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(
 def test_columns_and_forms_are_chosen(tell, tmp_path):
     data = report()
     tables = json.loads(paste(data, "json", ("sharpe", "return")))
-    assert tables[0]["columns"][0] == "agent" and tables[0]["columns"][1] == "Sharpe"
+    assert tables[0]["columns"][0] == "agent" and tables[0]["columns"][1] == "Sharpe ratio"
     assert len(tables[0]["columns"]) == len(tables[0]["rows"][0]) == 3
     with pytest.raises(UserError, match="no column 'sharp ratio'"):
         paste(data, "md", ("sharp ratio",))
     assert (
         "is only valid with --format"
-        in tell(["report", str(played("daily")), "--columns", "Sharpe"], 2).err
+        in tell(["report", str(played("daily")), "--columns", "Sharpe ratio"], 2).err
     )
     cited = paste(report(), "bibtex")
     assert cited.startswith("@software{tradeassay,") and cited.count("@misc") <= 5

@@ -47,7 +47,8 @@ def test_the_same_run_does_not_differ(finished, home):
     assert found.only_first == found.only_second == ()
     for pair in found.pairs:
         assert pair.comparable
-        assert pair.measures["sharpe"].difference == 0.0
+        assert pair.measures["max_drawdown"].difference == 0.0
+        assert pair.measures["sharpe"].reason == "record too short"
         assert pair.paired.distinguishable is False
         difference = pair.paired.difference
         assert (difference.value, difference.low, difference.high) == (0.0, 0.0, 0.0), pair.agent
@@ -116,8 +117,8 @@ def test_a_failed_episode_has_nothing_to_compare(first, home, tmp_path):
     other = second(home, tmp_path, agents=(AgentSpec(name="test-never-answers", label="dice"),))
     dice = compare(first, other).pairs[1]
     assert dice.comparable
-    assert dice.measures["sharpe"].difference is None
-    assert "no usable answer" in str(dice.measures["sharpe"].reason)
+    assert dice.measures["max_drawdown"].difference is None
+    assert "no usable answer" in str(dice.measures["max_drawdown"].reason)
     assert "an episode failed" in dice.paired.sentence
 
 

@@ -5,6 +5,7 @@ import statistics
 from itertools import pairwise
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 import scripted_misfits  # noqa: F401  # adds models
 from golden import play_season, stored as played
@@ -359,16 +360,19 @@ def test_learning_curves_trades_and_exceptions_by_model(name):
 
 
 def test_agents_by_models_by_assets(tmp_path):
-    from tradeassay_arena.queries.paper import ama_page
+    from tradeassay_arena.queries.export import export_season
     from tradeassay_arena.queries.seasons import opened_store, read_season, season_ids
     from tradeassay_arena.queries.snapshot import SeasonSnapshot
+    from tradeassay_bench.papers.ama import SeasonExport, ama_page
 
     db = play_season("arena", tmp_path / "arena.db")
     with opened_store(str(db)) as store:
         season = read_season(store, next(iter(season_ids(store))))
         assert season is not None
         shot = SeasonSnapshot(store, season)
-        page = ama_page([shot])
+        # As it comes back from a file.
+        exported = msgspec.json.encode(export_season(shot))
+        page = ama_page([msgspec.json.decode(exported, type=SeasonExport)])
         matrix = shelf(page, "main").tables[0]
         values = {}
         for (entry, asset), line in shot.lines.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MOST_DEPENDENCIES = {"click", "jinja2", "msgspec", "numpy", "pandas", "rich", "scipy"}
 ALONE = """
 import json, sys

@@ -18,7 +18,7 @@ def test_the_options_that_take_fractions_are_found():
         "memory counterfactual --share",
         "assay file --dividends",
         "run --max-usd",
-        "power --ir",
+        "power --ratio",
     }
     assert known <= set(FRACTIONS)
 

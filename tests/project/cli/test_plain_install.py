@@ -79,7 +79,7 @@ WORKS = (
     "models --json",
     "baselines --json",
     "data list --json",
-    "power --ir 1 --sessions 252 --json",
+    "power --ratio 1 --sessions 252 --json",
     "--completion zsh",
     "code tasks --json",
     "code strategies --json",

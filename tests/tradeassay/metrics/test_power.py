@@ -31,9 +31,9 @@ def test_seeds_help_until_they_repeat_each_other():
     assert m.power_of(2.3, m.Design(sessions=252, seed_correlation=0.3, seeds=four)) >= 0.8
     assert m.power_of(2.3, m.Design(sessions=252, seed_correlation=0.3, seeds=four - 1)) < 0.8
     assert m.seeds_needed(0.5, m.Design(sessions=252)) is None
-    assert m.minimum_detectable_ir(
+    assert m.minimum_detectable_ratio(
         m.Design(seeds=50, seed_correlation=1.0)
-    ) == m.minimum_detectable_ir(m.Design())
+    ) == m.minimum_detectable_ratio(m.Design())
 
 
 def test_dependence_and_company_cost_sessions():
@@ -53,7 +53,7 @@ def test_dependence_and_company_cost_sessions():
 )
 def test_the_answers_fit_each_other(ir, sessions, seeds, shared, company):
     design = m.Design(sessions=sessions, seeds=seeds, seed_correlation=shared, comparisons=company)
-    smallest = m.minimum_detectable_ir(design)
+    smallest = m.minimum_detectable_ratio(design)
     assert m.power_of(smallest, design) == pytest.approx(0.8, abs=1e-3)
     needed = m.sessions_needed(ir, design)
     assert (needed <= sessions) == (ir >= smallest * (1 - 1e-12)) or needed == pytest.approx(
@@ -70,7 +70,7 @@ def test_simulation_agrees_with_the_formula(seeds, sessions, carry, worlds):
     design = m.Design(
         sessions=sessions, seeds=seeds, inflation=m.ar1_inflation(carry), seed_correlation=0.5
     )
-    smallest = m.minimum_detectable_ir(design)
+    smallest = m.minimum_detectable_ratio(design)
     found = simulated_power(smallest, design, worlds=worlds)
     assert m.power_of(smallest, design) == pytest.approx(0.8, abs=1e-3)
     # A percentile interval is a little too narrow, so its power is a little high.
@@ -105,7 +105,7 @@ def test_what_is_said_and_what_cannot_be_asked():
     assert (
         short.hopeless and "can hardly show skill" in short.sentence and "among 5" in short.sentence
     )
-    assert not long.hopeless and "show an information ratio of" in long.sentence
+    assert not long.hopeless and "show an alpha ratio of" in long.sentence
     assert short.sessions > 83
     for said, wrong in (
         ("needs sessions", lambda: m.Design(sessions=0)),
@@ -113,7 +113,7 @@ def test_what_is_said_and_what_cannot_be_asked():
         ("correlation of 1.5", lambda: m.Design(seed_correlation=1.5)),
         ("inflation of 0.0", lambda: m.Design(inflation=0.0)),
         ("no effect", lambda: m.sessions_needed(0.0, m.Design())),
-        ("ratio of nan", lambda: m.power_summary(m.Design(), ir=math.nan)),
+        ("ratio of nan", lambda: m.power_summary(m.Design(), ratio=math.nan)),
         ("two sessions", lambda: m.measured_design(np.ones(1))),
     ):
         with pytest.raises(UserError, match=said):

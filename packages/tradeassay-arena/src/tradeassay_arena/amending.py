@@ -126,9 +126,11 @@ def _day(season: Season, asked: AmendmentRequest, reached: str, *, begins: bool)
 
 def _check_label(season: Season, id: str, label: str) -> None:
     """Raise :class:`UserError` for a label that is another entry's name."""
-    named = {
-        _plain(name): one.id for one in season.all_entries for name in (one.id, one.label) if name
-    }
+    named = {}
+    for one in season.all_entries:
+        for name in (one.id, one.label):
+            if name:
+                named[_plain(name)] = one.id
     if (other := named.get(_plain(label), id)) != id:
         raise UserError(f"the label '{label}' belongs to '{other}'", hint="choose another label")
 

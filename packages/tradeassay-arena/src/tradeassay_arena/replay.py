@@ -161,7 +161,8 @@ class _CachingModel:
         if known is None:
             if len(self._said) >= 1024:
                 self._said.clear()
-            known = self._said[id(request)] = request, await self._model.ask(request, place)
+            known = request, await self._model.ask(request, place)
+            self._said[id(request)] = known
         return known[1]
 
 

@@ -61,13 +61,12 @@ def play_seasons(request: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]
             demo = demo_season(0)
             season = msgspec.structs.replace(demo, id=f"{demo.id}-paper", convention="paper")
         if request.models:
-            entries = tuple(
-                Entry(id=f"{architecture}-{number}", architecture=architecture, model=model)
-                for number, model in enumerate(request.models, 1)
-                for architecture in ("investor", "trade", "hedge-fund", "deep-fund")
-            )
+            entries = []
+            for number, model in enumerate(request.models, 1):
+                for kind in ("investor", "trade", "hedge-fund", "deep-fund"):
+                    entries.append(Entry(id=f"{kind}-{number}", architecture=kind, model=model))
             season = msgspec.structs.replace(
-                season, id="paper-models", title="The named models", entries=entries
+                season, id="paper-models", title="The named models", entries=tuple(entries)
             )
         for model in season_models(season):
             if asking.replay and not model.startswith("scripted/"):

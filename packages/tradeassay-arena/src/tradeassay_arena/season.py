@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -587,8 +588,7 @@ def demo_season(
                 Entry(
                     id=f"{kind}-{model.removeprefix('scripted/')}", architecture=kind, model=model
                 )
-                for kind in ARCHITECTURES
-                for model in MODELS
+                for kind, model in product(ARCHITECTURES, MODELS)
             ),
             Entry(id="trend", architecture="rule", label="Trend rule", params={"rule": "trend"}),
         ),

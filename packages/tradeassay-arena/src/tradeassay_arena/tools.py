@@ -12,8 +12,7 @@ from tradeassay.core.errors import require
 from tradeassay_bench.runs.seasons import PaperPlay, SeasonTools
 
 if TYPE_CHECKING:
-    from tradeassay.core.measure import BadgeTexts
-    from tradeassay_bench.benchmarks.exhibits import PaperPage
+    from tradeassay_bench.papers.ama import SeasonExport
     from tradeassay_bench.report.verifying import PaperRecord
     from tradeassay_bench.runs import Asking, VerifyReport
     from tradeassay_bench.runs.store.archive import OpenRecording, RecordingLabel
@@ -73,10 +72,10 @@ class ArenaTools(SeasonTools):
 
         return play_seasons(request, asking)
 
-    def compose_paper(self, folder: Path, record: PaperRecord) -> tuple[PaperPage, BadgeTexts]:
-        from tradeassay_arena.queries.paper import compose_seasons
+    def export(self, db: Path) -> SeasonExport:
+        from tradeassay_arena.queries.export import export_database
 
-        return compose_seasons(folder, record)
+        return export_database(db)
 
 
 TOOLS = ArenaTools()

@@ -83,8 +83,8 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
                 found = [_Season(connection, store, row, home) for row in rows]
                 for one in found:
                     one.check()
-                claims = [claim for one in found for claim in one.claims]
-                violations = [violation for one in found for violation in one.violations]
+                claims = list(chain.from_iterable(one.claims for one in found))
+                violations = list(chain.from_iterable(one.violations for one in found))
                 known = {row.id for row in rows}
                 for table in _OF_SEASONS:
                     for season in connection.execute(select(table.c.season).distinct()).scalars():
@@ -130,7 +130,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
         steps=sum(one.slots for one in found),
         claims=tuple(claims),
         violations=tuple(violations),
-        notes=(*(note for one in found for note in one.notes), workers),
+        notes=(*chain.from_iterable(one.notes for one in found), workers),
     )
 
 
@@ -199,16 +199,15 @@ def operators_choice(season: Season) -> str:
     own = [
         f'"{entry.label}" for {entry.id}, {entry.kind}' for entry in season.entries if entry.label
     ]
-    chosen = [
-        f"{where} {new} instead of {'the usual' if old is None else old}"
-        for name in Season.__struct_fields__
-        if name not in ("title", "budget")
-        for where, old, new in differences(
-            msgspec.to_builtins(getattr(plain, name)),
-            msgspec.to_builtins(getattr(season, name)),
-            name,
-        )
-    ]
+    chosen = []
+    for name in Season.__struct_fields__:
+        if name not in ("title", "budget"):
+            for where, old, new in differences(
+                msgspec.to_builtins(getattr(plain, name)),
+                msgspec.to_builtins(getattr(season, name)),
+                name,
+            ):
+                chosen.append(f"{where} {new} instead of {'the usual' if old is None else old}")
     called = f' called "{season.title}"' if season.title else ""
     words = "; ".join([*chosen, *(["labels " + ", ".join(own)] if own else [])]) or "nothing"
     return (

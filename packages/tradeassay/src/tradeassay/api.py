@@ -13,7 +13,6 @@ import msgspec
 from tradeassay.core.arguments import check_keys, instance_of, path_from, typed
 from tradeassay.core.errors import UserError
 from tradeassay.core.frames import Kind as FrameKind, make_frame
-from tradeassay.core.measure import Measure
 from tradeassay.core.registry import Registry
 from tradeassay.tables.account import TableReading
 from tradeassay.verdict.own_account import OwnAccount
@@ -45,31 +44,30 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
         return self.agents[0].verdict
 
     def frame(self, kind: FrameKind = "pandas") -> Any:
-        """Return one row per account: kind of verdict, sentence, return, its parts, and the yearly edge with its
-        interval at the level of the assay. ``kind`` may be polars."""
-        rows = [
-            (
-                *(
-                    one.setting,
-                    one.agent,
-                    one.verdict.kind,
-                    one.verdict.firm,
-                    one.verdict.sentence,
-                    one.total.value,
-                ),
-                *(None if name not in one.parts else one.parts[name].value for name in _PARTS),
-                *((None, None, None) if one.edge is None else _ends(one.edge.tested)),
-            )
-            for one in self.agents
-        ]
-        words = ("setting", "agent", "verdict")
-        schema = {
-            **dict.fromkeys(words, "str"),
-            "firm": "bool",
-            "sentence": "str",
-            "total": "float",
-        }
-        return make_frame(kind, {**schema, **dict.fromkeys((*_PARTS, *_EDGE), "float")}, rows)
+        """Return one row per account: kind of verdict, sentence, return, its parts, and the yearly alpha with its
+        interval at the level of the assay, as they are stated. ``kind`` may be polars.
+
+        Of returns alone the part beyond market and style is *unexplained*, of holdings it is *selection*."""
+        rows: list[tuple[object, ...]] = []
+        for one in self.agents:
+            verdict = one.verdict
+            alpha = one.statement("alpha")
+            row: list[object] = [
+                one.setting,
+                one.agent,
+                verdict.kind,
+                verdict.firm,
+                verdict.sentence,
+            ]
+            for quantity in _FRAMED:
+                statement = one.statement(quantity)
+                row.append(None if statement is None else statement.value)
+            row += [None, None] if alpha is None else [alpha.low, alpha.high]
+            rows.append(tuple(row))
+        schema = dict.fromkeys(("setting", "agent", "verdict"), "str")
+        schema |= {"firm": "bool", "sentence": "str"}
+        schema |= dict.fromkeys((*_FRAMED, "alpha_low", "alpha_high"), "float")
+        return make_frame(kind, schema, rows)
 
     def report(self, path: Path | str) -> Path:
         """Write the self-contained HTML page and return its path."""
@@ -89,13 +87,8 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
         return assay_piece(self)
 
 
-_PARTS = ("common", "style", "selection", "trading")
-_EDGE = ("edge_per_year", "edge_per_year_low", "edge_per_year_high")
-
-
-def _ends(measure: Measure) -> tuple[float | None, float | None, float | None]:
-    """Return a measure's value and the two ends of its interval."""
-    return measure.value, measure.low, measure.high
+_FRAMED = ("return", "market", "style", "selection", "unexplained", "trading", "alpha")
+"""Quantities of a frame, each the value of the statement of that name."""
 
 
 class AssayFields(TypedDict, total=False):
@@ -123,7 +116,7 @@ def assay(
     *,
     benchmark: object = None,
     reading: TableReading | Mapping[str, str] | None = None,
-    trials: int = 1,
+    tries: int | None = None,
     portfolios: int = 10_000,
     agents: Sequence[str] = (),
     watched: bool = False,
@@ -145,12 +138,13 @@ def assay(
     ``prices``, ``cash_at_start``, ``until``, ``symbol``: for a log of trades (:class:`OwnAccount`);
     ``title``: what it is called.
 
-    ``trials`` is how many strategies were tried before this one was shown, ``portfolios`` how many random ones
-    are drawn, ``watched`` that it is looked at again and again while it grows. The answer has
+    ``tries`` is how many strategies were tried to find this one (None: 20 are assumed),
+    ``portfolios`` how many random ones are drawn, ``watched`` that it is looked
+    at again and again while it grows. The answer has
     ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises :class:`UserError` for what
     cannot be judged.
     """
-    asked = {"trials": trials, "portfolios": portfolios, "watched": watched}
+    asked = {"tries": tries, "portfolios": portfolios, "watched": watched}
     config = VerdictConfig(**_typed_fields(asked, VerdictConfig))
     check_keys(own, [*inspect.signature(assay).parameters], "an assay", "keyword")
     keywords = _typed_fields(own, AssayFields)

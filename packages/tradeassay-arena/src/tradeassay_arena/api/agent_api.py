@@ -622,7 +622,8 @@ class AgentApi:
             found = read_season(self.store, id)
             if found is None:
                 raise UserError(f"there is no season '{id}'", hint="start the arena with it first")
-            self._seasons[id] = known = (now, found)
+            known = (now, found)
+            self._seasons[id] = known
         return known[1]
 
     def _packet(self, place: Place) -> tuple[Packet, str]:

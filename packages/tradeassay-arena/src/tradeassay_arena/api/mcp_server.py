@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -168,8 +169,11 @@ def mcp_app(
     limits, security = limits or RequestLimits(), None
     if hosts:
         known = (host, "localhost", *hosts)
-        names = [name for one in known for name in (one, f"{one}:*" if ":" not in one else one)]
-        origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
+        names: list[str] = []
+        for name in known:
+            names.append(name)
+            names.append(name if ":" in name else f"{name}:*")
+        origins = [f"{scheme}://{name}" for name, scheme in product(names, ("http", "https"))]
         security = TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=origins
         )

@@ -291,7 +291,9 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
     missing = dict.fromkeys(
         row.excess.note for row in board.rows if row.excess.low is None and row.excess.note
     )
-    for note in filter(None, (board.note, *(f"against buy and hold: {one}" for one in missing))):
+    for note in filter(
+        None, (board.note, *(f"return over buy and hold: {one}" for one in missing))
+    ):
         say(note)
 
 
@@ -500,8 +502,8 @@ def health(db: str, as_json: bool) -> None:
 
 
 _COLUMNS = (
-    *(">rank", "agent", ">return (95% interval)", ">against buy and hold"),
-    *(">Sharpe", ">max drawdown", ">P(first)", ">failed", ">missed"),
+    *(">rank", "agent", ">return (95% interval)", ">return over buy and hold"),
+    *(">Sharpe ratio", ">max drawdown", ">P(first)", ">failed", ">missed"),
 )
 
 

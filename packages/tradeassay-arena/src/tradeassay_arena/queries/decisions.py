@@ -355,13 +355,14 @@ def packet_summary(store: Store, season: Season) -> Shown:
             items.setdefault(item.id, item)
     sources = Counter(item.source for item in items.values())
     newest = sorted(items.values(), key=lambda item: (item.published_at, item.id), reverse=True)
+    late = 0
+    for packet in packets:
+        late += sum(item.published_at > packet.decided_at for item in packet.news)
     return {
         "rounds": len(packets),
         "items": len(items),
         "empty": sum(not packet.news for packet in packets) / len(packets) if packets else None,
-        "late": sum(
-            item.published_at > packet.decided_at for packet in packets for item in packet.news
-        ),
+        "late": late,
         "sources": [{"source": name, "items": n} for name, n in sources.most_common()],
         "latest": newest[:40],
     }

@@ -175,9 +175,11 @@ def opened_season(
 
 def badges_of(season: Season) -> SeasonBadges:
     kinds = {_kind(name) for name in {asset.dataset for asset in season.assets}}
-    data: Origin = (
-        "synthetic" if "synthetic" in kinds else "real" if kinds == {"real"} else "unknown"
-    )
+    data: Origin = "unknown"
+    if "synthetic" in kinds:
+        data = "synthetic"
+    elif kinds == {"real"}:
+        data = "real"
     return SeasonBadges(
         data=data,
         convention=season.convention,

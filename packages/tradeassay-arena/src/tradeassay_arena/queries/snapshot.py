@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable
 from functools import cached_property
+from itertools import chain
 from typing import Literal, TypeVar, cast
 
 import msgspec
@@ -15,8 +16,7 @@ from tradeassay.core.measure import Measure
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay.report.charts import Equity
 from tradeassay_arena import standings as st
-from tradeassay_arena.benchmarks.ama import compare_with, published
-from tradeassay_arena.benchmarks.ama.published import Setting
+from tradeassay_arena.benchmarks.ama import ComparedSetting, compare_with, published
 from tradeassay_arena.queries.decisions import (
     DecisionLine,
     PriceNow,
@@ -156,7 +156,9 @@ class SeasonSnapshot:
 
     def trades(self, entry: str) -> EntryTrades:
         cash, mine = self.season.cash, [line for line in self.lines.values() if line.entry == entry]
-        found = [trade for line in mine for trade in _trades(line, cash)]
+        found = []
+        for line in mine:
+            found.extend(_trades(line, cash))
         found.sort(key=lambda one: (one.closed or "9", one.opened, one.asset), reverse=True)
         closed = [one for one in found if one.closed is not None]
         start = cash * (
@@ -188,7 +190,7 @@ class SeasonSnapshot:
             for row in board.rows:
                 if row.architecture != figure.architecture:
                     continue
-                setting = Setting(
+                setting = ComparedSetting(
                     data=data,
                     convention=self.season.convention,
                     first=board.first or "",
@@ -212,7 +214,7 @@ def _equity_chart(season: Season, lines: st.Lines, unranked: Collection[str]) ->
     by_entry: dict[str, list[st.EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
-    days = sorted({day for line in lines.values() for day in line.sessions})
+    days = sorted(set(chain.from_iterable(line.sessions for line in lines.values())))
     paths = {}
     for entry, found in by_entry.items():
         own = [day for day in days if day >= season.joined.get(entry, "")]

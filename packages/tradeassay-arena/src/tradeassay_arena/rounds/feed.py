@@ -434,7 +434,8 @@ class LiveFeed:
             if looked is None:
                 return None
             with self._lock:
-                known = self._snapshots[asset.symbol] = (session, looked)
+                known = (session, looked)
+                self._snapshots[asset.symbol] = known
         snapshot = known[1]
         found = SnapshotFeed({asset.dataset: snapshot}).facts(asset, session, at, news_days)
         if found is None:

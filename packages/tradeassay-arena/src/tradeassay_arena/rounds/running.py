@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
@@ -38,7 +38,7 @@ from tradeassay_arena.rounds.feed import (
 )
 from tradeassay_arena.rounds.health import Health, Level
 from tradeassay_arena.rounds.money import execute, settle, shared_accounts
-from tradeassay_arena.rounds.prices import Held
+from tradeassay_arena.rounds.prices import Closes, Held
 from tradeassay_arena.rounds.spending import SeasonCapped
 from tradeassay_arena.season import Season, amended
 from tradeassay_arena.state.rows import ClosedSlot, Round, Slot, Stage
@@ -99,6 +99,24 @@ class _Tries:
         if over:
             raise error
         await asyncio.sleep(min(0.05 * 2**self._count, 2.0))
+
+
+class _Progress:
+    """Counts the rounds of a replay: those of the whole season, and those that are left."""
+
+    def __init__(
+        self,
+        season: Iterable[Due],
+        left: Iterable[tuple[int, Due]],
+        report: Callable[[int, int], None],
+    ) -> None:
+        self._all = sum(not due.closing for due in season)
+        self._left = sum(not due.closing for _, due in left)
+        self._report = report
+
+    def played(self, group: Iterable[tuple[int, Due]]) -> None:
+        self._left -= sum(not due.closing for _, due in group)
+        self._report(self._all - self._left, self._all)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,19 +193,8 @@ class Runner:
         planned: set[tuple[str, str]] = set()
         async with asyncio.TaskGroup() as tasks:
             while True:
-                known = len(self.season.amendments)
-                await self._amend()
-                left = await self._patiently(self._left, part="plan")
-                planned -= {
-                    (one.what, one.day)
-                    for one in self.season.amendments[known:]
-                    if one.change == "reopen"
-                }
-                left = [
-                    (number, due) for number, due in left if (due.asset, due.session) not in planned
-                ]
-                rounds_of_season = sum(not due.closing for due in self.feed.due(self.season))
-                still_to_play = sum(not due.closing for _, due in left)
+                left = await self._still_to_plan(planned)
+                progress = _Progress(self.feed.due(self.season), left, self.progress)
                 for at, group in groupby(left, key=lambda pair: pair[1].at):
                     if until is not None and at > until:
                         return
@@ -196,28 +203,54 @@ class Runner:
                         break  # the plan has changed
                     here = list(group)
                     planned.update((due.asset, due.session) for _, due in here)
-                    if not self.clock.live:
+                    if self.clock.live:
+                        await self._start(here, running, tasks)
+                    else:
                         await self._play_group(here)
-                        still_to_play -= sum(not due.closing for _, due in here)
-                        self.progress(rounds_of_season - still_to_play, rounds_of_season)
-                        continue
-                    for number, due in here:
-                        before = running.get(due.asset)
-                        task = tasks.create_task(self._play_group([(number, due)], after=before))
-                        running[due.asset] = task
-                        # A round that was missed long ago must be recorded before the asset's next round.
-                        if self._too_late(due.asset, due.session, due.at):
-                            await asyncio.wait([task])
+                        progress.played(here)
                 # Live sessions are planned a month ahead, so more may be due later.
                 if await self._patiently(self._news_of_the_operator):
                     continue
-                over = not self.clock.live or (until is not None and self.clock.now() > until)
-                ends = [self.season.days(asset)[1] for asset in self.season.assets]
-                today = iso(self.clock.now())[:10]
-                if over or not any(last is None or last >= today for last in ends):
+                if self._is_over(until):
                     return
                 if not left:
                     await self._wait(self.clock.now() + HOUR)
+
+    async def _still_to_plan(self, planned: set[tuple[str, str]]) -> list[tuple[int, Due]]:
+        """Apply new amendments, and return the decisions that were not planned before.
+
+        A reopened session is planned again.
+        """
+        known = len(self.season.amendments)
+        await self._amend()
+        left = await self._patiently(self._left, part="plan")
+        for amendment in self.season.amendments[known:]:
+            if amendment.change == "reopen":
+                planned.discard((amendment.what, amendment.day))
+        return [(number, due) for number, due in left if (due.asset, due.session) not in planned]
+
+    async def _start(
+        self,
+        group: list[tuple[int, Due]],
+        running: dict[str, asyncio.Task[None]],
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        """Start the live rounds of one time, each after the round before it on the same asset."""
+        for number, due in group:
+            before = running.get(due.asset)
+            task = tasks.create_task(self._play_group([(number, due)], after=before))
+            running[due.asset] = task
+            # A round that was missed long ago must be recorded before the asset's next round.
+            if self._too_late(due.asset, due.session, due.at):
+                await asyncio.wait([task])
+
+    def _is_over(self, until: Instant | None) -> bool:
+        """Return whether no further session will be due."""
+        if not self.clock.live or (until is not None and self.clock.now() > until):
+            return True
+        today = iso(self.clock.now())[:10]
+        ends = [self.season.days(asset)[1] for asset in self.season.assets]
+        return not any(last is None or last >= today for last in ends)
 
     async def _play_group(
         self, group: list[tuple[int, Due]], after: asyncio.Task[None] | None = None
@@ -444,6 +477,7 @@ class Runner:
         )
 
     def _settle_last(self, due: Due, facts: AssetFacts) -> None:
+        """Settle the asset's last round at this session's price, and book revised prices."""
         now = iso(self.clock.now())
         asset = self.season.asset(due.asset)
         dividends = self.season.convention == "corrected"
@@ -463,29 +497,41 @@ class Runner:
             assert last is not None
         if last.phase == "executed":
             if closes:
-                # An earlier session with its price at that time: from its round or from the packet's history.
-                before = self.store.last_round(self.season.id, last.asset, before=last.session)
-                shown = self.store.packet(last.id).history if before is None else ()
-                known = (before.session, before.price) if before is not None else None
-                known = (shown[-1].date, shown[-1].price) if shown else known
-                base: float | None = prices.carried(last, closes, due.session, known)
+                base: float | None = prices.carried(
+                    last, closes, due.session, self._known_before(last)
+                )
             else:
                 base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
             settle(self.store, self.season, last, base or last.price, facts.price, due.session, now)
         if closes:
-            # If the session that settled a round got no round of its own, the position earns until this one.
-            if not due.review and last.next_session is not None and last.next_session < due.session:
-                with self.store.write("later") as db:  # the difference is booked as a correction
-                    db.execute(
-                        update(rounds).filter_by(id=last.id).values(next_session=due.session)
-                    )
-            doubted = prices.doubted_revisions(self.store, self.season, due.asset, closes, now)
-            prices.correct(self.store, self.season, due.asset, closes, now, without=doubted)
-            if doubted and due.review:  # there is no later look
-                self.feed.forget(asset)
-                raise Held(
-                    f"{due.asset} {min(doubted)}: its close was changed by more than is believed at once"
-                )
+            self._restate(due, last, closes, now)
+
+    def _known_before(self, last: Round) -> tuple[str, float] | None:
+        """Return an earlier session with its price at that time.
+
+        It comes from the round before, or from the history in the packet of the first round.
+        """
+        before = self.store.last_round(self.season.id, last.asset, before=last.session)
+        if before is not None:
+            return before.session, before.price
+        history = self.store.packet(last.id).history
+        return (history[-1].date, history[-1].price) if history else None
+
+    def _restate(self, due: Due, last: Round, closes: Closes, now: str) -> None:
+        """Book the returns of a session without a round, and the vendor's revisions.
+
+        Raises :class:`Held` for a revision that is not believed, in the last look at a session.
+        """
+        # If the session that settled a round got no round of its own, the position earns until this one.
+        if not due.review and last.next_session is not None and last.next_session < due.session:
+            with self.store.write("later") as db:  # the difference is booked as a correction
+                db.execute(update(rounds).filter_by(id=last.id).values(next_session=due.session))
+        doubted = prices.doubted_revisions(self.store, self.season, due.asset, closes, now)
+        prices.correct(self.store, self.season, due.asset, closes, now, without=doubted)
+        if doubted and due.review:  # there is no later look
+            self.feed.forget(self.season.asset(due.asset))
+            why = "its close was changed by more than is believed at once"
+            raise Held(f"{due.asset} {min(doubted)}: {why}")
 
     async def _late(self, asset: str, session: str, at: Instant) -> bool:
         """Return whether a session is over. Waits as long as the clock may be wrong."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -28,6 +29,7 @@ from tradeassay.metrics import (
     watched_mean,
     watched_sign,
 )
+from tradeassay.metrics.horizon import Horizon
 from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.ranks import unranked
 from tradeassay_arena.benchmarks.ama.rules import Kind, ama_panel
@@ -130,7 +132,7 @@ def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -
             part for part in (season.price_note, "no settled session that counts yet") if part
         )
         return Standings(season=season.id, rows=(), first=None, last=None, note=nothing)
-    days = sorted({day for line in lines.values() for day in line.sessions})
+    days = sorted(set(chain.from_iterable(line.sessions for line in lines.values())))
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
     played = {
         entry for entry, found in by_entry.items() if entry != BASELINE and _unranked(found) is None
@@ -148,11 +150,10 @@ def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -
             held[entry] = account(parts, own)
     ranked_by, silent, note = _compared(by_entry, days, joined, played, config)
     ranks, early = _rank_probabilities(ranked_by, config)
-    asked = {
-        (line.asset, day): how
-        for line in lines.values()
-        for day, how in zip(line.sessions, line.statuses, strict=True)
-    }
+    asked: dict[tuple[str, str], str] = {}
+    for line in lines.values():
+        for session, status in zip(line.sessions, line.statuses, strict=True):
+            asked[line.asset, session] = status
     unasked = [*asked.values()].count(UNASKED)
     missed = f"the arena itself missed {unasked} of {len(asked)} rounds, which count against nobody"
     about_ranks = () if season.live else (note, early)
@@ -183,7 +184,7 @@ def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -
         none = not_scored(why or "too few settled sessions, or nobody to be compared with")
         best, low, high = ranks.get(entry, (none, None, None))
         who, costs = season.entry(entry), [line.usd for line in found]
-        statuses = [status for line in found for status in line.statuses]
+        statuses = list(chain.from_iterable(line.statuses for line in found))
         rows.append(
             Standing(
                 rank=None,
@@ -331,7 +332,11 @@ def _unranked(found: Sequence[EntrySeries], which: str = _ALL) -> str | None:
     A round that the arena itself missed does not count, because no entry could decide. A round that
     only some entries missed counts: its cause is not on record.
     """
-    asked = [status for line in found for status in line.statuses if status != UNASKED]
+    asked = []
+    for line in found:
+        for status in line.statuses:
+            if status != UNASKED:
+                asked.append(status)
     if not asked:
         return "the arena asked nobody in its rounds, so it has no rank"
     silent = sum(status != "decided" for status in asked) / len(asked)
@@ -407,13 +412,13 @@ def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
 
 
 def pace(season: Season, lines: Lines, entry: str) -> Pace | None:
-    """Return an entry's yearly log growth above buy and hold at every look.
+    """Return an entry's yearly log growth above buy and hold at every look after a quarter.
 
-    Returns None before the first look and in a live season. The band is the band of its excess in
+    Returns None before that and in a live season. The band is the band of its excess in
     the standings of the same lines.
     """
     config = BoardConfig()
-    days = sorted({day for line in lines.values() for day in line.sessions})
+    days = sorted(set(chain.from_iterable(line.sessions for line in lines.values())))
     own, base = (
         [line for (one, _), line in lines.items() if one == who] for who in (entry, BASELINE)
     )
@@ -433,10 +438,16 @@ def pace(season: Season, lines: Lines, entry: str) -> Pace | None:
     if seen is None or not seen.sessions:
         return None
     year = season.money.periods_per_year(_kind(own))
-    mean, low, high = (tuple((year * row).tolist()) for row in (seen.mean, seen.low, seen.high))
-    return Pace(
-        days=tuple(days[count - 1] for count in seen.sessions), mean=mean, low=low, high=high
+    looks = [
+        place for place, count in enumerate(seen.sessions) if not Horizon(int(count), year).is_short
+    ]
+    if not looks:
+        return None
+    mean, low, high = (
+        tuple((year * row[looks]).tolist()) for row in (seen.mean, seen.low, seen.high)
     )
+    counts = [seen.sessions[place] for place in looks]
+    return Pace(days=tuple(days[count - 1] for count in counts), mean=mean, low=low, high=high)
 
 
 def _ahead(paths: Mapping[str, Floats], config: BoardConfig) -> dict[str, tuple[str, ...]]:

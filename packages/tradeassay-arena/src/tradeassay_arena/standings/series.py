@@ -296,7 +296,11 @@ def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
     along = rate_measure(with_it, int(known.sum()), nothing="never in the market")
     style: Style = "not scored"
     if along.low is not None and along.high is not None:
-        style = "trend" if above(along, 0.5) else "contrarian" if below(along, 0.5) else "neither"
+        style = "neither"
+        if above(along, 0.5):
+            style = "trend"
+        elif below(along, 0.5):
+            style = "contrarian"
     bets = (held != 0) & (moved != 0)
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
     chances = sum(max(line.positions.size - 1, 0) for line in found)

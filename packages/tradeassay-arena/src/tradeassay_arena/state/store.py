@@ -512,7 +512,11 @@ def close_slots(db: Connection, made: Sequence[ClosedSlot]) -> None:
         at = {"season": slot.season, "kind": choice.status, "at": one.decided_at}
         told.append({**at, "body": _ENCODE(body).decode()})
     db.execute(_DECIDE, closed)
-    _insert_calls(db, [(one.slot.id, call) for one in made for call in one.unwritten])
+    unwritten = []
+    for one in made:
+        for call in one.unwritten:
+            unwritten.append((one.slot.id, call))
+    _insert_calls(db, unwritten)
     if kept:
         db.execute(
             _FORGET,

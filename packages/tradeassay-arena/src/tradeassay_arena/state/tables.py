@@ -31,8 +31,10 @@ metadata = sa.MetaData()
 SCHEMA = 3
 """Version of the tables. Increase it whenever a table changes."""
 
-NAME = HASH = String(64)
-DAY = WORD = String(10)
+NAME = String(64)
+HASH = String(64)
+DAY = String(10)
+WORD = String(10)
 MOMENT = String(40)
 
 schema = Table(

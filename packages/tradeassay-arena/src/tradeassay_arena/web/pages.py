@@ -100,11 +100,11 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
     rules = season_rules(state.season)
     yield Page("rules/", "rules", {"rules": rules}, rules)
     cited = state.once("cited", state.cited)
-    cells = {
-        (place, ours["entry"]): cell(words, one["figure"].measure, ours["measure"])
-        for place, one in enumerate(cited["figures"])
-        for ours in one["ours"]
-    }
+    cells = {}
+    for at, one in enumerate(cited["figures"]):
+        measure = one["figure"].measure
+        for ours in one["ours"]:
+            cells[at, ours["entry"]] = cell(words, measure, ours["measure"])
     yield Page("published/", "published", {"cited": cited, "forms": FORMS, "cells": cells}, cited)
 
 
@@ -413,8 +413,10 @@ def divergence(
 
 def mark_of(entry: Entry) -> tuple[str, int | None]:
     """Return the letters and the hue of an entry's model, the same in every season."""
+    if entry.id == BASELINE:
+        return "=", None
     if not entry.model:
-        return ("=" if entry.id == BASELINE else "ƒ" if entry.architecture == "rule" else "↗"), None
+        return ("ƒ" if entry.architecture == "rule" else "↗"), None
     name = entry.model.rpartition("/")[2]
     return name[:2].capitalize(), int(sha256_bytes(entry.model.encode())[:6], 16) % 360
 
@@ -424,7 +426,9 @@ def percent(value: float | None, signed: bool = True) -> str:
 
 
 def price(value: float | None) -> str:
-    return NONE if value is None else f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4g}"
+    if value is None:
+        return NONE
+    return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4g}"
 
 
 def money(value: float | None, signed: bool = False) -> str:
@@ -432,7 +436,9 @@ def money(value: float | None, signed: bool = False) -> str:
     if value is None:
         return NONE
     size = f"{abs(value):,.0f}" if abs(value) >= 1000 else f"{abs(value):,.2f}"
-    return f"{'−' if value < 0 else '+' if signed and value > 0 else ''}${size}"
+    if value < 0:
+        return f"−${size}"
+    return f"+${size}" if signed and value > 0 else f"${size}"
 
 
 def when(text: str | None) -> str:

@@ -520,7 +520,8 @@ class PageWriter:
         one, season = self._followed.get(id), read_season(self._store, id)
         assert season is not None  # the season has an event
         if one is None or one.season != season:
-            one = self._followed[id] = _Followed(season, LineBook(self._store, season))
+            one = _Followed(season, LineBook(self._store, season))
+            self._followed[id] = one
         if seq == one.seq and not everything:
             return 0
         mark = self._folder / "seasons" / id / ".written.json"
@@ -540,7 +541,8 @@ class PageWriter:
             if path.endswith(".html") and not _LASTING.search(path):
                 versions[f"/{path.removesuffix('index.html')}"] = _version(content)
         one.snapshot = state
-        one.snapshot_seq = one.seq = seq
+        one.seq = seq
+        one.snapshot_seq = seq
         one.pages = versions
         done = Written(
             seq=seq, event=self._event(seq), spec=one.season.sha256, look=_look(), pages=versions

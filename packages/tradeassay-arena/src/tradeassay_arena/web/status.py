@@ -139,11 +139,10 @@ def _metrics(store: Store, own: Health | None) -> Iterator[str]:
         ("up", "gauge", [({}, int(health.ok))])
     ]
     named = [({"season": one.season, "worker": one.worker}, one) for one in health.workers]
-    troubles = [
-        ({**who, "part": trouble.part}, trouble.count)
-        for who, one in named
-        for trouble in one.troubles
-    ]
+    troubles = []
+    for who, one in named:
+        for trouble in one.troubles:
+            troubles.append(({**who, "part": trouble.part}, trouble.count))
     found += [
         ("worker_silent_seconds", "gauge", [(who, round(one.silent_s, 1)) for who, one in named]),
         ("worker_stalled", "gauge", [(who, int(one.state == "stalled")) for who, one in named]),

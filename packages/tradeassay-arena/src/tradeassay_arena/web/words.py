@@ -71,11 +71,11 @@ def catalogue(language: Language) -> dict[str, str]:
         .joinpath("words", f"{language}.toml")
         .read_text(encoding="utf-8")
     )
-    return {
-        f"{group}.{key}": value
-        for group, texts in tomllib.loads(text).items()
-        for key, value in texts.items()
-    }
+    texts: dict[str, str] = {}
+    for group, members in tomllib.loads(text).items():
+        for key, value in members.items():
+            texts[f"{group}.{key}"] = value
+    return texts
 
 
 _ANY = ".+?"
@@ -92,12 +92,10 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     for key, text in catalogue("en").items():
         if key.startswith("reason."):
             parts = re.split(r"\{(\w+)\}", text)
-            pattern = "".join(
-                re.escape(part)
-                if number % 2 == 0
-                else f"(?P<{part}>{_ANY if part == 'why' else _CLAUSE})"
-                for number, part in enumerate(parts)
-            )
+            pattern = ""
+            for number, part in enumerate(parts):
+                value = _ANY if part == "why" else _CLAUSE
+                pattern += re.escape(part) if number % 2 == 0 else f"(?P<{part}>{value})"
             found.append((re.compile(pattern), key))
     # Patterns that begin with fixed words come first, because a leading value could match too much.
     return tuple(sorted(found, key=lambda one: one[0].pattern.startswith("(")))

@@ -97,7 +97,8 @@ class AuditDay:
         """Return a field of the bars as plain numbers."""
         numbers = self._numbers.get(which)
         if numbers is None:
-            numbers = self._numbers[which] = getattr(self.bars, which).tolist()
+            numbers = getattr(self.bars, which).tolist()
+            self._numbers[which] = numbers
         return numbers
 
 
@@ -417,7 +418,8 @@ class _Fills:
         if size == 0:
             yield "fills", f"{symbol} has a fill of nothing"
         if fill.quantity < 0 and day.venue.margin is None:
-            sold = self._sold[symbol] = self._sold.get(symbol, 0.0) + size
+            sold = self._sold.get(symbol, 0.0) + size
+            self._sold[symbol] = sold
             if day.venue.settlement.t_plus and sold > self._at_start.get(symbol, 0.0) * (1 + 1e-9):
                 yield "t_plus_1", f"{sold:g} of {symbol} sold, some of it bought the same day"
             if size > held * (1 + 1e-9):
@@ -513,7 +515,8 @@ class _Fills:
 
     def _volume(self, fill: Filled) -> Iterator[Found]:
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)
-        traded = self._traded[fill.symbol] = self._traded.get(fill.symbol, 0.0) + abs(fill.quantity)
+        traded = self._traded.get(fill.symbol, 0.0) + abs(fill.quantity)
+        self._traded[fill.symbol] = traded
         exempt = self._day.instrument(fill.symbol).kind == "index" and not policy.index_funds
         if policy.max_share is None or exempt or volume != volume:
             return

@@ -63,7 +63,8 @@ class Exchange:
         self._symbols: tuple[str, ...] = ()
         self._columns: dict[str, int] = {}
         self._session: Session | None = None
-        self._met_batch = self._bar_worked = False
+        self._met_batch = False
+        self._bar_worked = False
         self._start_book()
 
     def open_session(
@@ -175,7 +176,8 @@ class Exchange:
             self._buy_gates = self.venue.gates(buying=True, era=era)
             self._sell_gates = self.venue.gates(buying=False, era=era)
         fees = self.venue.fees if era is None else era.fees
-        session = self._session = Session(fees, bars, account, self._columns)
+        session = Session(fees, bars, account, self._columns)
+        self._session = session
         if (
             previous is not None
             and previous.bars.session == bars.session

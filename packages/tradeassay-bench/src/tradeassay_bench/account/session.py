@@ -168,7 +168,8 @@ class Ticket:
 
     def ask(self, change: float) -> None:
         self.buying = change > 0.0
-        self.quantity = self.asked = float(abs(change))
+        self.quantity = float(abs(change))
+        self.asked = self.quantity
 
     def signed(self, quantity: float) -> float:
         """Return a magnitude with this order's sign: positive for a buy."""
@@ -281,7 +282,8 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
     # An agent may write 100 or a numpy number; events hold plain floats, or a replay would differ
     # in type.
     if order.unit == "shares":
-        ticket.quantity = ticket.asked = float(order.amount)
+        ticket.quantity = float(order.amount)
+        ticket.asked = ticket.quantity
         return None
     change = wanted(order, ticket.reference * ticket.multiplier, ticket.held, session)
     if not isfinite(change):
@@ -297,7 +299,8 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
             "side_contradicts_target",
             f"the target means to {verb} {abs(change):.6g}, the order says {ticket.side}",
         )
-    ticket.quantity = ticket.asked = float(abs(change))
+    ticket.quantity = float(abs(change))
+    ticket.asked = ticket.quantity
     # A target of zero names its number of shares too: all of them.
     ticket.explicit = order.unit == "target_shares" or (
         order.amount == 0.0 and order.unit in TARGETS

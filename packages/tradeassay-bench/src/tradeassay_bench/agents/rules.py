@@ -593,11 +593,10 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
                 key=lambda sector: -means[sector],
             )
             groups = {sector: groups[sector] for sector in ranked[: self.config.best]}
-        return {
-            symbol: 1.0 / (len(groups) * len(names))
-            for names in groups.values()
-            for symbol in names
-        }
+        weights: dict[str, float] = {}
+        for names in groups.values():
+            weights |= dict.fromkeys(names, 1.0 / (len(groups) * len(names)))
+        return weights
 
 
 @agents.register("index-hold")

@@ -1,8 +1,7 @@
 """The tables and figures of a paper in its order, filled with results of our runs.
 
 Each benchmark lists its paper's exhibits in ``exhibits.toml``, and the values that the paper printed
-in ``published.toml``. :mod:`tradeassay_bench.papers` and the queries of the arena fill the exhibits
-from scored runs.
+in ``published.toml``. :mod:`tradeassay_bench.papers` fills the exhibits from scored runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

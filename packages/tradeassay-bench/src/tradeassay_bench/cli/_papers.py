@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -81,7 +82,8 @@ def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
         )
         say(f"played {name}")
         made.append(runs.load_run(done.folder))
-    if any(reason.startswith("over_budget") for one in made for reason in one.failed.values()):
+    reasons = chain.from_iterable(one.failed.values() for one in made)
+    if any(reason.startswith("over_budget") for reason in reasons):
         hint = "tradeassay resume RUN --retry-failed --max-usd DOLLARS continues one of these runs"
         say(f"the cap on dollars is reached: episodes are not played to their end ({hint})")
     probe, failed = None, any(one.failed for one in made)

@@ -17,7 +17,7 @@ from tradeassay.cli.assay import (
     portfolios_option,
     show_verdicts,
     trades_options,
-    trials_option,
+    tries_option,
     watched_option,
 )
 from tradeassay_bench.cli import _run_options as run_opt
@@ -42,7 +42,7 @@ class AssayRunCommand(opt.FoldedCommand):
 @click.argument("run")
 @opt.several("--agent=NAME agents", "Only this agent of the run; repeat for several.")
 @opt.page("page. Default: report.html in its folder, RUN-assay.html for --agent")
-@trials_option
+@tries_option
 @watched_option
 @portfolios_option
 @opt.flag("--leak-test", "Replay every session with the future changed; no model is asked.")
@@ -91,7 +91,7 @@ def assay_run(
     memory = []
     for name in given["recalls"]:
         memory += ask_models(recorded, say=say) if name == "ask" else [read_record(Path(name))]
-    config = VerdictConfig(**{name: given[name] for name in ("trials", "portfolios", "watched")})
+    config = VerdictConfig(**{name: given[name] for name in ("tries", "portfolios", "watched")})
     judged = assay_of(
         recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread
     )
@@ -117,20 +117,25 @@ def assay_run(
 
 @click.command("self-test")
 @opt.option("--worlds", "Number of synthetic worlds.", type=opt.COUNT, default=10)
-@trials_option
+@tries_option
 @portfolios_option
 @opt.workers
 @opt.executor()
 @json_option
 def self_test(
-    worlds: int, trials: int, portfolios: int, workers: int | None, executor: Any, as_json: bool
+    worlds: int,
+    tries: int | None,
+    portfolios: int,
+    workers: int | None,
+    executor: Any,
+    as_json: bool,
 ) -> None:
     """Test the verdict itself: judge agents of known kinds in synthetic worlds."""
     from tradeassay.verdict import VerdictConfig
     from tradeassay_bench.core.executors import Spread
     from tradeassay_bench.examine import planted_trial
 
-    config = VerdictConfig(trials=trials, portfolios=portfolios)
+    config = VerdictConfig(tries=tries, portfolios=portfolios)
     trial = planted_trial(worlds, config=config, spread=Spread(executor=executor, workers=workers))
     kinds = [
         kind
@@ -217,13 +222,13 @@ def luck(run: str, out: Path, agents: tuple[str, ...], as_json: bool, **given: A
         "random 5 %",
         "median",
         "95 %",
-        "better than",
+        "beats",
         "interval",
         "note",
     )
     print_rows(results, as_json, f"luck of '{path.name}'", columns, rows)
     if not as_json:
-        say("better than: share of random portfolios (same trades, other names) that did worse")
+        say("beats: the share of random portfolios (same trades, other names) that did worse")
 
 
 _SHARE = opt.Fraction(0.0, 1.0, min_open=True, max_open=True)
@@ -232,7 +237,7 @@ _SHARE = opt.Fraction(0.0, 1.0, min_open=True, max_open=True)
 @click.command()
 @click.argument("run", required=False)
 @run_opt.out
-@opt.option("--ir", "The yearly information ratio to detect.", type=opt.NUMBER, default=1.0)
+@opt.option("--ratio", "The yearly alpha ratio to detect.", type=opt.NUMBER, default=1.0)
 @opt.option("--sessions", "Sessions played.", type=opt.COUNT, default=252)
 @opt.option("--seeds", "Repetitions of the agent.", type=opt.COUNT, default=1)
 @opt.option("--level", "Confidence level of the test.", type=_SHARE, default=0.95)
@@ -252,12 +257,12 @@ _SHARE = opt.Fraction(0.0, 1.0, min_open=True, max_open=True)
 )
 @json_option
 def power(
-    run: str | None, out: Path, ir: float, autocorrelation: float, as_json: bool, **planned: Any
+    run: str | None, out: Path, ratio: float, autocorrelation: float, as_json: bool, **planned: Any
 ) -> None:
-    """Show how many sessions and seeds are needed to detect an information ratio.
+    """Show how many sessions and seeds a design needs to detect an alpha ratio.
 
-    With a recorded RUN, show what each of its comparisons could have detected, given the dependence
-    measured in the run.
+    Power is a property of a design, whatever was played. With a recorded RUN, show what each of its
+    comparisons could have detected, given the dependence measured in the run.
     """
     from tradeassay.metrics import Design, ar1_inflation, power_summary, seeds_needed
 
@@ -265,7 +270,7 @@ def power(
         from tradeassay_bench.examine.power import power_of_run
         from tradeassay_bench.runs import Run
 
-        comparisons = power_of_run(Run.load(run_opt.find_run(run, out)), ir=ir)
+        comparisons = power_of_run(Run.load(run_opt.find_run(run, out)), ratio=ratio)
         rows: list[tuple[str, ...]] = []
         for comparison in comparisons:
             summary = comparison.power_summary
@@ -273,13 +278,13 @@ def power(
             if summary is not None:
                 cells = (f"{summary.smallest:.2f}", f"{summary.chance:.0%}")
             rows.append((comparison.setting, comparison.agent, *cells, comparison.sentence))
-        columns = ("setting", "agent", "smallest ratio", f"chance for {ir:g}", "in words")
-        print_rows(comparisons, as_json, "power", columns, rows)
+        columns = ("setting", "agent", "smallest ratio", f"chance for {ratio:g}", "in words")
+        print_rows(comparisons, as_json, "power of the design", columns, rows)
         if not as_json:
-            say("smallest ratio: the information ratio that is detected with a chance of 80 %")
+            say("smallest ratio: the alpha ratio that the design detects with a chance of 80 %")
         return
     design = Design(inflation=ar1_inflation(autocorrelation), **planned)
-    power_now, needed = power_summary(design, ir=ir), seeds_needed(ir, design)
+    power_now, needed = power_summary(design, ratio=ratio), seeds_needed(ratio, design)
     if as_json:
         print_json({"design": design, "power_summary": power_now, "seeds_needed": needed})
         return
@@ -287,18 +292,18 @@ def power(
     seeds = f"{design.seeds} seed{'s' * (design.seeds > 1)}"
     years = power_now.sessions / 252
     rows = [
-        (f"chance to detect {ir:g} {span} with {seeds}", f"{power_now.chance:.1%}"),
+        (f"chance to detect {ratio:g} {span} with {seeds}", f"{power_now.chance:.1%}"),
         (
             f"smallest ratio detected with a chance of {design.power:.0%}",
             f"{power_now.smallest:.2f}",
         ),
-        (f"sessions needed to detect {ir:g}", f"{power_now.sessions:,} ({years:,.1f} years)"),
+        (f"sessions needed to detect {ratio:g}", f"{power_now.sessions:,} ({years:,.1f} years)"),
         (
             f"seeds needed {span}",
             "no number of seeds is enough" if needed is None else f"{needed:,}",
         ),
     ]
-    print_table("power", ("question", "answer"), rows)
+    print_table("power of the design", ("question", "answer"), rows)
 
 
 @click.command("leak-test")

@@ -76,7 +76,7 @@ _WAYS = (
         "Is a result skill? Give your daily returns and your market's prices, a file each.",
         (
             "tradeassay assay YOUR.csv --benchmark MARKET.csv",
-            "tradeassay power --ir 1 --sessions 252",
+            "tradeassay power --ratio 1 --sessions 252",
         ),
     ),
     (

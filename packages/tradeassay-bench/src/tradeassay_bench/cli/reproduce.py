@@ -91,7 +91,7 @@ def reproduce(
     asking = run_opt.take_asking({**given, "recordings": others[0] if others else None}, out)
     from tradeassay_bench.cli._papers import play_runs
     from tradeassay_bench.report.paper_page import print_paper
-    from tradeassay_bench.report.verifying import compose_paper, record_paper
+    from tradeassay_bench.report.verifying import compose_paper, compose_seasons, record_paper
     from tradeassay_bench.runs.seasons import PaperPlay, arena
 
     request = PaperPlay(
@@ -106,7 +106,7 @@ def reproduce(
     if paper == "ama":
         seasons = arena()
         record, failed = seasons.play_paper(request, asking)
-        page, badges = seasons.compose_paper(request.folder, record)
+        page, badges = compose_seasons(request.folder, record, seasons.export)
     else:
         record, failed = play_runs(request, asking)
         page, badges = compose_paper(request.folder, record)

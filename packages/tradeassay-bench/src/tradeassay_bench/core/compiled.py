@@ -108,9 +108,9 @@ class Compiler:
             import numba
         except ImportError:
             return None
-        sources = [
-            sha256_file(path) for folder in self._folders for path in sorted(folder.rglob("*.py"))
-        ]
+        sources = []
+        for source_folder in self._folders:
+            sources += [sha256_file(path) for path in sorted(source_folder.rglob("*.py"))]
         root = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else data_home() / "compiled"
         folder = root / sha256_of((numba.__version__, sources))[:16]
         try:

@@ -238,7 +238,8 @@ def _check_texts_and_figures(panel: Panel) -> Iterator[DataFault]:
     for number, figure in enumerate(panel.fundamentals):
         end = ends.get(figure.period_end)
         if end is None:
-            end = ends[figure.period_end] = midnight(parse_day(figure.period_end))
+            end = midnight(parse_day(figure.period_end))
+            ends[figure.period_end] = end
         label = f"{figure.symbol} {figure.field}"
         if figure.known_at < end:
             reason = f"{label}: known at {iso(figure.known_at)}, period ends {figure.period_end}"

@@ -205,7 +205,9 @@ def factors(panel: Panel) -> tuple[Floats | None, Floats | None]:
             by_column.setdefault(column[action.symbol], []).append((row, order, action))
     if not by_column:
         return None, None
-    kinds = {action.kind for entries in by_column.values() for _, _, action in entries}
+    kinds = set()
+    for of_column in by_column.values():
+        kinds |= {action.kind for _, _, action in of_column}
     split = np.ones(shape) if "split" in kinds else None
     total = np.ones(shape)
     for index, entries in by_column.items():

@@ -26,7 +26,8 @@ class Asker:
     """Asks models as an :class:`Asking` says, all of them under one budget."""
 
     def __init__(self, asking: Asking | None, home: Path | None) -> None:
-        self.asking = asking = asking_of(asking)
+        asking = asking_of(asking)
+        self.asking = asking
         self.store = None if asking.recordings is None else RecordingStore(asking.recordings)
         self.access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
         spent = asking.spent_usd

@@ -158,7 +158,8 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
 
     result = _MadeAgain()
     try:
-        kept = result.kept = msgspec.json.decode(content, type=RecordedAssay)
+        kept = msgspec.json.decode(content, type=RecordedAssay)
+        result.kept = kept
         records = [parse_record(bytes(content_of_record)) for content_of_record in kept.memory]
         impossible = chain(_impossible_tries(kept.assay), _impossible_leaks(run, kept.assay))
         result.changed = next(impossible, "")
@@ -196,10 +197,8 @@ def _outside_facts(kept: Assay) -> dict[tuple[str, str], OutsideFacts]:
     facts = {}
     for agent in kept.agents:
         tried = diagnostics.NO_TRIES
-        if agent.trials is not None:
-            tried = diagnostics.Tried(
-                found=agent.trials.found, effective=int(agent.trials.effective)
-            )
+        if agent.tries is not None:
+            tried = diagnostics.Tried(found=agent.tries.found, effective=int(agent.tries.effective))
         leaks = msgspec.structs.replace(agent.leaks, files_open=False)
         facts[agent.setting, agent.agent] = OutsideFacts(
             tried=tried, leaks=None if leaks == untested else leaks
@@ -215,9 +214,9 @@ def _impossible_tries(kept: Assay) -> Iterator[str]:
     """
     seen: dict[tuple[object, ...], tuple[str, int, float]] = {}
     for agent in kept.agents:
-        if agent.trials is None:
+        if agent.tries is None:
             continue
-        tries, effective = agent.trials.found, agent.trials.effective
+        tries, effective = agent.tries.found, agent.tries.effective
         if tries < 0 or not 0 <= effective <= tries or not effective.is_integer():
             yield f"{agent.agent} has {tries} other tries in its folder, which count as {effective:g}"
         if tries and not kept.config.folder:
@@ -269,12 +268,12 @@ def _tries_missing(run: Run, kept: Assay) -> str:
     if not kept.config.folder:
         return ""
     for agent in kept.agents:
-        if agent.trials is None:
+        if agent.tries is None:
             continue
         tries = run_evidence.tried_elsewhere(run, agent.dataset, _sessions(run, agent))
-        if tries.effective > agent.trials.effective or tries.found > agent.trials.found:
+        if tries.effective > agent.tries.effective or tries.found > agent.tries.found:
             now = f"there {'is' if tries.found == 1 else 'are'} {tries.found} now"
-            return f"assay.json allows for {agent.trials.found} other tries in its folder, {now}"
+            return f"assay.json allows for {agent.tries.found} other tries in its folder, {now}"
     return ""
 
 

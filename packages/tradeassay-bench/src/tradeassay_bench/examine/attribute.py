@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -430,7 +431,7 @@ def attribute_run(
     missing = not_scored("not a part of this episode")
     for row, episodes in members.items():
         each, first = [attributions[episode.key] for episode in episodes], episodes[0]
-        names = dict.fromkeys(name for of_seed in each for name in of_seed.intervals)
+        names = dict.fromkeys(chain.from_iterable(of_seed.intervals for of_seed in each))
         tilts = dict.fromkeys(each[0].factors, not_scored(str(each[0].reason)))
         if row in days:
             tilts = preferences(days[row], bootstrap=bootstrap or run.spec.bootstrap)

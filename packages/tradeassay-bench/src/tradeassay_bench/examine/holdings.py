@@ -34,12 +34,12 @@ from tradeassay.metrics.attribution import (
     fit_returns,
     vif_screen,
 )
+from tradeassay.metrics.staleness import stale_lags
 from tradeassay.tables.account import LongTable, OwnSeries, columns_of, read_long, read_series
 from tradeassay.tables.trades import Fill, TradeLog, pair_of
 from tradeassay.verdict.attribution import Attribution
 from tradeassay.verdict.own_account import Between, OwnAccount
 from tradeassay.verdict.own_returns import WEIGHT
-from tradeassay.verdict.staleness import stale_lags
 from tradeassay_bench.account import Exchange, Ledger
 from tradeassay_bench.account.end_of_day import emit
 from tradeassay_bench.account.limits import Lots
@@ -110,9 +110,11 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         inputs, year = _inputs_from(source, table.dates), 252
     else:
         series = None if source is None else read_series(source, own.reading, alone=True)
-        dates = (
-            table.dates if table is not None else () if series is None else tuple(series.returns)
-        )
+        dates: tuple[str, ...] = ()
+        if table is not None:
+            dates = table.dates
+        elif series is not None:
+            dates = tuple(series.returns)
         if not dates:
             raise UserError("no account is given", hint="give weights, or returns of an account")
         # Over time, twenty factors would explain anything.
@@ -138,7 +140,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
     if table is None:
         title = own.title or (str(source) if isinstance(source, Path) else "returns")
         assert earned is not None, "without weights there are returns"
-        late = stale_lags(earned, inputs.model.common)
+        late = stale_lags(earned, inputs.model.common, year)
         fitted = fit_returns(inputs.model, earned, lags=late)
         note = f"holdings are unknown: constant exposures explain {fitted.explained:.0%} of the variance"
         if late:
@@ -340,7 +342,11 @@ def attribute_trades(
         log.name, days.weights, days.returns, year, bootstrap, parts=days.costs, notes=tuple(notes)
     )
     held_names = (days.weights != 0.0).sum(axis=1)
-    fills = [event for record in records for event in record.events if isinstance(event, Filled)]
+    fills = []
+    for record in records:
+        for event in record.events:
+            if isinstance(event, Filled):
+                fills.append(event)
     traded = (
         math.fsum(abs(one.quantity) * one.price for one in fills) / 2.0 / float(days.nav.mean())
     )
@@ -504,7 +510,9 @@ def _booked(
     by_row: dict[int, list[Fill]] = {}
     for row, fill in zip(rows, log.fills, strict=True):
         by_row.setdefault(row, []).append(fill)
-    outside = large = idle = 0
+    outside = 0
+    large = 0
+    idle = 0
     for step, row in enumerate(window):
         before, bars = snapshot.at(row, "pre_open"), snapshot.at(row, "close").session_bars()
         opening = exchange.open_session(

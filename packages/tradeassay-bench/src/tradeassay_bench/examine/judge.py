@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,13 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.ranks import places
 from tradeassay.verdict import diagnostics, evidence
 from tradeassay.verdict.attribution import Attribution
-from tradeassay.verdict.decide import judge
+from tradeassay.verdict.judge import judge
 from tradeassay.verdict.own_account import OwnAccount
 from tradeassay.verdict.own_returns import assay_own
 from tradeassay.verdict.record import (
     AgentAssay,
     AgentFindings,
+    Alpha,
     Assay,
     Dollars,
     LeakEvidence,
@@ -144,7 +146,9 @@ def assay_run(
     )
     luck: dict[str, Luck] = {}
     if config.portfolios:
-        keys = [key for row in selected if row.daily is not None for key in row.scores.episodes]
+        keys = list(
+            chain.from_iterable(row.scores.episodes for row in selected if row.daily is not None)
+        )
         drawn = LuckConfig(portfolios=config.portfolios, seed=config.seed)
         each = spread.map(partial(luck_of_episode, run, config=drawn, stop_early=True), keys)
         luck = dict(zip(keys, each, strict=True))
@@ -289,7 +293,7 @@ def _findings(
         dollars=dollars,
         ranks=ranks[scores.setting, scores.agent],
         notes=(
-            *dict.fromkeys(note for part in row.complete for note in part.notes),
+            *dict.fromkeys(chain.from_iterable(part.notes for part in row.complete)),
             *((FILES_SHUT,) if agent.params.get("files") == CLOSED else ()),
         ),
         badges=run.badges(scores.episodes[0]),
@@ -298,7 +302,7 @@ def _findings(
         return plain
     setting = TrialSetting(here=max(1, peers), tried=row.tried, taken=row.complete)
     measured = with_daily(plain, row.daily, row.year, config, setting)
-    assert measured.edge is not None
+    assert measured.alpha is not None
     recorded, total = scores.measures["cumulative_return"].median, measured.total
     # The total is the recorded return, except for rounding. The record has its interval too.
     if (
@@ -319,7 +323,7 @@ def _findings(
             if scores.episodes[0] in summed.episodes
         ),
         luck=place,
-        memory=_memory(row, rows, config, measured.edge.comparisons),
+        memory=_memory(row, rows, config, measured.alpha),
         biases=run.setting_badges(scores.setting).biases,
     )
 
@@ -339,7 +343,7 @@ def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
 
 
 def _memory(
-    row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int
+    row: _Row, rows: Sequence[_Row], config: VerdictConfig, alpha: Alpha
 ) -> MemoryEvidence | None:
     """Return the contrast with the same agent's masked setting; None if no model played unmasked."""
     if not row.by_model or row.mask not in (None, evidence.BRIGHT):
@@ -374,7 +378,7 @@ def _memory(
         return evidence.no_memory(
             f"the masked run had no usable answer on {failed:.0%} of its sessions"
         )
-    test = evidence.MeanTest(row.year, config, comparisons)
+    test = evidence.MeanTest(row.year, config, alpha.comparisons, alpha.tries)
     return evidence.memory_evidence(row.daily, twin.daily, test, against=str(twin.mask))
 
 

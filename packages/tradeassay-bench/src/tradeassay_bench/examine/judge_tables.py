@@ -12,7 +12,7 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.tables.account import OwnSeries
 from tradeassay.tables.trades import TradeLog
 from tradeassay.verdict.attribution import Attribution
-from tradeassay.verdict.decide import judge
+from tradeassay.verdict.judge import judge
 from tradeassay.verdict.own_account import OwnAccount
 from tradeassay.verdict.own_returns import assay_own, one_account, title_of
 from tradeassay.verdict.record import AgentAssay, Assay, LuckEvidence, VerdictConfig

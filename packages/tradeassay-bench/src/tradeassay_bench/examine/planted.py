@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -20,9 +21,9 @@ from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import BootstrapConfig, growth, rate_measure
 from tradeassay.metrics.attribution import DailyParts, decompose, preferences, rows_of
-from tradeassay.verdict.decide import judge
 from tradeassay.verdict.diagnostics import NO_TRIES, Tried
-from tradeassay.verdict.evidence import EDGE, INVESTED, MARKET, MeanTest, memory_evidence
+from tradeassay.verdict.evidence import ALPHA, INVESTED, MARKET, MeanTest, memory_evidence
+from tradeassay.verdict.judge import judge
 from tradeassay.verdict.record import (
     KINDS,
     AgentAssay,
@@ -141,16 +142,16 @@ def planted_world(
 Plant = str
 EXPECTED: dict[Plant, tuple[Kind, ...]] = {
     "skilled": ("skill",),
-    "mixed": ("mixed",),
+    "mixed": ("skill",),
     "style": ("style",),
     "timing": ("timing",),
-    "lucky": ("luck",),
-    "noise": ("luck",),
-    "churning": ("costs", "luck"),
+    "lucky": ("not-distinguishable-from-luck", "could-be-best-of-few"),
+    "noise": ("not-distinguishable-from-luck",),
+    "churning": ("costs", "not-distinguishable-from-luck"),
     "eaten": ("costs",),
     "memorising": ("memory",),
     "dates": ("memory",),
-    "leaking": ("leak",),
+    "leaking": ("look-ahead",),
     "all-equal": ("market",),
     "all-once": ("market",),
     "all-sized": ("market",),
@@ -161,12 +162,12 @@ EXPECTED: dict[Plant, tuple[Kind, ...]] = {
 PLANTS = tuple(EXPECTED)
 PASSIVE = tuple(plant for plant, kinds in EXPECTED.items() if kinds == ("market",))
 SHOWN: dict[Plant, tuple[str, str]] = {
-    "skilled": ("reads-news", "skilled: 2 of 5 names by public news"),
-    "lucky": ("best-of-50", "lucky: the best of 50 drawn by chance"),
-    "style": ("buys-winners", "style: last year's winners, no more"),
-    "leaking": ("sees-tomorrow", "leaking: half its names by tomorrow"),
-    "memorising": ("remembers", "remembers how these months ended"),
-    "eaten": ("overtrades", "skilled, but its costs are as large"),
+    "skilled": ("reads-news", "skilled: reads public news"),
+    "lucky": ("best-of-50", "lucky: best of 50 by chance"),
+    "style": ("buys-winners", "style: last year's winners"),
+    "leaking": ("sees-tomorrow", "leaking: knows tomorrow"),
+    "memorising": ("remembers", "remembers how months ended"),
+    "eaten": ("overtrades", "skilled, eaten by its costs"),
 }
 """One agent of each nature: its displayed name and its true nature."""
 EVERY = 5
@@ -253,7 +254,8 @@ def weights_of(
     rows = np.empty_like(chance)
     tops = [_top(score, round(share * held)) for score, share in knowledge]
     for row in range(chance.shape[0]):
-        known_names = list(dict.fromkeys(int(name) for top in tops for name in top[row]))
+        in_order = chain.from_iterable(top[row] for top in tops)
+        known_names = list(dict.fromkeys(int(name) for name in in_order))
         rest = [int(name) for name in chance[row] if int(name) not in set(known_names)]
         rows[row] = (known_names + rest)[:held]
     return _equal(rows, world)
@@ -339,12 +341,12 @@ class Bench:
         declares its tries, or, if not ``declared``, its folder shows them. No other agent tried
         more than once.
         """
-        config = self.config
-        tried = NO_TRIES
+        tries, tried = self.config.tries or 1, NO_TRIES
         if plant == "lucky" and declared:
-            config = msgspec.structs.replace(config, trials=config.trials * self.plants.tries)
+            tries *= self.plants.tries
         elif plant == "lucky":
             tried = Tried(found=self.plants.tries - 1, effective=self.plants.tries - 1)
+        config = msgspec.structs.replace(self.config, tries=tries)
         daily, weights = self._played(plant, seed, masked=False)
         luck = LuckEvidence(
             percentile=not_scored("random portfolios with the same trades hardly differ"), p=None
@@ -380,10 +382,10 @@ class Bench:
             tried=tried, references=references, sessions=self.world.inputs.sessions
         )
         measured = with_daily(found, rows, YEAR, config, setting)
-        assert measured.edge is not None
+        assert measured.alpha is not None
         if by_model:
             masked = daily_rows(self._played(plant, seed, masked=True)[0], references[MARKET])
-            test = MeanTest(YEAR, config, measured.edge.comparisons)
+            test = MeanTest(YEAR, config, measured.alpha.comparisons, measured.alpha.tries)
             memory = memory_evidence(rows, masked, test, against="blinded")
             measured = msgspec.structs.replace(measured, memory=memory)
         return judge(measured, config)
@@ -474,4 +476,4 @@ def daily_rows(daily: DailyParts, market: Floats) -> dict[str, Floats]:
     rows = rows_of(daily) | {INVESTED: daily.invested, "market": market}
     # All that a planted agent loses by trading are its costs.
     costs = {"costs": rows["trading"], "fills": np.zeros(daily.total.size)}
-    return rows | costs | {EDGE: rows["selection"] + rows["trading"], "tilt": daily.tilt}
+    return rows | costs | {ALPHA: rows["selection"] + rows["trading"], "tilt": daily.tilt}

@@ -33,7 +33,7 @@ class AgentPower(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def power_of_run(run: Run, *, ir: float = SKILLED) -> tuple[AgentPower, ...]:
+def power_of_run(run: Run, *, ratio: float = SKILLED) -> tuple[AgentPower, ...]:
     """Return the power of every agent's comparison in a run, without the baselines.
 
     The dependence between sessions and between seeds is measured on active log returns. Raises
@@ -44,7 +44,7 @@ def power_of_run(run: Run, *, ir: float = SKILLED) -> tuple[AgentPower, ...]:
         for agent in setting.agents:
             if agent.baseline:
                 continue
-            power = None if agent.design is None else power_summary(agent.design, ir=ir)
+            power = None if agent.design is None else power_summary(agent.design, ratio=ratio)
             why = None
             if power is None and (agent.result.value is None or agent.failure):
                 why = f"the account has no result ({agent.failure or agent.result.reason})"

@@ -8,6 +8,7 @@ read results, and no signal to trade on.
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -17,7 +18,8 @@ from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import cosine_interval, growth, max_drawdown, significant
-from tradeassay.verdict.evidence import EDGE
+from tradeassay.metrics.horizon import TOO_SHORT, Horizon
+from tradeassay.verdict.evidence import ALPHA
 from tradeassay_bench.examine.attribute import RunAttribution, attribute_run
 from tradeassay_bench.examine.run_evidence import rows_of_seeds
 
@@ -72,7 +74,7 @@ class IndexRegime(msgspec.Struct, frozen=True, kw_only=True):
 class RegimePanel(msgspec.Struct, frozen=True, kw_only=True):
     """One agent in all sessions of one regime.
 
-    The measures are yearly means (``return``, ``against the index``, ``selection``, ``edge``:
+    The measures are yearly means (``return``, ``against the index``, ``selection``, ``alpha``:
     selection + trading), ``sharpe``, and ``max_drawdown``, the worst inside a single span.
     ``spans`` counts the windows.
     """
@@ -102,7 +104,9 @@ def tag_window(levels: Floats, rules: RegimeRules | None = None) -> Regime:
     if fall >= rules.depth and inside and back >= rules.regained * fall:
         return "v"
     change = float(path[-1]) - 1.0
-    return "bull" if change >= rules.move else "bear" if change <= -rules.move else "flat"
+    if change >= rules.move:
+        return "bull"
+    return "bear" if change <= -rules.move else "flat"
 
 
 def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[IndexRegime, ...]:
@@ -134,7 +138,7 @@ def regime_panels(run: Run, rules: RegimeRules | None = None) -> tuple[RegimePan
     """
     attribution, rules = attribute_run(run, convention="corrected"), rules or RegimeRules()
     return tuple(
-        panel for row in run.scores.agents for panel in _panels(run, row, attribution, rules)
+        chain.from_iterable(_panels(run, row, attribution, rules) for row in run.scores.agents)
     )
 
 
@@ -173,7 +177,7 @@ def _panels(
         if daily is None:
             nothing = not_scored(series.failure or "no result over all sessions")
             measures = dict.fromkeys(
-                ("return", "against the index", "selection", "edge", "sharpe"), nothing
+                ("return", "against the index", "selection", "alpha", "sharpe"), nothing
             )
         else:
             total = daily["total"]
@@ -181,10 +185,12 @@ def _panels(
                 "return": total[places],
                 "against the index": (total - index)[places],
                 "selection": daily["selection"][places],
-                "edge": daily[EDGE][places],
+                "alpha": daily[ALPHA][places],
             }
             measures = {name: interval(values, "mean") for name, values in columns.items()}
             measures["sharpe"] = interval(columns["return"])
+            if Horizon(int(places.size), series.periods_per_year).is_short:
+                measures = dict.fromkeys(measures, not_scored(TOO_SHORT))
             worst = min(
                 float(max_drawdown(growth(total[span.first : span.last + 1]))) for span in of_kind
             )

@@ -14,7 +14,7 @@ from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.measure import not_scored
 from tradeassay.verdict.attribution import Attribution
 from tradeassay.verdict.diagnostics import Tried
-from tradeassay.verdict.evidence import BRIGHT, EDGE, INVESTED, MARKET
+from tradeassay.verdict.evidence import ALPHA, BRIGHT, INVESTED, MARKET
 from tradeassay.verdict.record import AgentFindings, LuckEvidence, RecallEvidence, VerdictConfig
 from tradeassay_bench.examine.luck.luck import Luck
 
@@ -138,7 +138,7 @@ def rows_of_seeds(attributions: Sequence[Attribution]) -> dict[str, Floats]:
         names |= dict.fromkeys(rows)
     nothing = np.zeros(len(attributions[0].daily.sessions))
     mean = {name: np.mean([rows.get(name, nothing) for rows in each], axis=0) for name in names}
-    mean[EDGE] = mean["selection"] + mean["trading"]
+    mean[ALPHA] = mean["selection"] + mean["trading"]
     references = attributions[0].daily.references
     if MARKET in references:
         mean["market"] = np.array(references[MARKET])

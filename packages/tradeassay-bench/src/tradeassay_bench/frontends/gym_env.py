@@ -114,11 +114,11 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         short = venues.get(venue).shorting.allowed
         self._short = short
         self.observation_space = spaces.Box(-BOUND, BOUND, (assets, len(COLUMNS)), np.float32)
-        self.action_space = (
-            spaces.MultiDiscrete([3] * assets)
-            if actions == "discrete"
-            else spaces.Box(-1.0 if short else 0.0, 1.0, (assets,), np.float32)
-        )
+        if actions == "discrete":
+            self.action_space = spaces.MultiDiscrete([3] * assets)
+        else:
+            lowest = -1.0 if short else 0.0
+            self.action_space = spaces.Box(lowest, 1.0, (assets,), np.float32)
         self._play: Episode[Never, Never] | None = None
 
     def reset(

@@ -12,6 +12,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from tradeassay.core.errors import UserError
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
@@ -101,7 +102,7 @@ def most_request(request: AskModel) -> int:
 
 
 def estimate_reply(reply: ModelReply) -> int:
-    parts = [reply.text, *(part for call in reply.calls for part in (call.name, call.arguments))]
+    parts = [reply.text, *chain.from_iterable((call.name, call.arguments) for call in reply.calls)]
     return sum(map(estimate_tokens, parts))
 
 

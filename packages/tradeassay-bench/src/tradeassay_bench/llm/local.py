@@ -227,8 +227,12 @@ class Engine:
         params.model.path = str(model)
         params.n_ctx = settings.context * settings.parallel  # the slots share it evenly
         params.n_parallel = settings.parallel
-        params.cont_batching = params.cache_prompt = params.endpoint_props = params.offline = True
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
+        params.cont_batching = True
+        params.cache_prompt = True
+        params.endpoint_props = True
+        params.offline = True
+        params.cpuparams.n_threads = settings.threads
+        params.cpuparams_batch.n_threads = params.cpuparams.n_threads
         params.hostnames = ["127.0.0.1"]
         params.port = 0
         params.api_keys = [self.key]

@@ -402,7 +402,8 @@ class RecordingStore:
     def _tape(self, episode: str) -> _Tape:
         tape = self._tapes.get(episode)
         if tape is None:
-            tape = self._tapes[episode] = _Tape(self.path(episode))
+            tape = _Tape(self.path(episode))
+            self._tapes[episode] = tape
         return tape
 
 

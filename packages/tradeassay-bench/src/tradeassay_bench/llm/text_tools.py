@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -202,7 +203,8 @@ class TextToolsProvider:
 
 
 def tools_into_text(request: AskModel) -> AskModel:
-    calls = {call.id: call for message in request.messages for call in message.calls}
+    asked = chain.from_iterable(message.calls for message in request.messages)
+    calls = {call.id: call for call in asked}
     messages = []
     for message in request.messages:
         if message.role == "tool":

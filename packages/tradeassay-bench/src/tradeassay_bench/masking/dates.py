@@ -203,9 +203,10 @@ def _usual(
     mixed = [word for word in words if not word.isdigit() and not word.isalpha()]
     years = _windows((found.start() for found in _YEARISH.finditer(text)), text)
     names = [*(MONTH_OF.keys() & words), *(word for word in mixed if _GLUED.fullmatch(word))]
-    months = _windows(
-        sorted(found.start() for name in names for found in re.finditer(name, low)), text
-    )
+    starts: list[int] = []
+    for month in names:
+        starts += [found.start() for found in re.finditer(month, low)]
+    months = _windows(sorted(starts), text)
     for window in years:
         yield from _numeric(text, window)
     if text.count("/") >= 2:

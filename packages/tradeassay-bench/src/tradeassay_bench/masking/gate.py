@@ -290,7 +290,8 @@ class Gate:
         positions = {}
         for symbol, position in observation.account.positions.items():
             alias, factor = self.alias(symbol), self._factor(symbol)
-            positions[alias] = shown = _replace(position, symbol=alias)
+            shown = _replace(position, symbol=alias)
+            positions[alias] = shown
             if factor != 1.0:
                 positions[alias] = _replace(
                     shown,
@@ -354,7 +355,8 @@ class Gate:
         # Payloads repeat the same few keys and words hundreds of times.
         shown = self._seen.get(text)
         if shown is None:
-            shown = self._seen[text] = self._scrubber.scrub(text, self._shown)
+            shown = self._scrubber.scrub(text, self._shown)
+            self._seen[text] = shown
         return shown
 
     def _asset_out(self, text: str) -> str:

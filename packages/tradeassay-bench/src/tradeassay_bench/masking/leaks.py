@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from tradeassay.tables.dates import ENGLISH_MONTHS
@@ -81,7 +82,9 @@ class Truth:
                 dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments))
             )
             # Names from our own tables, because a text may use names that the data set lacks.
-            found["spellings"] = tuple(name for item in instruments for name in known_names(item))
+            found["spellings"] = tuple(
+                chain.from_iterable(known_names(item) for item in instruments)
+            )
         if config.hides_dates:
             sessions = view.sessions(history)
             today = view.clock // DAY
@@ -103,17 +106,17 @@ def find_leaks(value: Json, truth: Truth) -> list[Leak]:
 class _Scanner:
     def __init__(self, truth: Truth) -> None:
         self._symbols = frozenset(truth.symbols)
-        plain = [
-            spelling
-            for symbol in truth.symbols
-            if not is_ordinary(symbol)
-            for spelling in _symbol_forms(symbol)
-        ]
+        plain: list[str] = []
+        for symbol in truth.symbols:
+            if not is_ordinary(symbol):
+                plain.extend(_symbol_forms(symbol))
         odd = [symbol for symbol in truth.symbols if is_ordinary(symbol)]
         self._chinese = (
             re.compile("|".join(map(re.escape, truth.chinese))) if truth.chinese else None
         )
-        self._dates = {form.lower(): day for day in truth.days for form in date_forms(day)}
+        self._dates: dict[str, str] = {}
+        for day in truth.days:
+            self._dates |= {form.lower(): day for form in date_forms(day)}
         self._patterns: tuple[tuple[Kind, re.Pattern[str] | None], ...] = (
             ("symbol", _whole(plain, re.IGNORECASE if all(len(word) > 3 for word in plain) else 0)),
             ("symbol", _written_tickers(odd)),
@@ -198,7 +201,7 @@ def _symbol_forms(symbol: str) -> Iterator[str]:
 
 def _name_forms(names: Iterable[str]) -> Iterator[str]:
     names = list(names)
-    counts = Counter(word for name in names for word in set(core_of(name)))
+    counts = Counter(chain.from_iterable(set(core_of(name)) for name in names))
     for name in names:
         if " " in name:
             yield name

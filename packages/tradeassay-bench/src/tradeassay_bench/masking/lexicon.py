@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache
 from html import unescape
 from importlib.resources import files
+from itertools import chain, combinations
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -56,8 +57,12 @@ class _Folding(dict[int, int]):
         accented = (
             bare[0].isascii() and bare[0].isalpha() and all(map(unicodedata.combining, bare[1:]))
         )
-        found = ord(bare[0]) if accented else ord(same) if len(same) == 1 else code
-        self[code] = found = code if code < 128 else found
+        found = code
+        if code >= 128 and accented:
+            found = ord(bare[0])
+        elif code >= 128 and len(same) == 1:
+            found = ord(same)
+        self[code] = found
         return found
 
 
@@ -86,9 +91,9 @@ class JsonSpans:
         if not regions and "```" in text:
             regions = [found.span(1) for found in _FENCE.finditer(text) if _is_json(found[1])]
         self._regions = regions
-        self._literals = [
-            found.span() for start, end in regions for found in _LITERAL.finditer(text, start, end)
-        ]
+        self._literals = []
+        for start, end in regions:
+            self._literals += [found.span() for found in _LITERAL.finditer(text, start, end)]
         self._starts = [start for start, _ in self._literals]
 
     def bare(self, at: int) -> bool:
@@ -198,7 +203,7 @@ def name_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
         for item in named
         if item.kind != "index"
     ]
-    uses = Counter(word for _, _, core in cores for word in set(core))
+    uses = Counter(chain.from_iterable(set(core) for _, _, core in cores))
     for symbol, whole, core in cores:
         if len(whole) > 1:
             yield Term(whole, symbol, "any")
@@ -355,7 +360,7 @@ class Lexicon:
                 for term in found
             ]
 
-        symbols = [term for item in instruments for term in symbol_terms(item)]
+        symbols = list(chain.from_iterable(symbol_terms(item) for item in instruments))
         for term in (*symbols, *folded(name_terms(instruments))):
             terms.setdefault(term.tokens, term)
         known = folded(known_terms(instruments))
@@ -406,7 +411,9 @@ class Lexicon:
         firsts = self._first_words.intersection(words)
         if not (firsts or initials or long or numbered) and low.isascii():
             return []
-        found = [hit for word in firsts for hit in self._places(text, low, word, is_number)]
+        found = list(
+            chain.from_iterable(self._places(text, low, word, is_number) for word in firsts)
+        )
         if self._chinese_pattern is not None and not text.isascii():
             for match in self._chinese_pattern.finditer(text):
                 found.append(Hit(*match.span(), self._chinese[_BETWEEN.sub("", match[0])]))
@@ -493,9 +500,7 @@ class Lexicon:
         """Yield hashtags and handles with a name among their words: #BuyTesla, @elonmusk."""
         for match in _TAG.finditer(text):
             parts = _TAG_PART.findall(match[0])
-            wanted = (
-                "".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 1, len(parts) + 1)
-            )
+            wanted = ("".join(parts[i:j]) for i, j in combinations(range(len(parts) + 1), 2))
             for word in wanted:
                 whole = len(word) == len(match[0]) - 1
                 terms = (

@@ -223,7 +223,8 @@ class Ticks:
                 drawn = np.random.Generator(np.random.Philox(key=int.from_bytes(seed, "big")))
                 # Names come in rows, so that a later listing does not change the noise of earlier
                 # ones.
-                known = self._noise[day] = drawn.uniform(-1.0, 1.0, (count, len(FIELDS)))
+                known = drawn.uniform(-1.0, 1.0, (count, len(FIELDS)))
+                self._noise[day] = known
             rows[row] = known[:count, place]
         return rows
 

@@ -314,9 +314,8 @@ class Mask:
         if self.config.hides_stocks:
             lexicon = self._lexicons.get(len(symbols))
             if lexicon is None:
-                lexicon = self._lexicons[len(symbols)] = _lexicon_of(
-                    tuple(map(view.instrument, symbols))
-                )
+                lexicon = _lexicon_of(tuple(map(view.instrument, symbols)))
+                self._lexicons[len(symbols)] = lexicon
         return Gate(self.config, self.aliases, self.days, self.scales, view, lexicon)
 
     def observation(self, observation: Observation) -> Observation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -203,7 +204,8 @@ def _by_mask(groups: Sequence[Group]) -> Filled:
             for mask in masks:
                 cells.append((_pooled_median(by_mask.get(mask, ()), measure), form))
         rows.append(row(f"{name}, {mode}", cells))
-    columns = ("", *(f"{title}, {mask}" for _, title, _ in _BEHAVIOUR for mask in masks))
+    titles = [title for _, title, _ in _BEHAVIOUR]
+    columns = ("", *(f"{title}, {mask}" for title, mask in product(titles, masks)))
     return Filled(tables=(table("By mode and mask", columns, rows, note=_POOLED_NOTE),))
 
 

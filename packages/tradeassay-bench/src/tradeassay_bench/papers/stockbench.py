@@ -7,6 +7,7 @@ window with all inputs, regimes with the main number of names, and ablations in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 
 import msgspec
 
@@ -311,7 +312,8 @@ def _ablations(groups: Sequence[Group]) -> Filled:
         measures = [*(printed.get(way, lost) for way in ways), *[lost] * len(ways)]
         printed_cells = [(measure, "change") for measure in measures]
         rows.append(row(f"printed: {who}", printed_cells, ours=False))
-    columns = ("", *(f"{words}, {way}" for _, words in shown for way in ways))
+    headings = [words for _, words in shown]
+    columns = ("", *(f"{heading}, {way}" for heading, way in product(headings, ways)))
     first = same[ways[0]]
     reasons: tuple[str, ...] = ("no model has a result",)
     if first.sample is not None:
@@ -363,7 +365,8 @@ def _regimes(groups: Sequence[Group]) -> Filled:
                 reasons.append(f"{standing.unranked} ({name})")
         rows.append(row(agent, cells, unranked="; ".join(reasons) or None))
     columns = tuple(
-        f"{what}, {name}" for name in names for what in ("return", "drawdown", "composite", "rank")
+        f"{what}, {name}"
+        for name, what in product(names, ("return", "drawdown", "composite", "rank"))
     )
     note = "means over seeds; composite and rank among those who played the window"
     return Filled(tables=(table("Regimes", ("", *columns), rows, note=note),))

@@ -226,7 +226,8 @@ class Scribe:
 def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
     """Yield each complete line and the byte after it. A torn last line is left out."""
     content = path.read_bytes()
-    start = number = 0
+    start = 0
+    number = 0
     while (end := content.find(b"\n", start)) >= 0:
         number += 1
         try:

@@ -115,7 +115,8 @@ class Episode(Generic[Ask, Reply]):
         return EpisodeInfo(episode=self.key, seed=self.seed, rules=self.market.rules)
 
     def open(self) -> Observation:
-        self.observation = seen = self.market.reset()
+        seen = self.market.reset()
+        self.observation = seen
         return seen
 
     def resume(
@@ -161,7 +162,8 @@ class Episode(Generic[Ask, Reply]):
     def close(self) -> None:
         if self._talking is not None:
             self._talking.close()
-        self._talking = self.observation = None
+        self._talking = None
+        self.observation = None
 
     def records(self, answer: Callable[[Asked[Ask]], Reply]) -> Iterator[StepRecord]:
         """Play the remaining steps with an answerer that replies at once. Yield each record."""

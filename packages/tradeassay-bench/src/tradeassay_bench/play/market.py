@@ -345,7 +345,12 @@ class Market:
         self._early: tuple[Event, ...] = ()
         if phase != "pre_open":
             self._early = tuple(self._exchange.work_waiting(self._bars, ledger, until=phase))
-        view = before if phase == "pre_open" else whole if phase == "close" else at(row, phase)
+        if phase == "pre_open":
+            view = before
+        elif phase == "close":
+            view = whole
+        else:
+            view = at(row, phase)
         if self.venue.eras is not msgspec.UNSET:
             self.rules = self.venue.rules(benchmark_index=self.config.index, day=self._bars.session)
         self._choice: UniverseChoice = self._universe.at(view)

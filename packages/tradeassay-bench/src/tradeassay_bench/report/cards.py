@@ -101,11 +101,9 @@ def results_card(tables: Sequence[PasteTable], body: str) -> str:
             ]
             if lines:
                 models.setdefault(row[table.named].text, []).extend((*about, *lines))
-    index = [
-        line
-        for name, results in models.items()
-        for line in (f"- name: {_text(name)}", "  results:", *results)
-    ]
+    index: list[str] = []
+    for name, results in models.items():
+        index.extend((f"- name: {_text(name)}", "  results:", *results))
     head = ['tags: ["tradeassay"]', *(["model-index:"] if index else []), *index]
     return "\n".join(["---", *head, "---", "", body])
 

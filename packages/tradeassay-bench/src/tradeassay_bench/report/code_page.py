@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -99,8 +100,10 @@ def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = 
     """Return the page of a run of programs as HTML."""
     versions = run.manifest.versions
     drawn = [section.curves for section in page.sections if section.curves is not None]
-    drawn += [curves for one in page.paper.exhibits for curves in one.ours.curves]
-    names = list(dict.fromkeys(name for curves in drawn for name, _ in curves.lines))
+    for one in page.paper.exhibits:
+        drawn.extend(one.ours.curves)
+    lines = chain.from_iterable(curves.lines for curves in drawn)
+    names = list(dict.fromkeys(name for name, _ in lines))
     context = {
         "run": run,
         "page": page,

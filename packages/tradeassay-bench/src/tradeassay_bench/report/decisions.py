@@ -9,6 +9,7 @@ import base64
 import gzip
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -149,7 +150,9 @@ def _pack(
 
 def tools_of(notes: Iterable[DecisionNote]) -> list[str]:
     """Return the names of the called tools, the most frequent first."""
-    counts = Counter(call.name for note in notes for turn in note.turns for call in turn.calls)
+    counts = Counter[str]()
+    for turn in chain.from_iterable(note.turns for note in notes):
+        counts.update(call.name for call in turn.calls)
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 

@@ -123,7 +123,7 @@ def write_latex(
             lines = [("agent", "verdict", "in words"), *(map(tex, row) for row in table.verdicts)]
             caption = rf"\caption[Verdicts: {title}]{{Verdicts on {title}.}}"
             blocks.append(_float(r"llp{0.6\linewidth}", lines, caption, f"{label}-verdicts"))
-        if any(edge.low is not None for _, edge in table.edges):
+        if any(gap.low is not None for _, gap in table.excess_returns):
             blocks.append(_drawing(table, label))
     return "\n\n".join(blocks) + "\n"
 
@@ -158,16 +158,14 @@ _LEFT, _RIGHT, _STEP = 40.0, 96.0, 5.0
 
 
 def _drawing(table: PasteTable, label: str) -> str:
-    """Return a figure of every agent's difference from the baseline with its interval, against
-    zero."""
+    """Return a figure of every agent's excess return with its interval, against zero."""
     shown = [
-        (who, edge) for who, edge in table.edges if None not in (edge.value, edge.low, edge.high)
+        (who, gap)
+        for who, gap in table.excess_returns
+        if None not in (gap.value, gap.low, gap.high)
     ]
     ends = [
-        float(end)
-        for _, edge in shown
-        for end in (edge.low, edge.value, edge.high)
-        if end is not None
+        float(end) for _, gap in shown for end in (gap.low, gap.value, gap.high) if end is not None
     ]
     low, high = min(0.0, *ends), max(0.0, *ends)
     scale = (_RIGHT - _LEFT) / ((high - low) or 1.0)
@@ -177,19 +175,20 @@ def _drawing(table: PasteTable, label: str) -> str:
 
     height = _STEP * len(shown) + 2
     lines = [rf"\put({x(0.0):.2f},4){{\line(0,1){{{height:.1f}}}}}"]
-    for at, (who, edge) in enumerate(shown):
+    for at, (who, gap) in enumerate(shown):
         y = 4 + height - _STEP * (at + 0.7)
-        length = max(x(edge.high) - x(edge.low), 0.1)
+        length = max(x(gap.high) - x(gap.low), 0.1)
         lines += [
             rf"\put({_LEFT - 3:.1f},{y:.2f}){{\makebox(0,0)[r]{{\footnotesize {tex(who)}}}}}",
-            rf"\put({x(edge.low):.2f},{y:.2f}){{\line(1,0){{{length:.2f}}}}}",
-            rf"\put({x(edge.value):.2f},{y:.2f}){{\circle*{{1.2}}}}",
+            rf"\put({x(gap.low):.2f},{y:.2f}){{\line(1,0){{{length:.2f}}}}}",
+            rf"\put({x(gap.value):.2f},{y:.2f}){{\circle*{{1.2}}}}",
         ]
     for value in sorted({low, 0.0, high}):
         text = tex(numbers.written(value, "change"))
         lines.append(rf"\put({x(value):.2f},1){{\makebox(0,0){{\scriptsize {text}}}}}")
     title = tex(table.title)
-    caption = rf"\caption[Edge: {title}]{{{title}: difference from the baseline per year, with its interval.}}"
+    quantity = next(name for name in table.columns if name.startswith("Excess return"))
+    caption = rf"\caption[Excess return: {title}]{{{title}: {tex(quantity)}, with its interval.}}"
     top = [r"\begin{figure}[tbp]", r"\centering\setlength{\unitlength}{0.01\linewidth}"]
     picture = [rf"\begin{{picture}}(100,{height + 5:.1f})", *lines, r"\end{picture}"]
     return "\n".join([*top, *picture, caption, rf"\label{{fig:{label}}}", r"\end{figure}"])
@@ -219,7 +218,7 @@ def write_bibtex(benchmarks: Iterable[str]) -> str:
 
 PasteFormat = Literal["md", "latex", "bibtex", "csv", "json", "card"]
 _MEASURES = ("cumulative_return", "sharpe", "sortino", "max_drawdown", "turnover", "failure_rate")
-_FOR_PAPERS = ("Return", "Sharpe", "Max", "against")
+_FOR_PAPERS = ("Return", "Sharpe", "Max", "Excess")
 """The columns that fit a page of a paper in a readable size. Verdicts have a table of their own."""
 
 
@@ -297,7 +296,7 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
 
 def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
     """Return the leaderboard of one setting."""
-    rows, verdicts, edges = [], [], []
+    rows, verdicts, excess = [], [], []
     for rank, agent in enumerate(setting.ranked, 1):
         number, told = setting.place_of(agent, rank), standing(agent, setting)
         place = PasteCell(
@@ -309,15 +308,11 @@ def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
             paste_cell(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES
         )
         # The difference from the baseline has the interval that belongs to the corrected p-value.
-        gap = (
-            PasteCell("–")
-            if agent.versus is None
-            else paste_cell(agent.versus.difference, "change")
-        )
+        gap = PasteCell("–") if agent.excess is None else paste_cell(agent.excess, "change")
         rows.append((place, PasteCell(agent.name), *measures, gap, PasteCell(told.label)))
         verdicts.append((agent.name, told.label, told.sentence))
         drawn = agent.name if agent.unranked is None else f"{agent.name} (not ranked)"
-        edges += [(drawn, gap)] if agent.versus is not None else []
+        excess += [(drawn, gap)] if agent.versus is not None else []
     days = f" from {setting.sessions[0]} to {setting.sessions[-1]}" if setting.sessions else ""
     where = f"{setting.benchmark} on {setting.dataset}, {len(setting.sessions)} sessions{days}."
     notes = [f"Brackets hold {data.level:.0%} intervals. {where}"]
@@ -331,12 +326,12 @@ def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
     notes += [*setting.limits, *([data.freedom.sentence] if data.freedom is not None else [])]
     titles = (
         *(BY_ID[name].title for name in _MEASURES),
-        f"against {setting.baseline_phrase}, per year",
+        setting.excess_title,
         "told apart",
     )
     columns = ("#" if setting.contest is None else "tier", "agent", *titles)
     return PasteTable(
-        setting.title, columns, tuple(rows), tuple(notes), tuple(verdicts), tuple(edges)
+        setting.title, columns, tuple(rows), tuple(notes), tuple(verdicts), tuple(excess)
     )
 
 

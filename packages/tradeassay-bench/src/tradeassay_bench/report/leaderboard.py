@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -165,7 +166,7 @@ def board(setting: SettingSummary, level: float) -> StackedTable:
         ">#" if setting.contest is None else ">tier",
         "agent",
         f">return ({level:.0%} interval)",
-        f"against {setting.baseline_phrase}, per year",
+        f"{setting.excess_title[0].lower()}{setting.excess_title[1:]}",
         *(f">{BY_ID[name].title.lower()}" for name in more),
         *((">tokens", ">dollars") if models else ()),
     )
@@ -194,7 +195,7 @@ def board(setting: SettingSummary, level: float) -> StackedTable:
             )
             continue
         told, place = standing(agent, setting), setting.place_of(agent, rank)
-        versus = None if agent.baseline or agent.versus is None else agent.versus.difference.value
+        versus = None if agent.baseline or agent.excess is None else agent.excess.value
         against = Text("" if versus is None else f"{numbers.difference(versus)} ")
         measured = []
         for name in ("cumulative_return", *more):
@@ -224,7 +225,7 @@ def print_comparison(comparison: RunComparison) -> None:
     parts: list[StackedTable | Text] = []
     for benchmark in dict.fromkeys(pair.benchmark for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.benchmark == benchmark]
-        trades = all(name in pair.measures for pair in pairs for name in _COMPARED)
+        trades = all(name in pair.measures for pair, name in product(pairs, _COMPARED))
         names = _COMPARED if trades else tuple(pairs[0].measures)
         forms = {name: numbers.form_of(name) if trades else "number" for name in names}
         titles = [f">{BY_ID[name].title.lower() if trades else name}" for name in names]
@@ -258,8 +259,11 @@ def _paired(pair: Pair) -> Text:
         return Text(pair.reason or str(paired.difference.reason), style="dim")
     if paired.difference.low == paired.difference.high == 0.0:
         return Text("the same, session by session", style="dim")
-    low, high = paired.difference.low or 0.0, paired.difference.high or 0.0
-    bounds = f"{numbers.difference(low)} to {numbers.difference(high)} a year"
+    low = paired.difference.low or 0.0
+    difference, per = paired.difference, "per year"
+    if pair.horizon is not None:
+        difference, per = pair.horizon.grown(difference), pair.horizon.words
+    bounds = f"{numbers.written(difference.low, 'change')} to {numbers.written(difference.high, 'change')} {per}"
     p = "" if paired.p_value is None else f", {numbers.p_value(paired.p_value)}"
     if not paired.distinguishable:
         return Text(f"no ({bounds}{p})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from markupsafe import Markup
@@ -34,9 +35,9 @@ def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]]
         for form, ending in _FILES.items() if tables else ():
             text = write_tables(tables, form, (page.paper,))  # type: ignore[arg-type]  # one of the forms
             write_atomic(made / f"{name}.{ending}", text.encode())
-    names = list(
-        dict.fromkeys(line for one in page.exhibits for c in one.ours.curves for line, _ in c.lines)
-    )
+    curves = chain.from_iterable(filled.ours.curves for filled in page.exhibits)
+    lines = chain.from_iterable(drawn.lines for drawn in curves)
+    names = list(dict.fromkeys(name for name, _ in lines))
     look = styles(names, "") | {name: INDEX for name in names if name.endswith("(index)")}
     charts = {
         one.exhibit.id: [day_chart(c, look) for c in one.ours.curves if not c.steps]
@@ -95,12 +96,8 @@ def print_paper(page: PaperPage, *, only: bool = False) -> None:
         stdout().print(Text(f"{one.exhibit.number}: {one.exhibit.about}", style="bold"))
         for table in one.ours.tables:
             columns = (table.columns[0], *(f">{column}" for column in table.columns[1:]))
-            reasons = (
-                cell.measure.reason
-                for row in table.rows
-                for cell in row.cells
-                if cell.measure is not None
-            )
+            measures = [cell.measure for cell in chain.from_iterable(r.cells for r in table.rows)]
+            reasons = (measure.reason for measure in measures if measure is not None)
             missing = [
                 f"n/a: {why}" for why in dict.fromkeys(reason for reason in reasons if reason)
             ]

@@ -47,14 +47,14 @@ NOT_RANKED = "not ranked: "
 class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
     """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table.
 
-    ``verdicts`` are agent, label and sentence; ``edges`` every agent's difference from the baseline."""
+    ``verdicts`` are agent, label and sentence; ``excess_returns`` every agent's difference from the baseline."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[PasteCell, ...], ...]
     notes: tuple[str, ...]
     verdicts: tuple[tuple[str, str, str], ...] = ()
-    edges: tuple[tuple[str, PasteCell], ...] = ()
+    excess_returns: tuple[tuple[str, PasteCell], ...] = ()
 
     @property
     def named(self) -> int:

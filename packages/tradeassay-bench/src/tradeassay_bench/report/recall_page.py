@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from itertools import chain
 from pathlib import Path
 
 from markupsafe import Markup
@@ -55,7 +56,8 @@ def recall_chart(report: RecallReport) -> Markup | None:
     if report.cutoff is not None:
         first, last = date.fromisoformat(days[0]), date.fromisoformat(days[-1])
         if first <= report.cutoff <= last:
-            top = max(v for curve in curves for v in curve.returns if v is not None)
+            returns = chain.from_iterable(curve.returns for curve in curves)
+            top = max(value for value in returns if value is not None)
             point = (report.cutoff.isoformat(), top, f"knowledge ends {report.cutoff}")
             marks = (
                 Marks(label=f"cutoff {report.cutoff}", glyph="▼", tone="bad", points=(point,)),

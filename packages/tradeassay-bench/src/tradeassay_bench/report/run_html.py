@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.metrics import BY_ID
+from tradeassay.metrics.horizon import TOO_SHORT
 from tradeassay.report import numbers
 from tradeassay.report.charts import MOST_LINES, styles
-from tradeassay.report.formatting import common_scale, shown
+from tradeassay.report.formatting import MeasureShown, common_scale, shown
 from tradeassay.report.page import (
     AccountOnPage,
     PageData,
     TabOnPage,
+    Tile,
     most_detailed,
     render_assay,
     rendered,
@@ -45,6 +49,13 @@ from tradeassay_bench.runs.summary.rows import EpisodeDetail
 
 if TYPE_CHECKING:
     from tradeassay_bench.runs import VerifyReport
+
+
+_TILES = (
+    *("annualised_return", "sharpe", "sortino", "max_drawdown"),
+    *("volatility", "calmar", "information_ratio", "turnover"),
+)
+"""Scored measures that the tiles of an agent show."""
 
 
 class AgentOnPage(AccountOnPage):
@@ -84,15 +95,35 @@ class AgentOnPage(AccountOnPage):
         self.tone, self.label = self.standing.tone, self.standing.label
         self.sentence = self.standing.sentence
         self.history = None if self.detail is None else self.detail.history
-        if agent.versus is None:
+        if agent.versus is None or agent.excess is None:
             return None
-        self.difference = shown(agent.versus.difference, "change", tab.differences)
+        self.difference = shown(agent.excess, "change", tab.differences)
         adjusted = agent.versus.p_adjusted
         self.p_value = "" if adjusted is None else numbers.p_value(adjusted)
-        return agent.versus.difference
+        return agent.excess
 
-    def _measured(self) -> dict[str, Measure]:
-        return {name: spread.median for name, spread in self.agent.measures.items()}
+    @property
+    def tiles(self) -> list[Tile]:
+        """The scored measures of the run, medians over seeds, with their spread."""
+        tiles = []
+        for name in _TILES:
+            figure = self.figure(name)
+            if figure.value is not None or figure.note == TOO_SHORT:
+                title, defined = self.measure_title(name), BY_ID[name].defined
+                tiles.append(Tile(title, figure, defined, self.spread(name)))
+        return tiles
+
+    def measure_title(self, name: str) -> str:
+        """Return the title of a measure; one against an index names it."""
+        title, index = BY_ID[name].title, self._run_tab.setting.index_name
+        if name == "excess_return":
+            return title if index is None else f"Return over {index}"
+        return f"{title} versus {index}" if name == "information_ratio" and index else title
+
+    def figure(self, name: str) -> MeasureShown:
+        """Return a measure written out; the return has its interval drawn."""
+        scale = self._run_tab.returns if name == "cumulative_return" else None
+        return shown(self.agent.measures[name].median, numbers.form_of(name), scale)
 
     def spread(self, name: str) -> str:
         """Return a measure's range over seeds for the page."""
@@ -135,12 +166,15 @@ class RunTab(TabOnPage):
         setting = self.setting
         self.look = styles([agent.name for agent in setting.agents], setting.baseline)
         self.returns = common_scale([agent.result for agent in setting.agents])
-        gaps = [one.versus.difference for one in setting.agents if one.versus is not None]
+        gaps = [one.excess for one in setting.agents if one.excess is not None]
         self.differences = common_scale(gaps)
         self.badges = setting_badges(setting)
         best = answer(setting)
         self.headline, self.support = best.headline, best.support
-        self.in_words = (*in_words(setting), *setting.limits)
+        # A judged setting has one number on what it can show: that of each account's statements.
+        self.in_words = in_words(setting)
+        if not self.judged:
+            self.in_words += setting.limits
         self.rules = paragraphs(setting.rules)
         by_name = {one.agent: one for one in self.judged}
         return [
@@ -158,7 +192,8 @@ class RunPageData(PageData):
     def __init__(self, summary: RunSummary, assay: Assay | None) -> None:
         self.summary = summary
         super().__init__(assay)
-        every = [one for tab in self.tabs for one in tab.agents if one.notes]
+        agents = chain.from_iterable(tab.agents for tab in self.tabs)
+        every = [agent for agent in agents if agent.notes]
         for one, pack in zip(every, packed([one.notes for one in every]), strict=True):
             one.decisions = pack
 

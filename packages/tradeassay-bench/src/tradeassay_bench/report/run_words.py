@@ -181,12 +181,11 @@ def answer(setting: SettingSummary) -> BestAnswer:
     bounds = numbers.interval("cumulative_return", best.result)
     leader = f"{subject} has {highest}, {numbers.written(best.result.value or 0.0, 'change')}"
     leader += f" ({bounds})" if bounds else ""
-    gap = None if best.versus is None else best.versus.difference
+    gap = best.excess
     if gap is not None and gap.value is not None and gap.low is not None and gap.high is not None:
         low, high = numbers.difference(gap.low), numbers.difference(gap.high)
-        leader += (
-            f"; against {phrase} that is {numbers.difference(gap.value)} a year ({low} to {high})"
-        )
+        size = f"{numbers.difference(gap.value)} {setting.horizon.words} ({low} to {high})"
+        leader += f"; its excess return versus {phrase} is {size}"
     return BestAnswer(headline, (*contest_words(setting), f"{leader}.", *others))
 
 
@@ -252,12 +251,13 @@ def arm_standing(arm: ContrastArm, reference: str) -> AgentStanding:
 
 def contrast_in_words(contrast: Contrast) -> tuple[str, ...]:
     """Return a contrast in plain words, one sentence for every agent and setting."""
-    return tuple(
-        f"{row.agent} under {label} {arm_standing(arm, contrast.labels[0]).sentence}."
-        for row in contrast.rows
-        for label, arm in zip(contrast.labels[1:], row.arms[1:], strict=True)
-        if arm is not None
-    )
+    first, *others = contrast.labels
+    sentences = []
+    for row in contrast.rows:
+        for label, arm in zip(others, row.arms[1:], strict=True):
+            if arm is not None:
+                sentences.append(f"{row.agent} under {label} {arm_standing(arm, first).sentence}.")
+    return tuple(sentences)
 
 
 def _list(names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -55,10 +56,11 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     """One account of one run on the board of its benchmark.
 
     ``checked`` is the verification's result. ``verdict`` is the verdict of the repeated assay, or
-    the comparison with the baseline, and ``tone`` its colour. ``edge`` is the yearly return beyond
-    market and style, or against the baseline. ``figures`` are the measures of its kind of
-    benchmark, by column title. ``link`` leads to the account on the run's page, ``card`` to a
-    picture. ``unranked`` says why the row is behind the ranked ones.
+    the comparison with the baseline, and ``tone`` its colour. ``alpha`` is the stated one.
+    ``excess`` is the excess return, and ``versus`` names the benchmark and what it is given for
+    ("per year versus buy and hold"). ``figures`` are the measures of its kind of benchmark, by
+    column title. ``link`` leads to the account on the run's page, ``card`` to a picture.
+    ``unranked`` says why the row is behind the ranked ones.
     """
 
     benchmark: str
@@ -68,7 +70,9 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, PasteCell]
     verdict: str
     tone: str
-    edge: Measure | None
+    alpha: Measure | None = None
+    excess: Measure | None = None
+    versus: str = ""
     checked: str
     link: str
     card: str
@@ -193,7 +197,7 @@ def write_site(
         "talks": talks.pages,
         "common_scale": common_scale,
         "titles_of": lambda rows: list(
-            dict.fromkeys(title for row in rows for title in row.figures)
+            dict.fromkeys(chain.from_iterable(row.figures for row in rows))
         ),
     }
     for name, parts in boards.items():
@@ -212,8 +216,8 @@ def write_site(
 
 
 def _board_order(row: SiteRow) -> tuple[bool, float]:
-    """Return the key that sorts a board: ranked rows first, then by edge, or by the result."""
-    for measure in (row.edge, row.result[1]):
+    """Return the key that sorts a board: ranked rows first, then by alpha, or by the result."""
+    for measure in (row.alpha, row.excess, row.result[1]):
         if measure is not None and measure.value is not None:
             return row.unranked is not None, -measure.value
     return row.unranked is not None, 1e9
@@ -249,7 +253,7 @@ def _take_away(out: Path, shown: set[str], talks: _Talks) -> None:
     ):
         for folder in out.glob(f"{kind}/*/"):
             if folder.name not in shown and not (folder / "manifest.json").exists():
-                for page in (page for pattern in files for page in folder.glob(pattern)):
+                for page in chain.from_iterable(folder.glob(pattern) for pattern in files):
                     page.unlink()
 
 
@@ -286,7 +290,6 @@ def _write_run(
                 figures=dict(zip(tables[0].columns[who + 1 :], cells[who + 1 :], strict=True)),
                 verdict="",
                 tone="none",
-                edge=None,
                 checked=verdict.word,
                 link=f"runs/{name}/index.html",
                 card=f"cards/{name}/m{number}.svg",
@@ -326,11 +329,12 @@ def _board(
     for number, setting in enumerate(summary.settings):
         for place, agent in enumerate(setting.ranked):
             told, one = standing(agent, setting), judged.get((setting.id, agent.name))
-            edge = None if agent.versus is None else agent.versus.difference
+            alpha = None
             label, tone = told.label, str(told.tone)
             if one is not None and not agent.baseline:
                 label, tone = one.verdict.label, TONES[one.verdict.kind]
-                edge = None if one.edge is None else one.edge.tested
+                stated = one.statement("alpha")
+                alpha = None if stated is None else stated.measure
             tier = None if setting.contest is None else setting.contest.tier_of(agent.name)
             rows.append(
                 SiteRow(
@@ -344,7 +348,11 @@ def _board(
                     },
                     verdict=label,
                     tone=tone,
-                    edge=edge if edge is not None and edge.value is not None else None,
+                    alpha=alpha if alpha is not None and alpha.value is not None else None,
+                    excess=agent.excess
+                    if agent.excess and agent.excess.value is not None
+                    else None,
+                    versus=f"{setting.horizon.words} versus {setting.baseline_phrase}",
                     checked=checked.word,
                     link=f"runs/{name}/index.html#c{number}-a{place}",
                     card=f"cards/{name}/c{number}-a{place}.svg",

@@ -35,7 +35,7 @@ from tradeassay.core.measure import BadgeTexts
 from tradeassay.report.shell import write_page
 from tradeassay.report.words import badge_words
 from tradeassay.verdict import LABELS
-from tradeassay.verdict.record import SOFT, VerdictConfig
+from tradeassay.verdict.record import NOT_FIRM, OTHER_LABELS, VerdictConfig
 from tradeassay_bench.benchmarks import benchmarks
 from tradeassay_bench.benchmarks.exhibits import PaperPage
 from tradeassay_bench.core.closeness import close_line, close_text
@@ -45,6 +45,7 @@ from tradeassay_bench.examine.assay_file import brought_assay, check_assay
 from tradeassay_bench.examine.judge import assay_run
 from tradeassay_bench.examine.probe import ProbeReport, probe_mask
 from tradeassay_bench.papers import paper_page, paper_pages
+from tradeassay_bench.papers.ama import SeasonExport, ama_badges, ama_page
 from tradeassay_bench.report.code_page import run_badges, shown_run
 from tradeassay_bench.report.paper_page import write_paper
 from tradeassay_bench.report.run_html import render_html, write_html
@@ -75,7 +76,7 @@ _LIVE = re.compile(
 )
 """Content that may make a browser show something else than a page's text."""
 _CHIP = re.compile(r"<span class=\"chip[^>]*>(?:<span[^>]*>[^<]*</span> )?([^<]+)</span>")
-_VERDICTS = frozenset((*LABELS.values(), *SOFT.values()))
+_VERDICTS = frozenset((*LABELS.values(), *NOT_FIRM.values(), *OTHER_LABELS))
 _ASSAYED = "Every session's return is split into market, style, selection and trading"
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
 _LARGEST = 1 << 28
@@ -134,7 +135,7 @@ def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
         with contextlib.suppress(TradeassayError), benchmarks.knowing(strangers):
             pages = in_any_venue(strangers.values(), lambda: _other_page(run, report, page)[0])
             wrong = pages[0] if pages and pages[0] == pages[-1] else []
-    outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
+    outcome = _outcome(wrong, missing)
     made = run.manifest.versions.packages.get("tradeassay", __version__)
     why = next(iter((*wrong, *missing)), "")
     written = page.read_text(errors="replace")
@@ -179,11 +180,17 @@ def _check_scorecards(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
     made = run.manifest.versions.packages.get("tradeassay", __version__)
     if wrong and made != __version__:
         wrong, missing = [], f"the run was made with tradeassay {made}: {wrong[0]}"
-    outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
+    outcome = _outcome(wrong, missing)
     why = next(iter(wrong), missing)
     return report.and_claim(
         ClaimOutcome(claim="scorecards", outcome=outcome, why=why), report.notes
     )
+
+
+def _outcome(wrong: Collection[str], missing: Collection[str]) -> Word:
+    if wrong:
+        return "contradicted"
+    return "cannot be checked" if missing else "re-derived"
 
 
 def _misleading(page: Path, folder: Path) -> Iterator[str]:
@@ -303,6 +310,15 @@ def compose_paper(folder: Path, record: PaperRecord) -> tuple[PaperPage, BadgeTe
     return paper_page(runs, attribution=record.attribution, probe=record.probe), tuple(badges)
 
 
+def compose_seasons(
+    folder: Path, record: PaperRecord, export: Callable[[Path], SeasonExport]
+) -> tuple[PaperPage, BadgeTexts]:
+    """Put the seasons of a paper together with their caveats."""
+    seasons = [export(folder / name) for name in record.runs]
+    replayed = [name in record.replayed for name in record.runs]
+    return ama_page(seasons), ama_badges(seasons, replayed)
+
+
 def record_paper(folder: Path, record: PaperRecord, page: PaperPage, badges: BadgeTexts) -> Path:
     """Write a paper's page and, beside it, the record of its runs."""
     write_atomic(folder / PAPER, canonical_json(record))
@@ -382,12 +398,12 @@ def _different_files(
     lines = partial(_lines, called=called)
 
     def files(folder: Path) -> dict[str, Path]:
-        paths = (
-            path for pattern in patterns for path in sorted(folder.glob(pattern)) if path.is_file()
-        )
-        return {
-            path.relative_to(folder).as_posix(): path for path in paths if not is_litter(path.name)
-        }
+        found: dict[str, Path] = {}
+        for pattern in patterns:
+            for path in sorted(folder.glob(pattern)):
+                if path.is_file() and not is_litter(path.name):
+                    found[path.relative_to(folder).as_posix()] = path
+        return found
 
     written, present = files(made), files(given)
     for name in sorted({*written, *present}):

@@ -16,8 +16,6 @@ from tradeassay.core.errors import MissingExtra
 from tradeassay.core.registry import Registry
 
 if TYPE_CHECKING:
-    from tradeassay.core.measure import BadgeTexts
-    from tradeassay_bench.benchmarks.exhibits import PaperPage
     from tradeassay_bench.runs.spec.episode import Asking
     from tradeassay_bench.runs.store.archive import OpenRecording, RecordingLabel
     from tradeassay_bench.runs.verify.report import VerifyReport
@@ -80,8 +78,8 @@ class SeasonTools(Protocol):
         """Play the seasons of a paper. Return its record, and whether a season stopped at the cap."""
         ...
 
-    def compose_paper(self, folder: Path, record: Any) -> tuple[PaperPage, BadgeTexts]:
-        """Write the page of a paper's played seasons, with its caveats."""
+    def export(self, db: Path) -> Any:
+        """Return the newest season of a database for the page of the paper."""
         ...
 
 

@@ -69,7 +69,8 @@ def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequenc
             raise BadTargets(
                 f"signals returned {len(values)} targets{of} for {rows} rows; return one per row"
             )
-        table[:, place] = numbers = values.astype(np.float64)
+        numbers = values.astype(np.float64)
+        table[:, place] = numbers
         # What exceeds 1 by a rounding error counts as 1.
         unknown, beyond = (
             np.flatnonzero(np.isnan(numbers)),

@@ -1,6 +1,7 @@
 """A program's source, read but never run: the one place that says "this is not Python", and the compile check."""
 
 import ast
+from itertools import chain
 from typing import Final, NamedTuple
 
 from tradeassay.core.syntax import SourceFault, program_tree
@@ -100,7 +101,10 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
         elif isinstance(node, ast.ImportFrom) and node.module in _PACKAGES:
             for alias in node.names:
                 name = alias.asname or alias.name
-                known |= {name} if alias.name in _BASES else _BASES if alias.name == "*" else set()
+                if alias.name in _BASES:
+                    known.add(name)
+                elif alias.name == "*":
+                    known |= _BASES
                 known |= {f"{name}.{base}" for base in _BASES if alias.name == "strategy"}
         elif isinstance(node, ast.ClassDef):
             parents[node.name] = [_dotted(base) for base in node.bases]
@@ -109,13 +113,13 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
         for base in bases:
             children.setdefault(base, []).append(name)
     found: set[str] = set()
-    waiting = [name for base in known for name in children.get(base, ())]
+    waiting = list(chain.from_iterable(children.get(base, ()) for base in known))
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             waiting += children.get(name, ())
-    used = {base for name in found for base in parents[name]}
+    used = set(chain.from_iterable(parents[name] for name in found))
     return tuple(name for name in parents if name in found and name not in used)
 
 

@@ -121,7 +121,8 @@ class GrowingFrames:
                 and all(kind[name] == "d" for name in numbers)
                 and self._legs is not None
             ):
-                times = self._columns[f"{leg}/time"] = np.empty(size, "i8")
+                times = np.empty(size, "i8")
+                self._columns[f"{leg}/time"] = times
                 self._legs[leg] = (
                     times,
                     block,

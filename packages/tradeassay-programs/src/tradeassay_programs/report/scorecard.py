@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,13 +125,9 @@ def _measured(value: object) -> str:
         return numbers.NONE
     if isinstance(value, str):
         return f"{value[:12]}…" if len(value) == 64 else value
-    return (
-        f"{value:,.4g}"
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int)
-        else str(value)
-    )
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _followed(step: AuditStep) -> tuple[str, bool]:
@@ -178,7 +175,8 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
     low, high = min(path.closes), max(path.closes)
     y_of = _scale(low, high, HEIGHT - _BOTTOM, _TOP)
     mine = [mark for mark in trail.marks if mark.leg == path.leg]
-    top = max([1.0, *(abs(x) for mark in mine for x in (mark.share, mark.frozen) if x is not None)])
+    shares = chain.from_iterable((mark.share, mark.frozen) for mark in mine)
+    top = max([1.0, *(abs(share) for share in shares if share is not None)])
     e_of = _scale(-top, top, STRIP - 6.0, 6.0)
 
     def x_of(row: float) -> float:

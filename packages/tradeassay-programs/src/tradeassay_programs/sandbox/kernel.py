@@ -201,9 +201,9 @@ _FAMILIES: Final[dict[Family, str]] = {
     "landlock_add_rule landlock_restrict_self fsopen fsconfig fsmount fspick open_tree move_mount "
     "mount_setattr syslog nfsservctl lookup_dcookie vhangup",
 }
-_FAMILY_OF: Final[dict[str, Family]] = {
-    name: family for family, names in _FAMILIES.items() for name in names.split()
-}
+FAMILY_OF: Final[dict[str, Family]] = {}
+for _family, _names in _FAMILIES.items():
+    FAMILY_OF.update(dict.fromkeys(_names.split(), _family))
 
 
 def number(machine: str, name: str) -> int:
@@ -216,7 +216,7 @@ def name_of(machine: str, nr: int) -> str:
 
 
 def family_of(name: str) -> Family:
-    return _FAMILY_OF.get(name, "other")
+    return FAMILY_OF.get(name, "other")
 
 
 _NAMES: Final = {

@@ -40,12 +40,11 @@ class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.stdlib, *self.packages, *self.zones)
 
     def readable_one_by_one(self) -> tuple[str, ...]:
-        parts = [
-            os.path.join(folder, name)
-            for folder in self.stdlib
-            for name in sorted(os.listdir(folder))
-            if name not in _SITE_NAMES
-        ]
+        parts = []
+        for folder in self.stdlib:
+            for name in sorted(os.listdir(folder)):
+                if name not in _SITE_NAMES:
+                    parts.append(os.path.join(folder, name))
         return (*parts, *self.packages, *self.zones)
 
 
@@ -58,7 +57,10 @@ def find_roots() -> LibraryRoots:
     stdlib = tuple(
         folder for folder in stdlib if os.path.exists(os.path.join(folder, "os.py"))
     ) or (os.path.dirname(os.__file__),)
-    covered = [os.path.join(folder, name) for folder in stdlib for name in _SITE_NAMES]
+    covered = []
+    for folder in stdlib:
+        for name in _SITE_NAMES:
+            covered.append(os.path.join(folder, name))
     sites, files = _sites(stdlib), list[str]()
     for module in list(sys.modules.values()):
         # A namespace package has no file of its own. Some packages put objects into sys.modules whose attributes
@@ -258,7 +260,8 @@ def leave(descriptor: int) -> str | None:
     which name. Little is imported until then: all of it is imported again.
     """
     if sys.base_prefix == INTERPRETER:
-        sys.prefix = sys.exec_prefix = LIBRARIES
+        sys.prefix = LIBRARIES
+        sys.exec_prefix = sys.prefix
         os.environ.pop("LD_LIBRARY_PATH")
         kernel.die_with_parent()
         return None

@@ -65,7 +65,8 @@ def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | Non
                 kind is None or (isinstance(kind, ast.Name) and kind.id in _ERRORS)
                 for kind in kinds
             ):
-                optional |= {id(node) for statement in attempt.body for node in ast.walk(statement)}
+                for statement in attempt.body:
+                    optional |= {id(node) for node in ast.walk(statement)}
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):

@@ -74,7 +74,11 @@ class Supervisor:
         self._poll = select.poll()
         self._buffers: dict[int, bytearray] = {}
         self._open_pipes: set[int] = set()
-        self._result = self._log = self._listener = self._process = self._folder = -1
+        self._result = -1
+        self._log = -1
+        self._listener = -1
+        self._process = -1
+        self._folder = -1
         self._control: socket.socket | None = None
         self._line: FeedLine | None = None
         self._parsed: Parsed | None = None
@@ -85,7 +89,9 @@ class Supervisor:
         self._started = time.monotonic()
         self.steps = 0
         self.busy_with = ""
-        self._waited = self._no_processor = self._stopped_at = 0.0
+        self._waited = 0.0
+        self._no_processor = 0.0
+        self._stopped_at = 0.0
         self._woke = time.monotonic()
 
     def __enter__(self) -> Supervisor:
@@ -310,14 +316,16 @@ class Supervisor:
                 "this process has no free file descriptor", hint="raise it with `ulimit -n`"
             )
         if kind == b"P":
-            self._process = self._watch.process = fds[0]
+            self._process = fds[0]
+            self._watch.process = self._process
             # The output may have exceeded its limit before this handle was read.
             if self._stopped is not None:
                 self._kill()
         elif kind == b"M":
             self._watch.memory = fds[0]
         elif kind == b"D":
-            self._folder = self._watch.folder = fds[0]
+            self._folder = fds[0]
+            self._watch.folder = self._folder
         elif kind == b"N":
             self._listener = fds[0]
             self._poll.register(self._listener, select.POLLIN)

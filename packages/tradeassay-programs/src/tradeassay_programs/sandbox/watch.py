@@ -77,7 +77,8 @@ class ChildWatch:
         self._deepest = max((path.count("/") for path in reach.readable), default=0)
         self._seen: dict[tuple[str, str], RefusedCall] = {}
         self.memory: int | None = None
-        self.process = self.folder = -1
+        self.process = -1
+        self.folder = -1
         self.refused = 0
         self.file_calls = 0
 

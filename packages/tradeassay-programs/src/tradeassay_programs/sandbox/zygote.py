@@ -115,9 +115,9 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
     listable = () if private else roots.stdlib
     size, resident = _memory(proc)
     nobody = can_become_nobody()
-    above = {Path(folder) for folder in roots.stdlib} | {
-        up for folder in roots.stdlib for up in Path(folder).parents
-    }
+    above: set[Path] = set()
+    for folder in roots.stdlib:
+        above |= {Path(folder), *Path(folder).parents}
     if (
         nobody
         and not private
@@ -132,7 +132,10 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
     else:
         missing.append("seccomp notification: refused calls are not recorded")
     isolation += (["namespaces"] if refused is None else []) + (["private root"] if private else [])
-    isolation += ["user nobody"] if nobody else ["user namespace"] if refused is None else []
+    if nobody:
+        isolation.append("user nobody")
+    elif refused is None:
+        isolation.append("user namespace")
     if not nobody and refused is not None:
         missing.append("a user of its own: the code runs under the caller's id")
     machine, abi = platform.machine(), kernel.landlock_abi()
@@ -188,7 +191,8 @@ def _load(config: SandboxConfig) -> tuple[str, ...]:
     absent = []
     settings = None
     if "MPLCONFIGDIR" not in os.environ:  # matplotlib writes a list of fonts while it is imported
-        settings = os.environ["MPLCONFIGDIR"] = tempfile.mkdtemp(prefix="zygote-")
+        settings = tempfile.mkdtemp(prefix="zygote-")
+        os.environ["MPLCONFIGDIR"] = settings
     try:
         for name in (*config.preload, *config.harnesses):
             if name in config.preload and importlib.util.find_spec(name.partition(".")[0]) is None:

@@ -414,7 +414,8 @@ def check_sandbox(
         attack for attack in ATTACKS if (attack.name in only if only else attack.short or not short)
     ]
     # A new secret goes into this process's environment, where careless harnesses keep their keys.
-    secret = os.environ[_VARIABLE] = "s3cret-" + secrets.token_hex(8)
+    secret = "s3cret-" + secrets.token_hex(8)
+    os.environ[_VARIABLE] = secret
     with contextlib.ExitStack() as stack:
         stack.callback(os.environ.pop, _VARIABLE)
         if executor is None:

@@ -117,17 +117,16 @@ def assay() -> None:
     """
 
 
-trials_option = opt.option(
-    "--trials",
-    "How many strategies were tried before this one was shown.",
+tries_option = opt.option(
+    "--tries",
+    "How many strategies, settings or agents were tried to find this one. Default: 20 are assumed.",
     type=opt.COUNT,
-    default=1,
 )
 watched_option = opt.flag(
     "--watched", "It still grows and is looked at again: intervals that hold however often."
 )
 capacity_option = opt.advanced(
-    "--capacity", "Show what larger accounts would have left of the edge.", is_flag=True
+    "--capacity", "Show what larger accounts would have left of alpha.", is_flag=True
 )
 portfolios_option = opt.advanced(
     "--portfolios",
@@ -164,7 +163,7 @@ portfolios_option = opt.advanced(
     type=click.Choice(["cash", "hold"]),
 )
 @opt.page("page. Default: FILE-assay.html")
-@trials_option
+@tries_option
 @watched_option
 @opt.option("--column", "The account's column.")
 @opt.option(
@@ -222,7 +221,7 @@ def _assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **
     opt.refuse_seal(table)
     if not Path(table).is_file():
         raise UserError(f"no file {table}", hint="check the path")
-    judged = ("trials", "portfolios", "dividends", "interest", "watched")
+    judged = ("tries", "portfolios", "dividends", "interest", "watched")
     config = VerdictConfig(**{name: given.pop(name) for name in judged})
     reading = TableReading(**{name: given.pop(name) for name in ("unit", "dates", "column")})
     weights = given.pop("weights")
@@ -249,19 +248,17 @@ def show_verdicts(made: Assay, as_json: bool, *, capacity: bool) -> None:
     for one in made.agents if capacity else ():
         known = one.capacity
         if known is None:
-            why = (
-                "it has no edge before impact, or the usual amounts of what it traded are not known"
-            )
+            why = "it has no alpha before impact, or the usual amounts of what it traded are not known"
             say(f"{one.agent}: no size is known: {why}")
             continue
         say(f"{one.agent}: {known.sentence}")
-        for size, edge in zip(known.sizes, known.edges, strict=True):
-            ends = "" if edge.low is None else f"{edge.low:+.1%} to {edge.high:+.1%}"
-            rows.append((one.agent, money_words(size), percent(edge), ends))
+        for size, alpha in zip(known.sizes, known.alphas, strict=True):
+            ends = "" if alpha.low is None else f"{alpha.low:+.1%} to {alpha.high:+.1%}"
+            rows.append((one.agent, money_words(size), percent(alpha), ends))
     if rows:
         print_table(
-            "capacity: the edge a year of larger accounts",
-            ("agent", "size", "edge", "interval"),
+            "capacity: alpha per year of larger accounts",
+            ("agent", "size", "alpha", "interval"),
             rows,
         )
 

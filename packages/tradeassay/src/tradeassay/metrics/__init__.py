@@ -93,7 +93,7 @@ from tradeassay.metrics.power import (
     Design as Design,
     PowerSummary as PowerSummary,
     measured_design as measured_design,
-    minimum_detectable_ir as minimum_detectable_ir,
+    minimum_detectable_ratio as minimum_detectable_ratio,
     power_of as power_of,
     power_summary as power_summary,
     seeds_needed as seeds_needed,

@@ -70,7 +70,8 @@ def spread(returns: Floats) -> Floats:
     if returns.shape[-1] < 2:
         return np.full(returns.shape[:-1], np.nan)
     deviation = np.std(returns, axis=-1, ddof=1)
-    return np.asarray(np.where(deviation <= _FLAT * np.abs(returns).max(axis=-1), 0.0, deviation))
+    largest = np.maximum(returns.max(axis=-1), -returns.min(axis=-1))
+    return np.asarray(np.where(deviation <= _FLAT * largest, 0.0, deviation))
 
 
 def drawdowns(nav: Floats) -> Floats:

@@ -36,10 +36,10 @@ _MANY = 20
 
 
 def lucky_share(gaps: Sequence[Floats]) -> Measure:
-    """Estimate which share of the winners of a table has no edge (Barras, Scaillet and Wermers 2010). ``gaps`` are
-    returns beyond what they are compared with, a series each. Of those without an edge the p-values spread evenly:
+    """Estimate which share of the winners of a table has no alpha (Barras, Scaillet and Wermers 2010). ``gaps`` are
+    returns beyond what they are compared with, a series each. Of those without an alpha the p-values spread evenly:
     twice the share above a half estimates how many they are (Storey 2002), and half of :data:`_LUCKY` of them win
-    by luck. It is an estimate, no test: agents that do alike count as many, weak edges count as none, and a table
+    by luck. It is an estimate, no test: agents that do alike count as many, weak alphas count as none, and a table
     of a few says nothing."""
     moving = [gap for gap in gaps if gap.size >= _MANY and np.ptp(gap) > 0.0]
     if len(moving) < _MANY:
@@ -127,7 +127,8 @@ def superior(
     )
     # Romano and Wolf's steps: whoever is found better is taken out, and the rest tested again. arch's own loop
     # goes on when a later step has taken out the last one, and ends in the largest of an empty array.
-    found = step = {int(place) for place in test.better_models(1.0 - bootstrap.level)}
+    found = {int(place) for place in test.better_models(1.0 - bootstrap.level)}
+    step = found
     while step and len(found) < moving.size:
         test.subset(np.array([place not in found for place in range(moving.size)]))
         test.compute()

@@ -21,7 +21,8 @@ from tradeassay.metrics.measures import drawdowns, growth
 
 _LEAST_ROWS = 36
 """Rows without which nothing is said: three years of months."""
-_DAYS = 252
+_DAYS, _DAILY = 252, 100
+"""Sessions a year, and rows a year from which rows are days."""
 _TENORS = (5, 21, 63)
 """Sessions for which options are sold: a week, a month, a quarter."""
 _TENOR_NAMES = ("weekly", "monthly", "quarterly")
@@ -34,12 +35,18 @@ _STRIKES: tuple[tuple[float, ...], ...] = (
 )
 """Strikes of each tenor, beyond the market. A call is a put at the same strike plus market exposure, which is taken
 out: strikes above the market stand for calls."""
+_ONLY_IN_PAIRS = 0.10
+"""Strikes from here up are not sold alone: on few moves an account that follows trends looks like it."""
 _PAIRS: tuple[tuple[tuple[float, float, float], ...], ...] = (
     ((-0.025, 0.025, 1.0),),
     ((-0.05, 0.05, 1.0), (-0.05, -0.15, -1.0)),
     ((-0.05, 0.05, 1.0), (-0.10, 0.10, 1.0), (-0.05, -0.15, -1.0)),
 )
 """Pairs of strikes, and how much of the second is sold for one of the first: strangles, and put spreads (-1)."""
+_SKEW, _PREMIUM = 2.5, 1.1
+"""Volatility at which options are priced, over the market's own: more the lower the strike, times (1 + strike) to the
+power of minus the first, and a tenth more at the market. So sellers of index puts are paid, and puts far below the
+market move before the market is near them."""
 _MEMORY = 0.94
 """Weight of yesterday's variance in the exponentially weighted one of daily rows (RiskMetrics 1996)."""
 _LEAST_MEMORY = 0.80
@@ -47,19 +54,20 @@ _LEAST_MEMORY = 0.80
 _EXPLAINED = 0.15
 """Share of the account's variance beyond its market that a seller must explain. Stock pickers whose noise moves with
 the market's volatility reach 0.08, factor portfolios and momentum 0.12, sellers 0.2 to 0.9."""
-_EXPLAINED_CRASH = 0.30
-"""The same in a record with a crash: sellers have paid there, and stocks that fall more than the market in a crash
-look a little like them."""
-_HEDGED = 0.12
+_EXPLAINED_CRASH, _EXPLAINED_CRASH_SLOW = 0.30, 0.25
+"""The same in a record with a crash, on daily rows and on slower ones: sellers have paid there, and stocks that fall
+more than the market in a crash look a little like them."""
+_HEDGED = 0.10
 """The same of the convex part alone, beyond what changing exposure explains: sellers who hedge. Others reach 0.06."""
 _HEDGED_LEVEL = 1e-4
 """One-sided level of that part: a thousandth over some ten designs that differ."""
 _LEVEL = 0.12
 """One-sided level of a whole seller, with as few degrees of freedom as rows decide it. Its share of the variance is
 what keeps the error small; this keeps out what one day decides."""
-_CONVEX = 0.25
-"""Least convexity of the account as a share of what its changing exposure would have if options made it. Accounts
-that buy after falls have the exposure of a seller, and none of the convexity."""
+_CONVEX, _CONVEX_OF_FEW = 0.25, 0.6
+"""Least convexity of the account as a share of what its changing exposure would have if options made it: where it is
+known from many rows, and from few. Accounts that buy after falls have the exposure of a seller, and none of the
+convexity. Real prices of options move by more than the market's own volatility, which hides a part."""
 _CONVEX_LEVEL = 0.05
 _KNOWN_CONVEXITY = 10.0
 """Effective rows from which that convexity must be significant by itself."""
@@ -67,13 +75,21 @@ _NEAR = 0.8
 """Designs that explain this share of what the best one does are as good as it."""
 _REVERSALS = (1, 2, 3, 5, 10, 20, 60)
 """Rows over which an account may buy after falls. One that does explains itself better by that than by options."""
-_PAID = 6.0
+_PAID = 10.0
 """Alpha over the volatility of the part that options explain, at most, for premiums to be most of the alpha."""
 _PAID_FOR_CRASH = 1.0
 """Yearly alpha as a share of the loss on a day of -20 %, at most, for premiums to be most of the alpha."""
 _KNOWN_SELLER = 0.5
 """Share of the variance beyond the market from which the replicated seller alone says what a crash costs. Below, the
 larger of its loss and that of the record's convexity is taken."""
+_SPANS = (1, 5, 21)
+"""Rows over which what options pay when they end is looked for: a day, a week, a month."""
+_PUTS, _CALLS = (0.0, 1.0, 2.0), (0.0, 1.0)
+"""How many standard deviations a move must be below, or above, its mean before an option pays."""
+_LEAST_PAID, _LEAST_MOVES = 3, 30
+"""Moves that an option must have paid for, and all moves: a few say nothing about its shape."""
+_PAYOFF_LEVEL = 0.0002
+"""One-sided level of one shape over one span: many are tried, and most are alike."""
 _FALLS = (-0.10, -0.20)
 _VOLATILITY_AFTER = 2.0
 """How many times as volatile the market is once it has fallen so."""
@@ -125,8 +141,8 @@ class _Bank:
 def option_selling(
     total: Floats, market: Floats, alpha_rows: Floats, year: int
 ) -> OptionSelling | None:
-    """Return whether an account pays like a seller of options, None without a market that moves or with fewer than
-    36 rows.
+    """Return whether an account pays like a seller of options, None without a market that moves, with fewer
+    than 36 rows, or with rows longer than a quarter.
 
     ``total``, ``market`` and ``alpha_rows`` have shape (n,): returns of the account and of the market, and what is
     left of the account after market and styles, whose mean is the alpha. ``year`` is the number of rows a year.
@@ -139,11 +155,12 @@ def option_selling(
       :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom by the rows that decide), its
       convexity is there as well as its changing exposure, and buying after falls explains the account less well;
     * or the convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`: sellers who hedge;
+    * or what it earns over a day, a week or a month falls as options pay when they end: sellers who are not marked;
 
     and if premiums may be most of the alpha (:data:`_PAID`, :data:`_PAID_FOR_CRASH`)."""
     total, market = np.asarray(total, dtype=np.float64), np.asarray(market, dtype=np.float64)
     n = total.size
-    if n < _LEAST_ROWS or market.size != n or not (market > -1.0).all():
+    if n < _LEAST_ROWS or market.size != n or not (market > -1.0).all() or not _tenors(year):
         return None
     if not np.ptp(market) > 0.0 or not np.ptp(total) > 0.0:
         return None
@@ -152,9 +169,13 @@ def option_selling(
     crash = bool(drawdowns(path).min() <= _CRASH_DRAWDOWN or market.min() <= fall_of_a_row)
     volatility = _volatility(market, year)
     bank = _bank(market, volatility, year)
-    best = _most_alike(total, market, bank, _EXPLAINED_CRASH if crash else _EXPLAINED)
+    enough = _EXPLAINED
+    if crash:
+        enough = _EXPLAINED_CRASH if year >= _DAILY else _EXPLAINED_CRASH_SLOW
+    best = _most_alike(total, market, bank, enough)
     beta = _beta(total, market)
     quadratic, quadratic_error = _convexity(total, market)
+    payoff = None if best else _payoff(total, market, year, max(enough, _turned(total, market)))
     losses, bounds = [], []
     for fall in _FALLS:
         straight, bent = beta * fall, quadratic * fall * fall
@@ -169,19 +190,22 @@ def option_selling(
             loss = sellers[0][0] if known else min(loss, sellers[0][0])
             worst = min(worst for _, worst in sellers)
             bound = worst if known else min(bound, worst)
+        if payoff is not None:
+            paid = float(_pays(np.array([fall]), payoff.sign, payoff.strike)[0])
+            loss = min(loss, straight + payoff.slope * paid)
+            bound = min(bound, straight + (payoff.slope - 2.0 * payoff.error) * paid)
         losses.append(significant(loss, 4))
         bounds.append(significant(min(bound, loss), 4))
-    like, shape, explained = False, "", 0.0
+    shape, explained = "", 0.0
     if best:
-        fit = best[0]
-        alpha = float(np.mean(alpha_rows)) * year
-        beyond = total - total.mean() - beta * (market - market.mean())
-        moved = math.sqrt(fit.explained * float(beyond.var()) * year)
-        most = max(_PAID * moved, _PAID_FOR_CRASH * (beta * _FALLS[1] - losses[1]))
-        like = 0.0 < alpha <= most
-        shape, explained = _name(bank.designs[fit.place], fit), fit.explained
+        shape, explained = _name(bank.designs[best[0].place], best[0]), best[0].explained
+    elif payoff is not None:
+        shape, explained = _payoff_name(payoff), payoff.explained
+    beyond = total - total.mean() - beta * (market - market.mean())
+    moved = math.sqrt(explained * float(beyond.var()) * year)
+    most = max(_PAID * moved, _PAID_FOR_CRASH * (beta * _FALLS[1] - losses[1]))
     return OptionSelling(
-        like=like,
+        like=bool(shape) and 0.0 < float(np.mean(alpha_rows)) * year <= most,
         shape=shape,
         explained=significant(explained, 4),
         loss_at_10=losses[0],
@@ -217,10 +241,10 @@ def _tenors(year: int) -> tuple[tuple[int, int], ...]:
 
 def _put(level: Floats, strikes: Floats, spread: Floats) -> tuple[Floats, Floats]:
     """Return values (rows, strikes) of puts by Black and Scholes (1973) without interest, and the sold put's
-    exposure. ``level`` is the market's over that of the sale, ``spread`` its deviation until the end."""
+    exposure. ``level`` is the market's over that of the sale, ``spread`` its own deviation until the end."""
     from scipy.special import ndtr
 
-    spread = np.maximum(spread, _TINY)[:, None]
+    spread = np.maximum(spread[:, None] * _PREMIUM * strikes**-_SKEW, _TINY)
     far = np.log(level)[:, None] - np.log(strikes)
     down = ndtr(-far / spread - 0.5 * spread)
     struck = ndtr(-far / spread + 0.5 * spread)
@@ -254,6 +278,8 @@ def _bank(market: Floats, volatility: Floats, year: int) -> _Bank:
             gain = value - ended
             exposure = down * (after - before)[:, None]
             for strike, place in places.items():
+                if strike >= _ONLY_IN_PAIRS:
+                    continue
                 designs.append(_Design(tenor, rows, phase, ((strike, 1.0),)))
                 gains.append(gain[:, place])
                 exposed.append(exposure[:, place])
@@ -269,7 +295,8 @@ def _bank(market: Floats, volatility: Floats, year: int) -> _Bank:
 class _Alike:
     """A seller that the account moves like: its place in the bank, what is sold of it by exposure and by
     convexity, the relative error of that, the market exposure to add to the account's own so that the seller's is not
-    counted twice, and the share explained."""
+    counted twice, and the share explained. ``plain`` where exposure and convexity are in the seller's own proportion,
+    ``hedged`` where most of the exposure is missing."""
 
     place: int
     exposure: float
@@ -277,6 +304,7 @@ class _Alike:
     error: float
     beta: float
     explained: float
+    plain: bool
     hedged: bool
 
 
@@ -321,13 +349,21 @@ def _most_alike(total: Floats, market: Floats, bank: _Bank, enough: float) -> li
         fit = _hedged_seller(int(place), rest, line, exposed, convex, market, bank, whole)
         if fit is not None:
             alike.append(fit)
-    return sorted(alike, key=lambda fit: -fit.explained)
+    # A hedged seller has one number more to fit with: a plain one that explains nearly as much comes first.
+    return sorted(alike, key=lambda fit: -fit.explained * (1.0 if fit.plain else _NEAR))
 
 
 def _line(market: Floats) -> Floats:
     """Return orthonormal columns of the constant and the market."""
     gap = market - market.mean()
     return np.column_stack([np.full(market.size, market.size**-0.5), gap / math.sqrt(gap @ gap)])
+
+
+def _turned(total: Floats, market: Floats) -> float:
+    """Return the share of an account's variance beyond its market that buying after falls explains."""
+    line = _line(market)
+    rest = total - line @ (line.T @ total)
+    return _reversal(rest, market, line) / max(float(rest @ rest), 1e-300)
 
 
 def _reversal(rest: Floats, market: Floats, line: Floats) -> float:
@@ -349,6 +385,8 @@ def _reversal(rest: Floats, market: Floats, line: Floats) -> float:
 def _t(column: Floats, rest: Floats, leverage: Floats) -> tuple[float, float, float]:
     """Return slope, its HC3 error, and the effective rows that decide it."""
     size = float(column @ column)
+    if not size > 1e-300:
+        return 0.0, math.inf, 1.0
     slope = float(column @ rest) / size
     kept = np.maximum(1.0 - leverage - column * column / size, 1.0 - _MOST_LEVERAGE)
     influence = column * (rest - slope * column) / kept
@@ -399,12 +437,13 @@ def _whole_seller(
     if _p(slope, error, rows, n) > _LEVEL:
         return None
     bend, bend_error, bend_rows, _, _ = _parts(place, rest, line, exposed, gains - exposed)
-    if bend < _CONVEX * slope:
+    known = bend_rows >= _KNOWN_CONVEXITY
+    if bend < (_CONVEX if known else _CONVEX_OF_FEW) * slope:
         return None
-    if bend_rows >= _KNOWN_CONVEXITY and _p(bend, bend_error, bend_rows, n) > _CONVEX_LEVEL:
+    if known and _p(bend, bend_error, bend_rows, n) > _CONVEX_LEVEL:
         return None
     beta = -slope * _beta(bank.gains[:, place], market)
-    return _Alike(place, slope, slope, error / slope, beta, explained, hedged=False)
+    return _Alike(place, slope, slope, error / slope, beta, explained, plain=True, hedged=False)
 
 
 def _hedged_seller(
@@ -425,7 +464,9 @@ def _hedged_seller(
     fitted = lean * exposed[:, place] + bend * convex[:, place]
     beta = -_beta(lean * held + bend * bent, market)
     explained = 1.0 - float(((rest - fitted) ** 2).sum()) / whole
-    return _Alike(place, lean, bend, error / bend, beta, explained, hedged=lean < 0.5 * bend)
+    return _Alike(
+        place, lean, bend, error / bend, beta, explained, plain=False, hedged=lean < 0.5 * bend
+    )
 
 
 def _beta(series: Floats, market: Floats) -> float:
@@ -444,6 +485,96 @@ def _convexity(total: Floats, market: Floats) -> tuple[float, float]:
         return 0.0, 0.0
     slope, error, _ = _t(bent, total - line @ (line.T @ total), (line * line).sum(axis=1))
     return slope, error
+
+
+@dataclass(frozen=True, slots=True)
+class _Payoff:
+    """What an account pays when options end: ``slope`` on moves beyond ``strike`` from the mean (sign -1: below), or
+    on squared ones where the sign is 0, its HC3 ``error``, the ``span`` in rows and the share explained."""
+
+    span: int
+    sign: float
+    strike: float
+    slope: float
+    error: float
+    explained: float
+
+
+def _moves(series: Floats, span: int, year: int) -> list[Floats]:
+    """Return sums over so many rows that do not overlap, once for every row on which they may begin."""
+    if series.size < _LEAST_MOVES * span or (span > 1 and year < _DAILY):
+        return []
+    moves = []
+    for first in range(span):
+        count = (series.size - first) // span
+        moves.append(series[first : first + count * span].reshape(count, span).sum(axis=1))
+    return moves
+
+
+def _payoff(total: Floats, market: Floats, year: int, enough: float) -> _Payoff | None:
+    """Return what an account pays when options end, if it explains ``enough`` of what is beyond the market.
+
+    Sellers who book premiums by the day and losses when options end are not marked in between, so that no
+    replication moves as they do. What is earned over a day, a week or a month falls with the square of the market's
+    move over it, or with what a put or a call pays. The level is :data:`_PAYOFF_LEVEL`, errors are HC3, and degrees
+    of freedom are the moves that were paid for."""
+    from scipy.special import stdtr
+
+    best: _Payoff | None = None
+    for span in _SPANS:
+        for account, moved in zip(
+            _moves(total, span, year), _moves(market, span, year), strict=True
+        ):
+            gap = moved - moved.mean()
+            far = float(gap.std())
+            shapes = [(0.0, 0.0)]
+            shapes += [(-1.0, times * far) for times in _PUTS]
+            shapes += [(1.0, times * far) for times in _CALLS]
+            pays = [_pays(gap, sign, strike) for sign, strike in shapes]
+            paid = np.array([int((pay > 0.0).sum()) for pay in pays])
+            line = _line(moved)
+            payoff = np.column_stack(pays)
+            bent = payoff - line @ (line.T @ payoff)
+            rest = account - line @ (line.T @ account)
+            size = np.maximum((bent * bent).sum(axis=0), 1e-300)
+            slope = bent.T @ rest / size
+            pull = (line * line).sum(axis=1)[:, None] + bent * bent / size
+            missed = (rest[:, None] - bent * slope) / np.maximum(1.0 - pull, 1.0 - _MOST_LEVERAGE)
+            error = np.sqrt((bent * bent * missed * missed).sum(axis=0)) / size
+            rows = size * size / np.maximum((bent**4).sum(axis=0), 1e-300)
+            freedom = np.maximum(np.minimum(np.minimum(paid, gap.size - 3) - 2, rows - 1), 1.0)
+            p = stdtr(freedom, slope / np.maximum(error, 1e-300))
+            share = slope * slope * size / max(float(rest @ rest), 1e-300)
+            for place in np.flatnonzero(
+                (p < _PAYOFF_LEVEL) & (share >= enough) & (paid >= _LEAST_PAID)
+            ):
+                if best is None or share[place] > best.explained:
+                    sign, strike = shapes[place]
+                    best = _Payoff(
+                        span,
+                        sign,
+                        strike,
+                        float(slope[place]),
+                        float(error[place]),
+                        float(share[place]),
+                    )
+    return best
+
+
+def _pays(gap: Floats, sign: float, strike: float) -> Floats:
+    """Return what an option pays for a move, or the square of the move where the sign is 0."""
+    if sign == 0.0:
+        return gap * gap
+    return np.maximum(sign * gap - strike, 0.0)
+
+
+def _payoff_name(payoff: _Payoff) -> str:
+    span = {1: "a row", 5: "a week", 21: "a month"}[payoff.span]
+    if payoff.sign == 0.0:
+        return f"options that pay for the size of the market's move over {span}"
+    kind, side = ("puts", "below") if payoff.sign < 0.0 else ("calls", "above")
+    where = f"{payoff.strike:.1%} {side} the market" if payoff.strike > 0.0 else "at the market"
+    return f"{kind} {where}, over {span}"
 
 
 def _loss(

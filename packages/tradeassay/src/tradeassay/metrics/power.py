@@ -1,6 +1,6 @@
-"""Statistical power: how many sessions and seeds does it take to see skill?
+"""Statistical power of a design: how many sessions and seeds does it take to see skill?
 
-An agent whose active returns (against its baseline) have the yearly information ratio x shows a mean of x /
+An agent whose alpha is x times its own volatility a year, its alpha ratio, shows a mean of x /
 sqrt(Y) standard deviations a session. The test asks whether the mean over sessions and seeds differs from zero.
 Its error shrinks with the sessions; seeds help only as far as they do not all do the same, and sessions that
 resemble their neighbours count less.
@@ -26,7 +26,7 @@ from tradeassay.metrics.intervals import (
 _SEED_CORRELATION = 0.5
 """Assumed before anything is known: half of the variance of active returns is common to all seeds of an agent."""
 SKILLED = 1.0
-"""A yearly information ratio that few professionals reach; what cannot see this can see nothing."""
+"""A yearly alpha ratio that few professionals reach; what cannot see this can see nothing."""
 _MOST_SEEDS = 1000
 """More seeds than this are not worth planning: what they share does not shrink with their number."""
 LEAST_RATIO = 1e-6
@@ -92,38 +92,36 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         return _NORMAL.inv_cdf(1.0 - (1.0 - self.level) / self.comparisons / 2.0)
 
 
-def power_of(ir: float, design: Design) -> float:
-    """Return the probability that an agent with the true yearly information ratio ``ir`` is found to differ."""
-    distance = abs(ir) * math.sqrt(design.sessions / design.periods_per_year / design.noise)
+def power_of(ratio: float, design: Design) -> float:
+    """Return the probability that an agent with the true yearly alpha ratio ``ratio`` is found to differ."""
+    distance = abs(ratio) * math.sqrt(design.sessions / design.periods_per_year / design.noise)
     critical = design.critical * math.sqrt(design.judged / design.noise)
     return _NORMAL.cdf(distance - critical) + _NORMAL.cdf(-distance - critical)
 
 
-def minimum_detectable_ir(design: Design) -> float:
-    """Return the smallest yearly information ratio that the design finds with its power."""
+def minimum_detectable_ratio(design: Design) -> float:
+    """Return the smallest yearly alpha ratio that the design finds with its power."""
     return design.reach * math.sqrt(design.periods_per_year / design.sessions)
 
 
-def sessions_needed(ir: float, design: Design) -> int:
-    """Return how many sessions find ``ir`` with the design's power; its own number of sessions is ignored. Raises
-    :class:`UserError` for an ``ir`` below :data:`LEAST_RATIO`, which no number of sessions can find, and for one
+def sessions_needed(ratio: float, design: Design) -> int:
+    """Return how many sessions find ``ratio`` with the design's power; its own number of sessions is ignored. Raises
+    :class:`UserError` for an ``ratio`` below :data:`LEAST_RATIO`, which no number of sessions can find, and for one
     that is not a number."""
-    if not math.isfinite(ir):
-        raise UserError(f"an information ratio of {ir}", hint="give a number such as 0.5")
-    if abs(ir) < LEAST_RATIO:
-        what = (
-            "an information ratio of 0" if ir == 0.0 else f"an information ratio as small as {ir:g}"
-        )
+    if not math.isfinite(ratio):
+        raise UserError(f"an alpha ratio of {ratio}", hint="give a number such as 0.5")
+    if abs(ratio) < LEAST_RATIO:
+        what = "an alpha ratio of 0" if ratio == 0.0 else f"an alpha ratio as small as {ratio:g}"
         raise UserError(f"{what} means no effect", hint="give the ratio that you want to see")
-    return math.ceil(design.periods_per_year * (design.reach / ir) ** 2)
+    return math.ceil(design.periods_per_year * (design.reach / ratio) ** 2)
 
 
-def seeds_needed(ir: float, design: Design) -> int | None:
-    """Return how many seeds find ``ir`` in the design's sessions, None when :data:`_MOST_SEEDS` would not."""
+def seeds_needed(ratio: float, design: Design) -> int | None:
+    """Return how many seeds find ``ratio`` in the design's sessions, None when :data:`_MOST_SEEDS` would not."""
     candidates: list[int] = [*range(1, 101), *range(110, _MOST_SEEDS + 1, 10)]
     for seeds in candidates:
         tried = msgspec.structs.replace(design, seeds=seeds)
-        if minimum_detectable_ir(tried) <= abs(ir):
+        if minimum_detectable_ratio(tried) <= abs(ratio):
             return seeds
     return None
 
@@ -165,11 +163,11 @@ def measured_design(
 
 
 class PowerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a design can and cannot see. ``chance``: of finding an agent with a true ratio of ``ir``. ``smallest``
-    is the smallest ratio found with the design's power, ``sessions`` how many sessions would find ``ir``.
+    """What a design can and cannot see. ``chance``: of finding an agent with a true ratio of ``ratio``. ``smallest``
+    is the smallest ratio found with the design's power, ``sessions`` how many sessions would find ``ratio``.
     ``hopeless``: not even a coin's chance. ``sentence`` says it in plain words."""
 
-    ir: float
+    ratio: float
     chance: float
     smallest: float
     sessions: int
@@ -177,26 +175,26 @@ class PowerSummary(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-def power_summary(design: Design, *, ir: float = SKILLED) -> PowerSummary:
-    """Return which information ratios a design can detect, before or after the experiment is run."""
-    needed = sessions_needed(ir, design)
-    chance, smallest = power_of(ir, design), minimum_detectable_ir(design)
+def power_summary(design: Design, *, ratio: float = SKILLED) -> PowerSummary:
+    """Return which alpha ratios a design can detect, before or after the experiment is run."""
+    needed = sessions_needed(ratio, design)
+    chance, smallest = power_of(ratio, design), minimum_detectable_ratio(design)
     size = f"{design.sessions:,} sessions" + (
         f" and {design.seeds} seeds" if design.seeds > 1 else ""
     )
     among = f" among {design.comparisons}" if design.comparisons > 1 else ""
     if chance < 0.5:
         sentence = (
-            f"{size} can hardly show skill: an agent{among} with a true information ratio of {ir:g} would be "
+            f"{size} can hardly show skill: an agent{among} with a true alpha ratio of {ratio:g} would be "
             f"found in {chance:.0%} of such windows; {design.power:.0%} takes about {needed:,} sessions"
         )
     else:
         sentence = (
-            f"{size} show an information ratio of {smallest:.2g} or more with a chance of {design.power:.0%}, "
-            f"one of {ir:g} with {chance:.0%}"
+            f"{size} show an alpha ratio of {smallest:.2g} or more with a chance of {design.power:.0%}, "
+            f"one of {ratio:g} with {chance:.0%}"
         )
     return PowerSummary(
-        ir=ir,
+        ratio=ratio,
         chance=significant(chance),
         smallest=significant(smallest),
         sessions=needed,

@@ -206,7 +206,9 @@ def _one(
     )
     if name in ("cumulative_return", "annualised_return"):
         periods = earned.shape[-1] if name == "cumulative_return" else year
-        found = growth_interval(earned, periods=periods, level=config.level, least=least)
+        found = growth_interval(
+            earned, periods=periods, level=config.level, least=least, rows_per_year=year
+        )
     else:
         if name == "information_ratio" and sessions.index is not None:
             earned = earned - sessions.index

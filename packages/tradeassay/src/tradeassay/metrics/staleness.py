@@ -76,9 +76,15 @@ class Regression:
         self.explained = 1.0 - float(self.rest @ self.rest) / whole if whole > 0 else 0.0
 
     def coefficient(
-        self, place: int, *, scale: float = 1.0, level: float = 0.95, least: int = 20
+        self,
+        place: int,
+        *,
+        scale: float = 1.0,
+        level: float = 0.95,
+        least: int = 20,
+        year: int = 252,
     ) -> Measure:
-        """Return a coefficient (0 is the constant) times ``scale`` with its interval."""
+        """Return a coefficient (0 is the constant) times ``scale`` with its interval; ``year`` rows make one."""
         n = self.rest.size
         value = float(self.coefficients[place]) * scale
         if n < least:
@@ -90,11 +96,11 @@ class Regression:
         leverage = np.einsum("ij,jk,ik->i", self._design, whole, self._design) / n
         kept = np.maximum(1.0 - leverage, 1.0 - _MOST_LEVERAGE)
         influence = (self._design @ whole[place]) * self.rest / kept * scale
-        error = math.sqrt(float(cosine_variance(influence)) / n)
+        error = math.sqrt(float(cosine_variance(influence, year)) / n)
         if not error > 0.0:
             note = "no interval: nothing is left to explain"
             return Measure(value=significant(value), n=n, note=note)
-        reach = student_reach(cosine_terms(n), level) * error
+        reach = student_reach(cosine_terms(n, year), level) * error
         return between(value, (value - reach, value + reach), level, n)
 
 

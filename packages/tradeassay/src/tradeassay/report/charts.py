@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Literal
+from typing import Literal, NamedTuple
 from unicodedata import east_asian_width
 
 import msgspec
@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 
 from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
-from tradeassay.verdict.record import AccountCurve, AgentAssay, waterfall
+from tradeassay.verdict.record import AccountCurve, AgentAssay, WaterfallStep, waterfall
 
 # Lines are told apart without colour too. The hues are those of Okabe and Ito, distinct for colour-blind readers;
 # their values for both themes are in page.css. The baseline is always grey and dashed.
@@ -181,83 +181,138 @@ def line_chart(
     ``periods`` are the days that can be looked at; 0 is all of them. ``cell`` connects it with the legend and the
     buttons of periods that carry the same ``data-for``."""
     days = [day_number(day) for day in chart.days]
-    grown = [1.0 + value for curve in chart.curves for value in curve.returns if value is not None]
-    shares = look.form == "share" and not look.filled and bool(grown)
-    # From far growth on equal distances are equal ratios: else all but the end is a flat line.
-    log = shares and min(grown) > 0.0 and max(grown) / min(grown) >= _FAR
+    log = _grows_far(chart, look)
     if log:
-        curves = tuple(
-            msgspec.structs.replace(one, returns=_logs(one.returns)) for one in chart.curves
-        )
-        if (band := chart.band) is not None:
-            band = Band(low=_logs(band.low), middle=_logs(band.middle), high=_logs(band.high))
-        chart = msgspec.structs.replace(chart, curves=curves, band=band)
-    unit = 1e-5
-    if look.form == "number":  # five digits of the largest value are whole numbers
-        top = max(
-            (abs(value) for curve in chart.curves for value in curve.returns if value), default=1.0
-        )
-        unit = 10.0 ** (math.floor(math.log10(top)) - 4)
+        chart = _on_log_axis(chart)
+    unit = _unit(chart, look)
     styles = {curve.entry: look.styles.get(curve.entry, _PLAIN) for curve in chart.curves}
-    body = []
-    if chart.band is not None:
-        edge = [
-            *zip(days, chart.band.high, strict=True),
-            *reversed([*zip(days, chart.band.low, strict=True)]),
-        ]
-        body.append(f'<path class="band" d="{_path(edge, unit)}Z"/>')
-    for curve in reversed(chart.curves):  # the best one is drawn last, over the others
-        style = styles[curve.entry]
-        points = [*zip(days, curve.returns, strict=True)]
-        drawn = _path(points, unit)
-        if look.filled and days:
-            body.append(f'<path class="under" d="{drawn}V0H{days[0]}Z"/>')
-        body.append(
-            f'<path class="ink {style.hue}" data-entry="{escape(curve.entry)}" data-label="{escape(curve.label)}" '
-            f'stroke-width="{style.width:g}" stroke-dasharray="{style.dash}" d="{drawn}"/>'
-        )
-    back, front, view = [], [], ""
-    every = [*days, *(day_number(day) for one in marks for day, _, _ in one.points)]
+    every = list(days)
+    for one in marks:
+        every += [day_number(day) for day, _, _ in one.points]
+    back: list[str] = []
+    front: list[str] = []
+    view = "0 0 1 1"
     for period in periods if every else ():
         # A period longer than the whole is the whole.
         first = max(min(every), max(every) - period) if period else min(every)
-        seen = [place for place, day in enumerate(days) if first <= day]
-        rows = [curve.returns for curve in chart.curves]
-        if chart.band is not None and len(seen) == len(days):
-            rows += [chart.band.low, chart.band.high]
-        values = [value for row in rows for place in seen if (value := row[place]) is not None]
-        values += [value for one in marks for _, value, _ in one.points if value is not None]
-        frame = _Frame(
-            (first, max(every)), values, zero=look.zero or look.filled or look.names == "room"
-        )
+        values = _values_in_sight(chart, marks, [day >= first for day in days])
+        with_zero = look.zero or look.filled or look.names == "room"
+        frame = _Frame((first, max(every)), values, zero=with_zero)
+        if not back:
+            view = frame.view(unit)
         hidden = "" if period == 0 else " hidden"
-        view = view or frame.view(unit)
         group = f'<g class="period" data-days="{period}"'
-        back.append(
-            f'{group} data-view="{frame.view(unit)}"{hidden}>{"".join(_grid(frame, look, log=log))}</g>'
-        )
+        grid = "".join(_grid(frame, look, log=log))
+        back.append(f'{group} data-view="{frame.view(unit)}"{hidden}>{grid}</g>')
         texts = [*_mark_texts(frame, marks), *_line_marks(frame, chart, days, styles)]
         if look.names == "ends":
             texts += _names(frame, chart, styles, _HEIGHT[look.size])
         front.append(f"{group}{hidden}>{''.join(texts)}</g>")
-    named = (one for one in marks if one.label)
-    key = "".join(
-        f'<li><b class="mark {one.tone}">{one.glyph}</b>{escape(one.label)}</li>' for one in named
-    )
-    key = f'<ul class="plot-key">{key}</ul>' if key else ""
-    # In Latin letters, about: wide ones count twice.
-    wide = [
-        sum(1 + (east_asian_width(sign) in "WF") for sign in curve.label) for curve in chart.curves
-    ]
-    longest = max(wide, default=0) if look.names != "none" else 0
-    room = f"--wide:{min(longest, _LONGEST)};--thin:{min(longest, _LONGEST_ON_PHONES)}"
+    body = _lines_svg(chart, days, styles, unit, filled=look.filled)
     return Markup(
         f'<div class="plot {look.size}" role="img" aria-label="{escape(about)}" data-cell="{escape(cell)}" '
-        f'data-form="{look.form}" data-unit="{unit:g}"{" data-log" if log else ""} style="{room}">'
+        f'data-form="{look.form}" data-unit="{unit:g}"{" data-log" if log else ""} style="{_label_room(chart, look)}">'
         f"<svg>{''.join(back)}"
-        f'<svg class="data" viewBox="{view or "0 0 1 1"}" preserveAspectRatio="none">{"".join(body)}</svg>'
-        f"{''.join(front)}</svg></div>{key}"
+        f'<svg class="data" viewBox="{view}" preserveAspectRatio="none">{"".join(body)}</svg>'
+        f"{''.join(front)}</svg></div>{_mark_key(marks)}"
     )
+
+
+def _known_values(chart: Equity) -> list[float]:
+    values: list[float] = []
+    for curve in chart.curves:
+        values += [value for value in curve.returns if value is not None]
+    return values
+
+
+def _grows_far(chart: Equity, look: ChartLook) -> bool:
+    """Return whether a chart of shares needs a log axis. Without one, all but the end is a flat line."""
+    grown = [1.0 + value for value in _known_values(chart)]
+    if look.form != "share" or look.filled or not grown:
+        return False
+    return min(grown) > 0.0 and max(grown) / min(grown) >= _FAR
+
+
+def _on_log_axis(chart: Equity) -> Equity:
+    """Return a chart in which equal distances are equal ratios."""
+    curves = []
+    for curve in chart.curves:
+        curves.append(msgspec.structs.replace(curve, returns=_logs(curve.returns)))
+    band = chart.band
+    if band is not None:
+        band = Band(low=_logs(band.low), middle=_logs(band.middle), high=_logs(band.high))
+    return msgspec.structs.replace(chart, curves=tuple(curves), band=band)
+
+
+def _unit(chart: Equity, look: ChartLook) -> float:
+    """Return the unit of a chart's paths, in which values are whole numbers."""
+    if look.form != "number":
+        return 1e-5
+    # Five digits of the largest value are whole numbers.
+    largest = max((abs(value) for value in _known_values(chart) if value), default=1.0)
+    return float(10.0 ** (math.floor(math.log10(largest)) - 4))
+
+
+def _values_in_sight(
+    chart: Equity, marks: Sequence[Marks], in_sight: Sequence[bool]
+) -> list[float]:
+    """Return the values that a frame must hold. ``in_sight`` says which days are shown."""
+    rows = [curve.returns for curve in chart.curves]
+    if chart.band is not None and all(in_sight):
+        rows += [chart.band.low, chart.band.high]
+    values: list[float] = []
+    for row in rows:
+        for value, is_shown in zip(row, in_sight, strict=True):
+            if is_shown and value is not None:
+                values.append(value)
+    for one in marks:
+        values += [value for _, value, _ in one.points if value is not None]
+    return values
+
+
+def _lines_svg(
+    chart: Equity,
+    days: Sequence[int],
+    styles: Mapping[str, LineStyle],
+    unit: float,
+    *,
+    filled: bool,
+) -> list[str]:
+    """Return the paths of the band and of the lines. The best line is drawn last, over the others."""
+    parts = []
+    if chart.band is not None:
+        above = list(zip(days, chart.band.high, strict=True))
+        below = list(zip(days, chart.band.low, strict=True))
+        parts.append(f'<path class="band" d="{_path([*above, *reversed(below)], unit)}Z"/>')
+    for curve in reversed(chart.curves):
+        style = styles[curve.entry]
+        drawn = _path(zip(days, curve.returns, strict=True), unit)
+        if filled and days:
+            parts.append(f'<path class="under" d="{drawn}V0H{days[0]}Z"/>')
+        parts.append(
+            f'<path class="ink {style.hue}" data-entry="{escape(curve.entry)}" data-label="{escape(curve.label)}" '
+            f'stroke-width="{style.width:g}" stroke-dasharray="{style.dash}" d="{drawn}"/>'
+        )
+    return parts
+
+
+def _mark_key(marks: Sequence[Marks]) -> str:
+    """Return the legend of a chart's marks, or an empty text."""
+    items = []
+    for one in marks:
+        if one.label:
+            glyph = f'<b class="mark {one.tone}">{one.glyph}</b>'
+            items.append(f"<li>{glyph}{escape(one.label)}</li>")
+    return f'<ul class="plot-key">{"".join(items)}</ul>' if items else ""
+
+
+def _label_room(chart: Equity, look: ChartLook) -> str:
+    """Return the style with the room for names at the ends of lines, in Latin letters."""
+    longest = 0
+    for curve in chart.curves if look.names != "none" else ():
+        wide_letters = sum(east_asian_width(letter) in "WF" for letter in curve.label)
+        longest = max(longest, len(curve.label) + wide_letters)
+    return f"--wide:{min(longest, _LONGEST)};--thin:{min(longest, _LONGEST_ON_PHONES)}"
 
 
 _FAR = 20.0
@@ -524,6 +579,27 @@ def _plain_chart(
     return line_chart(Equity(days=tuple(days), curves=curves, sessions=len(days)), look, about)
 
 
+class _Bar(NamedTuple):
+    """A step of a waterfall: where its bar starts and ends, and its interval."""
+
+    step: WaterfallStep
+    start: float
+    end: float
+    span: tuple[float, float] | None
+
+
+class _BarFrame(NamedTuple):
+    """The values at the foot and at the head of a waterfall, and the width of a bar's place."""
+
+    low: float
+    high: float
+    width: float
+
+    def y(self, value: float) -> float:
+        height = _HIGH - _BOTTOM - _TOP
+        return round(_HIGH - _BOTTOM - (value - self.low) / (self.high - self.low) * height, 1)
+
+
 def waterfall_svg(one: AgentAssay) -> Markup | None:
     """Return the steps from zero to the return as bars, with the parts' intervals; None where there are none.
 
@@ -531,69 +607,95 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
     steps = waterfall(one)
     if not steps:
         return None
-    level, bars = 0.0, []
-    for step in steps:
-        start = 0.0 if step.kind == "total" else level
-        level = start + step.value
-        span = (
-            None if step.low is None or step.high is None else (start + step.low, start + step.high)
-        )
-        bars.append((step, start, level, span))
-    # The bars must be seen: intervals get at most twice their height on either side.
-    levels = [0.0, *(level for _, start, end, _ in bars for level in (start, end))]
-    spans = [end for *_, span in bars if span is not None for end in span]
-    low, high = min(levels), max(levels)
-    room = 2.0 * (high - low)
-    lowest, highest = min(spans, default=low), max(spans, default=high)
-    low, high = min(low, max(low - room, lowest)), max(high, min(high + room, highest))
-    pad = 0.06 * ((high - low) or 0.01)
-    low, high = low - pad, high + pad
-
-    def at(value: float) -> float:
-        return round(_HIGH - _BOTTOM - (value - low) / (high - low) * (_HIGH - _BOTTOM - _TOP), 1)
-
-    parts = _bar_grid(ticks(low, high, 5)[1], at)
-    width = (_WIDE - _LEFT - _RIGHT) / len(steps)
-    for place, (step, start, end, span) in enumerate(bars):
-        x = _LEFT + place * width
-        top, bottom = sorted((at(start), at(end)))
-        kind = "gain" if step.value >= 0 else "loss"
-        if step.kind == "total":
-            kind = "sum"
-        middle = round(x + width / 2, 1)
-        parts.append(
-            f'<rect class="{kind}" x="{x + 0.18 * width:.1f}" y="{top}" width="{0.64 * width:.1f}" '
-            f'height="{max(bottom - top, 1.0):.1f}" rx="2"/>'
-        )
-        if step.kind != "total":
-            y = at(end)
-            parts.append(
-                f'<line class="link" x1="{middle:.1f}" x2="{middle + width:.1f}" y1="{y}" y2="{y}"/>'
-            )
-        above = top
-        if span is not None:
-            # An interval's line; an end that goes on beyond the picture is an arrow.
-            foot, head = at(max(span[0], low)), at(min(span[1], high))
-            lines = [(middle, middle, foot, head)]
-            for y, beyond, back in ((foot, span[0] < low, -6.0), (head, span[1] > high, 6.0)):
-                if beyond:
-                    lines += [(middle, middle + side, y, round(y + back, 1)) for side in (-4, 4)]
-                else:
-                    lines.append((middle - 4, middle + 4, y, y))
-            for x1, x2, y1, y2 in lines:
-                parts.append(f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>')
-            above = min(top, head)
-        y, value = max(above - 5, 11), numbers.difference(step.value)
-        parts.append(f'<text class="value" x="{middle}" y="{y:.1f}">{value}</text>')
-        for row, words in enumerate(_fitting(step.label, width)):
-            y = _HIGH - _BOTTOM + 15 + 12 * row
-            parts.append(f'<text class="name" x="{middle}" y="{y}">{escape(words)}</text>')
+    bars = _bars(steps)
+    low, high = _bar_range(bars)
+    frame = _BarFrame(low, high, (_WIDE - _LEFT - _RIGHT) / len(bars))
+    parts = _bar_grid(ticks(low, high, 5)[1], frame.y)
+    for place, bar in enumerate(bars):
+        parts += _bar_svg(bar, _LEFT + place * frame.width, frame)
     said = ", ".join(f"{step.label} {numbers.difference(step.value)}" for step in steps)
     label = escape(f"What the return is made of: {said}")
     return Markup(
         f'<svg class="drawing" viewBox="0 0 {_WIDE:g} {_HIGH:g}" role="img" aria-label="{label}">'
         f"{''.join(parts)}</svg>"
     )
+
+
+def _bars(steps: Sequence[WaterfallStep]) -> list[_Bar]:
+    level = 0.0
+    bars = []
+    for step in steps:
+        start = 0.0 if step.kind == "total" else level
+        level = start + step.value
+        span = None
+        if step.low is not None and step.high is not None:
+            span = (start + step.low, start + step.high)
+        bars.append(_Bar(step, start, level, span))
+    return bars
+
+
+def _bar_range(bars: Sequence[_Bar]) -> tuple[float, float]:
+    """Return the lowest and the highest value in sight.
+
+    The bars must be seen: intervals get at most twice their height on either side."""
+    levels = [0.0]
+    ends: list[float] = []
+    for bar in bars:
+        levels += [bar.start, bar.end]
+        ends += bar.span or ()
+    low, high = min(levels), max(levels)
+    room = 2.0 * (high - low)
+    lowest, highest = min(ends, default=low), max(ends, default=high)
+    low = min(low, max(low - room, lowest))
+    high = max(high, min(high + room, highest))
+    pad = 0.06 * ((high - low) or 0.01)
+    return low - pad, high + pad
+
+
+def _bar_svg(bar: _Bar, x: float, frame: _BarFrame) -> list[str]:
+    """Return a bar whose place begins at ``x``, with its link to the next one, interval, value and name."""
+    step, width = bar.step, frame.width
+    top, bottom = sorted((frame.y(bar.start), frame.y(bar.end)))
+    kind = "gain" if step.value >= 0 else "loss"
+    if step.kind == "total":
+        kind = "sum"
+    middle = round(x + width / 2, 1)
+    parts = [
+        f'<rect class="{kind}" x="{x + 0.18 * width:.1f}" y="{top}" width="{0.64 * width:.1f}" '
+        f'height="{max(bottom - top, 1.0):.1f}" rx="2"/>'
+    ]
+    if step.kind != "total":
+        y = frame.y(bar.end)
+        ends = f'x1="{middle:.1f}" x2="{middle + width:.1f}" y1="{y}" y2="{y}"'
+        parts.append(f'<line class="link" {ends}/>')
+    above = top
+    if bar.span is not None:
+        above = min(top, frame.y(min(bar.span[1], frame.high)))
+        for x1, x2, y1, y2 in _whisker(bar.span, middle, frame):
+            parts.append(f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>')
+    y, value = max(above - 5, 11), numbers.difference(step.value)
+    parts.append(f'<text class="value" x="{middle}" y="{y:.1f}">{value}</text>')
+    for row, words in enumerate(_fitting(step.label, width)):
+        y = _HIGH - _BOTTOM + 15 + 12 * row
+        parts.append(f'<text class="name" x="{middle}" y="{y}">{escape(words)}</text>')
+    return parts
+
+
+def _whisker(
+    span: tuple[float, float], middle: float, frame: _BarFrame
+) -> list[tuple[float, float, float, float]]:
+    """Return the lines of an interval. An end that goes on beyond the picture is an arrow."""
+    foot, head = frame.y(max(span[0], frame.low)), frame.y(min(span[1], frame.high))
+    lines = [(middle, middle, foot, head)]
+    for y, is_beyond, back in (
+        (foot, span[0] < frame.low, -6.0),
+        (head, span[1] > frame.high, 6.0),
+    ):
+        if is_beyond:
+            lines += [(middle, middle + side, y, round(y + back, 1)) for side in (-4, 4)]
+        else:
+            lines.append((middle - 4, middle + 4, y, y))
+    return lines
 
 
 def _bar_grid(levels: Sequence[float], at: Callable[[float], float]) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from tradeassay.core.errors import UserError
-from tradeassay.report import numbers
 from tradeassay.report.charts import waterfall_svg
-from tradeassay.report.verdicts import PARTS, in_order
+from tradeassay.report.verdicts import PARTS, in_order, value_of, written_of
 from tradeassay.verdict import Assay
 from tradeassay.verdict.record import AgentAssay
+from tradeassay.verdict.statement import QUANTITIES
 
 MOST = 20
 """Tables and verdicts that one piece shows."""
@@ -30,12 +30,12 @@ def assay_piece(assay: Assay) -> str:
         drawing = waterfall_svg(one)
         if drawing is not None:
             parts.append(drawing)
-        made = [(title, one.parts[name]) for name, title, _ in PARTS[1:] if name in one.parts]
-        entries = [("Return", one.total), *made]
         cells = Markup("").join(
-            Markup("<td>{} <b>{}</b></td>").format(title, numbers.written(measure.value, "change"))
-            for title, measure in entries
-            if measure.value is not None
+            Markup("<td>{} <b>{}</b></td>").format(
+                QUANTITIES[quantity].title, written_of(one, quantity)
+            )
+            for quantity in ("return", *PARTS)
+            if value_of(one, quantity) is not None
         )
         parts.append(Markup("<table><tr>{}</tr></table>").format(cells))
         if one.verdict.limits:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -30,26 +30,66 @@ from tradeassay.report.charts import (
 from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.verdicts import PARTS, TONES
-from tradeassay.report.words import AgentStanding, badge_words, until_known
+from tradeassay.report.words import AgentStanding, badge_words
 from tradeassay.tables.dates import ENGLISH_MONTHS
 from tradeassay.verdict.record import AgentAssay, Assay
+from tradeassay.verdict.statement import QUANTITIES
 
 _TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
 _TILES = (
-    *("annualised_return", "sharpe", "sortino", "max_drawdown"),
-    *("volatility", "calmar", "information_ratio", "turnover"),
+    *("return-per-year", "sharpe", "sortino", "max-drawdown"),
+    *("volatility", "calmar"),
 )
+"""Quantities that the tiles of an account show, each as it is stated."""
 _BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
 _MONTHS = tuple(name[:3] for name in ENGLISH_MONTHS)
 _DETAILED = 27
 """Accounts of a page whose charts and decisions are on it; those behind them have their numbers."""
 
 
+class Tile(NamedTuple):
+    """A number with its title: ``shown`` is how it is written, ``more`` what else is to be said of it.
+
+    ``claim`` names whose number it is and of which quantity: tests compare it on all surfaces."""
+
+    title: str
+    shown: MeasureShown
+    defined: str = ""
+    more: str = ""
+    claim: str = ""
+
+
+def stated_tile(judged: AgentAssay, quantity: str, owner: str, more: str = "") -> Tile | None:
+    """Return the tile of a statement; None without it. ``owner`` is whose claim it is.
+
+    A ratio or a difference names the benchmark that it compares with."""
+    statement = judged.statement(quantity)
+    if statement is None:
+        return None
+    known = QUANTITIES[quantity]
+    title = known.heading
+    if statement.versus is not None:
+        if quantity in ("excess-return", "information-ratio"):
+            title = f"{title} versus {statement.versus}"
+        elif quantity == "benchmark-return":
+            more = f"{statement.versus}, over the same sessions"
+    made = shown(statement.measure, statement.form)
+    return Tile(title, made, known.definition, more, f"{owner}/{quantity}")
+
+
+def _claim(judged: AgentAssay, quantity: str) -> str:
+    """Return what a statement says as a sentence; nothing without the statement."""
+    statement = judged.statement(quantity)
+    if statement is None:
+        return ""
+    return f"{statement.claim[:1].upper()}{statement.claim[1:]}."
+
+
 class AccountOnPage:
     """One account: its verdict where it was judged, its results, and how both are written.
 
-    ``place`` is its tier or rank, ``unranked`` says why it has none. ``edge`` is what the one chart draws: what
-    is left beyond market and style where the account was judged."""
+    ``place`` is its tier or rank, ``unranked`` says why it has none. ``alpha`` is what the one chart draws, or
+    the difference from a baseline if the account was not judged."""
 
     agent: object = None
     detail: object = None
@@ -96,12 +136,13 @@ class AccountOnPage:
                     verdict.label,
                     verdict.sentence,
                 )
-                drawn = None if assayed.edge is None else assayed.edge.tested
+                stated = assayed.statement("alpha")
+                drawn = None if stated is None else stated.measure
             self.waterfall = waterfall_svg(assayed) if detailed else None
-            self.until = until_known(assayed)
+            self.until = _claim(assayed, "years-to-know")
             self.badges = () if assayed.badges is None else badge_words(assayed.badges)
             self.mistakes = ", ".join(f"{kind} {n}" for kind, n in assayed.failures.items())
-        self.edge_measure = None if drawn is None or drawn.value is None else drawn
+        self.alpha_measure = None if drawn is None or drawn.value is None else drawn
         self.rolling = None if self.history is None else rolling_chart(self.history)
 
     def _read(self, place: int) -> Measure | None:
@@ -117,30 +158,42 @@ class AccountOnPage:
         return None
 
     @property
-    def edge(self) -> MeasureShown | None:
-        """The edge as the chart draws it; None where there is none."""
+    def alpha(self) -> MeasureShown | None:
+        """Alpha as the chart draws it; None if there is none."""
         return (
             None
-            if self.edge_measure is None
-            else shown(self.edge_measure, "change", self._tab.edges)
+            if self.alpha_measure is None
+            else shown(self.alpha_measure, "change", self._tab.alphas)
         )
 
     @property
-    def measures(self) -> list[str]:
-        known = self._measured()
-        return [name for name in _TILES if name in known and self.figure(name).value is not None]
+    def tiles(self) -> list[Tile]:
+        """The usual measures, as they are stated; one that a short record does not have says so."""
+        if self.assayed is None:
+            return []
+        made = (stated_tile(self.assayed, quantity, self.claim) for quantity in _TILES)
+        return [tile for tile in made if tile is not None]
 
-    def figure(self, name: str) -> MeasureShown:
-        """Return a measure written out; the return has its interval drawn."""
-        scale = self._tab.returns if name == "cumulative_return" else None
-        return shown(self._measured()[name], numbers.form_of(name), scale)
+    def stated(self, quantity: str, more: str = "") -> Tile | None:
+        """Return the tile of a statement of this account; None without it."""
+        return (
+            None if self.assayed is None else stated_tile(self.assayed, quantity, self.claim, more)
+        )
 
-    def _measured(self) -> dict[str, Measure]:
-        return {} if self.assayed is None else self.assayed.measures
-
-    def spread(self, name: str) -> str:
-        """Return how far the seeds of a run lie apart; an account has one."""
-        return ""
+    @property
+    def parts(self) -> list[tuple[str, Tile]]:
+        """The return and its parts, each with its interval drawn on one scale."""
+        assert self.assayed is not None
+        found = [(name, self.assayed.statement(name)) for name in ("return", *PARTS)]
+        known = [(name, one) for name, one in found if one is not None and one.value is not None]
+        scale = common_scale([one.measure for _, one in known])
+        return [
+            (
+                name,
+                Tile(one.title, shown(one.measure, "change", scale), QUANTITIES[name].definition),
+            )
+            for name, one in known
+        ]
 
     @property
     def exposures(self) -> list[tuple[str, Measure]]:
@@ -153,7 +206,7 @@ class AccountOnPage:
 class TabOnPage:
     """One tab: accounts that may be compared.
 
-    ``returns``, ``differences`` and ``edges`` are common scales; ``hottest`` is the largest return of a month, by
+    ``returns``, ``differences`` and ``alphas`` are common scales; ``hottest`` is the largest return of a month, by
     size, for the depth of colours. ``setting`` is that of a run."""
 
     setting: object = None
@@ -179,20 +232,20 @@ class TabOnPage:
         self.differences = self.returns
         self.agents: Sequence[AccountOnPage] = self._accounts(data)
         self.drawn = sorted(
-            (one for one in self.agents if one.edge_measure is not None),
+            (one for one in self.agents if one.alpha_measure is not None),
             key=lambda one: (
                 one.unranked != "",
-                -((one.edge_measure.value if one.edge_measure else None) or 0.0),
+                -((one.alpha_measure.value if one.alpha_measure else None) or 0.0),
             ),
         )
-        self.edges: Scale = common_scale(
-            [one.edge_measure for one in self.drawn if one.edge_measure is not None]
+        self.alphas: Scale = common_scale(
+            [one.alpha_measure for one in self.drawn if one.alpha_measure is not None]
         )
-        step, marks = ticks(self.edges.low, self.edges.high, 6)
+        step, marks = ticks(self.alphas.low, self.alphas.high, 6)
         digits = 0 if step >= 0.01 else 1
         self.axis = [
             (
-                self.edges.place(at),
+                self.alphas.place(at),
                 f"{at:{'+' if at else ''}.{digits}%}".replace("-", numbers.MINUS),
             )
             for at in marks
@@ -282,7 +335,6 @@ def rendered(page: PageData, **context: object) -> str:
         "months": _MONTHS,
         "month_text": numbers.month_text,
         "p_value": numbers.p_value,
-        "parts": PARTS,
         "rolling": ROLLING,
         "common_scale": common_scale,
     }

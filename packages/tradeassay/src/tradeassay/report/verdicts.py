@@ -8,39 +8,40 @@ from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
 from tradeassay.report.words import badge_words
 from tradeassay.verdict.record import AgentAssay, Assay, Kind
+from tradeassay.verdict.statement import QUANTITIES
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
 TONES: dict[Kind, str] = {
-    **{
-        "skill": "above",
-        "timing": "above",
-        "mixed": "mixed",
-        "tail": "mixed",
-        "open": "none",
-        "cash": "none",
-        "failed": "failed",
-    },
-    **{"costs": "same", "luck": "same", "style": "same", "market": "same"},
-    **{"memory": "below", "leak": "below", "worse": "below"},
+    "skill": "above",
+    "timing": "above",
+    "could-be-best-of-few": "mixed",
+    "hidden-risk": "mixed",
+    "not-distinguishable-from-luck": "same",
+    "market": "same",
+    "style": "same",
+    "costs": "same",
+    "memory": "below",
+    "look-ahead": "below",
+    "worse": "below",
+    "cash": "none",
+    "no-benchmark": "none",
+    "failed": "failed",
 }
-PARTS = (
-    ("total", "Return", "What the account made, net of costs."),
-    ("common", "Market", "The share invested times the return that all names have in common."),
-    ("style", "Style", "Exposure to the nine factors times what they returned."),
-    ("selection", "Selection", "What the names held did beyond market and style."),
-    ("trading", "Trading", "Costs, and everything earned or paid beyond holding."),
-)
-_STYLE: dict[str, str] = dict(
-    skill="bold cyan",
-    mixed="cyan",
-    leak="bold red",
-    memory="bold yellow",
-    failed="bold red",
-    worse="yellow",
-)
+PARTS = ("market", "style", "selection", "unexplained", "trading")
+"""Quantities into which a return is split; of returns alone the rest is unexplained, not selection."""
+_STYLE: dict[Kind, str] = {
+    "skill": "bold cyan",
+    "timing": "bold cyan",
+    "could-be-best-of-few": "cyan",
+    "look-ahead": "bold red",
+    "memory": "bold yellow",
+    "hidden-risk": "bold yellow",
+    "failed": "bold red",
+    "worse": "yellow",
+}
 
 
 def in_order(assay: Assay) -> list[AgentAssay]:
@@ -88,9 +89,10 @@ class VerdictBoard:
                     yield Text(f"    {one.agent} is not ranked: {one.ranks.unranked}", style="dim")
                 for limit in one.verdict.limits:
                     yield Text(f"    {limit}", style="dim")
-                if (
-                    one.capacity is not None and one.capacity.low > 0.0
-                ):  # without an edge there is none to lose
+                if places := place_words(one):
+                    yield Text(f"    {places}", style="dim")
+                if one.capacity is not None and one.capacity.low > 0.0:
+                    # Without an alpha there is none to lose.
                     yield Text(f"    {one.capacity.sentence}", style="dim")
         for note in self.assay.notes:
             yield Text(f"note: {note}", style="dim")
@@ -99,20 +101,39 @@ class VerdictBoard:
 def _table(agents: list[AgentAssay]) -> StackedTable:
     from rich.text import Text
 
-    parts = [(name, title.lower()) for name, title, _ in PARTS[1:]]
-    ranked = any(one.ranks.of > 1 for one in agents)
-    titles = ("agent", "verdict", ">return", *(f">{title}" for _, title in parts), ">luck")
+    shown = [
+        quantity
+        for quantity in ("return", *PARTS, "alpha", "beats-random")
+        if quantity == "return" or any(value_of(one, quantity) is not None for one in agents)
+    ]
+    titles = (f">{QUANTITIES[quantity].heading.lower()}" for quantity in shown)
     rows: list[tuple[str | Text, ...]] = []
     for one in sorted(agents, key=_place):
-        share = one.luck.percentile.value
-        places = (one.ranks.by_return, one.ranks.by_selection)
-        made = (
-            numbers.difference(one.parts[part].value if part in one.parts else None)
-            for part, _ in parts
-        )
         verdict = Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, ""))
-        luck = numbers.NONE if share is None else f"{share:.1%}"
-        rows.append((one.agent, verdict, numbers.difference(one.total.value), *made, luck))
-        if ranked:
-            rows[-1] += ("/".join("-" if place is None else str(place) for place in places),)
-    return StackedTable((*titles, *([">rank r/s"] if ranked else [])), rows)
+        rows.append((one.agent, verdict, *(written_of(one, quantity) for quantity in shown)))
+    return StackedTable(("agent", "verdict", *titles), rows)
+
+
+def value_of(one: AgentAssay, quantity: str) -> float | None:
+    """Return the value of a statement; None if nothing is stated, or no number."""
+    statement = one.statement(quantity)
+    return None if statement is None else statement.value
+
+
+def written_of(one: AgentAssay, quantity: str) -> str:
+    """Return the value of a statement as all surfaces write it."""
+    statement = one.statement(quantity)
+    if statement is None or statement.value is None:
+        return numbers.NONE
+    if quantity == "beats-random":
+        return f"{statement.value:.1%}"
+    return numbers.written(statement.value, statement.form)
+
+
+def place_words(one: AgentAssay) -> str:
+    """Say an account's places among those that it was ranked with; nothing where nobody was."""
+    ranks = one.ranks
+    if ranks.of < 2 or ranks.by_return is None:
+        return ""
+    text = f"place {ranks.by_return} of {ranks.of} by return"
+    return text if ranks.by_selection is None else f"{text}, {ranks.by_selection} by selection"

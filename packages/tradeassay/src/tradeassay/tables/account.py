@@ -40,6 +40,7 @@ _NO_RETURN = re.compile(
 """Words of titles over other numbers than an account's returns."""
 _CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|累计收益")
 _LOGARITHM = re.compile(r"\b(log|ln)\b|\b(log|ln) ?(r|ret|rets|rtn|return|returns|rendite)\b")
+_DIGIT = re.compile(r"\d")
 _FRACTION_UNTIL = 0.03
 """A spread per session below which numbers are hardly per cent, whatever their title says."""
 _JUMP = 0.09
@@ -71,6 +72,16 @@ _GAPS = ((4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 """From the median number of days between rows to the number of rows in a year."""
 
 
+THE_BENCHMARK = "the benchmark"
+"""What a benchmark is called if its column or file has no telling name."""
+_PLAIN_NAMES = ("benchmark", "market", "bench", "index", "mkt")
+
+
+def benchmark_name(title: str) -> str:
+    """Return what a benchmark is called: by its title, unless that only says that it is one."""
+    return THE_BENCHMARK if title.strip().lower() in _PLAIN_NAMES else title.strip()
+
+
 @dataclass(frozen=True, slots=True)
 class OwnSeries:
     """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
@@ -78,7 +89,7 @@ class OwnSeries:
     values: each is then what was earned since the row before. ``whole`` is what the account returned with rows
     that are left out because its benchmark lacks them. ``cash`` is what cash earned on the same rows, ``factors``
     what styles did, each beyond cash or of one side less another. ``doubts`` are clauses about what rests on the
-    table's word alone."""
+    table's word alone. ``benchmark_name`` is what the benchmark is called."""
 
     returns: dict[str, float]
     benchmark: dict[str, float] | None = None
@@ -89,6 +100,7 @@ class OwnSeries:
     cash: dict[str, float] | None = None
     factors: dict[str, dict[str, float]] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
+    benchmark_name: str = THE_BENCHMARK
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +201,15 @@ def _without_remarks(table: CellTable) -> dict[str, list[Any]]:
         cells for title, cells in columns.items() if plain_title(title) in set(DATE_TITLES) - {""}
     )
     dates: list[Any] = next(known, next(iter(columns.values()), []))
-    rows = list(zip(*columns.values(), strict=True))
-    # Pages of a statement repeat the titles.
-    rows = [() if row == tuple(columns) else row for row in rows]
-    kept = [
-        k
-        for k, row in enumerate(rows)
-        if any(cell.strip(RULES) for cell in row) and row[0][:1] != "#"
-    ]
-    dated = [k for k in kept if re.search(r"\d", dates[k])]
+    titles = tuple(columns)
+    kept = []
+    for k, row in enumerate(zip(*columns.values(), strict=True)):
+        # Pages of a statement repeat the titles. Most rows begin with a date: their other cells need no look.
+        if row == titles or row[0].startswith("#"):
+            continue
+        if row[0].strip(RULES) or any(cell.strip(RULES) for cell in row):
+            kept.append(k)
+    dated = [k for k in kept if _DIGIT.search(dates[k])]
     if dated and dated[0] == kept[0]:
         kept = [k for k in kept if k <= dated[-1]]
     last = int(table.rows[kept[-1]]) if kept else 0
@@ -345,7 +357,16 @@ def read_series(
     form = f"{_ROWS.get(year, 'daily')} {column.form}"
     said = f"{table.name}: read as {form}, {first} to {last}, {_grown(returns):+.1%}"
     since, doubts = None if first in returns else first, tuple(column.doubts)
-    return OwnSeries(returns, benchmark, year, notes=(said, *notes), since=since, doubts=doubts)
+    name = THE_BENCHMARK if benchmark_title is None else benchmark_name(benchmark_title)
+    return OwnSeries(
+        returns,
+        benchmark,
+        year,
+        notes=(said, *notes),
+        since=since,
+        doubts=doubts,
+        benchmark_name=name,
+    )
 
 
 def read_columns(source: Path | object) -> dict[str, OwnSeries]:

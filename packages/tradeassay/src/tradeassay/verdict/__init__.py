@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.verdict.decide import decide as decide, judge as judge
+from tradeassay.verdict.judge import judge as judge
 from tradeassay.verdict.own_account import OwnAccount as OwnAccount
 from tradeassay.verdict.record import (
     KINDS as KINDS,
@@ -12,3 +12,4 @@ from tradeassay.verdict.record import (
     Assay as Assay,
     VerdictConfig as VerdictConfig,
 )
+from tradeassay.verdict.statement import QUANTITIES as QUANTITIES, Statement as Statement

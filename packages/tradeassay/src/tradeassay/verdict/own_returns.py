@@ -24,7 +24,9 @@ from tradeassay.reference import (
     refuse_other_days,
 )
 from tradeassay.tables.account import (
+    THE_BENCHMARK,
     OwnSeries,
+    benchmark_name,
     beside,
     columns_of,
     compounded,
@@ -209,7 +211,7 @@ def _series(own: OwnAccount) -> OwnSeries:
             market = read_market(
                 benchmark, series.returns, None if own.home is None else Path(own.home)
             )
-            return with_benchmark(series, market)
+            return replace(with_benchmark(series, market), benchmark_name=benchmark)
         markets = ", ".join(MARKETS)
         kind = ""
         if any(
@@ -241,7 +243,16 @@ def _series(own: OwnAccount) -> OwnSeries:
         noted = series.benchmark is not None
         return series if noted else replace(series, notes=(*series.notes, offer(series.returns)))
     beside_it = Path(benchmark) if isinstance(benchmark, str) else benchmark
-    return with_benchmark(series, read_series(beside_it, replace(reading, column=None), alone=True))
+    other = read_series(beside_it, replace(reading, column=None), alone=True)
+    return replace(with_benchmark(series, other), benchmark_name=_name_of(benchmark))
+
+
+def _name_of(benchmark: object) -> str:
+    """Return what a benchmark in a table of its own is called: by its file, or by the name of a series."""
+    if isinstance(benchmark, str):
+        return benchmark_name(Path(benchmark).stem)
+    name = getattr(benchmark, "name", None)
+    return benchmark_name(name) if isinstance(name, str) else THE_BENCHMARK
 
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")

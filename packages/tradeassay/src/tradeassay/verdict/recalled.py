@@ -11,11 +11,12 @@ from tradeassay.core.measure import Measure, above, below
 RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
 
 
-class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """A yearly edge, the part that recall ``explains`` and the ``rest``; ``share`` is explained of all, scored
-    where the edge itself is certain. ``follows`` is the correlation of what was held with all that is recalled."""
+class AlphaSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """A yearly alpha (or timing), the part that recall ``explains`` and the ``rest``; ``share`` is explained of all,
+    scored if the alpha itself is significant. ``follows`` is the correlation of what was held with all that is
+    recalled."""
 
-    edge: Measure
+    alpha: Measure
     explained: Measure
     rest: Measure
     share: Measure
@@ -36,16 +37,16 @@ class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent's edge is made of. ``names`` splits what its choice of names earned, ``dates`` what being
+    """What an agent's alpha is made of. ``names`` splits what its choice of names earned, ``dates`` what being
     invested at the right time did. ``covered`` is the share of what was held that was asked about."""
 
-    names: EdgeSplit
-    dates: EdgeSplit
+    names: AlphaSplit
+    dates: AlphaSplit
     covered: float
     sentence: str
 
 
-def split_sentence(split: EdgeSplit) -> str:
+def split_sentence(split: AlphaSplit) -> str:
     """Say what recall explains, never more surely than the numbers."""
     explained, rest, share = split.explained, split.rest, split.share
     if (
@@ -63,7 +64,7 @@ def split_sentence(split: EdgeSplit) -> str:
     elif below(rest):
         stays = f"{left}, is a loss beyond luck"
     else:
-        stays = f"{left}, cannot be told from luck"
+        stays = f"{left}, is not distinguishable from luck"
     if split.follows.value is None and explained.low == explained.high == 0.0:
         return f"what it recalls tells nothing apart and explains nothing; {stays}."
     if (
@@ -74,10 +75,10 @@ def split_sentence(split: EdgeSplit) -> str:
     ):
         # Where the rest lost, recall brought more than the whole: that is all of it.
         part, low, high = (f"{min(one, 1.0):.0%}" for one in (share.value, share.low, share.high))
-        return f"recall explains {part} ({low} to {high}) of the edge; {stays}."
+        return f"recall explains {part} ({low} to {high}) of alpha; {stays}."
     size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
     if above(explained):
         return f"recall explains {size}; {stays}."
     if below(explained):
         return f"what follows recall lost {size}; {stays}."
-    return f"recall explains nothing for certain, {size}; {stays}."
+    return f"recall explains nothing significant, {size}; {stays}."

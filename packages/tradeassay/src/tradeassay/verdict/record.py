@@ -12,39 +12,54 @@ import msgspec
 from msgspec import Meta
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Badges, Measure
+from tradeassay.core.measure import Badges, Measure, above, below
 from tradeassay.factors import factor_words
 from tradeassay.metrics import AgainstBaseline, Calibration
+from tradeassay.metrics.cosine import trading_days
 from tradeassay.metrics.history import AccountHistory
+from tradeassay.metrics.option_selling import OptionSelling
+from tradeassay.metrics.smoothness import Smoothness
 from tradeassay.verdict.recalled import RecallSplit, RecallWord
+from tradeassay.verdict.statement import QUANTITIES, Statement
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 _MOST_DRAWS = 1_000_000
-_MOST_TRIALS = 1_000_000_000
-"""Beyond it a level shared among all trials cannot be told from certainty in a float."""
+_MOST_TRIES = 1_000_000_000
+"""Beyond it a level shared among all tries cannot be told from certainty in a float."""
+
+
+_LEAST_ROWS = 20
+"""Fewer rows of weeks, months or quarters give no interval, however long they are."""
 
 
 class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a verdict is deserved; raises :class:`UserError` for values out of range.
 
-    ``level`` is the confidence of every test, shared among the agents of a setting and among ``trials``: how many
-    strategies were tried before these were shown (the best of many is lucky by construction, and nothing in a
-    record says how many there were). With ``folder`` the other runs beside it count as tries too. ``portfolios``
-    random ones make the luck baseline, 0 leaves it out. A result counts as style from ``style_variance`` of active
-    variance, if one exposure is at least ``exposure`` standard deviations; below ``market_variance`` of the whole
-    variance an account follows the market, and it is passive where a portfolio explains ``tracks`` of it.
-    ``too_good`` is a yearly information ratio that nobody has: a leak is suspected. ``least`` sessions are needed
-    for any test; ``skilled`` is the information ratio that the statement on power is about. A yearly edge, or
-    loss, below the economic ``floor`` is not called one, however certain. What keeps a verdict from being firm: a
-    larger share of ``failed_sessions`` without a usable answer, leaks that are not excluded on ``leak_bound`` of
-    days, factors on less than ``styled`` of the days or of what was held, fewer than ``short`` sessions. Where
-    only returns are known, ``dividends`` is the most that a benchmark is taken to leave out in a year (0 for one
-    that has them) and ``interest`` the most that what is not invested earned: the floor is higher by both.
-    ``watched`` is for results that are looked at while they grow: intervals then hold however often that is done.
+    ``level`` is the confidence of every interval, shared among the agents of a setting.
+
+    ``tries`` is how many strategies, settings or agents were tried to find this one. The best of many is lucky by
+    construction, and nothing in a record says how many there were. None means that nobody disclosed it: then
+    ``assumed_tries`` are assumed. With ``folder`` the tries recorded in other runs of the folder count, if they
+    are more. *Skill*, *timing* and *worse* are said of what survives all of them.
+
+    ``portfolios`` random ones make the luck baseline, and 0 leaves it out. A result counts as style from
+    ``style_variance`` of active variance, if one exposure is at least ``exposure`` standard deviations. Below
+    ``market_variance`` of the whole variance an account follows the market, and it is passive if a portfolio
+    explains ``tracks`` of it. ``too_good`` is a yearly alpha ratio that nobody has: look-ahead is suspected.
+    ``least`` trading days, and 20 rows, are needed for any test. ``skilled`` is the alpha ratio that the statement
+    on power is about. A yearly alpha, or loss, below the economic ``floor`` is not called one, however certain.
+
+    A verdict is not firm with a larger share of ``failed_sessions`` without a usable answer, leaks not excluded on
+    ``leak_bound`` of days, factors on less than ``styled`` of the days or of what was held, or fewer than
+    ``short`` trading days. If only returns are known, ``dividends`` is the most that a benchmark is taken to leave
+    out in a year (0 for one that has them) and ``interest`` the most that what is not invested earned. The floor
+    is higher by both. ``watched`` is for results that are looked at while they grow: intervals then hold however
+    often that is done.
     """
 
     level: float = 0.95
-    trials: int = 1
+    tries: int | None = None
+    assumed_tries: int = 20
     folder: bool = True
     portfolios: int = 10_000
     seed: int = 0
@@ -70,9 +85,10 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise UserError(
                 f"a confidence level of {self.level}", hint="choose one between 0 and 1, e.g. 0.95"
             )
-        if not 1 <= self.trials <= _MOST_TRIALS:
-            hint = f"count at least the one that is shown, and at most {_MOST_TRIALS:,}"
-            raise UserError(f"{self.trials} trials", hint=hint)
+        for tries in (self.known_tries, self.assumed_tries):
+            if not 1 <= tries <= _MOST_TRIES:
+                hint = f"count at least the one that is shown, and at most {_MOST_TRIES:,}"
+                raise UserError(f"{tries} tries", hint=hint)
         if self.portfolios != 0 and not 100 <= self.portfolios <= _MOST_DRAWS:
             raise UserError(
                 f"{self.portfolios} random portfolios are too few for a distribution, or without end",
@@ -82,6 +98,18 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             hint = f"draws 100 to {_MOST_DRAWS:,}, least >= 20"
             raise UserError("too few draws or sessions for an interval, or too many", hint=hint)
 
+    @property
+    def known_tries(self) -> int:
+        """The disclosed number of tries, or the assumed one."""
+        return self.assumed_tries if self.tries is None else self.tries
+
+    def rows_needed(self, year: int) -> int:
+        """Return how many rows a test needs where ``year`` rows make one: enough days, and enough rows."""
+        if trading_days(1, year) == 1.0:
+            return self.least
+        # Two years of weeks are 104 rows, although 504 / (252 / 52) is a little more in floats.
+        return max(_LEAST_ROWS, math.ceil(self.least / trading_days(1, year) - 1e-9))
+
     def tail(self, comparisons: int) -> float:
         """Return the chance of error on one side that one of ``comparisons`` tests may have (Bonferroni)."""
         return (1.0 - self.level) / 2.0 / max(1, comparisons)
@@ -90,81 +118,108 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 Kind = Literal[
     "skill",
     "timing",
-    "mixed",
-    "luck",
-    "style",
+    "could-be-best-of-few",
+    "not-distinguishable-from-luck",
     "market",
-    "cash",
-    "tail",
-    "costs",
-    "worse",
+    "style",
+    "look-ahead",
     "memory",
-    "leak",
-    "open",
+    "costs",
+    "cash",
+    "hidden-risk",
+    "worse",
+    "no-benchmark",
     "failed",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Claim = Literal["edge", "timing", "style_timing", "together"]
-"""What can be praised: what is left beyond market and style; being in the market, or in a style, when it paid.
-The edge and timing of the market ``together`` can only be blamed on memory: a sum praises nobody."""
+PRAISE: tuple[Kind, ...] = ("skill", "timing", "could-be-best-of-few")
+"""Kinds that something unexamined makes weaker."""
+Claim = Literal["alpha", "timing", "style_timing", "together"]
+"""What can be praised: alpha; being in the market, or in a style, when it paid. Alpha and timing of the market
+``together`` can only be blamed on memory: a sum praises nobody."""
 LABELS: dict[Kind, str] = {
-    "skill": "skill supported",
-    "timing": "timing supported",
-    "mixed": "mixed",
-    "luck": "cannot be told from luck",
-    "style": "style exposure",
+    "skill": "skill",
+    "timing": "timing",
+    "could-be-best-of-few": "could be the best of a few tries",
+    "not-distinguishable-from-luck": "not distinguishable from luck",
     "market": "market exposure",
-    "cash": "held cash",
-    "tail": "paid for tail risk",
-    "costs": "eaten by costs",
-    "worse": "worse than chance",
+    "style": "style exposure",
+    "look-ahead": "look-ahead",
     "memory": "memory",
-    "leak": "leaked future",
-    "open": "nothing to compare with",
+    "costs": "eaten by costs",
+    "cash": "held cash",
+    "hidden-risk": "hidden risk",
+    "worse": "worse than chance",
+    "no-benchmark": "nothing to compare with",
     "failed": "failed run",
 }
-SOFT: dict[Kind, str] = {
-    "skill": "consistent with skill",
-    "timing": "consistent with timing",
-    "mixed": "mixed, not all examined",
-    "tail": "consistent with selling insurance",
-    "worse": "behind market and style",
+NOT_FIRM: dict[Kind, str] = {
+    "skill": "skill, with caveats",
+    "timing": "timing, with caveats",
+    "look-ahead": "look-ahead suspected",
     "memory": "memory suspected",
-    "leak": "leak suspected",
+    "hidden-risk": "hidden risk suspected",
 }
-"""Labels where something that would have to be excluded was not examined."""
+"""Labels of verdicts that leave open something that would have to be excluded."""
+OTHER_LABELS = ("baseline", "alpha too small", "faded")
+"""Labels that say more than their kind: what others are compared with, and two ways of not being skill."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence, the numbers ``because`` of which it was said, and as ``limits`` what was not examined.
-    ``speaks_for`` and ``speaks_against`` are about skill, whatever the verdict is, the strongest reason first. Not
-    ``firm`` is what the result is only consistent with."""
+    """The answer to the first question that settles a case: one sentence, and as ``limits`` what was not examined.
+
+    A verdict is ``firm`` if nothing is left open that would have to be excluded. The numbers behind it are
+    statements: see :class:`~tradeassay.verdict.statement.Statement`."""
 
     kind: Kind
     label: str
     firm: bool
     sentence: str
-    because: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
-    speaks_for: tuple[str, ...] = ()
-    speaks_against: tuple[str, ...] = ()
 
 
-class Edge(msgspec.Struct, frozen=True, kw_only=True):
+def is_likelier(likelihood: float | None) -> bool:
+    """Return whether a record is likelier under skill than as luck's best of its tries; true if nobody asked."""
+    return likelihood is None or likelihood > 1.0
+
+
+class Alpha(msgspec.Struct, frozen=True, kw_only=True):
     """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
-    ``tested`` is its yearly mean with the interval that allows for the number of ``comparisons``, ``ratio`` its
-    information ratio, ``gross`` what it was before costs. ``at_least`` is its lower end at twice the error of one
-    side: what may have been earned without an edge must lie below it. ``costs`` are those of a year, None where
-    they are not told apart from fills; whether they took more than half of a gain, or are of a loss, is tested."""
+
+    ``tested`` is its yearly mean with the interval that allows for ``comparisons``, the agents judged together.
+    ``ratio`` is the alpha ratio: alpha over its own volatility. ``gross`` is alpha before costs. ``at_least`` is
+    its lower end at twice the error of one side: what may have been earned without skill must lie below it.
+
+    ``tries`` stand behind the result, disclosed, counted or assumed, and ``at_tries`` is the interval that allows
+    for all of them. ``likelihood`` is how many times likelier the record is under skill than as luck's best of so
+    many tries, and ``equal_tries`` the number of tries of which luck's best looks the same. A negative alpha is
+    compared with luck's worst, and has no ``equal_tries``. Both are None if alpha cannot be tested.
+
+    ``costs`` are those of a year, None if they are not told apart from fills. ``most_of_gain`` is whether they took
+    at least half of what was earned before them, ``most_of_loss`` whether they are most of a loss."""
 
     tested: Measure
     ratio: Measure
     gross: Measure
     comparisons: int
+    tries: int = 1
+    at_tries: Measure | None = None
+    likelihood: float | None = None
+    equal_tries: int | None = None
     at_least: float | None = None
     costs: Measure | None = None
     most_of_gain: bool = False
     most_of_loss: bool = False
+
+    @property
+    def survives(self) -> bool:
+        """Whether alpha is above zero after all tries are allowed for, and likelier under skill than under luck."""
+        return self.at_tries is not None and above(self.at_tries) and is_likelier(self.likelihood)
+
+    @property
+    def survives_below(self) -> bool:
+        """Whether alpha is below zero after all tries are allowed for, and luck's worst of them is not likelier."""
+        return self.at_tries is not None and below(self.at_tries) and is_likelier(self.likelihood)
 
     def costly(self, config: VerdictConfig) -> bool:
         """Return whether trading is known to have cost as much as the floor."""
@@ -193,7 +248,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Together(Contrast, frozen=True, kw_only=True):
-    """The edge and timing of the market as one: ``earned`` is what both brought a year, at the tested level."""
+    """Alpha and timing of the market as one: ``earned`` is what both brought a year, at the tested level."""
 
     earned: Measure
 
@@ -201,10 +256,11 @@ class Together(Contrast, frozen=True, kw_only=True):
 class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The same agent where it could not know names or dates.
 
-    ``gap`` is the yearly edge unmasked less masked, session by session; ``parts`` are such differences by part;
-    ``masked`` is the edge under the mask and ``both`` that of an account that holds both plays in equal parts.
-    ``confirmed`` is whether the masked edge is above zero by a one-sided test at twice the error of one side: an
-    edge that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
+    ``gap`` is the yearly alpha unmasked less masked, session by session; ``parts`` are such differences by part;
+    ``masked`` is alpha under the mask, and ``both`` that of an account that holds both plays in equal parts.
+    ``both_at_tries`` is the same with an interval that allows for all tries.
+    ``confirmed`` is whether the masked alpha is above zero by a one-sided test at twice the error of one side: an
+    alpha that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
     test. The contrast over all windows of the run says ``sentence`` and ``per_window``, the selection lost in one
     of them; ``doubted`` is that a control, which cannot remember, shows a gap too; ``fade`` is the selection
     before the model's cutoff less that after it. ``reason`` says why there is no contrast."""
@@ -220,6 +276,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     confirmed: bool | None = None
     shrinks: bool = False
     both: Measure | None = None
+    both_at_tries: Measure | None = None
     timing: Contrast | None = None
     style_timing: Contrast | None = None
     together: Together | None = None
@@ -228,7 +285,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What direct evidence of memory says of a model: what the recall audit ``told``, ``recall`` with its number,
-    and ``split``, what its edge is worth without recall. ``unread`` is how alike decisions stay, 1 the same and -1
+    and ``split``, what its alpha is worth without recall. ``unread`` is how alike decisions stay, 1 the same and -1
     the opposite, when what they should rest on is reversed, ``by_name`` whether they followed the name and the day
     instead; ``interaction`` how much more often it is right where the question's tokens are familiar. ``reason``
     says why answers show nothing, ``excluded`` why nothing need be asked: the data cannot have been read."""
@@ -276,50 +333,53 @@ class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
     holdings: the covariance of the share invested with the market's return. ``by`` returns: Treynor and Mazuy's
     term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's, and
     ``intercept`` what is earned a year where the market does not move: convexity that was bought is paid from
-    it."""
+    it. ``at_tries`` and ``likelihood`` of the timing by holdings allow for all tries."""
 
     by: Literal["holdings", "returns"]
     per_year: Measure
     curvature: Measure
     upside: Measure
     intercept: Measure | None = None
+    at_tries: Measure | None = None
+    likelihood: float | None = None
 
 
 class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What style earned a year: ``tilt`` by mean exposures alone, ``timing`` by leaning more when a style paid;
-    ``net`` is ``timing`` and the edge, which has paid all costs."""
+    ``net`` is ``timing`` and alpha, which has paid all costs. ``at_tries`` and ``likelihood`` of the timing allow
+    for all tries."""
 
     tilt: Measure
     timing: Measure
     net: Measure | None = None
+    at_tries: Measure | None = None
+    likelihood: float | None = None
 
 
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
-    ``option_like`` returns bend down as what sellers of options earn does, which may be all of the edge; with
-    ``rare_losses`` an edge is no longer certain once its skew is allowed for (both where only returns are
-    known). ``skew`` is that of the account's returns by session. ``edge_skew`` is the tested one: that of the edge
-    over ``edge_span`` sessions, None without ``rare_losses``."""
+    """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window. With
+    ``rare_losses`` alpha is not significant once its skew is allowed for (returns only). ``skew`` is that of the
+    account's returns by session. ``alpha_skew`` is the tested one: that of alpha over ``alpha_span`` sessions, None
+    without ``rare_losses``."""
 
     skew: float | None
     worst: float
     worst_session: str | None
     drawdown: float
     crash: bool | None
-    option_like: bool = False
     rare_losses: bool = False
-    edge_skew: float | None = None
-    edge_span: int | None = None
+    alpha_skew: float | None = None
+    alpha_span: int | None = None
 
 
 class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """At what size an edge is gone, by the square-root law of impact: a model, not a measurement. ``edges`` are
+    """At what size alpha is gone, by the square-root law of impact: a model, not a measurement. ``alphas`` are
     left a year at ``sizes`` (the data's money), and nothing at ``dies``; up to ``low`` something certainly is (0:
     none), from ``high`` certainly nothing (None: none). ``traded`` is the share of what was traded whose usual
     amounts are known."""
 
     sizes: tuple[float, ...]
-    edges: tuple[Measure, ...]
+    alphas: tuple[Measure, ...]
     dies: float
     low: float
     high: float | None
@@ -330,7 +390,7 @@ class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
         """The result in one sentence."""
         low = "none" if self.low <= 0.0 else money_words(self.low)
         high = "any" if self.high is None else money_words(self.high)
-        what = "what edge there may be" if self.low <= 0.0 else "its edge"
+        what = "what alpha there may be" if self.low <= 0.0 else "its alpha"
         return (
             f"{what} would be gone at a size of {money_words(self.dies)} ({low} to {high}): a trade is taken to "
             "move its price by a day's standard deviation times the root of its share of the usual day's amount"
@@ -347,15 +407,23 @@ def money_words(amount: float) -> str:
 
 
 class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The yearly edge in the first and second half of the window, and without its five best sessions."""
+    """When the yearly alpha was earned: in the ``first`` and ``second`` half and in the ``latest`` third of the
+    window, without its five best sessions, and without its ``best_month`` (None under a year).
+
+    ``faded`` is whether the second half contradicts the whole: it earned nothing, and less than the first half by
+    a one-sided test."""
 
     first: Measure
     second: Measure
+    latest: Measure
     without_best: Measure
+    best_month: str | None = None
+    without_month: Measure | None = None
+    faded: bool = False
 
 
 class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of selection and edge one name and one session brought; None where the sum is not positive."""
+    """How much of selection and alpha one name and one session brought; None where the sum is not positive."""
 
     name: str | None
     name_share: float | None
@@ -363,21 +431,18 @@ class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
     session_share: float | None
 
 
-class TrialsEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tries stand behind a result: ``here`` in the setting, ``declared``, ``found`` in other runs of the
-    folder on the same sessions, and ``effective``, what these amount to when correlated ones count once.
-    ``deflated`` is the probability that the edge's ratio is above what the best of so many worthless ones shows,
-    ``haircut`` the share of the ratio that so many tries take away, ``track_record`` the sessions needed to show
-    it. From ``void_at`` tries the edge would not be called one; None where it is not."""
+class TriesEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tries stand behind a result: ``here`` in the setting, ``disclosed`` (None: nobody said), ``found``
+    in other runs of the folder on the same sessions, and ``effective``, what these amount to when correlated ones
+    count once. ``deflated`` is the probability that the alpha ratio is above what the best of so many worthless
+    tries shows (Bailey and López de Prado 2014), ``haircut`` the share of the ratio that so many tries take away."""
 
     here: int
-    declared: int
+    disclosed: int | None
     found: int
     effective: float
     deflated: Measure
     haircut: float | None
-    track_record: Measure
-    void_at: int | None
 
 
 class Dollars(msgspec.Struct, frozen=True, kw_only=True):
@@ -424,7 +489,7 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     From ``passive`` to ``calibration``, each is a test of what is behind it. ``versus`` is the run's own
     comparison with its baseline. ``could_not`` is set when the result could not have been significant; ``needed``
-    sessions would find an edge as large as the one measured, None where there is none. A venue has ``year`` of
+    sessions would find alpha as large as the one measured, None where there is none. A venue has ``year`` of
     them in one. ``badges`` are those of the agent's own episodes, not of what played beside it. ``measures`` and
     ``history`` are of an account that no run has scored, ``doubts`` what of its returns rests on its table's word.
     """
@@ -451,7 +516,7 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     exposures: dict[str, Measure] = {}
     style_variance: float | None = None
     active_variance: float | None = None
-    edge: Edge | None = None
+    alpha: Alpha | None = None
     styled: float | None = None
     covered: float | None = None
     biases: tuple[str, ...] = ()
@@ -460,10 +525,14 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     timing: TimingEvidence | None = None
     styles: StyleEvidence | None = None
     tail: TailEvidence | None = None
+    options: OptionSelling | None = None
+    smoothness: Smoothness | None = None
+    excess: Measure | None = None
+    information_ratio: Measure | None = None
     stability: StabilityEvidence | None = None
     capacity: CapacityEvidence | None = None
     concentration: ConcentrationEvidence | None = None
-    trials: TrialsEvidence | None = None
+    tries: TriesEvidence | None = None
     curve: AccountCurve | None = None
     luck: LuckEvidence
     memory: MemoryEvidence | None = None
@@ -477,8 +546,8 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     rejections: dict[str, int] = {}
     dollars: Dollars | None = None
     ranks: Ranks
-    power: str = ""
     could_not: bool = False
+    chance: float | None = None
     needed: int | None = None
     year: int = 252
     notes: tuple[str, ...] = ()
@@ -488,16 +557,40 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
 
     @property
-    def known_edge(self) -> Edge:
-        """The edge of findings that have one: a verdict other than *failed* is about it."""
-        assert self.edge is not None
-        return self.edge
+    def known_alpha(self) -> Alpha:
+        """The alpha of findings that have one: a verdict other than *failed* is about it."""
+        assert self.alpha is not None
+        return self.alpha
+
+    @property
+    def years(self) -> float:
+        """How many years the record covers."""
+        return self.sessions / self.year
 
 
 class AgentAssay(AgentFindings, frozen=True, kw_only=True):
-    """What was found about one agent in one setting, and the verdict."""
+    """What was found about one agent in one setting, the verdict, and every number as a statement."""
 
     verdict: Verdict
+    statements: tuple[Statement, ...] = ()
+
+    def statement(self, quantity: str) -> Statement | None:
+        """Return the statement about a quantity, or None if there is none."""
+        for statement in self.statements:
+            if statement.quantity == quantity:
+                return statement
+        return None
+
+    @property
+    def reasons_for(self) -> tuple[str, ...]:
+        """What speaks for skill, the strongest first."""
+        return tuple(one.claim for one in self.statements if one.bearing == "for")
+
+    @property
+    def reasons_against(self) -> tuple[str, ...]:
+        """What speaks against skill, the strongest first, and then what was not examined."""
+        against = (one.claim for one in self.statements if one.bearing == "against")
+        return (*against, *self.verdict.limits)
 
 
 class KnownNature(msgspec.Struct, frozen=True, kw_only=True):
@@ -546,6 +639,11 @@ class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
+def rest_title(one: AgentFindings) -> str:
+    """Return what the part beyond market and style is called. Returns do not show that anything was selected."""
+    return QUANTITIES["unexplained" if one.method == "returns" else "selection"].title
+
+
 def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
     """Return the steps from zero to the return; empty where the return was not taken apart."""
     parts, total = one.parts, one.total
@@ -573,7 +671,7 @@ def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
         steps.append(WaterfallStep(label="Other style", value=rest))
     elif "style" in known:
         steps.append(step("Style", "style"))
-    steps.append(step("Selection", "selection"))
+    steps.append(step(rest_title(one), "selection"))
     if {"costs", "fills"} <= known:
         steps += [step("Fills", "fills"), step("Costs", "costs")]
     elif "trading" in known:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,22 +28,25 @@ from tradeassay.metrics import (
 from tradeassay.metrics.anytime import level_at
 from tradeassay.metrics.attribution import total_parts
 from tradeassay.metrics.history import history_of
+from tradeassay.metrics.horizon import Horizon
+from tradeassay.metrics.option_selling import option_selling
+from tradeassay.metrics.smoothness import smoothness
+from tradeassay.metrics.staleness import Regression, lagged, stale_lags
 from tradeassay.tables.account import OwnSeries
 from tradeassay.verdict import diagnostics, evidence
 from tradeassay.verdict.attribution import Attribution
-from tradeassay.verdict.decide import judge
-from tradeassay.verdict.reasons import too_few
+from tradeassay.verdict.judge import judge
 from tradeassay.verdict.record import (
     CASH,
     AgentAssay,
     AgentFindings,
+    Alpha,
     LeakEvidence,
     LuckEvidence,
     Ranks,
     StyleEvidence,
     VerdictConfig,
 )
-from tradeassay.verdict.staleness import Regression, lagged, stale_lags
 
 WATCHED = (
     "intervals of parts and claims hold however often they are looked at, and are wider for that"
@@ -66,18 +69,20 @@ class TrialSetting(msgspec.Struct, frozen=True):
 
 
 def with_daily(
-    found: AgentFindings,
+    account: AgentFindings,
     daily: Mapping[str, Floats],
     year: int,
     config: VerdictConfig,
     setting: TrialSetting,
 ) -> AgentFindings:
-    """Return findings with everything that follows from daily parts: the edge, what could have been shown, and the
+    """Return findings with everything that follows from daily parts: alpha, what could have been shown, and the
     tests of what is behind it."""
-    market, total, own = daily.get("market"), daily["total"], daily[evidence.EDGE]
-    comparisons = setting.here * config.trials + setting.tried.effective
-    test = evidence.MeanTest(year, config, comparisons)
-    # Parts have intervals at the level that the edge is tested with: one that excludes zero would contradict a
+    market, total, own = daily.get("market"), daily["total"], daily[evidence.ALPHA]
+    # The agents shown beside it share the level of intervals. All tries behind it, disclosed, counted or assumed,
+    # decide whether what is significant is called skill.
+    tries = max(config.known_tries, setting.here + setting.tried.effective)
+    test = evidence.MeanTest(year, config, comparisons=setting.here, tries=tries)
+    # Parts have intervals at the level that alpha is tested with: one that excludes zero would contradict a
     # sentence that says "cannot be told". The return itself is not tested: its interval is that of other pages.
     linked = {
         name: row
@@ -93,61 +98,50 @@ def with_daily(
     whole = total_parts({"total": total}, bootstrap=BootstrapConfig(level=config.level)).intervals[
         "total"
     ]
-    # Style and edge are weighed by their own variances, so that both shares lie in 0..1.
+    # Style and alpha are weighed by their own variances, so that both shares lie in 0..1.
     style, moved, common = (
-        float(np.var(daily[name])) for name in ("style", evidence.EDGE, "common")
+        float(np.var(daily[name])) for name in ("style", evidence.ALPHA, "common")
     )
     active = style + moved
-    edge = evidence.edge_of(daily, test)
-    power, could_not = too_few(total.size, config), True
-    needed: int | None = None
-    if total.size >= config.least:
-        design = measured_design(
-            own, level=config.level, comparisons=comparisons, periods_per_year=year
-        )
-        once = power_summary(design, ir=config.skilled)
-        seen = once
-        if config.watched:
-            level = level_at(total.size, test.level)
-            seen = power_summary(
-                msgspec.structs.replace(design, level=level, comparisons=1), ir=config.skilled
-            )
-        power, could_not = seen.sentence, seen.hopeless
-        if config.watched:
-            power += f"; looked at once, when it was over, it would be found in {once.chance:.0%}"
-        ratio = edge.ratio.value
-        # An account that is its market has a ratio of rounding errors: no number of sessions finds that.
-        if ratio is not None and abs(ratio) >= LEAST_RATIO:
-            needed = sessions_needed(ratio, design)
+    alpha = evidence.alpha_of(daily, test)
+    power = power_of_record(own, alpha, test)
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
-    by_returns = found.method == "returns"
+    by_returns = account.method == "returns"
     if by_returns:
         parts["trading"] = not_scored("trading cannot be seen in returns alone")
     first = setting.taken[0] if setting.taken else None
     sessions = first.daily.sessions if first is not None else setting.sessions
     given = first.daily.references if first is not None else {}
     references = setting.references or {name: np.array(series) for name, series in given.items()}
-    lags = stale_lags(total, market) if by_returns and market is not None else 0
+    lags = stale_lags(total, market, year) if by_returns and market is not None else 0
     claims = {} if by_returns else evidence.claims_of(daily)
     unstyled = total - daily["style"] if by_returns else total
     styles = None
-    if "style_timing" in claims and total.size >= config.least:
+    if "style_timing" in claims and total.size >= config.rows_needed(year):
         leaned = claims["style_timing"]
         styles = StyleEvidence(
             tilt=test.of(daily["tilt"]),
             timing=test.of(leaned, evidence.HALF),
             net=test.of(leaned + own, evidence.HALF),
+            at_tries=test.at_tries(leaned, evidence.HALF),
+            likelihood=test.likelihood(leaned),
         )
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
-    returned, timing = found.market, None
+    returned, timing, options, smooth = account.market, None, None, None
+    excess, information_ratio = None, None
     if market is not None:
         grown = significant(float(np.prod(1.0 + market) - 1.0))
         returned = Measure(value=grown, n=market.size, note="no interval: as it was")
         timing = diagnostics.timing_evidence(
             unstyled, market, claims.get("timing"), test, returns_only=by_returns
         )
+        excess, information_ratio = _excess(total, market, test)
+    if by_returns and total.size and not Horizon(total.size, year).is_short:
+        smooth = smoothness(total, year, alpha_ratio=None if market is None else alpha.ratio)
+        if market is not None:
+            options = option_selling(total, market, own, year)
     by_name = defaultdict[str, float](
         float
     )  # what names brought to selection, in the mean over seeds
@@ -160,17 +154,17 @@ def with_daily(
         tail = diagnostics.tail_evidence(daily, sessions, test, returns_only=by_returns)
         concentration = diagnostics.concentration_of(own, sessions, by_name, daily["selection"])
     return msgspec.structs.replace(
-        found,
-        failure=found.failure or totals.reason,
+        account,
+        failure=account.failure or totals.reason,
         total=whole,
         market=returned,
         parts=parts,
         style_variance=style / active if active > 0.0 else None,
         active_variance=active / (active + common) if active + common > 0.0 else None,
-        edge=edge,
-        power=power,
-        could_not=could_not,
-        needed=needed,
+        alpha=alpha,
+        chance=power.chance,
+        could_not=power.hopeless,
+        needed=power.needed,
         year=year,
         passive=diagnostics.passive_evidence(
             total, references, test, lags=lags, invested=daily.get(evidence.INVESTED)
@@ -178,14 +172,54 @@ def with_daily(
         timing=timing,
         styles=styles,
         tail=tail,
-        stability=diagnostics.stability_evidence(own, test),
+        options=options,
+        smoothness=smooth,
+        excess=excess,
+        information_ratio=information_ratio,
+        stability=diagnostics.stability_evidence(own, sessions, test),
         capacity=diagnostics.capacity_evidence(own, setting.taken, test),
         concentration=concentration,
-        trials=diagnostics.trials_evidence(own, edge, test, here=setting.here, tried=setting.tried),
+        tries=diagnostics.tries_evidence(own, alpha, test, here=setting.here, tried=setting.tried),
         curve=diagnostics.curve_of(total, market, sessions),
         styled=fit.full_days / days if fit is not None and days else None,
         covered=min(covered) if covered else None,
     )
+
+
+def _excess(total: Floats, market: Floats, test: evidence.MeanTest) -> tuple[Measure, Measure]:
+    """Return the excess return a year and its information ratio, versus the market."""
+    return test.of(total - market), test.ratio(total - market)
+
+
+class _Power(NamedTuple):
+    """What a record can show: the ``chance`` that it shows skill, and the rows that its alpha would need."""
+
+    chance: float | None
+    hopeless: bool
+    needed: int | None
+
+
+def power_of_record(series: Floats, alpha: Alpha, test: evidence.MeanTest) -> _Power:
+    """Return the chance that such a record shows an alpha ratio of ``skilled``, after its tries are allowed for."""
+    config, year = test.config, test.year
+    if series.size < config.rows_needed(year):
+        return _Power(None, True, None)
+    design = measured_design(
+        series,
+        level=config.level,
+        comparisons=max(test.comparisons, test.tries),
+        periods_per_year=year,
+    )
+    if config.watched:
+        level = level_at(series.size, 1.0 - 2.0 * config.tail(design.comparisons))
+        design = msgspec.structs.replace(design, level=level, comparisons=1)
+    summary = power_summary(design, ratio=config.skilled)
+    ratio = alpha.ratio.value
+    needed = None
+    # An account that is its market has a ratio of rounding errors: no number of sessions finds that.
+    if ratio is not None and abs(ratio) >= LEAST_RATIO:
+        needed = sessions_needed(ratio, design)
+    return _Power(summary.chance, summary.hopeless, needed)
 
 
 _LEAST_SHARED = 20
@@ -224,8 +258,8 @@ def assay_series(
     )
     known = {} if market is None else series.factors
     factors = {name: np.array([one[day] for day in days]) for name, one in known.items()}
-    daily, betas = _rows_of_series(total, market, cash, factors)
-    found = own_findings(
+    daily, betas = _rows_of_series(total, market, cash, factors, series.year)
+    account = own_findings(
         agent,
         days,
         dataset="",
@@ -241,25 +275,25 @@ def assay_series(
         notes=tuple(notes),
         doubts=series.doubts,
     )
-    references = {} if market is None else {"the benchmark": market}
+    references = {} if market is None else {series.benchmark_name: market}
     setting = TrialSetting(references=references, sessions=days)
-    found = with_history(
-        with_daily(found, daily, series.year, config, setting), total, days, series.year, config
+    account = with_history(
+        with_daily(account, daily, series.year, config, setting), total, days, series.year, config
     )
-    parts = dict(found.parts)
+    parts = dict(account.parts)
     if not factors:
         parts["style"] = not_scored("no factors are known: style cannot be measured")
-        found = msgspec.structs.replace(found, style_variance=None, active_variance=None)
-    passive = found.passive
-    if passive is not None and found.edge is not None and passive.portfolio != CASH:
-        # Beyond the one benchmark there is: that is the edge, and has its interval.
-        passive = msgspec.structs.replace(passive, beyond=found.edge.tested)
+        account = msgspec.structs.replace(account, style_variance=None, active_variance=None)
+    passive = account.passive
+    if passive is not None and account.alpha is not None and passive.portfolio != CASH:
+        # Beyond the one benchmark there is: that is alpha, and has its interval.
+        passive = msgspec.structs.replace(passive, beyond=account.alpha.tested)
     if market is None:
         parts = {**parts, "common": not_scored(why), "selection": not_scored(_ALONE)}
-    found = msgspec.structs.replace(
-        found, parts=parts, styled=1.0 if factors else 0.0, passive=passive
+    account = msgspec.structs.replace(
+        account, parts=parts, styled=1.0 if factors else 0.0, passive=passive
     )
-    return judge(found, config), tuple(notes)
+    return judge(account, config), tuple(notes)
 
 
 def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
@@ -294,14 +328,14 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
 
 
 def _rows_of_series(
-    total: Floats, market: Floats | None, cash: Floats, factors: Mapping[str, Floats]
+    total: Floats, market: Floats | None, cash: Floats, factors: Mapping[str, Floats], year: int
 ) -> tuple[dict[str, Floats], dict[str, float]]:
     """Return daily parts, and the exposures to factors; interest on what is not in the market counts as market."""
     nothing = np.zeros(total.size)
     common, style, betas = cash, nothing, {}
     rows: dict[str, Floats] = {}
     if market is not None:
-        lags = stale_lags(total, market)
+        lags = stale_lags(total, market, year)
         late = lagged(market - cash, lags)
         fit = Regression(
             (total - cash)[lags:], [series[lags:] for series in (*late, *factors.values())]
@@ -313,7 +347,7 @@ def _rows_of_series(
         rows = {"market": market, **each}
     rows |= {"total": total, "common": common, "style": style, "trading": nothing}
     rows["selection"] = total - common - style
-    rows[evidence.EDGE] = rows["selection"]
+    rows[evidence.ALPHA] = rows["selection"]
     return rows, betas
 
 
@@ -338,17 +372,25 @@ def own_findings(agent: str, days: Sequence[str], **known: Any) -> AgentFindings
 
 
 def with_history(
-    found: AgentFindings, total: Floats, sessions: tuple[str, ...], year: int, config: VerdictConfig
+    account: AgentFindings,
+    total: Floats,
+    sessions: tuple[str, ...],
+    year: int,
+    config: VerdictConfig,
 ) -> AgentFindings:
     """Return findings with the measures and months that a run's scores have, and an own account lacks."""
     path = growth(total)
     if not sessions or not (path > 0.0).all():
-        return found
+        return account
     drawn = BootstrapConfig(draws=config.draws)
     series = series_from_nav(path, sessions=sessions, periods_per_year=year)
     scored = score(series, bootstrap=drawn, only=_OWN_MEASURES)
+    if account.smoothness is not None:
+        # One Sharpe ratio: a verdict on hidden risk quotes the same.
+        scored["sharpe"] = account.smoothness.sharpe
+    measures = {name: scored[name] for name in _OWN_MEASURES}
     return msgspec.structs.replace(
-        found,
-        measures={name: scored[name] for name in _OWN_MEASURES},
+        account,
+        measures=Horizon(len(sessions), year).scored(measures),
         history=history_of(sessions, path.tolist(), year),
     )

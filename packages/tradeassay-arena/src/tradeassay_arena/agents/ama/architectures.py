@@ -381,7 +381,9 @@ class InvestorAgent(RoleAgent[InvestorConfig]):
                     mind = mind.add("reflection", lesson.lesson, lesson.importance)
         # Today's items are shown as news and not repeated as memories.
         # The memory is queried with the asset and today's news.
-        trend = "" if packet.momentum is None else ("rising" if packet.momentum > 0 else "falling")
+        trend = ""
+        if packet.momentum is not None:
+            trend = "rising" if packet.momentum > 0 else "falling"
         titles = " ".join(item.title for item in packet.news)
         question = f"{packet.symbol} {packet.kind} {trend} {titles}"
         found = mind.recall(question, self._config.memory)

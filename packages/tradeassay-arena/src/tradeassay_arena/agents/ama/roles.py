@@ -536,7 +536,8 @@ _FIELDS: dict[str, tuple[str, int, tuple[object, ...]]] = {
 
 def _read(reply: ModelReply, wanted: type[A]) -> A:
     """Return a role's answer. Raises :class:`Refused` with what is wrong, in words."""
-    whole = body = answer_object(reply.text, wanted.__struct_fields__[0])
+    whole = answer_object(reply.text, wanted.__struct_fields__[0])
+    body = whole
     if body is None and reply.stop != "length":
         body = unclosed_object(reply.text)
     # An object that was left open is not an answer in the requested form.

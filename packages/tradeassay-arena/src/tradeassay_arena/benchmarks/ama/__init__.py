@@ -1,11 +1,5 @@
 """Agent Market Arena: BUY, SELL or HOLD once a day and asset; rules, five measures, published figures."""
 
-from tradeassay_arena.benchmarks.ama.published import (
-    AmaFigure as AmaFigure,
-    AmaPublished as AmaPublished,
-    compare_with as compare_with,
-    published as published,
-)
 from tradeassay_arena.benchmarks.ama.rules import (
     AMA as AMA,
     PAPER as PAPER,
@@ -13,4 +7,11 @@ from tradeassay_arena.benchmarks.ama.rules import (
     AmaRules as AmaRules,
     ama_panel as ama_panel,
     rules_for as rules_for,
+)
+from tradeassay_bench.benchmarks.ama import (
+    AmaFigure as AmaFigure,
+    AmaPublished as AmaPublished,
+    ComparedSetting as ComparedSetting,
+    compare_with as compare_with,
+    published as published,
 )

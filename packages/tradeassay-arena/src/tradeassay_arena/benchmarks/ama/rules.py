@@ -13,6 +13,7 @@ import numpy as np
 from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention, Measure, not_scored
+from tradeassay.metrics.horizon import TOO_SHORT, Horizon
 from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.measures import (
     annualised_return,
@@ -22,7 +23,6 @@ from tradeassay.metrics.measures import (
     sharpe,
     volatility,
 )
-from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
 from tradeassay_bench.benchmarks.code_protocol import OtherCommand
 
 AMA: Final = "ama-v1"
@@ -115,10 +115,9 @@ def ama_panel(
     if (
         rules.convention == "corrected"
         and bootstrap is not None
-        and returns.size < FEWEST_TO_ANNUALISE
+        and Horizon(returns.size, year).is_short
     ):
-        few = not_scored(f"{returns.size} sessions, at least {FEWEST_TO_ANNUALISE} are needed")
-        panel |= dict.fromkeys(("AR", "AV", "SR"), few)
+        panel |= dict.fromkeys(("AR", "AV", "SR"), not_scored(TOO_SHORT))
     return panel
 
 

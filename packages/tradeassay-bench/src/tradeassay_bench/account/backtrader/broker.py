@@ -179,7 +179,8 @@ class TradeBook:
             run.update(fill.bar, fill.opened, fill.price, opening)
 
     def _start(self, asset: str, tradeid: int) -> _Running:
-        run = self._running[asset, tradeid] = _Running()
+        run = _Running()
+        self._running[asset, tradeid] = run
         self._started.append((asset, tradeid, run))
         return run
 
@@ -488,13 +489,15 @@ class _Broker:
         cash, closing, opening = self.cash, 0.0, 0.0
         if closed:
             closing = abs(closed) * self.commission * price
-            cash = self.cash = cash + (-closed * paid + pnl) - closing
+            cash = cash + (-closed * paid + pnl) - closing
+            self.cash = cash
         to_open = opened
         if opened:
             opening = abs(opened) * self.commission * price
             cash = cash - opened * price - opening
             if cash < 0.0:
-                opened = opening = 0.0
+                opened = 0.0
+                opening = 0.0
             else:
                 self.cash = cash
         if closed + opened:

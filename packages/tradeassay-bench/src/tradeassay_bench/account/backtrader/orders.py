@@ -313,8 +313,12 @@ def _limit(order: OrderState, bar: Bar, limit: float) -> float | None:
     touched it.
     """
     if order.buys:
-        return bar.open if limit >= bar.open else limit if limit >= bar.low else None
-    return bar.open if limit <= bar.open else limit if limit <= bar.high else None
+        if limit >= bar.open:
+            return bar.open
+        return limit if limit >= bar.low else None
+    if limit <= bar.open:
+        return bar.open
+    return limit if limit <= bar.high else None
 
 
 def _stop(order: OrderState, bar: Bar) -> float | None:
@@ -323,8 +327,12 @@ def _stop(order: OrderState, bar: Bar) -> float | None:
     """
     trigger = order.price
     if order.buys:
-        return bar.open if bar.open >= trigger else trigger if bar.high >= trigger else None
-    return bar.open if bar.open <= trigger else trigger if bar.low <= trigger else None
+        if bar.open >= trigger:
+            return bar.open
+        return trigger if bar.high >= trigger else None
+    if bar.open <= trigger:
+        return bar.open
+    return trigger if bar.low <= trigger else None
 
 
 def _stop_limit(order: OrderState, bar: Bar) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def features(raw: Floats) -> tuple[Matrix, Bools]:
 
 def feature_names(window: int) -> list[str]:
     """Return the names of the columns: factor and sessions back (0 = the last close)."""
-    return [f"{name}_{back}" for name in FACTOR_NAMES for back in range(window - 1, -1, -1)]
+    return [f"{name}_{back}" for name, back in product(FACTOR_NAMES, range(window - 1, -1, -1))]
 
 
 def factor_history(view: MarketView, sessions: int | None = None) -> Floats:

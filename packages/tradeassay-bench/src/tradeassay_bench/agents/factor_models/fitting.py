@@ -306,12 +306,9 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
             networks = [
                 value for value in vars(fitted).values() if isinstance(value, torch.nn.Module)
             ]
-            parts = [
-                part
-                for network in networks
-                for part in network.modules()
-                if hasattr(part, "device")
-            ]
+            parts = []
+            for network in networks:
+                parts += [part for part in network.modules() if hasattr(part, "device")]
             # All parts of a network must be on its device. ADARNN's inner network takes any GPU.
             for part in parts:
                 part.device = fitted.device

@@ -18,6 +18,7 @@ docs/reference/ktdfin.md lists the kinds of failure.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -187,9 +188,9 @@ def _market_rows(rows: Sequence[Mapping[str, Any]] | None) -> str:
     if not rows:
         return ""
     heads, parts = ("stock_id", "board", "state"), ("last_bar", "returns", "factors")
-    columns = (*heads, *(name for part in parts for name in rows[0][part]))
+    columns = (*heads, *chain.from_iterable(rows[0][part] for part in parts))
     body = (
-        (*(row[name] for name in heads), *(value for part in parts for value in row[part].values()))
+        (*(row[name] for name in heads), *chain.from_iterable(row[part].values() for part in parts))
         for row in rows
     )
     lines = []
@@ -521,7 +522,9 @@ class Ktdfin(ModelProtocol):
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         self._rng = rng  # the mask is drawn from it when the first day is seen
-        self._mask = self._index_start = self._yesterday = None
+        self._mask = None
+        self._index_start = None
+        self._yesterday = None
         self._feed = FactorFeed()
         self._not_sent = ()
 
@@ -561,7 +564,8 @@ class Ktdfin(ModelProtocol):
                 refuse_nameless(observation.view)
             self._mask = Mask(self.config.mask_config, first, None, None, self._rng)
             self._history = len(first.sessions) - 1
-            self._first_step = self._step = observation.step
+            self._first_step = observation.step
+            self._step = self._first_step
             levels = self.day_view(observation).index_levels(1).tolist()
             self._index_start = levels[0] if levels else None
         if observation.step != self._step:

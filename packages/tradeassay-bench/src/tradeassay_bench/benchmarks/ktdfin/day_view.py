@@ -320,7 +320,8 @@ class DayView:
         """Return the shown return over the last sessions; NaN if either close is missing."""
         known = self._changes.get(sessions)
         if known is None:
-            known = self._changes[sessions] = _change(self.shown_closes, sessions)
+            known = _change(self.shown_closes, sessions)
+            self._changes[sessions] = known
         return known
 
     @cached_property

@@ -137,7 +137,9 @@ def observe(
         day_view.roster,
     )
     since = day_view.observation.since_last
-    universe = candidates = held = None
+    universe = None
+    candidates = None
+    held = None
     if mode == "memory-only":
         stocks = [roster.stocks[column] for column in day_view.observation.columns.tolist()]
         universe = tuple(sorted(stocks, key=wire.stock_id))

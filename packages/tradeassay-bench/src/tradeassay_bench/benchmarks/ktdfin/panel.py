@@ -224,7 +224,8 @@ def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Me
 
 def tool_validity_rate(records: Sequence[StepRecord], level: float = 0.95) -> Measure:
     """Return the share of research calls that were answered. Calls beyond the budget do not count."""
-    calls = bad = 0
+    calls = 0
+    bad = 0
     for record in records:
         calls += record.decision.tool_calls
         bad += sum(failure.kind in BAD_CALLS for failure in record.decision.failures)

@@ -88,7 +88,8 @@ class Fundamentals:
 
     def __init__(self, view: MarketView, session: str, config: StockbenchConfig) -> None:
         self._view, self._session, self._config = view, session, config
-        self._since = since = view.clock - (config.year_days + NOTICE_DAYS) * DAY
+        since = view.clock - (config.year_days + NOTICE_DAYS) * DAY
+        self._since = since
         self._actions: dict[str, list[CorporateAction]] = {}
         self._knows_actions = False
         for action in view.actions(since):
@@ -115,7 +116,9 @@ class Fundamentals:
         earnings = self._now(latest.get("eps_ttm"), symbol, grows=False)
         dividend = self._dividend(symbol, latest)
         high, low = self._range(symbol)
-        cap = ratio = paid = None
+        cap = None
+        ratio = None
+        paid = None
         if price is not None:
             cap = None if shares is None else _rounded(shares * price, 0)
             ratio = None if earnings is None or earnings <= 0 else _rounded(price / earnings, 2)

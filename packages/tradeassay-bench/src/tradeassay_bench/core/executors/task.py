@@ -133,7 +133,9 @@ def one_thread() -> Iterator[None]:
     else:
         package = Path(np.__file__).parent
         folders = (package / ".dylibs", package.parent / "numpy.libs")
-        loaded = [str(path) for folder in folders for path in sorted(folder.glob("*"))]
+        loaded = []
+        for place in folders:
+            loaded += [str(path) for path in sorted(place.glob("*"))]
     switches = []
     for path in filter(_LIBRARY.search, loaded):
         try:

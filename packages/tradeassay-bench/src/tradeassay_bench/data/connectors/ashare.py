@@ -137,7 +137,10 @@ def unexplained(
 
 def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
     """Return a note on reference prices that the distributions do not explain; empty if there are none."""
-    strange = [f"{stock.symbol} {day}" for stock in stocks for day in stock.unexplained]
+    strange = []
+    for stock in stocks:
+        for day in stock.unexplained:
+            strange.append(f"{stock.symbol} {day}")
     if not strange:
         return []
     return [

@@ -13,6 +13,7 @@ import socket
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -304,7 +305,7 @@ class BaostockSource(common.ConnectorSource):
         return replace(
             panel,
             actions=stock_actions(stocks, sessions),
-            fundamentals=tuple(cap for stock in stocks for cap in stock.caps),
+            fundamentals=tuple(chain.from_iterable(stock.caps for stock in stocks)),
             memberships=tuple(entry for entry in memberships if entry.symbol in chosen),
             indices=indices,
         )

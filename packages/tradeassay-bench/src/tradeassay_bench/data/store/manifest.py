@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,7 @@ def arrow_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_string(kind):
         return texts(values)
     if pa.types.is_list(kind):
-        flat = texts([item for value in values for item in value])
+        flat = texts(list(chain.from_iterable(value for value in values)))
         return pa.ListArray.from_arrays(numbers(_offsets([len(value) for value in values])), flat)
     return numbers(np.array(values, dtype=kind.to_pandas_dtype()))
 

@@ -353,7 +353,8 @@ class _Loop:
         self.reach = np.abs(draws.normal((rows, 2, n))) * (0.55 * math.sqrt(1.0 - share))
         slow, state = draws.normal((rows, n)), np.zeros(n)
         for row in range(rows):  # autocorrelated: busy weeks follow busy weeks
-            state = slow[row] = 0.85 * state + 0.18 * slow[row]
+            state = 0.85 * state + 0.18 * slow[row]
+            slow[row] = state
         self.activity = (
             slow
             + 0.25 * draws.normal((rows, n))

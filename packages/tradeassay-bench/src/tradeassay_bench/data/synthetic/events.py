@@ -116,7 +116,9 @@ def make_events(
         surprise, loud = report.surprise, abs(report.surprise) >= IN_LINE
         worth = model.effect * model.strength * surprise if loud else 0.0
         kind: EventKind = "informative" if loud else "noise"
-        tone = 0 if not loud else 1 if surprise > 0 else -1
+        tone = 0
+        if loud:
+            tone = 1 if surprise > 0 else -1
         told = (report.column, report.row, report.known_at, kind, "earnings", tone, abs(surprise))
         events.append(NewsEvent(*told, worth * model.gap, worth * (1.0 - model.gap), pick))
     for kind, rate in (

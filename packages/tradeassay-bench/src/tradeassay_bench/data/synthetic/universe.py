@@ -341,7 +341,9 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
     group = np.sort(np.arange(n) % len(kinds))[draws.order(n)]
     boards = [Board.NONE] * n
     if config.preset == "ashare":
-        shared = [board for board, share in _BOARD_SHARES for _ in range(max(1, round(share * n)))]
+        shared = []
+        for board, share in _BOARD_SHARES:
+            shared += [board] * max(1, round(share * n))
         boards = (shared + [Board.MAIN] * n)[:n]
         boards = [boards[i] for i in draws.order(n)]
     stems: dict[str, None] = {}

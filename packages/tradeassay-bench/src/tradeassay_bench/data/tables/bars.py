@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -183,7 +184,7 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
 
 def _merged(parts: list[LongBars]) -> LongBars:
     """Join parts into one table with common symbol numbers. The parts lose their values."""
-    names = sorted({name for part in parts for name in part.symbols})
+    names = sorted(set(chain.from_iterable(part.symbols for part in parts)))
     place = {name: index for index, name in enumerate(names)}
     symbol = [
         np.array([place[name] for name in part.symbols], dtype=np.int32)[part.symbol]

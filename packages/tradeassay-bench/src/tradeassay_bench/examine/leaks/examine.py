@@ -164,7 +164,8 @@ class StoredFutures:
         return self._made[key]
 
     def _forget(self) -> None:
-        self._of = self._panel = None
+        self._of = None
+        self._panel = None
         self._made.clear()
         for place in Path(self._place.name).iterdir():
             shutil.rmtree(place, ignore_errors=True)
@@ -217,6 +218,9 @@ class _Trial:
             notes.append(
                 f"on {failed} of {len(days)} days no usable answer came: nothing could move there"
             )
+        withheld = 0
+        for day in days:
+            withheld += sum(stamp.through != "prompt" for stamp in day.late)
         return LeakTestReport(
             agent=self.subject.name,
             benchmark=self.benchmark.id,
@@ -231,7 +235,7 @@ class _Trial:
             if repeatable
             else {},
             untested={channel: why for channel, why in channels.items() if why is not None},
-            withheld=sum(stamp.through != "prompt" for day in days for stamp in day.late),
+            withheld=withheld,
             notes=tuple(notes),
             files_open=self.subject.own_code,
         )
@@ -251,12 +255,11 @@ class _Trial:
                 repeated_fact = True
                 around = " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
                 detail = f"a fact planted after the clock was repeated: {around}"
-                places = [
-                    through_of(message, question.request)
-                    for question in day.asked
-                    for message in question.request.messages
-                    if token in message.text and message.role != "assistant"
-                ]
+                places = []
+                for question in day.asked:
+                    for message in question.request.messages:
+                        if token in message.text and message.role != "assistant":
+                            places.append(through_of(message, question.request))
                 through = places[0] if places else "decision"
                 self._add("canary", canaries[token], through, day, detail)
         if not moved:

@@ -183,8 +183,9 @@ def _memberships(work: _Work) -> dict[str, Any]:
     leaving = work.some(0.3, inside)
     kept = []
     for one in held:
-        stays = one.end is not None and one.end < today
-        kept.append(one if stays else _replace(one, end=today if one.symbol in leaving else None))
+        if one.end is None or one.end >= today:
+            one = _replace(one, end=today if one.symbol in leaving else None)
+        kept.append(one)
     following = work.panel.sessions[work.cut.row + 1 : work.cut.row + 2]
     if following.size:
         outside = set(work.stocks()) - inside
@@ -235,18 +236,18 @@ def _news(work: _Work) -> dict[str, Any]:
     kept = [item for item in work.panel.news if item.published_at <= clock]
     names = {one.instrument.symbol: one.instrument.name for one in work.panel.listings}
     planted = sorted(work.some(1.0, work.stocks()))[:_PLANTED]
-    kept += [
-        NewsItem(
-            id=f"{work.token}-{number}-{place}",
-            published_at=at + 1 + place * HOUR,
-            symbols=(symbol,),
-            title=f"{work.token}: {names[symbol] or symbol} to be taken over at twice its price",
-            body=f"{work.token} {symbol}",
-            source=work.token,
-        )
-        for number, at in enumerate(work.planting)
-        for place, symbol in enumerate(planted)
-    ]
+    for number, at in enumerate(work.planting):
+        for place, symbol in enumerate(planted):
+            kept.append(
+                NewsItem(
+                    id=f"{work.token}-{number}-{place}",
+                    published_at=at + 1 + place * HOUR,
+                    symbols=(symbol,),
+                    title=f"{work.token}: {names[symbol] or symbol} to be taken over at twice its price",
+                    body=f"{work.token} {symbol}",
+                    source=work.token,
+                )
+            )
     return {"news": tuple(sorted(kept, key=lambda item: item.published_at))}
 
 
@@ -258,13 +259,17 @@ def _fundamentals(work: _Work) -> dict[str, Any]:
         else _replace(figure, value=figure.value * float(work.rng.uniform(-2.0, 3.0)))
         for figure in work.panel.fundamentals
     ]
-    figures += [
-        Fundamental(
-            symbol=symbol, field=work.token, period_end=work.today, known_at=at + 1, value=1e6
-        )
-        for at in work.planting
-        for symbol in sorted(work.some(1.0, work.stocks()))[:_PLANTED]
-    ]
+    for at in work.planting:
+        for symbol in sorted(work.some(1.0, work.stocks()))[:_PLANTED]:
+            figures.append(
+                Fundamental(
+                    symbol=symbol,
+                    field=work.token,
+                    period_end=work.today,
+                    known_at=at + 1,
+                    value=1e6,
+                )
+            )
     return {"fundamentals": tuple(sorted(figures, key=lambda figure: figure.known_at))}
 
 

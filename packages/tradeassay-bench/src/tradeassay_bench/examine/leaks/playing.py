@@ -82,7 +82,9 @@ def withhold_late(
         if message.role in ("user", "system"):
             texts = [block.text for block in fenced_blocks(message.text) if block.label == "json"]
         bodies = [body for body in map(parse_object, texts) if body is not None]
-        late = [stamp for body in bodies for stamp in late_stamps(body, observation)]
+        late: list[tuple[str, str]] = []
+        for body in bodies:
+            late.extend(late_stamps(body, observation))
         through = through_of(message, request)
         found += [LateStamp(through=through, field=field, stamp=stamp) for field, stamp in late]
         if late and message.role == "tool":
@@ -97,7 +99,10 @@ def through_of(message: Message, request: AskModel) -> str:
     """Return the source of a message of a request: ``prompt`` or ``tool <name>``."""
     if message.role != "tool":
         return "prompt"
-    names = {call.id: call.name for one in request.messages for call in one.calls}
+    names = {}
+    for one in request.messages:
+        for call in one.calls:
+            names[call.id] = call.name
     return f"tool {names.get(message.call_id or '', '?')}"
 
 
@@ -151,7 +156,10 @@ class PlayedDay:
     @property
     def words(self) -> str:
         """All text in which a planted word could show: the decision, and the messages to the model."""
-        shown = [message.text for one in self.asked for message in one.request.messages]
+        shown = []
+        for one in self.asked:
+            for message in one.request.messages:
+                shown.append(message.text)
         return "\n".join([ENCODER.encode(self.decision).decode(), *shown])
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
 from tradeassay.metrics import BootstrapConfig, growth, significant
+from tradeassay.metrics.horizon import Horizon
 from tradeassay.metrics.intervals import DEFAULT, MOST_DRAWS
 from tradeassay_bench.core.executors import HERE, Spread
 from tradeassay_bench.examine.luck.portfolios import (
@@ -235,11 +237,13 @@ def _placed(
 def _all_alike(paths: Floats, year: int) -> str | None:
     """Return why a result has no place among portfolios that hardly differ, such as those of a
     whole universe."""
-    ends = np.log(np.maximum(paths[:, -1] / paths[:, 0], 1e-12)) * year / (paths.shape[1] - 1)
+    horizon = Horizon(paths.shape[1] - 1, year)
+    ends = np.log(np.maximum(paths[:, -1] / paths[:, 0], 1e-12)) * year / horizon.rows
     low, high = np.quantile(ends, [0.05, 0.95])
     if high - low >= 0.01:
         return None
+    apart = horizon.grown(Measure(value=float(high - low))).value or 0.0
     return (
-        f"random portfolios with the same trades hardly differ ({high - low:.1%} a year between the worst and the "
-        "best twentieth): nearly everything on offer is held"
+        f"random portfolios with the same trades hardly differ ({apart:.1%} {horizon.words} between "
+        "the worst and the best twentieth): nearly everything on offer is held"
     )

@@ -130,7 +130,8 @@ class _Changes:
         if not self.free:
             heapq.heappush(self.free, self.seats)
             self.seats += 1
-        seat = self.taken[symbol] = heapq.heappop(self.free)
+        seat = heapq.heappop(self.free)
+        self.taken[symbol] = seat
         return seat
 
     def note(self, symbol: str, after: float, net: float, unit: float, kept: int) -> None:

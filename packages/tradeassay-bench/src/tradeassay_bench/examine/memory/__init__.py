@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import attach
 
 if TYPE_CHECKING:
-    from tradeassay.verdict.recalled import EdgeSplit as EdgeSplit, RecallSplit as RecallSplit
+    from tradeassay.verdict.recalled import AlphaSplit as AlphaSplit, RecallSplit as RecallSplit
     from tradeassay_bench.examine.memory.counterfactual import (
         CounterfactualConfig as CounterfactualConfig,
         CounterfactualReport as CounterfactualReport,
@@ -58,6 +58,6 @@ else:
                 "ask_models",
                 "read_record",
             ],
-            "tradeassay.verdict.recalled": ["EdgeSplit", "RecallSplit"],
+            "tradeassay.verdict.recalled": ["AlphaSplit", "RecallSplit"],
         },
     )

@@ -231,9 +231,11 @@ def take(
             cutoff = (cutoffs or {}).get(episode.label, None if model is None else model.cutoff)
             period: Period = "any" if not episode.by_model else "unknown"
             if episode.by_model and cutoff is not None:
-                late = date.fromisoformat(market.first) > cutoff
-                early = date.fromisoformat(market.last) <= cutoff
-                period = "after" if late else "before" if early else "across"
+                period = "across"
+                if date.fromisoformat(market.first) > cutoff:
+                    period = "after"
+                elif date.fromisoformat(market.last) <= cutoff:
+                    period = "before"
             parts = attribute_episode(run, episode.key, bootstrap=bootstrap)
             agent, arm, mode = (
                 run.names[episode.label],
@@ -375,7 +377,8 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
 def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
     """Return the difference of two means over different windows, with Welch's interval over their
     clusters."""
-    first, second = both = [_cluster_means(side.totals, side.clusters) for side in (one, other)]
+    both = [_cluster_means(side.totals, side.clusters) for side in (one, other)]
+    first, second = both
     if first.size == 0 or second.size == 0:
         return not_scored("there are no windows on one side of the cutoff")
     value = significant(float(first.mean() - second.mean()))
@@ -645,7 +648,10 @@ def _notes(
         for arm in masks
         if arm.startswith("blinded")
     ]
-    kinds = {record.facts.kind for run in runs for record in run.manifest.datasets.values()}
+    kinds = set()
+    for run in runs:
+        for record in run.manifest.datasets.values():
+            kinds.add(record.facts.kind)
     if "synthetic" in kinds:
         notes.append(
             "on synthetic data no model can have seen anything: a gap there is not memory of markets"

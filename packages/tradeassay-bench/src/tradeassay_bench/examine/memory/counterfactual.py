@@ -221,7 +221,8 @@ async def _study(
             notes.append("a rule reads no text: news and dates were left as they are")
         works = [_Reasking(run, episode, benchmark, one, config) for one in changed]
         if not episode.by_model:
-            found += [decision for work in works for decision in work.by_rule()]
+            for work in works:
+                found.extend(work.by_rule())
             continue
         asker.check(episode.model)
         async with asker.open(episode.model, params_for(episode, benchmark)) as ask:
@@ -330,11 +331,11 @@ _OPPOSITES = (
     "above/below positive/negative increase/decrease increases/decreases increased/decreased wins/loses "
     "surges/plunges jumps/drops rally/slump better/worse best/worst good/bad bullish/bearish approves/rejects"
 )
-_TURNED = {
-    a: b
-    for one, other in (pair.split("/") for pair in reversed(_OPPOSITES.split()))
-    for a, b in ((one, other), (other, one))
-}
+_TURNED: dict[str, str] = {}
+for _pair in reversed(_OPPOSITES.split()):
+    _one, _other = _pair.split("/")
+    _TURNED[_one] = _other
+    _TURNED[_other] = _one
 _TURN = re.compile(rf"\b({'|'.join(_TURNED)})\b", re.IGNORECASE)
 _NEWS_FIELDS = re.compile(r'("(?:title|headline|body|summary|text)"\s*:\s*)"((?:[^"\\]|\\.)*)"')
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")

@@ -12,6 +12,7 @@ so that names on one day and overlapping moves count once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tradeassay.core.arrays import Floats
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.metrics import BootstrapConfig, resamples
 from tradeassay.metrics.intervals import between, choose_block, content_seed
-from tradeassay.verdict.recalled import EdgeSplit, RecallSplit, split_sentence
+from tradeassay.verdict.recalled import AlphaSplit, RecallSplit, split_sentence
 from tradeassay_bench.examine.attribute import account_days
 from tradeassay_bench.examine.memory.questions import HORIZONS, PriceTruth, RecallAnswer
 
@@ -81,7 +82,7 @@ def split_edge(
     horizon: int,
     ahead: Floats | None = None,
     level: float = 0.95,
-) -> tuple[EdgeSplit, EdgeSplit]:
+) -> tuple[AlphaSplit, AlphaSplit]:
     """Split what weights (T, N) earned, by names and by dates. Returns and recalled moves have that
     shape."""
     known = int(np.isfinite(returned).any(axis=1).sum())
@@ -107,7 +108,7 @@ def split_edge(
 
 def _split(
     x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: int, level: float
-) -> EdgeSplit:
+) -> AlphaSplit:
     days = x.shape[0]
     if days < _LEAST:
         return _nothing(f"{days} sessions are too few: {_LEAST} are needed")
@@ -135,7 +136,7 @@ def _split(
     if not told:
         none = between(0.0, (0.0, 0.0), level, days, "the same is recalled of everything")
         unmoved = not_scored("nothing to follow")
-        return EdgeSplit(edge=whole, explained=none, rest=whole, share=none, follows=unmoved)
+        return AlphaSplit(alpha=whole, explained=none, rest=whole, share=none, follows=unmoved)
 
     def of(held: Floats, among: Floats, earned: Floats, own: Floats) -> tuple[Floats, Floats]:
         """Return what the part of holdings that follows recall earned, and its correlation with the
@@ -150,8 +151,8 @@ def _split(
         shares = drawn / earned
     explained, followed = (float(one) for one in of(*(one.sum(axis=0) for one in (xf, ff, fy, xx))))
     uncertain = not_scored("what was earned cannot be told from nothing")
-    return EdgeSplit(
-        edge=whole,
+    return AlphaSplit(
+        alpha=whole,
         explained=measure(explained * scale, drawn * scale),
         rest=measure(*(_left(*both) * scale for both in ((edge, explained), (earned, drawn)))),
         share=measure(explained / edge, shares) if above(whole) else uncertain,
@@ -165,9 +166,9 @@ def _left(whole: Floats | float, part: Floats | float) -> Any:
     return np.where(np.abs(left) <= 1e-6 * np.abs(whole), 0.0, left)[()]
 
 
-def _nothing(reason: str) -> EdgeSplit:
+def _nothing(reason: str) -> AlphaSplit:
     none = not_scored(reason)
-    return EdgeSplit(edge=none, explained=none, rest=none, share=none, follows=none)
+    return AlphaSplit(alpha=none, explained=none, rest=none, share=none, follows=none)
 
 
 def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> RecallSplit:
@@ -178,9 +179,8 @@ def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> 
     horizons.
     """
     truth = PriceTruth.of(run.snapshot(keys[0]))
-    answers = [
-        one for audit in [one for one in audits if one.run] or audits for one in audit.answers
-    ]
+    of_this_run = [audit for audit in audits if audit.run] or audits
+    answers = list(chain.from_iterable(audit.answers for audit in of_this_run))
     names, recalled, ahead = recalled_moves(answers, truth)
     benchmark = run.manifest.benchmark(run.episode(keys[0]))
     each = [account_days(run.records(key), truth.symbols) for key in keys]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
 from typing import Annotated, Literal
 
 import msgspec
@@ -131,9 +132,10 @@ class PriceTruth:
         titles = {}
         for one in view.instruments:
             names = known_names(one)
-            titles[one.symbol] = (
-                one.name if one.name not in ("", one.symbol) else names[0] if names else ""
-            )
+            if one.name not in ("", one.symbol):
+                titles[one.symbol] = one.name
+            else:
+                titles[one.symbol] = names[0] if names else ""
         return cls(
             sessions=snapshot.sessions,
             symbols=view.symbols,
@@ -246,12 +248,11 @@ def _fact(
 
 
 def _asked(facts: Iterable[RecallQuestion], config: RecallConfig) -> tuple[RecallQuestion, ...]:
-    made = (
-        msgspec.structs.replace(fact, fact=place, wording=wording, sample=sample)
-        for place, fact in enumerate(facts)
-        for wording in range(config.wordings)
-        for sample in range(config.samples)
-    )
+    made = []
+    for place, fact in enumerate(facts):
+        for wording, sample in product(range(config.wordings), range(config.samples)):
+            asked = msgspec.structs.replace(fact, fact=place, wording=wording, sample=sample)
+            made.append(asked)
     return tuple(msgspec.structs.replace(one, number=number) for number, one in enumerate(made))
 
 
@@ -390,7 +391,9 @@ _WORDS: dict[str, tuple[str, str]] = {
 
 def form_of(kind: RecallKind) -> str:
     """Return the form in which a kind is worded and parsed: close, move, choice, index or year."""
-    return "move" if kind in HORIZONS else "choice" if kind in ("best", "worst") else kind
+    if kind in HORIZONS:
+        return "move"
+    return "choice" if kind in ("best", "worst") else kind
 
 
 def question_text(question: RecallQuestion) -> str:

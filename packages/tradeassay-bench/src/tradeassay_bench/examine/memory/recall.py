@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -376,7 +377,7 @@ def _pairs_of_run(
             f"{held[asked].sum() / held.sum():.0%} of what was held; --questions {each * math.ceil(of * 5 / 4)} "
             "asks about all"
         )
-    return [(truth.symbols[k], *span) for k in asked for span in spans], left_out
+    return [(truth.symbols[k], *span) for k, span in product(asked, spans)], left_out
 
 
 async def _ask_all(

@@ -133,7 +133,9 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
         changed, asked = f"it cannot be made again: {error}", False
         if unsure:
             return ClaimOutcome(claim=claim, outcome="cannot be checked", why=changed), notes
-    outcome: Word = "contradicted" if changed else "re-derived" if asked else "cannot be checked"
+    outcome: Word = "re-derived" if asked else "cannot be checked"
+    if changed:
+        outcome = "contradicted"
     return ClaimOutcome(
         claim=claim, outcome=outcome, why=changed or ("" if asked else NOT_REDERIVABLE)
     ), notes

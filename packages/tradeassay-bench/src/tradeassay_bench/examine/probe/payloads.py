@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, Literal
 
 import msgspec
@@ -96,8 +97,7 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """Every mask with every hardening that it can have."""
         return tuple(
             (mask, hardening)
-            for mask in self.masks
-            for hardening in self.hardenings
+            for mask, hardening in product(self.masks, self.hardenings)
             if mask != "bright" or hardening == "plain"
         )
 

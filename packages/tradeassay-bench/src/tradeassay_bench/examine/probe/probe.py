@@ -92,11 +92,9 @@ def probe_mask(
     probes = draw_probes(played, snapshot, config)
     sectors = {one.sector for one in archive.instruments if one.sector}
     boards = tuple(dict.fromkeys(probe.board for probe in probes))
-    inside = {
-        row
-        for _, *days in windows_of(played, snapshot, config.windows)
-        for row in snapshot.rows(*days)
-    }
+    inside: set[int] = set()
+    for _, *days in windows_of(played, snapshot, config.windows):
+        inside.update(snapshot.rows(*days))
     chance = random_baseline(probes, np.array(sorted(inside)), len(sectors), len(boards))
     shown = {
         variant: make_payloads(played, snapshot, probes, variant, config)

@@ -167,7 +167,9 @@ def read_guess(text: str) -> AttackerAnswer:
         raise ValueError("it holds no JSON object")
     wrong: list[str] = []
     raw = body.get("tickers", body.get("ticker"))
-    items = raw if isinstance(raw, list) else [] if raw is None else [raw]
+    items = raw if isinstance(raw, list) else [raw]
+    if raw is None:
+        items = []
     names = [item.strip() for item in items if isinstance(item, str) and item.strip()]
     if "tickers" not in body and "ticker" not in body:
         wrong.append("tickers is missing")
@@ -269,11 +271,10 @@ def grid(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
         last = _last_bar(payload)
         close = None if last is None else _number(last.get("close"))
         shown_bars: Sequence[Json] = _bars(payload) or [bar for bar in (last,) if bar is not None]
-        values = [
-            _number(bar.get(name))
-            for bar in shown_bars
-            for name in ("open", "high", "low", "close")
-        ]
+        values = []
+        for bar in shown_bars:
+            for name in ("open", "high", "low", "close"):
+                values.append(_number(bar.get(name)))
         shown = np.array([value for value in values if value is not None and value > 0])
         true = None if close is None or shown.size < 8 else true_price(shown, close)
         bars.append(None if last is None or true is None else {**last, "close": true})
@@ -301,12 +302,11 @@ def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     probe's control: under a bright market it must know everything, under a mask nothing.
     """
     known = {one.symbol: one for one in archive.instruments}
-    spelled = {
-        name: one.symbol
-        for one in archive.instruments
-        for name in (*known_names(one), *((one.name,) if one.name not in ("", one.symbol) else ()))
-        if len(name) > 2
-    }
+    spelled = {}
+    for one in archive.instruments:
+        for name in (*known_names(one), *((one.name,) if one.name not in ("", one.symbol) else ())):
+            if len(name) > 2:
+                spelled[name] = one.symbol
     any_of = "|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{any_of})(?![a-z])")
     for payload in payloads:
@@ -316,9 +316,9 @@ def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
         titles = [
             str(item.get("title", "")) for item in _list(row.get("news")) if isinstance(item, dict)
         ]
-        named = Counter(
-            spelled[one] for title in titles for one in pattern.findall(title) if spelled
-        )
+        named = Counter[str]()
+        for title in titles if spelled else ():
+            named.update(spelled[spelling] for spelling in pattern.findall(title))
         tickers = (
             [symbol for symbol, _ in named.most_common()]
             if instrument is None
@@ -398,13 +398,11 @@ def calendar(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses
             known = _alike(volume, volumes) + _alike(swing, swings)
             fit[volumes.size - 1 :] = 2.0 * _alike(market, volumes) + known
         texts = (payload.text, *payload.evidence.bars)
-        named = [one for text in texts for one in _QUARTER.finditer(text)]
-        said = {int(one[1] or one[2] or _WORDS[one[3].lower()]) for one in named}
-        after = {
-            month
-            for quarter in said
-            for month in ((3 * quarter) % 12 + 1, (3 * quarter + 1) % 12 + 1)
-        }
+        after: set[int] = set()
+        for text in texts:
+            for one in _QUARTER.finditer(text):
+                quarter = int(one[1] or one[2] or _WORDS[one[3].lower()])
+                after.update(((3 * quarter) % 12 + 1, (3 * quarter + 1) % 12 + 1))
         if after:
             fit = fit + np.isin(months, list(after))
         row = min(int(fit.argmax()) + 1, archive.sessions.size - 1)
@@ -413,11 +411,10 @@ def calendar(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses
 
 def idioms(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     """Name the alias at a place where prose allows one word only."""
-    known = {
-        word: one.symbol
-        for one in archive.instruments
-        for word in re.findall(r"\w+", one.name.lower())
-    }
+    known = {}
+    for one in archive.instruments:
+        for word in re.findall(r"\w+", one.name.lower()):
+            known[word] = one.symbol
     for payload in payloads:
         texts = (payload.text, *payload.evidence.bars)
         words = {
@@ -516,7 +513,8 @@ def known_calendar(sessions: Days) -> tuple[Floats, Floats]:
         )
         expiry = day.weekday() == 4 and 15 <= day.day <= 21
         found = -0.7 if half else 0.0
-        found += (0.45 if day.month % 3 == 0 else 0.12) if expiry else 0.0
+        if expiry:
+            found += 0.45 if day.month % 3 == 0 else 0.12
         found += 0.1 if after.month != day.month else 0.0
         found -= 0.4 if day.month == 12 and day.day > 23 else 0.0
         volume[row] = found - 0.1 * ((day - before).days > 3) - 0.15 * ((after - day).days > 3)

@@ -109,7 +109,10 @@ class Question:
             failure.get("stock_id", failure.get("symbol"))
             for failure in feedback.get("failures", ())
         } - {None}
-        calls = {call.id: call for message in request.messages for call in message.calls}
+        calls = {}
+        for message in request.messages:
+            for call in message.calls:
+                calls[call.id] = call
         answered = [
             (calls[m.call_id], m.text)
             for m in request.messages

@@ -11,6 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import ClassVar
 
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
@@ -311,7 +312,7 @@ def arena_answer(asked: Question) -> Json:
         case "ama.opinion":
             name = f"{seen.get('role')}/{seen.get('date')}/{seen.get('symbol')}"
             lean = trend + mood + hashlib.sha256(name.encode()).digest()[0] / 255 - 0.5
-            view = "bullish" if lean > 0.15 else "bearish" if lean < -0.15 else "neutral"
+            view = _by_lean(lean, 0.15, "bullish", "bearish", "neutral")
             return {
                 "view": view,
                 "confidence": _sure(lean),
@@ -344,7 +345,7 @@ def arena_answer(asked: Question) -> Json:
             lean += {"BUY": 0.2, "SELL": -0.2}.get(
                 str((seen.get("proposal") or {}).get("action")), 0.0
             )
-            action = "BUY" if lean > 0.1 else "SELL" if lean < -0.1 else "HOLD"
+            action = _by_lean(lean, 0.1, "BUY", "SELL", "HOLD")
             if action == "SELL" and (seen.get("risk") or {}).get("allow_short") is False:
                 action = "HOLD"
             decided = {
@@ -367,6 +368,12 @@ def arena_answer(asked: Question) -> Json:
 def _tone(text: str) -> int:
     words = text.lower().replace(".", " ").replace(",", " ").split()
     return sum((word in _GOOD) - (word in _BAD) for word in words)
+
+
+def _by_lean(lean: float, least: float, up: str, down: str, neither: str) -> str:
+    if lean > least:
+        return up
+    return down if lean < -least else neither
 
 
 def _sure(lean: float) -> float:
@@ -403,8 +410,8 @@ def read_news(asked: Question) -> Json:
                 f"{item.get('title', '')} {item.get('text') or ''}".lower()
                 for item in row.get("news") or ()
             ]
-            score: float = sum(word in text for text in texts for word in _GOOD_NEWS)
-            score -= sum(word in text for text in texts for word in _BAD_NEWS)
+            score: float = sum(word in text for text, word in product(texts, _GOOD_NEWS))
+            score -= sum(word in text for text, word in product(texts, _BAD_NEWS))
             score += (
                 0.5 if 0.0 < ((row.get("fundamentals") or {}).get("pe") or 0.0) < CHEAP else 0.0
             )

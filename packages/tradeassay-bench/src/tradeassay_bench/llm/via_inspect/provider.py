@@ -7,6 +7,7 @@ import re
 import time
 from collections import OrderedDict
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal
 
 import msgspec
@@ -195,7 +196,8 @@ def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[To
             output.message.text, request.tools, request.must_call, id_prefix=f"text-{here}"
         )
     raw = list(raw_calls(response))
-    taken = {call.id for message in request.messages for call in message.calls}
+    asked = chain.from_iterable(message.calls for message in request.messages)
+    taken = {call.id for call in asked}
     calls: list[ToolCall] = []
     for at, call in enumerate(parsed):
         # Take the arguments as they were sent: from the call at the same position, else from the
@@ -348,7 +350,10 @@ class InspectProvider:
         RESPONSE.set(box)
         # The provider does not know a call that was found in a model's text. Such a call goes back
         # as text, and its result as a user message.
-        calls = {call.id: call for message in request.messages for call in message.calls}
+        calls = {}
+        for message in request.messages:
+            for call in message.calls:
+                calls[call.id] = call
         messages = [_message(message, calls, self._memory) for message in request.messages]
         if self._params is None:
             self.exchange = messages

@@ -79,7 +79,10 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     chain = list(_chain(error))
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     text = _text(chain, status)
-    frames = [frame for link in chain for frame, _ in traceback.walk_tb(link.__traceback__)]
+    frames = []
+    for link in chain:
+        for frame, _ in traceback.walk_tb(link.__traceback__):
+            frames.append(frame)
     libraries = [str(frame.f_globals.get("__name__", "")).split(".")[0] for frame in frames]
     if tokenizer := next((library for library in libraries if library in _TOKENIZERS), None):
         # The answer may be here already. Counting its tokens on this machine failed.
@@ -87,7 +90,9 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
         return ProviderFault(kind="unreachable", message=message, billed=True)
     if status is not None:
         return _by_status(status, text, chain, clock)
-    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    names: set[str] = set()
+    for error in chain:
+        names |= {kind.__name__ for kind in type(error).__mro__}
     sent = not names & set(_NEVER_SENT)
     if any("Timeout" in name for name in names):
         return ProviderFault(kind="timeout", message=text, billed=sent)
@@ -192,7 +197,10 @@ def _text(chain: list[BaseException], status: int | None) -> str:
     scrub(chain[0])
     message = _page(chain)
     if not message:
-        bodies = [getattr(link, name, None) for link in chain for name in ("body", "details")]
+        bodies = []
+        for link in chain:
+            for name in ("body", "details"):
+                bodies.append(getattr(link, name, None))
         message = next(filter(None, map(_words, bodies)), None) or _innermost(chain)
     if status is not None:
         message = f"{status}: {message}"
@@ -371,7 +379,8 @@ async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """
     pending = b""
     inputs: dict[int, str] = {}
-    begun = ended = False
+    begun = False
+    ended = False
     async for chunk in chunks:
         *whole, pending = (pending + chunk).replace(b"\r\n", b"\n").split(b"\n\n")
         for event in whole:

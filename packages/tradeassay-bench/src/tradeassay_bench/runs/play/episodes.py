@@ -380,7 +380,8 @@ class Conversation:
     async def _records(self) -> AsyncIterator[StepRecord]:
         task, journal_lines = self.task, self.journal.lines
         snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
-        self._play = play = conversation(snapshot, task.benchmark, task.episode, task.secret)
+        play = conversation(snapshot, task.benchmark, task.episode, task.secret)
+        self._play = play
         for line in journal_lines:
             self._tally.add(line.record, line.raw)
         play.resume(line.record for line in journal_lines)

@@ -116,7 +116,8 @@ class Programs:
         self._spec = spec
         self._options = options
         refuse_other_rules(spec)
-        self._protocol = protocol = find_protocol(spec.benchmark)(spec)
+        protocol = find_protocol(spec.benchmark)(spec)
+        self._protocol = protocol
         episodes, notes = code_episodes(spec.benchmark, protocol), protocol.notes
         if not episodes:
             why = f": {'; '.join(notes)}" if notes else ""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,8 +125,7 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
         players = [] if own is not None else [(plain, first, True)]
         players += [
             (agent, seed, agent is own and seed == first)
-            for agent in spec.agents
-            for seed in spec.seeds
+            for agent, seed in product(spec.agents, spec.seeds)
         ]
         grid = itertools.product(
             spec.datasets.get(name, (benchmark.dataset,)), spec.variants, spec.windows or (None,)

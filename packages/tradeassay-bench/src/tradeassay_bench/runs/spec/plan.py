@@ -319,7 +319,9 @@ def measured_before(
             if ended.answers == "live" and len(timing.starts) == 1 and other.key in timing.episodes:
                 seconds, timed = seconds + timing.episodes[other.key], timed + ended.steps
         runs += days > earlier
-    return (runs, days, spent, seconds / timed if timed else None) if days else None
+    if not days:
+        return None
+    return runs, days, spent, seconds / timed if timed else None
 
 
 def measure_conversation(

@@ -354,9 +354,8 @@ def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
     _known_keys(where, "window.", values.get("window"), Window)
     _known_keys(where, "bootstrap.", values.get("bootstrap"), BootstrapConfig)
     if isinstance(names := values.get("benchmarks"), list | tuple):
-        names = values["benchmarks"] = [
-            registered.full_name(name) if isinstance(name, str) else name for name in names
-        ]
+        names = [registered.full_name(name) if isinstance(name, str) else name for name in names]
+        values["benchmarks"] = names
         if "datasets" in values:
             values["datasets"] = datasets_for(names, values["datasets"])
     try:

@@ -30,6 +30,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -240,12 +241,10 @@ def _label_text(label: RecordingLabel) -> bytes:
 def count_answers(found: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the counted fields of a label: the models, and how many answers and tokens the files
     hold."""
-    lines = [
-        line
-        for name, content in found.items()
-        if name.startswith("models/")
-        for line in parse_recording(Path(name), content).answers
-    ]
+    lines = []
+    for name, content in found.items():
+        if name.startswith("models/"):
+            lines.extend(parse_recording(Path(name), content).answers)
     return {
         "models": tuple(sorted({line.asked.model for line in lines})),
         "answers": len(lines),
@@ -317,7 +316,7 @@ def find_recording(name: str, *benchmarks: str) -> Path:
             )
         chosen = [(info.name, Path(info.path), info.label) for info in matching]
     if benchmarks:
-        ids = sorted({id for _, _, label in chosen for id in label.benchmarks})
+        ids = sorted(set(chain.from_iterable(label.benchmarks for _, _, label in chosen)))
         wanted_ids = {newest(benchmark, ids) for benchmark in benchmarks}
         has = ", ".join(ids)
         chosen = [entry for entry in chosen if set(entry[2].benchmarks) & wanted_ids]
@@ -712,14 +711,13 @@ def changed_facts(opened: OpenRecording) -> list[str]:
     """
     manifest = opened.manifest
     if isinstance(manifest, RunManifest):
-        now = {
-            f"the prompt {name}": digest
-            for episode in manifest.episodes
-            if episode.setting in manifest.protocols
-            for name, digest in describe_protocol(
-                with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
-            ).prompts.items()
-        }
+        now = {}
+        for episode in manifest.episodes:
+            if episode.setting in manifest.protocols:
+                for name, digest in describe_protocol(
+                    with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
+                ).prompts.items():
+                    now[f"the prompt {name}"] = digest
         now |= {
             f"benchmark '{name}'": sha256_of(benchmarks.get(name)) for name in manifest.benchmarks
         }

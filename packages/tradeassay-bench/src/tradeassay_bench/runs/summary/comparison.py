@@ -3,6 +3,7 @@ coincide."""
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from tradeassay.metrics import (
     nothing_to_compare,
     significant,
 )
+from tradeassay.metrics.horizon import Horizon
 from tradeassay.metrics.reliability import Reliability, reliability
 from tradeassay_bench.benchmarks.code_protocol import CodeRow
 from tradeassay_bench.core.errors import RunError
@@ -47,7 +49,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
     ``datasets`` are empty for programs. ``reason`` says why the two are not comparable; None if
     they are. ``paired`` compares the value paths session by session, with the first run as the
-    baseline.
+    baseline. ``horizon`` is what the sessions cover, if they are the same.
     """
 
     benchmark: str
@@ -56,6 +58,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     measures: dict[str, Difference]
     paired: AgainstBaseline
+    horizon: Horizon | None = None
 
     @property
     def comparable(self) -> bool:
@@ -141,7 +144,7 @@ def compare(
         only_first=only[0],
         only_second=only[1],
         reliability=reliability(
-            [play for some in plays for play in some if (play.model, play.window) in both],
+            [play for play in chain.from_iterable(plays) if (play.model, play.window) in both],
             called=called_run,
             level=one.spec.bootstrap.level,
         ),
@@ -224,12 +227,15 @@ def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
         reason = f"windows differ: {' to '.join(windows[0])} and {' to '.join(windows[1])}"
     elif sha256_of(played[0]) != sha256_of(played[1]) or venues[0] != venues[1]:
         reason = f"the rules of benchmark '{a.benchmark}' differ"
+    horizon = None
     if reason is not None:
         paired = nothing_to_compare(name, f"not comparable, {reason}")
     else:
         left, right = (
             [run.series(key) for key in row.episodes] for run, row in ((one, a), (other, b))
         )
+        if left and left[0].sessions:
+            horizon = Horizon(len(left[0].sessions), left[0].periods_per_year)
         failed = next(
             (series.failure for series in (*left, *right) if series.failure is not None), None
         )
@@ -248,16 +254,17 @@ def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
                 baseline=name,
                 bootstrap=one.spec.bootstrap,
             )
+    first, second = ({info.id: row.measures[info.id].median for info in MEASURES} for row in (a, b))
+    if horizon is not None:
+        first, second = horizon.scored(first), horizon.scored(second)
     return Pair(
         benchmark=a.benchmark,
         agent=a.agent,
         datasets=(a.dataset, b.dataset),
         reason=reason,
-        measures={
-            info.id: _change(a.measures[info.id].median, b.measures[info.id].median, reason)
-            for info in MEASURES
-        },
+        measures={info.id: _change(first[info.id], second[info.id], reason) for info in MEASURES},
         paired=paired,
+        horizon=horizon,
     )
 
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 import numpy as np
 
+from tradeassay.core.measure import Measure
 from tradeassay.metrics import (
+    AgainstBaseline,
     BootstrapConfig,
     Design,
     compare_to_baseline,
@@ -25,6 +28,7 @@ from tradeassay.metrics import (
     tiers,
 )
 from tradeassay.metrics.history import history_of
+from tradeassay.metrics.horizon import Horizon
 from tradeassay.metrics.reliability import Play, PlayWords, reliability
 from tradeassay_bench.runs.summary.rows import (
     AgentSummary,
@@ -70,7 +74,8 @@ def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> Sett
         msgspec.structs.replace(agent, design=_design(agent, rivals, setting, bootstrap.level))
         for agent in setting.agents
     )
-    # Why skill could not have shown: that of the agent that is easiest to see, and what the hardest would take.
+    # What the design could show, whatever was played: that of the agent that is easiest to see, and what the
+    # hardest would take. What one record can show is a statement of its verdict.
     seen = sorted(
         (power_summary(one.design) for one in agents if one.design), key=lambda one: one.sessions
     )
@@ -82,7 +87,7 @@ def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> Sett
             if hardest == seen[0].sessions
             else f", for the agent that is hardest to judge {hardest:,}"
         )
-        limits = (f"{seen[0].sentence}{more}.",)
+        limits = (f"The design: {seen[0].sentence}{more}.",)
     setting = msgspec.structs.replace(setting, agents=agents, limits=limits)
     return msgspec.structs.replace(setting, contest=contest_of(setting, bootstrap))
 
@@ -128,7 +133,10 @@ def contest_of(setting: SettingSummary, bootstrap: BootstrapConfig) -> Contest |
         and agent.has_place
         and min(map(min, agent.paths)) > 0.0
     ]
-    lengths = {len(path) for agent in playing for path in agent.paths}
+    lengths = set()
+    for agent in playing:
+        for path in agent.paths:
+            lengths.add(len(path))
     if len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
         return None
     # The log growth of each session, in the mean over seeds.
@@ -269,8 +277,9 @@ def option_words(key: str, value: Value) -> str:
     """Return an option for a heading: a mask by its name, ``control: yes``, ``inputs: no-news``."""
     if key == "mask":
         return str(value)
-    words = ("yes" if value else "no") if isinstance(value, bool) else value
-    return f"{key.replace('_', ' ')}: {words}"
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    return f"{key.replace('_', ' ')}: {value}"
 
 
 def varying(settings: Sequence[SettingSummary]) -> list[str]:
@@ -296,9 +305,8 @@ def _contrast(
     plain = ("bright", False, "all")
     ordered = sorted(group, key=lambda setting: setting.options[key] not in plain)
     first = ordered[0]
-    names = dict.fromkeys(
-        agent.name for setting in ordered for agent in setting.agents if agent.model is not None
-    )
+    agents = chain.from_iterable(setting.agents for setting in ordered)
+    names = dict.fromkeys(agent.name for agent in agents if agent.model is not None)
     # In a table about one option, a value does not need the option's name before it.
     labels = tuple(
         value if isinstance(value := setting.options[key], str) else option_words(key, value)
@@ -306,12 +314,13 @@ def _contrast(
     )
     rows = [_row(name, ordered, labels[0], bootstrap) for name in names]
     # Comparisons allow for the number of them in the table.
-    left = iter(corrected([arm.versus for row in rows for arm in row.arms if arm], bootstrap.level))
+    arms = chain.from_iterable(row.arms for row in rows)
+    left = iter(corrected([arm.versus for arm in arms if arm], bootstrap.level))
     rows = [
         ContrastRow(
             agent=row.agent,
             arms=tuple(
-                arm and ContrastArm(result=arm.result, versus=next(left)) for arm in row.arms
+                arm and _compared_arm(arm.result, next(left), first.horizon) for arm in row.arms
             ),
         )
         for row in rows
@@ -330,7 +339,14 @@ def _contrast(
         labels=labels,
         settings=tuple(setting.id for setting in ordered),
         rows=tuple(rows),
+        horizon=first.horizon,
     )
+
+
+def _compared_arm(result: Measure, versus: AgainstBaseline | None, horizon: Horizon) -> ContrastArm:
+    """Return an arm of a contrast after the correction for the number of comparisons."""
+    excess = None if versus is None else horizon.grown(versus.difference)
+    return ContrastArm(result=result, versus=versus, excess=excess)
 
 
 def _row(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -92,7 +93,7 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSum
     """Return a model's summary with its mistakes, its calibration and its rates of form."""
     journals = journals_of(run, row)
     level = run.spec.bootstrap.level
-    every = [record for records in journals.values() for record in records]
+    every = list(chain.from_iterable(journals.values()))
     rates: dict[str, Measure] = {}
     if run.manifest.benchmark(run.episode(row.episodes[0])).protocol == "ktdfin":
         rates["parse_failure_rate"] = parse_failure_rate(every, level)
@@ -138,8 +139,8 @@ def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Ca
     An order is judged from the open that fills it to the next one. Where orders fill at the close
     there is a reason in place of the number.
     """
-    every = (record for records in journals.values() for record in records)
-    orders = (order for record in every for order in record.decision.orders)
+    every = chain.from_iterable(journals.values())
+    orders = chain.from_iterable(record.decision.orders for record in every)
     if not any(order.confidence is not None and order.side is not None for order in orders):
         return None
     key = next(iter(journals))

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ import numpy as np
 from tradeassay.core.errors import UNDECODABLE, DataError, TradeassayWarning
 from tradeassay.core.measure import NOT_REDERIVABLE, Measure, not_scored
 from tradeassay.metrics import watched_interval
+from tradeassay.metrics.horizon import Horizon
 from tradeassay_bench.agents.own_file import NAME as OWN_FILE, why_not_again
 from tradeassay_bench.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay_bench.benchmarks.rules_text import rules_text
@@ -178,17 +180,15 @@ class _Reading:
         key = rows[0].episodes[0]
         episode = run.episode(key)
         benchmark = run.manifest.benchmark(episode)
-        complete = [
-            key for row in rows for key in row.episodes if self._episodes[key].status == "done"
-        ]
+        keys = chain.from_iterable(row.episodes for row in rows)
+        complete = [key for key in keys if self._episodes[key].status == "done"]
         sessions = tuple(record.session for record in run.records(complete[0])) if complete else ()
         agents = tuple(self.agent(row, sessions) for row in rows)
-        traded = {
-            trade.symbol
-            for agent in agents
-            if agent.detail is not None
-            for trade in agent.detail.trades
-        }
+        traded = set()
+        for agent in agents:
+            if agent.detail is not None:
+                for trade in agent.detail.trades:
+                    traded.add(trade.symbol)
         index, prices = (
             _market(run, complete[0], sessions, traded)
             if self._details and complete
@@ -226,6 +226,7 @@ class _Reading:
             *(key for key, _ in failed),
             *(key for key in complete if "agent" in episodes[key].failures),
         ]
+        year = run.manifest.benchmark(run.episode(row.episodes[0])).periods_per_year
         model = model_summary(run, row)
         rejections, failures = Counter[str](), Counter[str]()
         for key in row.episodes:
@@ -242,6 +243,7 @@ class _Reading:
             failures=dict(failures),
             causes=first_causes(run, with_errors[0]) if with_errors else (),
             paths=tuple(_path(run.records(key)) for key in complete),
+            horizon=Horizon(len(sessions), year) if sessions else None,
             model=model,
         )
         if not self._details:
@@ -256,7 +258,6 @@ class _Reading:
         decisions, left_out = decision_notes(
             records, run.dialogue(key), talks=talks, most=self._most
         )
-        year = run.manifest.benchmark(run.episode(key)).periods_per_year
         detail = completed_episode(
             msgspec.structs.replace(detail, decisions=decisions, decisions_left_out=left_out),
             sessions,
@@ -271,18 +272,19 @@ class _Reading:
 def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: bool) -> EpisodeDetail:
     """Return the details of one episode from its journal."""
     # The trades in the symbols traded most are shown, the others only counted.
-    every = [
-        Trade(
-            session=record.session,
-            symbol=event.symbol,
-            quantity=event.quantity,
-            price=event.price,
-            forced=event.forced,
-        )
-        for record in records
-        for event in (*record.opening, *record.events)
-        if isinstance(event, Filled)
-    ]
+    every = []
+    for record in records:
+        for event in (*record.opening, *record.events):
+            if isinstance(event, Filled):
+                every.append(
+                    Trade(
+                        session=record.session,
+                        symbol=event.symbol,
+                        quantity=event.quantity,
+                        price=event.price,
+                        forced=event.forced,
+                    )
+                )
     value: dict[str, float] = {}
     for trade in every:
         value[trade.symbol] = value.get(trade.symbol, 0.0) + abs(trade.quantity * trade.price)
@@ -376,7 +378,8 @@ def stockbench_setting(
     badges, record = run.setting_badges(setting), run.manifest.protocols.get(setting)
     inputs: Any = "all" if record is None else record.config.get("inputs", "all")
     symbols: tuple[str, ...] = ()
-    news = fundamentals = badges.data == "synthetic"
+    news = badges.data == "synthetic"
+    fundamentals = news
     if badges.data == "real":
         with suppress(DataError, RunError):
             snapshot = run.snapshot(key)
@@ -451,12 +454,13 @@ def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
     if isinstance(run, Run):
         paths: dict[str, dict[str, float]] = {}
         for key, played in steps.items():
-            path = paths[key] = {}
+            path: dict[str, float] = {}
             for step in played:
                 # The last event of a step marks the account.
                 nav = step.events[-1].get("nav") if step.events else None
                 if nav:
                     path[step.session] = nav
+            paths[key] = path
         for episode in run.episodes:
             ahead = _ahead(run, episode, paths)
             statuses[episode.key] = msgspec.structs.replace(statuses[episode.key], ahead=ahead)
@@ -501,12 +505,13 @@ def _episode(folder: Path, key: str, steps: Sequence[_Step]) -> EpisodeStatus:
             )
             text = " ".join(part for part in words if part)
             refused.append(RefusedAnswer(session=step.session, reason=reason, text=text))
+    kinds = Counter(failure.kind for failure in chain.from_iterable(failures.values()))
     return EpisodeStatus(
         key=key,
         ended=(folder / "outcome.json").is_file(),
         steps=len(steps),
         lost=sum(step.decision.status == "failed" for step in steps),
-        failures=dict(Counter(failure.kind for lines in failures.values() for failure in lines)),
+        failures=dict(kinds),
         refused=tuple(refused[-SHOWN:]),
     )
 

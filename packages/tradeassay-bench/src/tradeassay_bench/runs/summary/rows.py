@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.measure import Badges, Measure
+from tradeassay.core.measure import Badges, Measure, not_scored
 from tradeassay.metrics import (
     AgainstBaseline,
     Calibration,
@@ -15,6 +15,7 @@ from tradeassay.metrics import (
     SeedSummary,
 )
 from tradeassay.metrics.history import AccountHistory
+from tradeassay.metrics.horizon import TOO_SHORT, YEARLY, Horizon
 from tradeassay.metrics.reliability import Reliability
 from tradeassay_bench.core.orders import Order
 from tradeassay_bench.runs.score import AgentScores, Inference
@@ -183,7 +184,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     failed or the agent raised. ``design`` is the comparison with the baseline as an experiment,
     with the dependence measured in it; None if nothing was compared. ``model`` is None for a rule,
     ``detail`` None if only a table is written. ``called`` is the name for readers if the label
-    would claim too much.
+    would claim too much. ``horizon`` is what its sessions cover; None if that does not matter.
     """
 
     row: AgentScores
@@ -195,6 +196,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[str, int] = {}
     paths: tuple[tuple[float, ...], ...] = ()
     design: Design | None = None
+    horizon: Horizon | None = None
     detail: EpisodeDetail | None = None
     model: ModelSummary | None = None
 
@@ -212,11 +214,25 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measures(self) -> dict[str, SeedSummary]:
-        return self.row.measures
+        """The scored measures. Those of a year are left out of a record under a quarter."""
+        if self.horizon is None or not self.horizon.is_short:
+            return self.row.measures
+        short = SeedSummary(median=not_scored(TOO_SHORT), n=0, missing=self.seeds)
+        return {
+            name: short if name in YEARLY else spread for name, spread in self.row.measures.items()
+        }
 
     @property
     def versus(self) -> AgainstBaseline | None:
         return self.row.versus_baseline
+
+    @property
+    def excess(self) -> Measure | None:
+        """The excess return versus the baseline as surfaces show it: per year, or over a record
+        under a quarter. None if nothing was compared."""
+        if self.versus is None or self.horizon is None:
+            return None if self.versus is None else self.versus.difference
+        return self.horizon.grown(self.versus.difference)
 
     @property
     def result(self) -> Measure:
@@ -289,6 +305,16 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
 
     @property
+    def horizon(self) -> Horizon:
+        """What the sessions cover."""
+        return Horizon(len(self.sessions), self.periods_per_year)
+
+    @property
+    def excess_title(self) -> str:
+        """The title of the excess return versus the baseline, on every surface."""
+        return f"Excess return {self.horizon.words} versus {self.baseline_phrase}"
+
+    @property
     def ranked(self) -> list[AgentSummary]:
         """The agents by return, best first, then those that failed too often, then those without a
         result."""
@@ -315,10 +341,11 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
     """One agent in one setting of a contrast. ``versus`` compares it with the reference, which has
-    None."""
+    None. ``excess`` is the difference as surfaces show it."""
 
     result: Measure
     versus: AgainstBaseline | None = None
+    excess: Measure | None = None
 
 
 class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -329,7 +356,9 @@ class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that differ in one option only. ``labels`` are its values, ``settings`` their ids."""
+    """Settings that differ in one option only. ``labels`` are its values, ``settings`` their ids.
+
+    ``horizon`` is what the sessions of the reference cover."""
 
     key: str
     title: str
@@ -337,6 +366,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...]
     settings: tuple[str, ...] = msgspec.field(name="cells")
     rows: tuple[ContrastRow, ...]
+    horizon: Horizon = Horizon(252)
 
 
 class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,12 +63,11 @@ def trajectories(run: Run | CodeRun) -> Iterator[Trajectory]:
 
 
 def _days(run: Run, key: str) -> dict[int, AnswerReward]:
-    marks = [
-        (record.step, record.session, event.nav)
-        for record in run.records(key)
-        for event in record.events
-        if isinstance(event, Marked)
-    ]
+    marks = []
+    for record in run.records(key):
+        for event in record.events:
+            if isinstance(event, Marked):
+                marks.append((record.step, record.session, event.nav))
     return {
         step: AnswerReward(value=after / nav - 1.0, evidence={"session": session, "until": until})
         for (step, session, nav), (_, until, after) in itertools.pairwise(marks)

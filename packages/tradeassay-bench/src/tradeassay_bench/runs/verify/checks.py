@@ -479,10 +479,8 @@ def check_program(
     if protocol is None:
         found.say("conversation", "contradicted" if broken else "cannot be checked", why)
         return found
-    found.say(
-        "conversation",
-        "contradicted" if broken else "re-derived" if again is not None else "consistent",
-    )
+    outcome: Word = "consistent" if again is None else "re-derived"
+    found.say("conversation", "contradicted" if broken else outcome)
     models = [role.model for role in protocol.roles(episode).values()]
     found.say_answers(models, known=isinstance(again, Replayed) and not broken)
     return found
@@ -600,11 +598,8 @@ def _check_spending(
         ]
     )
     if broken or why or priced:
-        found.say(
-            "dollars",
-            "contradicted" if broken else "cannot be checked" if why else "re-derived",
-            why,
-        )
+        outcome: Word = "cannot be checked" if why else "re-derived"
+        found.say("dollars", "contradicted" if broken else outcome, why)
     return broken
 
 
@@ -624,12 +619,12 @@ def _answers(
                     tools=held.tools[asked.tools] if asked.tools else (),
                     answer_schema=asked.answer_schema,
                 )
-            most, thought = (asked.params.get(name) for name in ("max_tokens", "reasoning_tokens"))
-            most = (
-                most + (thought if isinstance(thought, int) else 0)
-                if isinstance(most, int)
-                else None
+            written, thought = (
+                asked.params.get(name) for name in ("max_tokens", "reasoning_tokens")
             )
+            most = written if isinstance(written, int) else None
+            if most is not None and isinstance(thought, int):
+                most += thought
             yield asked.model, asked.step, line.reply, known, most
     elif evidence.dialogue.is_file():
         lines = list(read_dialogue(evidence.dialogue))

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -193,11 +194,8 @@ def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Free
     # Time-outs cannot be made again, and a runner may have wished for them.
     if not isinstance(manifest, RunManifest):
         journals = [RunFolder(folder).events(episode.key) for episode in manifest.episodes]
-        lines = (
-            line
-            for journal in journals
-            if journal.is_file()
-            for line in journal.read_bytes().splitlines()
+        lines = chain.from_iterable(
+            journal.read_bytes().splitlines() for journal in journals if journal.is_file()
         )
         if late := sum(OUT_OF_TIME.search(line) is not None for line in lines):
             words.append(

@@ -140,7 +140,8 @@ class RecordedModels(OpenModels):
             if can_be_asked([name]):
                 access = Access(sleep=lambda seconds: asyncio.sleep(0))  # no pause between attempts
                 now = await self._stack.enter_async_context(open_model(name, params, access=access))
-            known = self._recordings[name, params] = _Recording(said, now, self)
+            known = _Recording(said, now, self)
+            self._recordings[name, params] = known
         return known
 
     def unasked(self, episode: str) -> int:
@@ -178,7 +179,8 @@ class _Recording:
             log = self._logs.get(place.episode)
             if log is None:
                 lines = read_dialogue(self._models.place.dialogue(place.episode))
-                log = self._logs[place.episode] = deque(line.reply for line in lines)
+                log = deque(line.reply for line in lines)
+                self._logs[place.episode] = log
             if not log:
                 hint = "the dialogue log was cut, or the rules changed"
                 raise RunError("more is asked than was recorded", hint=hint)

@@ -14,6 +14,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -191,7 +192,9 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     def exit_code(self) -> Literal[0, 1, 3]:
         """0 if everything was made again, 1 if something is contradicted, 3 if something cannot be
         checked."""
-        return 1 if self.contradicted else 0 if self.ok else 3
+        if self.contradicted:
+            return 1
+        return 0 if self.ok else 3
 
     def summary(self) -> str:
         """Return the result in one line."""
@@ -623,7 +626,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             for name in sorted(named - {Path(one).name for one in files.get(agent.title, ())}):
                 self._broken("files", f"{name} of '{agent.title}' has no hash on record")
         unseen, place = [], None if self._copies is None else self._copies.resolve()
-        for name, digest in sorted({pair for one in files.values() for pair in one.items()}):
+        for name, digest in sorted(set(chain.from_iterable(one.items() for one in files.values()))):
             copy = None if place is None else (place / name).resolve()
             if (
                 place is None

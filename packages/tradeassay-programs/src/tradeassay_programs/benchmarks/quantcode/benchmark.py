@@ -303,7 +303,9 @@ class QuantCodeProtocol(CodeProtocol):
     @classmethod
     def paper(cls, runs: Sequence[FinishedRun], latency: Filled) -> PaperPage:
         """Return the exhibits of QuantCode-Bench, filled from runs."""
-        cells = [cell for run in runs for cell in run.scores.cells]
+        cells = []
+        for run in runs:
+            cells.extend(run.scores.cells)
         specs = [(run.spec, len({item.task for item in run.episodes})) for run in runs]
         return quantcode_paper(specs, cells, latency)
 

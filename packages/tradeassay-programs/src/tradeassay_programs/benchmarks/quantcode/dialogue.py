@@ -111,11 +111,9 @@ def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) 
 
 def _left(settings: QuantCodeSettings, turn: int) -> str:
     left = settings.allowed_turns - turn
-    return (
-        "this was the last attempt"
-        if left <= 0
-        else f"{left} attempt{'s' if left > 1 else ''} left"
-    )
+    if left <= 0:
+        return "this was the last attempt"
+    return f"{left} attempt{'s' if left > 1 else ''} left"
 
 
 TurnStage = Literal[
@@ -258,12 +256,10 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     end = turns[-1]
     solved = None if end.stage in ("not_scored", "no_answer") else end.stage == "solved"
     failure = failure_of(end)
-    tricks = {
-        trick.name
-        for turn in turns
-        if turn.evaluation is not None
-        for trick in turn.evaluation.grave_tricks
-    }
+    tricks: set[str] = set()
+    for done in turns:
+        if done.evaluation is not None:
+            tricks |= {trick.name for trick in done.evaluation.grave_tricks}
     return TaskOutcome(
         task=task.id,
         setting=settings.setting,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Final, Literal
 
 import msgspec
@@ -153,10 +154,10 @@ class _Draw:
     """One drawn specification. Numbers are filled in for a side; a decoy changes a part and writes again."""
 
     def __init__(self, name: str, seed: int, number: int) -> None:
-        self.spec = spec = families()[name]
-        self.random = random = np.random.default_rng(
-            seed_from("quantcode family", name, seed, number)
-        )
+        spec = families()[name]
+        self.spec = spec
+        random = np.random.default_rng(seed_from("quantcode family", name, seed, number))
+        self.random = random
         self.short = bool(random.random() < 0.3)
         ways = [way for way in grammar().leaving if spec.out or "own" not in way]
         self.exits = ways[int(random.integers(len(ways)))]
@@ -203,7 +204,7 @@ class _Draw:
     def program(self) -> str:
         """Return the reference: what the drawn specification says, in Backtrader."""
         spec, rules = self.spec, self.rules
-        init = [*spec.init, *(line for rule in rules for line in rule.init)]
+        init = [*spec.init, *chain.from_iterable(rule.init for rule in rules)]
         when = (
             f"{spec.when} and {grammar().filters[self.filter].when}" if self.filter else spec.when
         )

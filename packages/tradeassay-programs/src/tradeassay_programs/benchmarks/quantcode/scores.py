@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -178,7 +179,7 @@ def _cell(
     told = {key: record for key, record in found.items() if record.stage != "no_answer"}
     ended, answers = (
         list(told.values()),
-        [turn for record in found.values() for turn in record.turns],
+        list(chain.from_iterable(record.turns for record in found.values())),
     )
     scored = [record for record in ended if record.solved is not None]
     at = [record.solved_at for record in scored if record.solved_at is not None]
@@ -211,16 +212,7 @@ def _cell(
         first_failures=_counts(failure_of(record.turns[0]) for record in ended),
         last_failures=_counts(failure_of(record.turns[-1]) for record in ended),
         judges=_judges(told),
-        tricks=_counts(
-            name
-            for record in ended
-            for name in {
-                one.name
-                for turn in record.turns
-                if turn.evaluation
-                for one in turn.evaluation.tricks
-            }
-        ),
+        tricks=_counts(chain.from_iterable(_tricks_of(record) for record in ended)),
         look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in ended),
         # What cannot be read is counted as a stage: this is about many tasks and one program.
         collapse=collapse(programs, CollapseConfig(unreadable=1.0)),
@@ -288,6 +280,15 @@ def _per_solved(amount: float | None, solved: int, unknown: str) -> Measure:
     return Measure(
         value=amount / solved, n=solved, note="all that was spent, over the items that were solved"
     )
+
+
+def _tricks_of(record: TaskOutcome) -> set[str]:
+    """Return the names of the tricks that were found in a record's programs."""
+    names: set[str] = set()
+    for turn in record.turns:
+        if turn.evaluation:
+            names |= {trick.name for trick in turn.evaluation.tricks}
+    return names
 
 
 def _counts(names: Iterable[str | None]) -> dict[str, int]:

@@ -3,6 +3,7 @@ paper's tables with our rows in them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -308,10 +309,9 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
                 shares = (figure(r[v].rates.judge, "share") if v in r else _NOTHING for v in values)
                 made.append(line(name, *shares))
             yield table(f"By {by}", ("Model", *values), made)
-    for by in dict.fromkeys(group.by for cell in cells for group in cell.groups):
-        values = tuple(
-            dict.fromkeys(group.value for cell in cells for group in cell.groups if group.by == by)
-        )
+    groups = list(chain.from_iterable(cell.groups for cell in cells))
+    for by in dict.fromkeys(group.by for group in groups):
+        values = tuple(dict.fromkeys(group.value for group in groups if group.by == by))
         if len(values) < 2 and by != "difficulty":
             continue
         made = []

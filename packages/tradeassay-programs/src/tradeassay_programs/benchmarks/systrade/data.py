@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Final, Literal
 
 import msgspec
@@ -101,7 +101,7 @@ def synthetic_year(
         return minute_year(minutes, seed if split == "test" else seed + 10_000)
     daily = "1d" in timeframes
     rows = 2 * YEAR if daily else 2 * 60 * 26
-    market = "us" if legs == 1 else "pairs" if legs == 2 else "trend"
+    market = {1: "us", 2: "pairs"}.get(legs, "trend")
     bars = make_bars(market, "1d" if daily else "15m", legs, rows, 5000 + seed)
     half = rows // 2
     taken = slice(0, half) if split == "develop" else slice(half, rows)
@@ -154,7 +154,8 @@ def covered_days(datasets: Sequence[str]) -> tuple[str, str, str]:
     have, at most a year each."""
     days = [load_dataset(name).sessions for name in datasets]
     edges = [np.datetime64(day) for day in DAYS]
-    if all(((one >= low) & (one < high)).any() for one in days for low, high in pairwise(edges)):
+    windows = product(days, pairwise(edges))
+    if all(((one >= low) & (one < high)).any() for one, (low, high) in windows):
         return DAYS
     common = reduce(np.intersect1d, days)[-2 * YEAR :]
     if common.size < 2:

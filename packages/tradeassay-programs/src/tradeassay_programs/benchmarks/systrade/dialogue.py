@@ -14,6 +14,7 @@ import ast
 import re
 from collections.abc import Generator, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Annotated, Final
 
 import msgspec
@@ -238,7 +239,8 @@ def build(
     settings = settings or BuildSettings()
     messages: tuple[Message, ...] = wording.opening(spec)
     done: list[Iteration] = []
-    paid = review_paid = NOTHING_SPENT
+    paid = NOTHING_SPENT
+    review_paid = paid
     spent = NOTHING_SPENT  # on the iteration under way: an answer that is asked for again was paid for too
     stopped: Stopped = "iterations"
     first: Submission | None = None
@@ -279,7 +281,9 @@ def build(
                     number += 1
             if again:
                 break
-            which: Kept = "card" if kept.card else "program" if kept.program else ""
+            which: Kept = "program" if kept.program else ""
+            if kept.card:
+                which = "card"
             messages = wording.refusal(spec, messages, reply.text, why, which)
             continue
         submission = Submission(source=kept.program, card=card, name=model)
@@ -303,8 +307,7 @@ def build(
             aside = not scored.drift.accepted or any(
                 getattr(base[1], year).gates.gate(name).passed
                 and not getattr(scored, year).gates.gate(name).passed
-                for year in ("scorecard", "develop")
-                for name in ("parse", "exec")
+                for year, name in product(("scorecard", "develop"), ("parse", "exec"))
             )
         made = Iteration(
             number=number,

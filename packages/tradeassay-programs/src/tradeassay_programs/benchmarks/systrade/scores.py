@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
 
 import msgspec
@@ -217,7 +217,7 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
         None if any(value is None for value in usd) else math.fsum(value or 0.0 for value in usd)
     )
     by_number: dict[int, list[Iteration]] = {}
-    for one in (one for record in found for one in record.iterations):
+    for one in chain.from_iterable(record.iterations for record in found):
         by_number.setdefault(one.number, []).append(one)
     return ModelRow(
         model=name,

@@ -5,6 +5,7 @@ The module also fills the paper's tables with rows of our runs.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from typing import Final
 
 import msgspec
@@ -48,7 +49,7 @@ from tradeassay_programs.benchmarks.systrade.spec import (
     SystradeSpec,
 )
 from tradeassay_programs.code.gates import GATES, PAPER_GATES
-from tradeassay_programs.code.review import ReviewBoard, both_marks, vendor_of
+from tradeassay_programs.code.review import Review, ReviewBoard, both_marks, vendor_of
 from tradeassay_programs.code.scores import DIMENSIONS, Scorecard, Windows
 
 _PLAYED: Final = PlayWords(passes="holds all gates", score="overall scores", window="task")
@@ -525,7 +526,7 @@ def _stored_data(spec: SystradeSpec) -> bool:
 
 
 def _pairs(*names: str) -> tuple[str, ...]:
-    return ("", *(f"{name}, {whose}" for name in names for whose in ("ours", "printed")))
+    return ("", *(f"{name}, {whose}" for name, whose in product(names, ("ours", "printed"))))
 
 
 def _paper_splits(spec: SystradeSpec) -> Filled:
@@ -736,7 +737,7 @@ def _paper_returns(
         ran = record.last.instruments if record.last is not None else ()
         for one in ran or ():
             found.setdefault(record.strategy, {}).setdefault(one.symbols[0], []).append(one.total)
-    names = list(dict.fromkeys(name for by in found.values() for name in by))
+    names = list(dict.fromkeys(chain.from_iterable(by for by in found.values())))
     if names:
         rows = [
             line(
@@ -872,13 +873,11 @@ def _standings(
 
 def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
     """Return who marked whom how at the first iteration: reviewers by authors, and the same by vendors."""
-    reviews = [
-        r
-        for record in records.values()
-        for one in record.iterations
-        if one.number == 0
-        for r in one.reviews
-    ]
+    reviews: list[Review] = []
+    for record in records.values():
+        for one in record.iterations:
+            if one.number == 0:
+                reviews.extend(one.reviews)
     if not reviews:
         return Filled(missing="needs reviewers: --reviewer MODEL, twice or more")
     tables = []

@@ -75,7 +75,8 @@ SHORTCUTS: Final[tuple[tuple[type, str, Any], ...]] = (
 )
 
 
-_MOST_READ = _MOST = 20
+_MOST_READ = 20
+_MOST = 20
 _DEEP: Final = 3
 """How many frames of the framework lie between the code and a line, at most."""
 

@@ -229,8 +229,11 @@ def judge_dialogue(
         )
         messages += exchange(reply, again)
     against = [criterion for criterion in criteria if criterion.verdict == "fail"]
+    status: Literal["passed", "failed", "not_scored"] = "failed" if against else "passed"
+    if not criteria:
+        status = "not_scored"
     return LanguageVerdict(
-        status="not_scored" if not criteria else "failed" if against else "passed",
+        status=status,
         reason="; ".join(f"{one.name}: {one.reason}" for one in against) if criteria else problem,
         criteria=criteria,
         judge=judge,

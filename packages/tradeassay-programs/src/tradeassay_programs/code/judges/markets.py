@@ -63,7 +63,8 @@ def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
     for place, node in enumerate(_constants(tree)):
         old = node.value
         assert isinstance(old, int | float)
-        node.value = new = 2 * old if doubled else _moved(old)
+        new = 2 * old if doubled else _moved(old)
+        node.value = new
         text = ast.unparse(tree)
         change = f"{old:g} -> {new:g}"
         mutants.append(

@@ -76,13 +76,12 @@ class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=1)
 def load_bench() -> tuple[BenchCase, ...]:
     folder = files("tradeassay_programs.code.lookahead")
-    return tuple(
-        msgspec.convert({**one, "leaky": kind == "leaky"}, BenchCase)
-        for kind in ("leaky", "honest")
-        for one in tomllib.loads(folder.joinpath(f"bench_{kind}.toml").read_text(encoding="utf-8"))[
-            "case"
-        ]
-    )
+    cases = []
+    for kind in ("leaky", "honest"):
+        text = folder.joinpath(f"bench_{kind}.toml").read_text(encoding="utf-8")
+        for case in tomllib.loads(text)["case"]:
+            cases.append(msgspec.convert({**case, "leaky": kind == "leaky"}, BenchCase))
+    return tuple(cases)
 
 
 class BenchLine(NamedTuple):

@@ -165,7 +165,9 @@ def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[st
     def move(values: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             moved: Array = values / last if multiply else values - last
-            return (1.0 / moved if multiply else -moved) if mirror else moved
+            if not mirror:
+                return moved
+            return 1.0 / moved if multiply else -moved
 
     step = move(close[bars])
     path = first * np.cumprod(step) if multiply else first + np.cumsum(step)
@@ -280,11 +282,12 @@ class FalseBars:
 def false_next_bars(feeds: Feeds, rng: np.random.Generator, hints: Ints) -> FalseBars:
     """Return false bars for every row. Rows in ``hints`` are tried in both directions."""
     both = np.isin(np.arange(len(feeds) - 1), hints)
-    sides = {
-        (feed, part): np.where(rng.random(both.size) < np.where(both, 0.5, share), 1.0, -1.0)
-        for feed in feeds.groups
-        for part, share in _ALONG.items()
-    }
+    sides = {}
+    for feed in feeds.groups:
+        for part, share in _ALONG.items():
+            sides[(feed, part)] = np.where(
+                rng.random(both.size) < np.where(both, 0.5, share), 1.0, -1.0
+            )
     again = np.flatnonzero(both | np.any([side > 0 for side in sides.values()], axis=0))
     first = _next_bars(feeds, sides, rng)
     return FalseBars(

@@ -131,7 +131,9 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
         if set(rule.set) - set(found.registers):
             raise UserError(f"{where}: rule '{rule.id}' sets a register that is not declared")
     groups = (found.parameters, found.indicators, found.registers, dict.fromkeys(legs))
-    names = [name for group in groups for name in group]
+    names: list[str] = []
+    for group in groups:
+        names.extend(group)
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UserError(f"{where}: the name '{min(twice)}' means two things")
@@ -415,7 +417,9 @@ def _value(
 
 def check_semantics(semantics: Semantics) -> None:
     known = set(semantics.parameters) | set(SPECIAL)
-    known |= {f"{leg}.{field}" for leg in semantics.inputs.legs for field in FIELDS}
+    for leg in semantics.inputs.legs:
+        for field in FIELDS:
+            known.add(f"{leg}.{field}")
     used = []
     for name in ordered(semantics):
         used.append((f"indicator '{name}'", semantics.indicators[name], frozenset(known)))
@@ -487,11 +491,10 @@ def indicators(
 ) -> dict[str, Floats]:
     """Return every series a rule may read: legs' fields, session marks and indicators, one value per bar."""
     n = calendar.session.size
-    series: dict[str, Floats] = {
-        f"{leg}.{field}": np.asarray(feeds[leg][field], dtype=np.float64)
-        for leg in semantics.inputs.legs
-        for field in FIELDS
-    }
+    series: dict[str, Floats] = {}
+    for leg in semantics.inputs.legs:
+        for field in FIELDS:
+            series[f"{leg}.{field}"] = np.asarray(feeds[leg][field], dtype=np.float64)
     series["session_first"], series["session_last"] = calendar.first, calendar.last
     series["row"] = np.arange(n, dtype=np.float64)
     values: dict[str, Floats | float] = {
@@ -500,7 +503,8 @@ def indicators(
     }
     for name in ordered(semantics):
         made = np.broadcast_to(evaluate(semantics.indicators[name], values, calendar), (n,))
-        series[name] = values[name] = np.asarray(made, dtype=np.float64)
+        series[name] = np.asarray(made, dtype=np.float64)
+        values[name] = series[name]
     return series
 
 

@@ -5,6 +5,7 @@ share. Tests hold it to the interpreter; a benchmark that has semantics needs no
 """
 
 import ast
+from itertools import chain
 from typing import Final
 
 from tradeassay.core.errors import UserError
@@ -164,14 +165,13 @@ def program_of(semantics: Semantics) -> str:
     ]
     lines += series or ["    pass"]
     fixed = {*semantics.parameters, *semantics.registers, *(f"held_{leg}" for leg in legs)}
-    texts = [
-        text
-        for rule in semantics.rules
-        for text in (rule.when, *rule.target.values(), *rule.set.values())
-    ]
-    read = sorted(
-        {name.replace(".", "_") for text in texts for name in names_in(text) if name not in fixed}
+    texts = list(
+        chain.from_iterable(
+            (rule.when, *rule.target.values(), *rule.set.values()) for rule in semantics.rules
+        )
     )
+    names = set(chain.from_iterable(map(names_in, texts)))
+    read = sorted({name.replace(".", "_") for name in names if name not in fixed})
     used = ", ".join(read or ["row"])
     lines.append(f"table = [np.broadcast_to(x, len(book.times)).tolist() for x in ({used},)]")
     lines.append(f'state = "{semantics.states[0]}"')
@@ -225,11 +225,10 @@ def written(node: ast.expr, *, wide: bool) -> str:
             )
             return f"({(' & ' if wide else ' and ').join(tests)})"
         case ast.BoolOp(op=op, values=parts):
-            sign = (
-                (" & " if wide else " and ")
-                if isinstance(op, ast.And)
-                else (" | " if wide else " or ")
-            )
+            if isinstance(op, ast.And):
+                sign = " & " if wide else " and "
+            else:
+                sign = " | " if wide else " or "
             return f"({sign.join(written(part, wide=wide) for part in parts)})"
         case ast.Call(func=ast.Name(id=name), args=args):
             given = [written(arg, wide=wide) for arg in args]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import islice, product
+from itertools import chain, islice, product
 from types import CodeType, SimpleNamespace
 from typing import Any, Final
 
@@ -290,7 +290,8 @@ class _Player:
         self._rules = {
             state: [rule for rule in rules if state in rule.given] for state in semantics.states
         }
-        self._names = {name for rule in rules for code in rule.codes for name in code.co_names}
+        codes = chain.from_iterable(rule.codes for rule in rules)
+        self._names = set(chain.from_iterable(code.co_names for code in codes))
         self._numbers = {name: each.value for name, each in semantics.parameters.items()}
         self.held = dict.fromkeys(self.legs, 0.0)
         self.shares = dict.fromkeys(self.legs, 0.0)

@@ -172,7 +172,8 @@ def regress(
     weighted, (days, factors) = x * weights[:, None, :], x.shape[:2]
     moments, right = np.empty((days, factors + 1, factors + 1)), np.empty((days, factors + 1))
     moments[:, 1:, 1:] = np.matmul(weighted, x.transpose(0, 2, 1))
-    moments[:, 0, 1:] = moments[:, 1:, 0] = weighted.sum(axis=2)
+    moments[:, 0, 1:] = weighted.sum(axis=2)
+    moments[:, 1:, 0] = moments[:, 0, 1:]
     moments[:, 0, 0] = weights.sum(axis=1)
     right[:, 1:] = np.matmul(weighted, returns[:, :, None])[:, :, 0]
     right[:, 0] = (weights * returns).sum(axis=1)

@@ -52,7 +52,9 @@ def preferences(
         if n < least:
             found[name] = too_few(float(values.mean()), n, bootstrap, "invested days")
             continue
-        one_mean = cosine_interval(values, "mean", periods_per_year=1.0, level=level, least=least)
+        one_mean = cosine_interval(
+            values, "mean", periods_per_year=1.0, level=level, least=least, rows_per_year=252
+        )
         if one_mean.low is None:  # the same on every day: nothing about it is uncertain
             same = {"low": one_mean.value, "high": one_mean.value, "note": "the same on every day"}
             one_mean = msgspec.structs.replace(one_mean, **same)

@@ -120,11 +120,20 @@ def total_parts(
         if watched:
             made = watched_interval(row, periods_per_year=scale, level=level)
         else:
-            made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=least)
+            made = cosine_interval(
+                row,
+                "mean",
+                periods_per_year=scale,
+                level=level,
+                least=least,
+                rows_per_year=periods_per_year,
+            )
         return replace(made, value=significant(value), reason=None)
 
     window = {name: spanned(row * weight, total.size, linked[name]) for name, row in rows.items()}
-    whole = growth_interval(total, periods=total.size, level=level, least=least)
+    whole = growth_interval(
+        total, periods=total.size, level=level, least=least, rows_per_year=periods_per_year
+    )
     window["total"] = replace(whole, value=significant(linked["total"]), reason=None)
     yearly = {
         name: spanned(row, periods_per_year, float(row.mean()) * periods_per_year)

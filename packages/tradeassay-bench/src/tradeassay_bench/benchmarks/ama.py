@@ -1,4 +1,4 @@
-"""The paper's own figures as cited data, and whether a result of ours may be compared with them."""
+"""The figures that the paper on Agent Market Arena printed, and whether a result may be compared with them."""
 
 from functools import cache
 from typing import Literal
@@ -29,7 +29,7 @@ class AmaPublished(Published[AmaFigure], frozen=True, kw_only=True):
     last: str
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedSetting(msgspec.Struct, frozen=True, kw_only=True):
     """The setting in which a result of ours was produced."""
 
     data: Literal["real", "synthetic"]
@@ -46,7 +46,7 @@ def published() -> AmaPublished:
     return msgspec.convert(load_published("ama"), AmaPublished)
 
 
-def compare_with(figure: AmaFigure, ours: Setting) -> tuple[str, ...]:
+def compare_with(figure: AmaFigure, ours: ComparedSetting) -> tuple[str, ...]:
     """Return every reason why a result of ours may not be compared with a figure; empty when it may."""
     shown = published()
     checks = (

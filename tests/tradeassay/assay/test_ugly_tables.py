@@ -15,10 +15,10 @@ import openpyxl
 import pandas as pd
 import pytest
 
+from tradeassay import assay
 from tradeassay.core.errors import UserError
 from tradeassay.tables.account import read_series
 from tradeassay.tables.cells import read_cells
-from tradeassay_bench.examine import assay
 
 RNG = np.random.default_rng(29_100)
 DAYS = [day.date() for day in pd.bdate_range("2022-11-14", periods=130)]

@@ -1,0 +1,217 @@
+"""Phrases that sentences, statements and limits share."""
+
+from __future__ import annotations
+
+import re
+
+from tradeassay.core.measure import Measure, above
+from tradeassay.factors import factor_words
+from tradeassay.verdict._claims import CLAIM_WORDS, contrast_of, split_of
+from tradeassay.verdict.evidence import leaning
+from tradeassay.verdict.recalled import split_sentence
+from tradeassay.verdict.record import CASH, AgentFindings, Claim, TailEvidence, VerdictConfig
+from tradeassay.verdict.statement import SCORED
+
+_ROWS = {52: "week", 12: "month", 4: "quarter"}
+"""What a row is called, by how many make a year; else a session."""
+_SESSION = re.compile(r"\b(session|day)(s?)\b")
+_PACE_FROM = 1.5
+"""Years from which a return over several years is also given as one a year."""
+
+
+def percent(value: float | None) -> str:
+    """Return a share in per cent with its sign and a true minus."""
+    if value is None:
+        return "n/a"
+    text = f"{abs(value):.1%}" if abs(value) < 10.0 else f"{abs(value):,.0%}"
+    if float(text[:-1].replace(",", "")) == 0.0:
+        return text
+    return f"\u2212{text}" if value < 0 else f"+{text}"
+
+
+def spanned(measure: Measure) -> str:
+    """Return a share in per cent, with its interval if it has one."""
+    text = percent(measure.value)
+    if measure.low is None:
+        return text
+    return f"{text} ({percent(measure.low)} to {percent(measure.high)})"
+
+
+def signed(value: float) -> str:
+    """Return a number with one decimal, its sign and a true minus."""
+    return f"{value:+.1f}".replace("-", "\u2212")
+
+
+def times(value: float) -> str:
+    """Return how many times likelier something is, in words that claim no more digits than there are."""
+    if value >= 1000.0:
+        return "more than 1,000 times"
+    return f"{value:.0f} times" if value >= 9.95 else f"{value:.1f} times"
+
+
+def count(number: int) -> str:
+    """Return a number of tries in words."""
+    if number > 10**6:
+        return "more than a million"
+    return f"{number:,}"
+
+
+def tries_words(account: AgentFindings) -> str:
+    """Name what a result is compared with: luck's best of its tries."""
+    tries = account.known_alpha.tries
+    return "luck" if tries == 1 else f"luck's best of {count(tries)} tries"
+
+
+def likelier_words(account: AgentFindings, likelihood: float) -> str:
+    """Say how much likelier a record is under skill than under luck's best of its tries, or the other way round."""
+    luck = tries_words(account)
+    if likelihood > 1.0:
+        return f"{times(likelihood)} likelier under skill than under {luck}"
+    return f"{luck} is {times(1.0 / likelihood)} likelier than skill"
+
+
+def tries_are_assumed(account: AgentFindings) -> bool:
+    """Return whether nobody disclosed the number of tries, and fewer were counted."""
+    tries, count_allowed = account.tries, account.known_alpha.tries
+    if tries is None or tries.disclosed is not None or count_allowed == 1:
+        return False
+    return tries.here + tries.effective < count_allowed
+
+
+def yearly_return(account: AgentFindings) -> Measure | None:
+    """Return the return as a constant yearly growth; None if it is not told for so short a record."""
+    scored = account.measures.get(SCORED["return-per-year"])
+    if scored is not None:
+        return scored
+    total = account.total.value
+    if total is None or not total > -1.0 or account.years < _PACE_FROM:
+        return None
+    return Measure(value=(1.0 + total) ** (1.0 / account.years) - 1.0)
+
+
+def pace(account: AgentFindings) -> str:
+    """Return what a return over several years is a year; nothing for a shorter one."""
+    yearly = yearly_return(account)
+    if yearly is None or yearly.value is None or account.years < _PACE_FROM:
+        return ""
+    return f" ({percent(yearly.value)} a year)"
+
+
+_HUGE = 10.0
+"""A part of a return that is larger, 1,000 %, is told as a share of the growth."""
+
+
+def part_words(account: AgentFindings, value: float | None) -> str | None:
+    """Return what a part of the return brought, or None if no number says that.
+
+    Parts are linked, so that they sum to a return that compounds. In an account that grew a hundredfold they
+    compound each other: a style that cost 3 % a year is "-4,274 %" of a return of "+5,000 %", though nobody can
+    lose more than everything. Such a part is told as its share of the growth. If the account itself did not grow
+    so much, large parts only offset each other, and neither number means anything."""
+    total = account.total.value
+    if value is None or abs(value) <= _HUGE:
+        return percent(value)
+    if total is None or total <= _HUGE or abs(value) > _HUGE * total:
+        return None
+    return f"{value / total:.0%} of its growth".replace("-", "\u2212")
+
+
+def in_rows(account: AgentFindings, text: str) -> str:
+    """Return a text that calls a monthly account's rows months, not days; the account's name stays as it is."""
+    word = _ROWS.get(account.year)
+    if word is None:
+        return text
+    kept = text.replace(account.agent, "\0")
+    return _SESSION.sub(rf"{word}\2", kept).replace("\0", account.agent)
+
+
+def skew_words(tail: TailEvidence) -> str:
+    """Return the tested skew with its sign and what it is of; empty if the test found nothing."""
+    if tail.alpha_skew is None:
+        return ""
+    over = "" if tail.alpha_span in (None, 1) else f" over {tail.alpha_span} sessions"
+    return f"skew of alpha{over} {signed(tail.alpha_skew)}"
+
+
+def part_of(account: AgentFindings, name: str) -> float | None:
+    """Return a part of the return over the window; None if it is not known."""
+    measure = account.parts.get(name)
+    return None if measure is None else measure.value
+
+
+def style_known(account: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether style was measured on days enough to be spoken of."""
+    return account.styled is None or account.styled >= config.styled
+
+
+def beyond_what(account: AgentFindings, config: VerdictConfig) -> str:
+    """Name what alpha is left beyond: the benchmark, by its name if it has one, and style if it is known."""
+    market, followed = "the market", account.passive
+    if account.method == "returns" and followed is not None and followed.portfolio != CASH:
+        market = followed.portfolio
+    if not style_known(account, config):
+        return market
+    return "market and style" if market == "the market" else f"{market} and style"
+
+
+def too_few(account: AgentFindings, config: VerdictConfig) -> str:
+    """Say that a record is too short for any test."""
+    needed = config.rows_needed(account.year)
+    return f"{account.sessions} sessions are too few for any test: at least {needed} are needed"
+
+
+def alpha_words(account: AgentFindings, config: VerdictConfig) -> str:
+    """Return the yearly alpha with its interval, and beyond what; without an interval, only what it is beyond."""
+    # Returns alone do not say what was paid: an index has no costs, an account's may be in them or not.
+    paid = "" if account.method == "returns" else ", after costs"
+    if paid and account.parts and part_of(account, "trading") is None:
+        paid = ", before costs"
+    beyond = beyond_what(account, config)
+    return f"{alpha_size(account)} beyond {beyond}{paid}"
+
+
+def alpha_size(account: AgentFindings) -> str:
+    """Return the yearly alpha with its interval; of a record that is too short for one, what it brought in all."""
+    tested = account.known_alpha.tested
+    if tested.value is None:
+        return f"{percent(part_of(account, 'alpha'))} in all"
+    return f"{spanned(tested)} a year"
+
+
+def leans(account: AgentFindings, config: VerdictConfig) -> str:
+    """Name the three factors that an account leans to most."""
+    words = [
+        f"{factor_words(name)} {signed(value)}" for name, value in leaning(account, config)[:3]
+    ]
+    return ", ".join(words)
+
+
+def brought(account: AgentFindings, claim: Claim) -> str:
+    """Say what a claim other than alpha earned a year, and how."""
+    if claim == "style_timing":
+        assert account.styles is not None
+        return f"{spanned(account.styles.timing)} a year from leaning to styles when they paid"
+    if claim == "together":
+        assert account.memory is not None and account.memory.together is not None
+        return f"{spanned(account.memory.together.earned)} a year from names and days together"
+    assert account.timing is not None
+    if account.method == "returns":
+        gain = "all of it from gaining more when the market rose than losing when it fell"
+        return f"{spanned(account.known_alpha.tested)} a year beyond the market, {gain}"
+    return f"{spanned(account.timing.per_year)} a year from being invested when the market rose"
+
+
+def memory_of_claim(account: AgentFindings, claim: Claim, *, whole: bool) -> str:
+    """Say which part of a claim is memory, beside claims that are not; ``whole`` is that nothing else is left."""
+    contrast, split, memory = contrast_of(account, claim), split_of(account, claim), account.memory
+    explained = split is not None and (whole or split.partly)
+    if explained and (contrast is None or not above(contrast.gap)):
+        assert split is not None
+        return f"of its {CLAIM_WORDS[claim]}, {split_sentence(split).rstrip('.')}"
+    if contrast is None or memory is None:
+        return ""
+    gap = f"{CLAIM_WORDS[claim]} is memory ({spanned(contrast.gap)} a year)"
+    if whole:
+        return f"its {gap}"
+    left = f"part stays under '{memory.against}' ({spanned(contrast.masked)})"
+    return f"part of its {gap}, {left}"

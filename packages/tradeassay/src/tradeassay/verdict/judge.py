@@ -1,0 +1,16 @@
+"""From what was found about an account to its verdict and its statements."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradeassay.verdict.questions import ask_all
+from tradeassay.verdict.record import AgentAssay, AgentFindings, VerdictConfig
+from tradeassay.verdict.statements import statements_of
+
+
+def judge(account: AgentFindings, config: VerdictConfig) -> AgentAssay:
+    """Ask all questions about an account, and write down every number that the answer rests on."""
+    verdict = ask_all(account, config)
+    statements = statements_of(account, verdict, config)
+    return AgentAssay(**msgspec.structs.asdict(account), verdict=verdict, statements=statements)

@@ -1,0 +1,18 @@
+"""Is there anything to compare with?"""
+
+from __future__ import annotations
+
+from tradeassay.verdict._claims import lacks_market
+from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
+
+
+def has_no_benchmark(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    """Without a market the return cannot be taken apart, so skill and market exposure look the same."""
+    if not lacks_market(account):
+        return None
+    why = account.market.reason or "no benchmark is given"
+    said = (
+        f", and {why}: give a market's returns (--benchmark) or a data set (--dataset) to judge it."
+    )
+    return make_verdict(account, config, "no-benchmark", said)

@@ -1,0 +1,26 @@
+"""Did it hold cash?"""
+
+from __future__ import annotations
+
+from tradeassay.verdict._claims import holds_cash
+from tradeassay.verdict._limits import answer_limits
+from tradeassay.verdict._phrases import in_rows
+from tradeassay.verdict.questions.common import opening
+from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictConfig
+
+
+def held_cash(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    """The account was never invested, or it moves as cash does and earns no more than interest.
+
+    Nothing can be said of skill, and nothing has to be excluded. That it had no usable answers is said, because it
+    may be why nothing was bought."""
+    if not holds_cash(account, config):
+        return None
+    did = "it held cash" if account.total.value == 0.0 else "it moves as cash does"
+    return Verdict(
+        kind="cash",
+        label="baseline" if account.baseline else LABELS["cash"],
+        firm=True,
+        sentence=in_rows(account, f"{opening(account)}: {did}; nothing to judge."),
+        limits=tuple(in_rows(account, limit) for limit in answer_limits(account, config)),
+    )

@@ -1,0 +1,132 @@
+"""What all questions share: how a verdict is put together, and how its sentence begins."""
+
+from __future__ import annotations
+
+from tradeassay.verdict._claims import CLAIM_WORDS, claims_that_persist, partly_memory
+from tradeassay.verdict._limits import limits_of
+from tradeassay.verdict._phrases import (
+    alpha_words,
+    brought,
+    in_rows,
+    leans,
+    likelier_words,
+    memory_of_claim,
+    pace,
+    part_of,
+    part_words,
+    percent,
+    spanned,
+    tries_are_assumed,
+)
+from tradeassay.verdict.evidence import leaning
+from tradeassay.verdict.record import (
+    LABELS,
+    NOT_FIRM,
+    PRAISE,
+    AgentFindings,
+    Claim,
+    Kind,
+    Verdict,
+    VerdictConfig,
+)
+
+_MOST_LIMITS = 3
+"""Limits that a sentence has room for."""
+
+
+def make_verdict(
+    account: AgentFindings,
+    config: VerdictConfig,
+    kind: Kind,
+    said: str,
+    *,
+    firm: bool | None = None,
+    label: str | None = None,
+) -> Verdict:
+    """Return a verdict with its limits; the sentence of a praise names the first of them.
+
+    ``said`` follows the account's return. A verdict is firm by default if it is no praise or has no limits."""
+    limits = tuple(in_rows(account, limit) for limit in limits_of(account, config, kind))
+    if firm is None:
+        firm = kind not in PRAISE or not limits
+    if label is None:
+        label = LABELS[kind] if firm else NOT_FIRM.get(kind, LABELS[kind])
+    if account.baseline and kind != "look-ahead":
+        label = "baseline"  # what others are compared with is there to be simple, not to be skilled
+    sentence = f"{opening(account)}{said}"
+    if kind in PRAISE and limits:
+        sentence += f" But {_first_clauses(limits)}."
+    return Verdict(
+        kind=kind, label=label, firm=firm, sentence=in_rows(account, sentence), limits=limits
+    )
+
+
+def _first_clauses(limits: tuple[str, ...]) -> str:
+    clauses = [limit.partition(":")[0] for limit in limits]
+    text = "; ".join(clauses[:_MOST_LIMITS])
+    if len(clauses) > _MOST_LIMITS:
+        text += f"; and {len(clauses) - _MOST_LIMITS} more"
+    return text
+
+
+def opening(account: AgentFindings) -> str:
+    """Return how every sentence begins: what the account returned."""
+    name = f"{account.agent}, the baseline," if account.baseline else account.agent
+    text = f"{name} returned {percent(account.total.value)}{pace(account)}"
+    if account.seeds > 1:
+        text += f" over its {account.seeds} seeds in equal parts"
+    if account.with_all is not None:
+        text += f" where its benchmark has rows ({percent(account.with_all)} with all of its own)"
+    return text
+
+
+def likelihood_words(account: AgentFindings) -> str:
+    """Say how much likelier the record is under skill than under luck's best of its tries."""
+    likelihood = account.known_alpha.likelihood
+    if likelihood is None:
+        return ""
+    likelier = likelier_words(account, likelihood)
+    return f"{likelier} (assumed)" if tries_are_assumed(account) else likelier
+
+
+def significant_alpha(account: AgentFindings, config: VerdictConfig) -> str:
+    """Return the yearly alpha, and that of both plays if only these are significant together."""
+    yearly, memory = f"alpha of {alpha_words(account, config)}", account.memory
+    low = account.known_alpha.tested.low
+    if (low is not None and low > 0.0) or memory is None or memory.both is None:
+        return yearly
+    twin = f"over the play and its twin under '{memory.against}' together"
+    return f"{yearly}, and of {spanned(memory.both)} {twin}"
+
+
+def what_it_is(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:
+    """Say what is praised, claim by claim, and which part of it is memory or a style."""
+    words = []
+    for claim in kept:
+        if claim == "alpha":
+            words.append(significant_alpha(account, config))
+        elif account.method == "returns" and "alpha" in kept:
+            assert account.timing is not None
+            worth = spanned(account.timing.per_year)
+            words.append(f"timing ({worth} a year of it, before what it cost)")
+        else:
+            words.append(f"{CLAIM_WORDS[claim]}: {brought(account, claim)}")
+    text = " and ".join(words)
+    gone = _memory_part(account, config, kept)
+    if gone:
+        text += f"; {gone}"
+    elif "alpha" in kept and leaning(account, config):
+        brought_by_style = part_words(account, part_of(account, "style"))
+        which = "" if brought_by_style is None else f", which brought {brought_by_style}"
+        text += f"; it leans to styles{which} ({leans(account, config)})"
+    return text
+
+
+def _memory_part(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:
+    """Return which part of the claims is memory, or nothing."""
+    for claim in claims_that_persist(account, config).dropped:
+        return memory_of_claim(account, claim, whole=True)
+    for claim in kept:
+        if partly_memory(account, claim):
+            return memory_of_claim(account, claim, whole=False)
+    return ""

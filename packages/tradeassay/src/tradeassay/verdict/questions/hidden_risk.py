@@ -1,0 +1,102 @@
+"""Is it paid for a risk that the record does not show?"""
+
+from __future__ import annotations
+
+from tradeassay.core.measure import above
+from tradeassay.verdict._claims import lacks_market, most_portfolios_did_better, too_good
+from tradeassay.verdict._phrases import alpha_words, percent, skew_words
+from tradeassay.verdict.evidence import gained
+from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.questions.look_ahead import why_too_good
+from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
+
+
+def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    """What was earned is significant, and its record looks like that of a risk which has not come yet.
+
+    One of these is asked of returns alone, in this order:
+
+    1. It falls when the market moves far, or when volatility rises, as what sellers of options hold does.
+    2. It is smoother than any audited record of liquid assets, or its alpha ratio is above ``too_good``.
+    3. Its returns carry signs of smoothing or invention: they follow each other, small losses are missing, or
+       digits repeat.
+    4. Its losses are so rare and large that alpha is not significant once their skew is allowed for (Johnson 1978).
+
+    Suspected, not certain, is what only the third and fourth show."""
+    if account.method != "returns" or most_portfolios_did_better(account):
+        return None
+    smooth, options = account.smoothness, account.options
+    if lacks_market(account):
+        if smooth is None or not above(smooth.sharpe):
+            return None
+        return _smoothed(account, config)
+    if not gained(account.known_alpha.tested, config.floor) and not too_good(account, config):
+        return None
+    if options is not None and options.like and not _earns_interest(account):
+        return make_verdict(
+            account, config, "hidden-risk", _option_words(account, config), firm=True
+        )
+    verdict = _smoothed(account, config)
+    if verdict is not None:
+        return verdict
+    tail = account.tail
+    if tail is None or not tail.rare_losses or _earns_interest(account):
+        return None
+    words = skew_words(tail)
+    skew = f" ({words})" if words else ""
+    rare = f"its losses are rare and large{skew}, and a window with so few of them cannot tell"
+    said = f"; hidden risk is suspected: alpha of {alpha_words(account, config)}, but {rare}."
+    return make_verdict(account, config, "hidden-risk", said, firm=False)
+
+
+_INTEREST, _QUIET = 0.06, 0.02
+"""The most that cash earns in a year, and a yearly volatility that a fund of bills or deposits stays below."""
+
+
+def _earns_interest(account: AgentFindings) -> bool:
+    """Return whether a record is as quiet as a fund of bills, and earns no more than interest.
+
+    Such a record is smooth because interest is: it hides nothing."""
+    earned, spread = (account.measures.get(one) for one in ("annualised_return", "volatility"))
+    if earned is None or spread is None or earned.value is None or spread.value is None:
+        return False
+    return earned.value <= _INTEREST and spread.value <= _QUIET
+
+
+def _smoothed(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    if _earns_interest(account):
+        return None
+    return _too_smooth(account, config) or _has_signs(account, config)
+
+
+def _option_words(account: AgentFindings, config: VerdictConfig) -> str:
+    options = account.options
+    assert options is not None
+    calm = "" if options.crash_in_record else "; no crash in the record"
+    loss = ""
+    if options.loss_at_20 is not None:
+        loss = f" If the market falls 20 % in one day it would return about {percent(options.loss_at_20)}."
+    alike = f"it moves as a seller of options does ({options.shape})"
+    return f"; hidden risk: alpha of {alpha_words(account, config)}, and {alike}{calm}.{loss}"
+
+
+def _too_smooth(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    smooth = account.smoothness
+    if not too_good(account, config) and (smooth is None or not smooth.too_smooth):
+        return None
+    why = why_too_good(account)
+    if smooth is not None and (lacks_market(account) or not too_good(account, config)):
+        # Without a benchmark there is no alpha. The ratio is that of the whole return.
+        why = f"a Sharpe ratio of {smooth.sharpe.value:.1f}, at least {smooth.sharpe.low:.1f}"
+    causes = "losses that are not booked, options sold, and stale or made-up prices"
+    said = f"; hidden risk: smoother than any audited record of liquid assets ({why}); look for {causes}."
+    return make_verdict(account, config, "hidden-risk", said, firm=True)
+
+
+def _has_signs(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    smooth = account.smoothness
+    if smooth is None or not smooth.signs:
+        return None
+    signs = "; ".join(smooth.signs)
+    said = f"; hidden risk is suspected, because the record may be smoothed or made up: {signs}."
+    return make_verdict(account, config, "hidden-risk", said, firm=False)

@@ -1,0 +1,40 @@
+"""Did it see the future?"""
+
+from __future__ import annotations
+
+from tradeassay.verdict._claims import is_memory, surely_memory, too_good
+from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
+
+
+def saw_the_future(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    """A leak test found a channel: the result is void.
+
+    Look-ahead is suspected if holdings are known and even the lower end of the alpha ratio is above ``too_good``,
+    or if alpha is the same on every session. A mask that takes such an alpha away shows what it is: memory. Of
+    returns alone the same is said as hidden risk, because a smooth record has other causes as well."""
+    channels = account.leaks.findings
+    if channels:
+        seen = ", ".join(channels[:3])
+        said = f", but it saw the future ({seen}): the result is void."
+        return make_verdict(account, config, "look-ahead", said, firm=True)
+    if account.method == "returns" or not too_good(account, config):
+        return None
+    if surely_memory(account, "alpha") and is_memory(account, "alpha", config):
+        return None
+    said = f", too good to be believed ({why_too_good(account)}): look for {_causes(account)} before anything else."
+    return make_verdict(account, config, "look-ahead", said, firm=False)
+
+
+def why_too_good(account: AgentFindings) -> str:
+    """Return the number that nobody achieves."""
+    ratio = account.known_alpha.ratio
+    if ratio.low is None:
+        return "beyond the market it earns the same on every session"
+    return f"an alpha ratio of {ratio.value:.1f}, at least {ratio.low:.1f}"
+
+
+def _causes(account: AgentFindings) -> str:
+    if account.known_alpha.ratio.low is None:
+        return "look-ahead or made-up figures"
+    return "look-ahead"

@@ -1,0 +1,65 @@
+"""What is left: not distinguishable from luck."""
+
+from __future__ import annotations
+
+from tradeassay.core.measure import above
+from tradeassay.verdict._claims import is_earned, is_significant, stands_under_mask, too_small
+from tradeassay.verdict._limits import chance_words
+from tradeassay.verdict._phrases import alpha_words, beyond_what, tries_words
+from tradeassay.verdict.evidence import least_alpha, unearned_words
+from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.record import AgentFindings, Kind, Verdict, VerdictConfig
+
+
+def is_not_distinguishable(account: AgentFindings, config: VerdictConfig) -> Verdict:
+    """No other question settled the case: luck alone gives such a record often enough.
+
+    A significant alpha that is too small to be called one gets a label of its own."""
+    small = too_small(account, config)
+    label = "alpha too small" if small else None
+    kind: Kind = "not-distinguishable-from-luck"
+    against, versus = why_no_alpha(account, config), account.versus
+    yearly = f"alpha of {alpha_words(account, config)}"
+    if against is not None:
+        opens = ", and its alpha is too small" if small else ", and luck is not excluded"
+        return make_verdict(
+            account, config, kind, f"{opens}: {yearly}, but {against}.", label=label
+        )
+    short = too_short_words(account)
+    if versus is None or versus.side is None:
+        said = f", which is not distinguishable from luck: {yearly}{short}."
+        return make_verdict(account, config, kind, said, label=label)
+    # That it beat its baseline says nothing of what made it: both are true, and both are said.
+    verb = "beats" if versus.side == "above" else "falls behind"
+    beyond = f"what it did beyond {beyond_what(account, config)} is not distinguishable from luck"
+    said = f" and {verb} {versus.baseline}, but {beyond}: {yearly}{short}."
+    return make_verdict(account, config, kind, said, label=label)
+
+
+def too_short_words(account: AgentFindings) -> str:
+    """Say that no skill could have shown in so short a record; nothing for a longer one."""
+    return "; the window is too short for skill to show" if account.could_not else ""
+
+
+def why_no_alpha(account: AgentFindings, config: VerdictConfig) -> str | None:
+    """Return what speaks against an alpha, or a loss, whose interval excludes zero; None if it does not.
+
+    Such an interval is not shown beside "not distinguishable" without what speaks against it."""
+    alpha = account.known_alpha.tested
+    if not is_significant(alpha):
+        return None
+    value, least = alpha.value or 0.0, least_alpha(account, config)
+    unseen = unearned_words(account, config)
+    if abs(value) < config.floor:
+        return f"that is too little to be called alpha (the floor is {config.floor:.0%} a year)"
+    if 0.0 < value < least:
+        called = f"(here alpha begins at {least:.1%} a year)"
+        return f"that is no more than the {unseen} that returns alone do not show {called}"
+    if above(alpha) and not is_earned(account, config):
+        rest = "which returns alone do not show, and the rest is not significant"
+        return f"{least - config.floor:.1%} of it may be {unseen}, {rest}"
+    if above(alpha) and account.memory is not None and not stands_under_mask(account):
+        return f"under '{account.memory.against}' nothing significant is left"
+    if not above(alpha) and not account.known_alpha.survives_below:
+        return f"{tries_words(account).replace('best', 'worst')} looks the same"
+    return chance_words(account, well=above(alpha))

@@ -1,0 +1,53 @@
+"""Is it a passive portfolio?"""
+
+from __future__ import annotations
+
+from tradeassay.core.measure import below
+from tradeassay.verdict._claims import is_passive
+from tradeassay.verdict._phrases import part_of, part_words, spanned
+from tradeassay.verdict.evidence import gained
+from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.record import AgentFindings, PassiveEvidence, Verdict, VerdictConfig
+
+_LATE = 0.05
+"""Share of the exposure from which it is said that it comes late."""
+
+
+def followed_the_market(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    """A passive portfolio explains ``tracks`` of the variance, and nothing worth the name is left.
+
+    What is left is not significant, or smaller than the floor and what returns do not show. Of returns alone any
+    loss counts too, because leverage, fees and trading cost something."""
+    if not is_passive(account, config):
+        return None
+    followed = account.passive
+    if followed is None or followed.explained < config.tracks:
+        brought = part_words(account, part_of(account, "common"))
+        shared = "it" if brought is None else brought
+        said = f", which is the market: {shared} came from what all names shared, "
+        said += "and what is left is too small to be called alpha."
+        return make_verdict(account, config, "market", said)
+    said = f", which is the market: {_follows(followed)}, and {_beyond(account, followed, config)}."
+    return make_verdict(account, config, "market", said)
+
+
+def _follows(followed: PassiveEvidence) -> str:
+    late = " with a lag" if followed.lagged > _LATE else ""
+    share = "" if abs(followed.beta - 1.0) < 0.1 else f", beta {followed.beta:.2f}"
+    explained = f"{followed.explained:.1%} of its variance{share}"
+    return f"it follows {followed.portfolio}{late} ({explained})"
+
+
+def _beyond(account: AgentFindings, followed: PassiveEvidence, config: VerdictConfig) -> str:
+    beyond, value = followed.beyond, followed.beyond.value or 0.0
+    if beyond.value is None:
+        return "its record is too short to say what is left beyond that"
+    if (below(beyond) or beyond.low is None) and value <= -config.floor:
+        rest = "what leverage, fees or trading cost"
+    elif not gained(beyond, config.floor):
+        rest = "too small or too uncertain to be called alpha"
+    elif account.method == "returns" and config.dividends > 0.0:
+        rest = "no more than dividends and interest, which a benchmark of prices leaves out"
+    else:
+        rest = "no more than interest on what was not invested"
+    return f"{spanned(beyond)} a year beyond that is {rest}"

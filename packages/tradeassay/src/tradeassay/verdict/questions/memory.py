@@ -1,0 +1,68 @@
+"""Is it memory of the period?"""
+
+from __future__ import annotations
+
+from tradeassay.core.measure import above
+from tradeassay.verdict._claims import (
+    CLAIM_WORDS,
+    claims_that_persist,
+    contrast_of,
+    is_recalled,
+    looks_familiar,
+    split_of,
+    surely_memory,
+)
+from tradeassay.verdict._phrases import brought, spanned
+from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.recalled import split_sentence
+from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConfig
+
+
+def remembered_the_period(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    """There is a claim, and nothing of it stands where the agent cannot know names or dates.
+
+    It is memory for certain if a mask takes it away or recall explains it, and suspected if selection fades after
+    the model's cutoff, if the model is right where questions are familiar, or if the mask takes more than it
+    leaves (one-sided, 5 %)."""
+    claims = claims_that_persist(account, config)
+    if not claims.dropped or claims.kept:
+        return None
+    firm = any(surely_memory(account, claim) for claim in claims.dropped)
+    said = _words(account, claims.dropped[0])
+    return make_verdict(account, config, "memory", f", {said}", firm=firm)
+
+
+def _words(account: AgentFindings, claim: Claim) -> str:
+    memory, recall = account.memory, account.recall
+    contrast, split = contrast_of(account, claim), split_of(account, claim)
+    is_memory = f"but its {CLAIM_WORDS[claim]} is memory:"
+    if contrast is not None and memory is not None and above(contrast.gap):
+        took = f"'{memory.against}' takes {spanned(contrast.gap)} a year of it"
+        left = f"what is left, {spanned(contrast.masked)}, is not distinguishable from nothing"
+        return f"{is_memory} {took}, and {left}."
+    if is_recalled(account, claim):
+        if split is not None and split.remembered:
+            return f"{is_memory} {split_sentence(split)}"
+        return f"{is_memory} it decides by name and day, not by what it is shown{_unread(account)}."
+    if looks_familiar(account, claim):
+        assert recall is not None and recall.interaction is not None
+        right = f"{spanned(recall.interaction)} for one standard deviation of Min-K%"
+        return f"and memory is suspected: it is right where questions are familiar, {right}."
+    assert memory is not None
+    if claim != "alpha" and contrast is not None:
+        left = f"{spanned(contrast.masked)} a year is left under '{memory.against}'"
+        return f"and memory is suspected: of {brought(account, claim)}, {left}."
+    if memory.fade is not None and above(memory.fade):
+        fades = f"its selection fades by {spanned(memory.fade)} per window"
+        return f"and memory is suspected: {fades} after the day on which its knowledge ends."
+    whole = f"{spanned(account.known_alpha.tested)} a year beyond market and style"
+    left = f"{spanned(memory.masked)} is left under '{memory.against}'"
+    return f"and memory is suspected: of {whole} {left}."
+
+
+def _unread(account: AgentFindings) -> str:
+    recall = account.recall
+    if recall is None or recall.unread is None or recall.unread.value is None:
+        return ""
+    value = recall.unread.value
+    return f", and orders stay at {value:+.2f} when returns are mirrored (+1 the same)"

@@ -1,0 +1,104 @@
+"""Was it earned, by alpha or by timing?"""
+
+from __future__ import annotations
+
+from tradeassay.core.measure import above, below
+from tradeassay.verdict._claims import Claims, claims_that_persist, survives_tries
+from tradeassay.verdict._phrases import count, spanned, tries_are_assumed, tries_words
+from tradeassay.verdict.questions.common import (
+    likelihood_words,
+    make_verdict,
+    significant_alpha,
+    what_it_is,
+)
+from tradeassay.verdict.questions.luck import why_no_alpha
+from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConfig
+
+
+def earned_it(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+    """Something significant stands that style, memory and hidden risk do not explain.
+
+    *Skill* and *timing* are said of what survives the tries behind it: alpha is above zero at the level shared
+    among all of them, and the record is likelier under skill than under luck's best of so many. What does not is
+    *positive, and could be the best of a few tries*. No praise rests on what the latest half of the record
+    contradicts: then the alpha has faded. Timing by returns is paid from alpha and fades with it."""
+    claims = claims_that_persist(account, config)
+    kept = claims.kept
+    if not kept:
+        return None
+    stability = account.stability
+    from_alpha = "alpha" in kept or account.method == "returns"
+    if from_alpha and stability is not None and stability.faded:
+        return _faded(account, config)
+    surviving = tuple(claim for claim in kept if survives_tries(account, claim))
+    if not surviving:
+        return _best_of_few(account, config, kept)
+    if "alpha" in surviving:
+        said = f"; skill: {what_it_is(account, config, surviving)}; {likelihood_words(account)}"
+        said += f"{_latest_third(account)}{_among_portfolios(account)}."
+        return make_verdict(account, config, "skill", said)
+    return _timing(account, config, claims, surviving)
+
+
+def _faded(account: AgentFindings, config: VerdictConfig) -> Verdict:
+    stability = account.stability
+    assert stability is not None
+    first, second = spanned(stability.first), spanned(stability.second)
+    halves = f"{first} a year in the first half, {second} in the second"
+    said = f"; {significant_alpha(account, config)}, but it has faded: {halves}."
+    return make_verdict(account, config, "not-distinguishable-from-luck", said, label="faded")
+
+
+def _best_of_few(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> Verdict:
+    alpha = account.known_alpha
+    what = what_it_is(account, config, kept)
+    alike = f"{tries_words(account)} does as well"
+    equal = alpha.equal_tries if "alpha" in kept else None
+    if equal is not None and 1 < equal <= alpha.tries:
+        alike = f"luck's best of {count(equal)} tries looks the same"
+    elif equal is not None and equal > alpha.tries:
+        alike = f"at the level shared among {count(alpha.tries)} tries zero is not excluded"
+    if tries_are_assumed(account):
+        alike += f" ({count(alpha.tries)} are assumed)"
+    alike += _latest_third(account)
+    said = f"; positive, and could be the best of a few tries: {what}; {alike}."
+    return make_verdict(account, config, "could-be-best-of-few", said)
+
+
+def _timing(
+    account: AgentFindings,
+    config: VerdictConfig,
+    claims: Claims,
+    surviving: tuple[Claim, ...],
+) -> Verdict:
+    said = f"; {what_it_is(account, config, surviving)}"
+    if account.method == "returns":
+        said += f"; {likelihood_words(account)}"
+    elif "alpha" not in claims.dropped:  # that the names are memory has been said
+        said += f"; {_rest_of_timing(account, config, claims)}"
+    return make_verdict(account, config, "timing", f"{said}.")
+
+
+def _rest_of_timing(account: AgentFindings, config: VerdictConfig, claims: Claims) -> str:
+    """Say what the names brought beside timing. What is significant has what speaks against it."""
+    tested = account.known_alpha.tested
+    if below(tested):
+        return f"the rest lost significantly ({spanned(tested)} a year)"
+    if not above(tested):
+        return "nothing in the names that it chose is distinguishable from luck"
+    doubt = why_no_alpha(account, config)
+    if "alpha" in claims.kept:
+        doubt = "that could be the best of a few tries"
+    return f"the names that it chose brought {spanned(tested)} a year, but {doubt}"
+
+
+def _latest_third(account: AgentFindings) -> str:
+    stability = account.stability
+    return "" if stability is None else f"; in its latest third {spanned(stability.latest)} a year"
+
+
+def _among_portfolios(account: AgentFindings) -> str:
+    share = account.luck.percentile.value
+    if share is None:
+        return ""
+    return f"; it beats {share:.1%} of random portfolios with the same trades"

@@ -1,0 +1,621 @@
+"""Every number about an account, as a list of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tradeassay.core.measure import Measure, above, at_most, below, not_scored
+from tradeassay.verdict._claims import (
+    CLAIM_WORDS,
+    claims_that_persist,
+    is_recalled,
+    is_significant,
+    lacks_market,
+    looks_familiar,
+    split_of,
+    stands_under_mask,
+    too_good,
+)
+from tradeassay.verdict._phrases import (
+    alpha_words,
+    count,
+    in_rows,
+    likelier_words,
+    part_of,
+    part_words,
+    percent,
+    signed,
+    skew_words,
+    spanned,
+    too_few,
+    tries_are_assumed,
+    yearly_return,
+)
+from tradeassay.verdict.evidence import (
+    BENCHMARK,
+    MARKET,
+    convex,
+    least_alpha,
+    never_moves,
+    unearned_words,
+)
+from tradeassay.verdict.recalled import split_sentence
+from tradeassay.verdict.record import (
+    CASH,
+    PRAISE,
+    AgentFindings,
+    Claim,
+    Contrast,
+    MemoryEvidence,
+    Verdict,
+    VerdictConfig,
+)
+from tradeassay.verdict.statement import QUANTITIES, SCORED, Bearing, Statement
+
+_PARTS = {"common": "market", "style": "style", "trading": "trading"}
+_MANY = 0.95
+"""Share of random portfolios from which beating them speaks for skill."""
+_CONCENTRATED = 0.25
+"""Share of alpha that one row brought from which it speaks against skill."""
+
+
+def statements_of(
+    account: AgentFindings, verdict: Verdict, config: VerdictConfig
+) -> tuple[Statement, ...]:
+    """Return the statements about an account, in the order in which a reader asks for them.
+
+    What bears on skill agrees with the verdict: no reason contradicts the sentence."""
+    if verdict.kind == "failed":
+        return ()
+    maker = _Maker(account, verdict, config)
+    return tuple(maker.statements())
+
+
+def _benchmark_of(account: AgentFindings) -> str:
+    """Return the name of the benchmark of an account of which only returns are known."""
+    followed = account.passive
+    return BENCHMARK if followed is None or followed.portfolio == CASH else followed.portfolio
+
+
+class _Maker:
+    """Makes the statements about one account."""
+
+    def __init__(self, account: AgentFindings, verdict: Verdict, config: VerdictConfig) -> None:
+        self.account = account
+        self.verdict = verdict
+        self.config = config
+        # One account is compared with its own benchmark. A data set has a market, and passive portfolios beside it.
+        self.market = _benchmark_of(account) if _has_own_benchmark(account) else MARKET
+        self.benchmark: str | None = self.market if account.market.value is not None else None
+        self.kept, self.dropped = claims_that_persist(account, config)
+
+    @property
+    def skilled(self) -> bool:
+        """Whether the verdict says skill or timing."""
+        return self.verdict.kind in ("skill", "timing")
+
+    @property
+    def praised(self) -> bool:
+        """Whether the verdict praises something."""
+        return self.verdict.kind in PRAISE
+
+    @property
+    def alpha_helps(self) -> bool:
+        """Whether alpha is what is praised. Timing by returns is paid from it."""
+        return self.praised and ("alpha" in self.kept or self.account.method == "returns")
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield all statements."""
+        yield from self.returns()
+        yield from self.scored()
+        yield from self.parts()
+        if self.verdict.kind == "cash":
+            return
+        if lacks_market(self.account):
+            # What it earned in all is no alpha, so nothing is said of one.
+            yield from self.risk()
+            return
+        yield from self.alpha()
+        yield from self.tries()
+        yield from self.random_portfolios()
+        yield from self.memory()
+        yield from self.recall()
+        yield from self.look_ahead()
+        yield from self.exposure()
+        yield from self.time()
+        yield from self.concentration()
+        yield from self.risk()
+        yield from self.power()
+
+    def make(
+        self,
+        quantity: str,
+        claim: str,
+        measure: Measure,
+        bearing: Bearing = "neither",
+        *,
+        versus: str | None = None,
+        assumptions: tuple[str, ...] = (),
+    ) -> Statement:
+        """Return a statement about this account."""
+        has_interval = measure.low is not None
+        tries = 1 if self.account.alpha is None else self.account.alpha.tries
+        return Statement(
+            claim=in_rows(self.account, claim),
+            quantity=quantity,
+            value=measure.value,
+            low=measure.low,
+            high=measure.high,
+            level=measure.level if has_interval else None,
+            versus=versus,
+            horizon=self.account.years,
+            tries=tries,
+            assumptions=assumptions,
+            bearing=bearing,
+            reason=measure.reason,
+        )
+
+    def number(
+        self,
+        quantity: str,
+        claim: str,
+        value: float,
+        bearing: Bearing = "neither",
+        *,
+        versus: str | None = None,
+    ) -> Statement:
+        """Return a statement about a number without an interval."""
+        return self.make(quantity, claim, Measure(value=value), bearing, versus=versus)
+
+    def returns(self) -> Iterator[Statement]:
+        """Yield what the account and its benchmark returned."""
+        account = self.account
+        yield self.make("return", f"it returned {spanned(account.total)}", account.total)
+        if account.market.value is None:
+            return
+        made = f"{self.market} returned {percent(account.market.value)} over the same sessions"
+        yield self.make("benchmark-return", made, account.market, versus=self.market)
+        if account.excess is not None and account.excess.value is not None:
+            excess = f"excess return {spanned(account.excess)} a year versus {self.market}"
+            yield self.make("excess-return", excess, account.excess, versus=self.market)
+        ratio = account.information_ratio
+        if ratio is not None and ratio.value is not None:
+            words = f"information ratio versus {self.market} {_ratio_words(ratio)}"
+            yield self.make("information-ratio", words, ratio, versus=self.market)
+
+    def scored(self) -> Iterator[Statement]:
+        """Yield the usual measures of an account. Those of a run's agent are in the run's own table."""
+        account = self.account
+        yearly, drawdown = yearly_return(account), account.measures.get("max_drawdown")
+        if yearly is not None:
+            words = f"return of {spanned(yearly)} a year"
+            yield self.make("return-per-year", _told("return a year", words, yearly), yearly)
+        for quantity in ("sharpe", "sortino", "volatility", "calmar"):
+            measure = account.measures.get(SCORED[quantity])
+            if measure is None:
+                continue
+            name, size = QUANTITIES[quantity].title, _ratio_words(measure)
+            if quantity == "volatility":
+                name, size = "volatility", _unsigned(measure)
+            yield self.make(quantity, _told(name, f"{name} {size}", measure), measure)
+        if drawdown is None and account.tail is not None:
+            drawdown = Measure(value=account.tail.drawdown)
+        if drawdown is not None and drawdown.value is not None:
+            deepest = f"max drawdown {spanned(drawdown)}"
+            yield self.make("max-drawdown", deepest, drawdown)
+
+    def parts(self) -> Iterator[Statement]:
+        """Yield the parts of the return, which sum to it."""
+        account = self.account
+        names = dict(_PARTS)
+        names["selection"] = "unexplained" if account.method == "returns" else "selection"
+        for part, quantity in names.items():
+            measure = account.parts.get(part)
+            if measure is None or measure.value is None:
+                continue
+            if part == "trading" and measure.value == 0.0 and account.method == "returns":
+                continue
+            yield self.make(quantity, _part_claim(account, quantity, measure), measure)
+
+    def alpha(self) -> Iterator[Statement]:
+        """Yield alpha, its ratio, and costs."""
+        alpha = self.account.known_alpha
+        tested = alpha.tested
+        claim, bearing = self._alpha_claim()
+        yield self.make("alpha", claim, tested, bearing, versus=self.benchmark)
+        ratio = alpha.ratio
+        if ratio.value is not None:
+            words = f"alpha ratio {_ratio_words(ratio)}"
+            suspect = self.verdict.kind in ("look-ahead", "hidden-risk")
+            helps: Bearing = "neither"
+            if suspect and too_good(self.account, self.config):
+                helps = "against"
+            yield self.make("alpha-ratio", words, ratio, helps, versus=self.benchmark)
+        if alpha.costs is not None and alpha.costs.value is not None:
+            took = f"costs took {abs(alpha.costs.value or 0.0):.1%} a year"
+            ate = self.verdict.kind == "costs"
+            yield self.make("costs", took, alpha.costs, "against" if ate else "neither")
+            before = f"alpha before costs {spanned(alpha.gross)} a year"
+            yield self.make("alpha-before-costs", before, alpha.gross, versus=self.benchmark)
+
+    def _alpha_claim(self) -> tuple[str, Bearing]:
+        account, config, alpha = self.account, self.config, self.account.known_alpha
+        yearly = f"alpha of {alpha_words(account, config)}"
+        value, least = alpha.tested.value or 0.0, least_alpha(account, config)
+        if never_moves(account, config):
+            return f"{yearly}, the same on every session: nothing can be tested", "against"
+        if alpha.tested.value is None:
+            return too_few(account, config), "against"
+        if alpha.tested.low is None:
+            return f"{yearly}, with {alpha.tested.note}", "against"
+        level = f"{alpha.tested.level * 100:g} %"
+        if below(alpha.tested):
+            return f"{yearly}, significantly below zero ({level})", "against"
+        if not above(alpha.tested):
+            if self.alpha_helps:  # it is significant together with its twin under a mask
+                return f"{yearly}, which is not significant without its twin", "neither"
+            return f"{yearly}: zero is not excluded", "against"
+        if value < config.floor:
+            return f"{yearly}: less than the floor of {config.floor:.0%}", "against"
+        if value < least:
+            unseen = unearned_words(account, config)
+            return f"{yearly}: {unseen} may be {least - config.floor:.1%} of it", "against"
+        bearing: Bearing = "for" if self.alpha_helps else "neither"
+        return f"{yearly}, significantly above zero ({level})", bearing
+
+    def tries(self) -> Iterator[Statement]:
+        """Yield how likely luck's best of the tries would look the same."""
+        alpha, found = self.account.known_alpha, self.account.tries
+        positive = above(alpha.tested) or self.verdict.kind == "skill"
+        if alpha.likelihood is None or not positive:
+            return
+        assumptions: tuple[str, ...] = (
+            "skill: the yearly alpha ratio is half-normal of scale 1",
+            f"luck: the best of {alpha.tries} tries without skill",
+        )
+        if tries_are_assumed(self.account):
+            assumptions += (
+                f"{alpha.tries} tries are assumed: nobody disclosed how many there were",
+            )
+        likelier = likelier_words(self.account, alpha.likelihood)
+        bearing: Bearing = "neither"
+        if alpha.likelihood <= 1.0:
+            bearing = "against"
+        elif self.skilled and self.alpha_helps and self.account.method == "holdings":
+            # Who chose afterwards needs no tries, and returns do not say when it was chosen.
+            bearing = "for"
+        measure = Measure(value=alpha.likelihood)
+        yield self.make("likelihood-ratio", likelier, measure, bearing, assumptions=assumptions)
+        if alpha.equal_tries is not None:
+            same = f"luck's best of {count(alpha.equal_tries)} tries looks the same"
+            yield self.number("equal-tries", same, float(alpha.equal_tries))
+        if found is not None and found.deflated.value is not None:
+            words = f"deflated Sharpe ratio {found.deflated.value:.2f} for {alpha.tries} tries"
+            yield self.make("deflated-sharpe", words, found.deflated)
+
+    def random_portfolios(self) -> Iterator[Statement]:
+        """Yield how many random portfolios the account beats."""
+        share, portfolios = self.account.luck.percentile, self.account.luck.portfolios
+        if share.value is None:
+            return
+        others = f"{portfolios:,} random portfolios with the same trades in other names"
+        span = (
+            ""
+            if share.low is None
+            else f" ({share.low:.0%} to {share.high:.0%} on days like these)"
+        )
+        words = f"it beats {share.value:.1%} of {others}{span}"
+        bearing: Bearing = "against"
+        if share.value >= _MANY:
+            bearing = "for" if self.skilled else "neither"
+        yield self.make("beats-random", words, share, bearing)
+
+    def memory(self) -> Iterator[Statement]:
+        """Yield what a mask takes away and leaves."""
+        memory = self.account.memory
+        if memory is None or memory.gap.value is None:
+            return
+        lost: Bearing = "neither"
+        takes = f"alpha less alpha under '{memory.against}' is {spanned(memory.gap)} a year"
+        if above(memory.gap):
+            lost = "against"
+            takes = f"'{memory.against}' takes {spanned(memory.gap)} a year of alpha"
+        yield self.make("mask-gap", takes, memory.gap, lost, versus=memory.against)
+        stays = f"under '{memory.against}' alpha is {spanned(memory.masked)} a year"
+        if memory.both is not None:
+            both = f"over both plays alpha is {spanned(memory.both)} a year"
+            together: Bearing = "neither"
+            if self.alpha_helps and above(memory.both):
+                level = f"{memory.both.level * 100:g} %"
+                both += f", significantly above zero ({level})"
+                together = "for"
+            yield self.make(
+                "alpha-of-both-plays", both, memory.both, together, versus=memory.against
+            )
+        bearing: Bearing = "neither"
+        if above(memory.masked) and self.skilled:
+            bearing = "for"
+        elif above(self.account.known_alpha.tested) and not stands_under_mask(self.account):
+            bearing = "against"
+        yield self.make("masked-alpha", stays, memory.masked, bearing, versus=memory.against)
+        yield from self.memory_of_days(memory)
+
+    def memory_of_days(self, memory: MemoryEvidence) -> Iterator[Statement]:
+        """Yield what a mask takes of timing, and of names and days together, where it matters."""
+        contrasts: dict[Claim, tuple[str, Contrast | None]] = {
+            "timing": ("timing-mask-gap", memory.timing),
+            "style_timing": ("style-timing-mask-gap", memory.style_timing),
+            "together": ("names-and-days-mask-gap", memory.together),
+        }
+        for claim, (quantity, contrast) in contrasts.items():
+            if contrast is None:
+                continue
+            taken = above(contrast.gap) and claim != "together"
+            if not taken and claim not in self.dropped:
+                continue
+            takes = (
+                f"'{memory.against}' takes {spanned(contrast.gap)} a year of {CLAIM_WORDS[claim]}"
+            )
+            lost: Bearing = "against" if above(contrast.gap) else "neither"
+            yield self.make(quantity, takes, contrast.gap, lost, versus=memory.against)
+
+    def recall(self) -> Iterator[Statement]:
+        """Yield what a model recalls of the period, and whether its orders follow it."""
+        recall = self.account.recall
+        if recall is None:
+            return
+        claims: dict[Claim, str] = {"alpha": "recalled-alpha", "timing": "recalled-timing"}
+        for claim, quantity in claims.items():
+            split = split_of(self.account, claim)
+            if split is None or split.explained.value is None:
+                continue
+            words = f"of its {CLAIM_WORDS[claim]}, {split_sentence(split).rstrip('.')}"
+            remembered = split.remembered or split.partly
+            yield self.make(
+                quantity, words, split.explained, "against" if remembered else "neither"
+            )
+        if recall.unread is not None and recall.unread.value is not None:
+            words = (
+                f"orders stay at {recall.unread.value:+.2f} when returns are mirrored (+1 the same)"
+            )
+            by_name: Bearing = (
+                "against" if is_recalled(self.account, "alpha") and recall.by_name else "neither"
+            )
+            yield self.make("mirrored-orders", words, recall.unread, by_name)
+        if recall.interaction is not None and recall.interaction.value is not None:
+            right = f"it is right more often where questions are familiar, {spanned(recall.interaction)}"
+            words = f"{right} for one standard deviation of Min-K%"
+            familiar = self.verdict.kind == "memory" and looks_familiar(self.account, "alpha")
+            yield self.make(
+                "familiarity", words, recall.interaction, "against" if familiar else "neither"
+            )
+
+    def look_ahead(self) -> Iterator[Statement]:
+        """Yield what a leak test excludes."""
+        leaks = self.account.leaks
+        if leaks.findings:
+            seen = leaks.sentence.rstrip(".") or f"it saw the future ({', '.join(leaks.findings)})"
+            share = not_scored("one channel voids the result, on however few days")
+            yield self.make("look-ahead-days", seen, share, "against")
+            return
+        if not leaks.tested or leaks.bound is None:
+            return
+        files = ", except by reading files" if leaks.files_open else ""
+        excluded = f"look-ahead on more than {at_most(leaks.bound)} of days is excluded{files}"
+        bearing: Bearing = "for" if self.skilled else "neither"
+        yield self.number("look-ahead-days", excluded, leaks.bound, bearing)
+
+    def exposure(self) -> Iterator[Statement]:
+        """Yield the exposure to the benchmark, and timing."""
+        account, config, followed = self.account, self.config, self.account.passive
+        if followed is not None and followed.portfolio != CASH:
+            beta = f"beta of {followed.beta:.2f} to {followed.portfolio}"
+            yield self.number("beta", beta, followed.beta, versus=followed.portfolio)
+            share = f"{followed.portfolio} explains {followed.explained:.1%} of its variance"
+            passive = followed.explained >= config.tracks
+            bearing: Bearing = "against" if passive else "neither"
+            yield self.number(
+                "explained", share, followed.explained, bearing, versus=followed.portfolio
+            )
+            if followed.lagged > 0.05:
+                late = f"{followed.lagged:.0%} of its market exposure comes late"
+                yield self.number("late-exposure", late, followed.lagged, "against")
+        timing, styles = account.timing, account.styles
+        if timing is not None and timing.per_year.value is not None:
+            words = f"timing brought {spanned(timing.per_year)} a year, by {timing.by}"
+            helps: Bearing = "for" if self.praised and "timing" in self.kept else "neither"
+            if (
+                convex(account, config)
+                and timing.intercept is not None
+                and "timing" not in self.kept
+            ):
+                bought = f"{spanned(timing.intercept)} a year where the market does not move"
+                words += f"; it bends up as bought options do, and pays {bought}"
+                helps = "against"
+            yield self.make("timing", words, timing.per_year, helps)
+        if styles is not None:
+            words = f"leaning to styles when they paid brought {spanned(styles.timing)} a year"
+            helps = "for" if self.praised and "style_timing" in self.kept else "neither"
+            yield self.make("style-timing", words, styles.timing, helps)
+
+    def time(self) -> Iterator[Statement]:
+        """Yield when alpha was earned."""
+        stability = self.account.stability
+        if stability is None:
+            return
+        first, second = spanned(stability.first), spanned(stability.second)
+        yield self.make(
+            "alpha-first-half", f"alpha in the first half {first} a year", stability.first
+        )
+        faded: Bearing = "against" if stability.faded else "neither"
+        yield self.make(
+            "alpha-second-half",
+            f"alpha in the second half {second} a year",
+            stability.second,
+            faded,
+        )
+        latest = f"alpha in the latest third {spanned(stability.latest)} a year"
+        bearing: Bearing = "neither"
+        if above(stability.latest) and self.skilled and self.alpha_helps:
+            bearing = "for"
+        elif (stability.latest.value or 0.0) <= 0.0:
+            bearing = "against"
+        yield self.make("alpha-latest-third", latest, stability.latest, bearing)
+
+    def concentration(self) -> Iterator[Statement]:
+        """Yield on how few days, months and names alpha rests."""
+        stability, kept = self.account.stability, self.account.concentration
+        alpha = self.account.known_alpha.tested
+        if stability is not None:
+            without = (
+                f"alpha without the five best sessions {spanned(stability.without_best)} a year"
+            )
+            lost = above(alpha) and not above(stability.without_best)
+            bearing: Bearing = "against" if lost else "neither"
+            yield self.make("alpha-without-best-days", without, stability.without_best, bearing)
+            if stability.without_month is not None:
+                month = f"alpha without its best month ({stability.best_month})"
+                words = f"{month} {spanned(stability.without_month)} a year"
+                lost = above(alpha) and not above(stability.without_month)
+                bearing = "against" if lost else "neither"
+                yield self.make("alpha-without-best-month", words, stability.without_month, bearing)
+        if kept is None:
+            return
+        if kept.session_share is not None and is_significant(alpha):
+            words = (
+                f"the best session ({kept.session}) brought {_share(kept.session_share)} of alpha"
+            )
+            large = kept.session_share > _CONCENTRATED
+            yield self.number(
+                "best-day-share", words, kept.session_share, "against" if large else "neither"
+            )
+        if kept.name_share is not None:
+            words = f"{kept.name} brought {_share(kept.name_share)} of the selection"
+            large = kept.name_share > 0.5
+            yield self.number(
+                "best-name-share", words, kept.name_share, "against" if large else "neither"
+            )
+
+    def risk(self) -> Iterator[Statement]:
+        """Yield losses, and what the record cannot show of them."""
+        account, tail = self.account, self.account.tail
+        hidden: Bearing = "against" if self.verdict.kind == "hidden-risk" else "neither"
+        if tail is not None:
+            skew = "" if tail.skew is None else f", skew of its returns {signed(tail.skew)}"
+            tested = skew_words(tail)
+            skew += f", {tested}" if tested else ""
+            calm = "; no crash in the record" if tail.crash is False else ""
+            worst = f"worst day {percent(tail.worst)} ({tail.worst_session}){skew}{calm}"
+            yield self.number("worst-day", worst, tail.worst)
+        options = account.options
+        if options is not None:
+            for fall, loss in ((10, options.loss_at_10), (20, options.loss_at_20)):
+                if loss is None:
+                    continue
+                words = (
+                    f"if the market falls {fall} % in one day it would return about {percent(loss)}"
+                )
+                yield self.number(f"loss-at-{fall}", words, loss, hidden)
+        smooth = account.smoothness
+        if smooth is None:
+            return
+        carry = smooth.autocorrelation
+        if carry.value is not None:
+            words = f"autocorrelation of returns {carry.value:+.2f}"
+            yield self.make("autocorrelation", words, carry, "against" if smooth.signs else hidden)
+        if smooth.unsmoothed_sharpe is not None and smooth.signs:
+            words = f"Sharpe ratio after unsmoothing {smooth.unsmoothed_sharpe:.2f}"
+            yield self.number("smoothed-sharpe", words, smooth.unsmoothed_sharpe)
+
+    def power(self) -> Iterator[Statement]:
+        """Yield what a record of this length can show, and how long it takes to know."""
+        account = self.account
+        if account.chance is not None:
+            ratio = f"an alpha ratio of {self.config.skilled:g}"
+            words = f"a record like this one shows {ratio} with a chance of {account.chance:.0%}"
+            bearing: Bearing = "neither"
+            if account.could_not and self.verdict.kind == "not-distinguishable-from-luck":
+                bearing = "against"
+            yield self.number("chance-to-show", words, account.chance, bearing)
+        until = years_to_know(account, self.verdict)
+        if until is not None:
+            yield self.number("years-to-know", _until_words(until), until)
+
+
+def _is_compared(account: AgentFindings) -> bool:
+    """Return whether there is a market, without which returns say nothing of alpha."""
+    return account.method != "returns" or part_of(account, "common") is not None
+
+
+def _has_own_benchmark(account: AgentFindings) -> bool:
+    return account.method == "returns" and not account.dataset
+
+
+def _ratio_words(ratio: Measure) -> str:
+    """Return a ratio with two decimals, and its interval if it has one; nothing without a value."""
+    if ratio.value is None:
+        return ""
+    text = f"{ratio.value:.2f}"
+    if ratio.low is not None:
+        text += f" ({ratio.low:.2f} to {ratio.high:.2f})"
+    return text.replace("-", "\u2212")
+
+
+def _unsigned(share: Measure) -> str:
+    """Return a share that has no sign, and its interval if it has one; nothing without a value."""
+    if share.value is None:
+        return ""
+    text = f"{share.value:.1%}"
+    return text if share.low is None else f"{text} ({share.low:.1%} to {share.high:.1%})"
+
+
+def _told(name: str, words: str, measure: Measure) -> str:
+    """Return the words about a measure, or why it is not scored."""
+    return words if measure.value is not None else f"no {name}: {measure.reason}"
+
+
+def _part_claim(account: AgentFindings, quantity: str, measure: Measure) -> str:
+    """Say what a part of the return brought."""
+    words = part_words(account, measure.value)
+    if words is None:
+        return (
+            f"other parts of the return offset {quantity}: each is more than ten times the account"
+        )
+    if words.endswith("growth"):
+        return f"of its growth, {words.removesuffix(' of its growth')} is {quantity}"
+    return f"of the return, {words} is {quantity}"
+
+
+def _share(value: float) -> str:
+    return "more than all" if value > 1.0 else f"{value:.0%}"
+
+
+_FOREVER = 100.0
+"""Years beyond which it only matters that nobody will wait for it."""
+
+
+def years_to_know(account: AgentFindings, verdict: Verdict) -> float | None:
+    """Return how many more years would settle whether there is alpha; 0 if the verdict settled it.
+
+    None if none was measured, or if what keeps the verdict open is no matter of time."""
+    alpha = account.alpha
+    if alpha is None or alpha.tested.low is None or account.needed is None:
+        return None
+    if verdict.kind in ("skill", "worse"):
+        return 0.0
+    if verdict.kind not in ("not-distinguishable-from-luck", "could-be-best-of-few", "style"):
+        return None
+    if verdict.label in ("faded", "alpha too small"):
+        return None
+    # A design finds an effect in 80 % of such records: what was needed may be less than what was had.
+    more = max(account.needed - account.sessions, account.sessions // 4, 1)
+    return more / account.year
+
+
+def _until_words(years: float) -> str:
+    if years == 0.0:
+        return "the record is long enough to settle it"
+    if years > _FOREVER:
+        return "so small an alpha would take over a hundred years to show"
+    span = f"{years:.1f} more years" if years >= 0.95 else f"{years * 12:.0f} more months"
+    return f"about {span} like these would settle it, if alpha is as large as it looks"
