@@ -143,7 +143,7 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
         return shared.steady() if now is None else now
 
     WallClock.now = wall  # type: ignore[method-assign, assignment]
-    arena_clock._since_boot = steady
+    arena_clock.since_boot = steady
     arena_clock.LiveClock.wait_until = wait_until  # type: ignore[method-assign]
     made, plain = common.Runtime, yahoo.browser_session
     common.Runtime = lambda **how: made(**{"sleep": sleep, **how})  # type: ignore[misc, assignment]

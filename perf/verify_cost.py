@@ -19,7 +19,7 @@ import scripted_misfits  # noqa: F401  # adds models
 
 import tradeassay_bench
 from tradeassay_bench.agents import agents as registered, converses
-from tradeassay_bench.cli.demo import _model_run
+from tradeassay_bench.cli.demo import model_run
 from tradeassay_bench.runs import Asking, Run, run
 from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
 
@@ -80,7 +80,7 @@ def main() -> None:
             f"scripted: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)"
         )
 
-        real = _model_run(folder, 1)
+        real = model_run(folder, 1)
         assert isinstance(real, Run)
         asking = Asking(replay=True, recordings=real.folder)
         replay = timed(lambda: run(real.spec, folder / "real", workers=1, asking=asking))

@@ -258,9 +258,9 @@ async def test_when_a_round_opens_the_packets_are_made_once_for_all(store, api, 
             recommended_action="BUY",
             reasoning="r",
         )
-        sent = api._sent[hers.slot]
+        sent = api.sent[hers.slot]
         moved = SimpleNamespace(**{**sent[0]._mapping, "session": "2022-06-02"})
-        api._sent[hers.slot] = (moved, hers.packet_sha256)
+        api.sent[hers.slot] = (moved, hers.packet_sha256)
         with pytest.raises(Rejected, match="closed"):
             api.submit(anna, "key-00001", offer)
         AgentApi(store).submit(anna, "key-00001", offer)

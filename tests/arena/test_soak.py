@@ -404,7 +404,7 @@ class PollingSeason:
         self.time = self.world.time
         store.create_season(self.season, self.season.first)
         monkeypatch.setattr(WallClock, "now", lambda _: self.time.now())
-        monkeypatch.setattr(arena_clock, "_since_boot", lambda: self.time.passed)
+        monkeypatch.setattr(arena_clock, "since_boot", lambda: self.time.passed)
         self.api = AgentApi(store)
         self.anna = self.api.agent_of(self.api.register("soak", "anna", now=self.season.first))
 

@@ -217,7 +217,7 @@ def test_lines_that_grew_are_those_that_are_read_at_once(table):
         if what == "settled":
             seen.append(book.lines())
 
-    runner.store._committed = settled
+    runner.store.committed = settled
     asyncio.run(runner.run())
     whole, grown = st.read_lines(runner.store, table.season), book.lines()
     assert set(whole) == set(grown) and len(seen) > 10

@@ -30,7 +30,7 @@ from tradeassay_arena.stream.connectors import (
     filings,
 )
 from tradeassay_arena.stream.record import StreamStore
-from tradeassay_arena.web.serving import _collect
+from tradeassay_arena.web.serving import collect_news
 from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import DAY, SECOND, FixedClock, parse_iso
 from tradeassay_bench.data import load_dataset
@@ -158,7 +158,7 @@ async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path
         clock = LiveClock(FixedClock(parse_iso(SIGHT)))
         runner = SimpleNamespace(season=season, store=store, clock=clock, health=health)
         store.create_season(season, SIGHT)
-        visiting = asyncio.create_task(_collect(runner))  # type: ignore[arg-type]  # all that it asks for
+        visiting = asyncio.create_task(collect_news(runner))  # type: ignore[arg-type]  # all that it asks for
         while len(said) < 2 and not visiting.done():
             await asyncio.sleep(0.02)
         visiting.cancel()

@@ -132,10 +132,10 @@ def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_feed, store, tmp_
     def waited(api: AgentApi | None, place: str) -> float:
         writer = PageWriter(store, tmp_path / place, FAST, api=api)
         assert writer.update() > 0 and (tmp_path / place / HOME / "index.html").exists()
-        return writer._waited
+        return writer.waited
 
     quiet, busy = AgentApi(store), AgentApi(store)
-    busy._moved = float("inf")  # somebody decides all the time
+    busy.last_move = float("inf")  # somebody decides all the time
     assert busy.busy and not quiet.busy
     assert (
         waited(None, "alone") == 0.0

@@ -148,6 +148,7 @@ class Tape:
             previous,
             ~np.isnan(c),
         )
+        self.bars = session
         placed = [parse_order(order) for order in orders]
         opening = self.exchange.open_session(session, actions, self.account, delisted=gone)
         events = []

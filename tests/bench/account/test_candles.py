@@ -52,7 +52,7 @@ BUY = {"amount": 1, "side": "BUY"}
 def test_orders_that_are_no_orders_are_refused_with_a_reason_in_words(fields, reason, detail):
     tape = play(FLAT)
     order = Order(**{"symbol": "A", **fields})
-    (event,) = tape.exchange.execute([("a", order)], tape.exchange._session.bars, tape.account)
+    (event,) = tape.exchange.execute([("a", order)], tape.bars, tape.account)
     assert (event.order_id, event.reason) == ("a", reason)
     assert detail in event.detail
 
@@ -95,7 +95,7 @@ def test_coins_that_cost_almost_nothing():
 
 def test_volume_stays_used_up_when_the_session_goes_on():
     tape = play(FLAT, venue=TENTH)
-    bars = tape.exchange._session.bars
+    bars = tape.bars
     buy = Order(symbol="A", amount=80.0, side="BUY")
     tape.exchange.open_session(bars, (), tape.account)
     tape.exchange.execute([("a", buy)], bars, tape.account)
@@ -123,7 +123,7 @@ def test_an_id_cannot_be_used_twice():
 
 def test_whole_and_numpy_numbers_become_plain_floats():
     tape = play("2024-01-02 | A 10 10 9 10 1000")
-    bars = tape.exchange._session.bars
+    bars = tape.bars
     for number, amount in enumerate((100, np.float64(100.0), np.int64(100))):
         order = Order(symbol="A", amount=amount, side="BUY", kind="limit", limit_price=9)
         (filled,) = tape.exchange.execute([(str(number), order)], bars, tape.account)

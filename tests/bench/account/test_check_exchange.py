@@ -96,7 +96,7 @@ def test_a_broken_rule_is_named(monkeypatch, complaint):
 def test_the_stricter_limit_of_the_venue_and_the_episode_is_audited(own, episode):
     tape = play("2024-01-02 | A 10 10 10 10 1000 | a A to 30% | fill a A +300 @10 cash -3000.00")
     venue, (record,) = plain(concentration=Concentration(max_weight=own)), tape.records
-    day = audit.AuditDay(venue, tape.exchange._session.bars, max_weight=episode)
+    day = audit.AuditDay(venue, tape.bars, max_weight=episode)
     found = audit.Auditor(10_000.0).session(day, {"a": record.decision.orders[0]}, record.events)
     assert [finding.check for finding in found] == ["concentration"]
 

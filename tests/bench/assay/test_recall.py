@@ -13,7 +13,7 @@ from recalling_server import recalling
 
 from tradeassay.cli import root
 from tradeassay.core.measure import Measure, above
-from tradeassay_bench.cli.memory import _ratio
+from tradeassay_bench.cli.memory import ratio_text
 from tradeassay_bench.core.dialogue import ModelReply
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.store.read import read_panel
@@ -645,6 +645,6 @@ def test_no_more_than_all_is_said_to_be_known_and_what_has_no_interval_is_printe
     )
     assert found.recall.high > 1.0 and " to 100%)" in found.sentence
     # Several seeds of two sessions are enough decisions for a number, and too few days for an interval.
-    assert _ratio(Measure(value=1.0)) == "1.00" and _ratio(
+    assert ratio_text(Measure(value=1.0)) == "1.00" and ratio_text(
         Measure(value=1.0, low=0.5, high=1.0)
     ).endswith("1.00)")

@@ -53,7 +53,7 @@ def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place):
 def test_a_wrong_verdict_is_shown_as_wrong(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(EXPECTED, "lucky", ("skill",))
     planted = answer_key(VerdictConfig(portfolios=200))
-    demo._show_key(planted)
+    demo.show_key(planted)
     [lucky] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("lucky")]
     assert lucky.rstrip().endswith("WRONG")
     page = write_html(planted, tmp_path / "demo.html").read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_the_world_is_the_first_of_the_trial(tell):
 
 
 def test_what_the_demo_replays_was_recorded_without_a_failed_episode(tmp_path):
-    recording = open_recording(find_recording(f"{demo._RECORDED}/ktdfin"), tmp_path)
+    recording = open_recording(find_recording(f"{demo.RECORDED}/ktdfin"), tmp_path)
     played = [
         one.key
         for one in recording.manifest.episodes

@@ -178,7 +178,7 @@ def only_in_a_file(monkeypatch, file):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setattr(KNOWN, "values", ())  # the tests before this one told the key
-    monkeypatch.setattr(KNOWN, "_search", None)
+    monkeypatch.setattr(KNOWN, "prepared", None)
     lines = [f"export {name}='{value}'  # of a server" for name, value in found.items()]
     file.write_text("\n".join(["# keys", *lines, "TRADEASSAY_LOCAL_SERVER=http://nowhere", ""]))
 

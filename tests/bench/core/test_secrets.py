@@ -155,7 +155,7 @@ def test_a_command_shows_no_key_however_it_was_given(monkeypatch, tmp_path, caps
 
     monkeypatch.setattr(secrets, "KNOWN", knowing())
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(secrets, "_read", False)
+    monkeypatch.setattr(secrets, "environment_read", False)
     for way in ENCODERS:
         main(["arena", "standings", "--db", f"{tmp_path}/{encoded(KEY, way)}.db"])
         said = capsys.readouterr()

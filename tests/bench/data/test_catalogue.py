@@ -380,7 +380,7 @@ def test_csi500_goes_beside_an_import(built, tmp_path, monkeypatch):
         ("000001.SZ", "2024-01-03", None),
     ]
     assert list(made.levels["CSI500"].values()) == pytest.approx([1000, 1010, 999.9])
-    monkeypatch.setattr("tradeassay_bench.data.catalogue.recipes._build", lambda recipe: made)
+    monkeypatch.setattr("tradeassay_bench.data.catalogue.recipes.build_recipe", lambda recipe: made)
     side = get_side_tables("csi500-members", home=tmp_path / "home")
     bars = "".join(f"600000,{day},10\n000001,{day},9\n" for day in DAYS[:3])
     (tmp_path / "bars.csv").write_text(f"symbol,date,close\n{bars}")

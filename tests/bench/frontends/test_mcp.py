@@ -128,7 +128,7 @@ async def test_no_true_name_or_date_reaches_a_client():
             heard.append(text)
         heard.append((await call("submit_action", **NO_TRADE))[0])
     told = "".join(heard)
-    symbols = session._play.market.snapshot.at(400, "close").symbols
+    symbols = session.play.market.snapshot.at(400, "close").symbols
     assert not [symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
     assert not re.search(r"\b20\d\d-\d\d-\d\d\b", told)
 

@@ -51,7 +51,7 @@ def wait_for(path, text=None, seconds=120.0):
 
 @pytest.fixture(params=["inline", "forkserver", "spawn"])
 def executor(request, monkeypatch):
-    monkeypatch.setattr(pool, "_METHOD", request.param)
+    monkeypatch.setattr(pool, "METHOD", request.param)
     with InProcess(ENTRY) if request.param == "inline" else LocalProcesses(ENTRY, 2) as made:
         yield made
 

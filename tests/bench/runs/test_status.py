@@ -156,13 +156,13 @@ def test_the_bar_shows_episodes_failures_models_and_the_hint():
     stream = io.StringIO()
     listen = BarListener(stream)
     ask(listen)
-    line = next(task for task in listen._bar.tasks if "call" in task.description)
+    line = next(task for task in listen.bar.tasks if "call" in task.description)
     assert line.description == "1 call, 1,200 tokens, $0.25"
     assert line.fields["episodes"] == "model-a 2024-01-15 research, model-b 2024-01-15 research"
     listen(PhaseStarted(phase="play", total=2, sessions=20))
     listen(Advanced(key="a", sessions=10))
     listen(Finished(key="a", status="failed", error="no key [x]"))
-    assert listen._bar.tasks[0].fields["episodes"] == "1/2 episodes, 1 failed"
+    assert listen.bar.tasks[0].fields["episodes"] == "1/2 episodes, 1 failed"
     listen(PhaseStarted(phase="score", total=2))
     listen(Finished(key="a"))
     listen(RunEnded(complete=False, hint="stopped; continue with: tradeassay resume x"))

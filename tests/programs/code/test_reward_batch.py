@@ -73,7 +73,7 @@ def test_one_program_and_none_are_requests_too():
 
 def test_a_worker_that_is_told_to_stop_opens_no_sandbox(monkeypatch):
     monkeypatch.setattr(
-        "tradeassay_programs.reward._sandbox", lambda: pytest.fail("a sandbox was opened")
+        "tradeassay_programs.reward.open_sandbox", lambda: pytest.fail("a sandbox was opened")
     )
     chunk = {"task": TASK.id, "answers": [[0, CRASHES]], "framework": "backtrader", "judge": None}
     asked = msgspec.json.encode(chunk | {"secret": SECRET, "config": {}})
@@ -86,9 +86,9 @@ def test_a_worker_that_is_told_to_stop_opens_no_sandbox(monkeypatch):
 def test_what_one_worker_has_drawn_another_need_not_draw():
     drawer, taker = DrawnMarkets(), DrawnMarkets()
     market = JudgedMarket(bars=task_bars(TASK), events=(), trades=0)
-    drawer._once(("key",), lambda: Judging(markets=(market,)))
+    drawer.once(("key",), lambda: Judging(markets=(market,)))
     taker.take(pickle.loads(pickle.dumps(drawer.fresh())))
-    (found,) = taker._once(("key",), lambda: pytest.fail("it draws again")).markets
+    (found,) = taker.once(("key",), lambda: pytest.fail("it draws again")).markets
     assert (found.bars.times == market.bars.times).all() and found.bars.name == market.bars.name
     assert not drawer.fresh() and not taker.fresh()
 
@@ -138,16 +138,16 @@ def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
     asked = [TASK.reference, CRASHES, "no program", TASK.reference, CRASHES, TASK.reference]
     sizes: list[int] = []
     with Pool(secret=SECRET, workers=1) as pool, ThreadPoolExecutor(len(asked)) as threads:
-        score = pool._score_requests
+        score = pool.score_requests
 
         def counted(together: Any) -> Any:
             if not sizes:  # the others come while the first is scored
-                while len(pool._waiting) < len(asked) - 1:
+                while len(pool.waiting) < len(asked) - 1:
                     time.sleep(0.01)
             sizes.append(sum(len(one.programs) for one in together))
             return score(together)
 
-        monkeypatch.setattr(pool, "_score_requests", counted)
+        monkeypatch.setattr(pool, "score_requests", counted)
         found = list(threads.map(lambda answer: pool.batch([answer], TASK), asked))
         assert [one.value for (one,) in found] == [1.0, 0.2, 0.0, 1.0, 0.2, 1.0]
         assert sizes == [1, len(asked) - 1]
@@ -155,7 +155,7 @@ def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
         def broken(together: Any) -> Any:
             raise SandboxError("no isolation")
 
-        monkeypatch.setattr(pool, "_score_requests", broken)  # whoever waits hears of it
+        monkeypatch.setattr(pool, "score_requests", broken)  # whoever waits hears of it
         for future in [threads.submit(pool.batch, [answer], TASK) for answer in asked]:
             with pytest.raises(SandboxError, match="no isolation"):
                 future.result()
@@ -171,17 +171,17 @@ def test_callers_who_are_scored_together_do_not_share_errors_or_tasks(
     )  # buys nothing
     tasks = [TASK, broken, silent, TASK.id]
     with Pool(secret=SECRET, workers=1) as pool, ThreadPoolExecutor(len(tasks)) as threads:
-        score, calls = pool._score_requests, list[int]()
+        score, calls = pool.score_requests, list[int]()
 
         def counted(together: Any) -> Any:
             calls.append(len(together))
             if len(calls) == 1:
-                while len(pool._waiting) < len(tasks):
+                while len(pool.waiting) < len(tasks):
                     time.sleep(0.01)
                 raise KeyboardInterrupt
             return score(together)
 
-        monkeypatch.setattr(pool, "_score_requests", counted)
+        monkeypatch.setattr(pool, "score_requests", counted)
         first = threads.submit(pool.batch, ["stopped"], TASK)
         while not calls:
             time.sleep(0.01)

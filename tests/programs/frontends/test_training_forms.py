@@ -24,7 +24,7 @@ def pool() -> Any:
     ) as opened:
         training.use(opened)
         yield opened
-    training._POOLS.clear()
+    training.POOLS.clear()
 
 
 def test_every_form_gives_nothing_for_no_program():

@@ -38,9 +38,9 @@ def cluster(monkeypatch):
     monkeypatch.setattr(Cluster, "performed", 0)
     monkeypatch.setattr(ray, "RayExecutor", Cluster)
     monkeypatch.setattr(programs, "RayExecutor", Cluster)
-    programs._opened.cache_clear()
+    programs.opened_protocol.cache_clear()
     yield Cluster
-    programs._opened.cache_clear()
+    programs.opened_protocol.cache_clear()
 
 
 def test_programs_are_examined_there(cluster, tmp_path):

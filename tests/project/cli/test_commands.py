@@ -392,7 +392,7 @@ def test_the_doctor_never_dies(monkeypatch, given):
         raise ConnectionResetError("the sandbox hung up")
         yield
 
-    monkeypatch.setitem(doctor._PACKAGES, "inspect_ai", "nowhere-to-be-found")
+    monkeypatch.setitem(doctor.PACKAGES, "inspect_ai", "nowhere-to-be-found")
     with doctor_checks.knowing({"torn": torn}):
         shown = given("doctor", 1)
     assert "could not be examined: ConnectionResetError" in shown.out

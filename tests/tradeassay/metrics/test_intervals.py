@@ -65,7 +65,7 @@ def test_the_stream_is_pinned_and_chunks_do_not_change_the_rows(monkeypatch):
     assert next(m.resamples(10, 1, 3.0, 2024)).tolist() == [[6, 7, 3, 4, 9, 0, 1, 2, 3, 1]]
     assert intervals.seed_resamples(3, 2, 7).tolist() == [[2, 0, 0], [0, 2, 1]]
     whole = np.concatenate(list(m.resamples(50, 40, 4.0, 9)))
-    monkeypatch.setattr("tradeassay.metrics.intervals._CHUNK", 150)
+    monkeypatch.setattr("tradeassay.metrics.intervals.CHUNK", 150)
     parts = list(m.resamples(50, 40, 4.0, 9))
     assert len(parts) == 14 and (np.concatenate(parts) == whole).all()
 

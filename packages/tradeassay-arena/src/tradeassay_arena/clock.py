@@ -15,7 +15,7 @@ from tradeassay_bench.core.time import DAY, HOUR, MINUTE, SECOND, Clock, Instant
 Sleep = Callable[[float], Awaitable[None]]
 
 
-def _since_boot() -> float:
+def since_boot() -> float:
     """Return seconds of a clock that cannot be set. Sleep of the machine counts where the system
     counts it.
     """
@@ -49,9 +49,7 @@ class LiveClock:
     ) -> None:
         self._wall = wall or WallClock()
         # A given clock without a second one is trusted.
-        self._steady = steady or (
-            _since_boot if wall is None else lambda: self._wall.now() / SECOND
-        )
+        self._steady = steady or (since_boot if wall is None else lambda: self._wall.now() / SECOND)
         self._believe_s = BELIEVE_S if steady is not None or wall is None else 0.0
         self._sleep = sleep
         self._step_s = step_s

@@ -149,7 +149,7 @@ class Pool:
         self._stack = ExitStack()
         self._stack.enter_context(self._executor)
         self._lock = threading.Lock()
-        self._waiting: deque[_BatchRequest] = deque()
+        self.waiting: deque[_BatchRequest] = deque()
         self._markets: dict[str, bytes] = {}
 
     def __enter__(self) -> Self:
@@ -188,16 +188,16 @@ class Pool:
                     f"task '{task.id}' has no variant for frames", hint="use framework='backtrader'"
                 )
         request = _BatchRequest(list(programs), task_list)
-        self._waiting.append(request)
+        self.waiting.append(request)
         with self._lock:
             # The first caller to get the lock scores all requests that wait by now.
             if not request.done:
-                requests = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                requests = [self.waiting.popleft() for _ in range(len(self.waiting))]
                 try:
                     self._serve(requests)
                 except BaseException:
                     # This caller was interrupted. The next one scores the other requests.
-                    self._waiting.extendleft(
+                    self.waiting.extendleft(
                         other
                         for other in reversed(requests)
                         if not other.done and other is not request
@@ -213,7 +213,7 @@ class Pool:
         A sandbox that cannot run fails all of them.
         """
         try:
-            scores = iter(self._score_requests(requests))
+            scores = iter(self.score_requests(requests))
         except Exception as error:
             if len(requests) > 1 and not isinstance(error, SandboxError):
                 for request in requests:
@@ -227,7 +227,7 @@ class Pool:
         for request in requests:
             request.done = True
 
-    def _score_requests(self, requests: Sequence[_BatchRequest]) -> list[ScoredAnswer]:
+    def score_requests(self, requests: Sequence[_BatchRequest]) -> list[ScoredAnswer]:
         """Return the scores of all answers of several requests, in order."""
         pairs: list[tuple[object, str | CodeTask]] = []
         for request in requests:
@@ -411,7 +411,7 @@ def _kind(task: CodeTask) -> str:
 
 
 @cache
-def _sandbox() -> JobExecutor:
+def open_sandbox() -> JobExecutor:
     """Open the sandbox of this process. It takes a second, so it stays open for later batches."""
     stack = ExitStack()
     atexit.register(stack.close)
@@ -437,7 +437,7 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
                 task,
                 source,
                 chunk.judge,
-                executor=_sandbox(),
+                executor=open_sandbox(),
                 config=chunk.config,
                 framework=chunk.framework,
                 secret=chunk.secret,

@@ -16,7 +16,7 @@ from tradeassay_bench.data.doctor import diagnose_panel
 from tradeassay_bench.data.source import sources
 from tradeassay_bench.data.store.write import check_form
 from tradeassay_bench.data.synthetic import PRESETS, SyntheticConfig, generate, preset
-from tradeassay_bench.data.synthetic.universe import GRID, Draws, _normal_table, normal_quantile
+from tradeassay_bench.data.synthetic.universe import GRID, Draws, normal_quantile, normal_table
 from tradeassay_bench.data.synthetic.world import SyntheticQuery, SyntheticSource
 
 
@@ -100,7 +100,7 @@ def test_first_numbers_never_change():
 
 
 def test_the_normal_table_is_the_quantile_function():
-    table = _normal_table()
+    table = normal_table()
     places = [0, 1, 100, 9_999, 32_767, 32_768, 60_000, 65_535]
     for k in places:
         assert table[k] == pytest.approx(NormalDist().inv_cdf((k + 0.5) / 65_536), abs=1e-6)
@@ -137,7 +137,7 @@ def test_whole_numbers_stay_in_bounds():
 @pytest.mark.parametrize("calendar", ["XNYS", "XSHG"])
 def test_the_table_equals_the_library(calendar):
     table, library = (
-        calendars._shipped_sessions(calendar, FIRST, LAST),
+        calendars.shipped_sessions(calendar, FIRST, LAST),
         sessions_between(calendar, FIRST, LAST),
     )
     for field in ("days", "open_time", "close_time", "early"):

@@ -17,10 +17,10 @@ from tradeassay_programs.code.semantics.sensitivity import (
     Mutant,
     Sensitivity,
     Tape,
-    _undetected,
     decide,
     draw_path,
     mutants,
+    mutants_left,
 )
 from tradeassay_programs.code.submission import Submission
 from tradeassay_programs.sandbox import TrustedCodeInProcess
@@ -113,7 +113,7 @@ def test_a_path_on_which_the_account_is_ruined_proves_nothing():
         if any(np.isnan(share) for _, _, share, _ in decide(plain, Tape(bars)))
     ]
     assert 1 <= len(ruined) < 10
-    assert all(_undetected([], plain, bars, rng) is None for bars in ruined)
+    assert all(mutants_left([], plain, bars, rng) is None for bars in ruined)
 
 
 @pytest.mark.parametrize(

@@ -210,12 +210,12 @@ class AgentApi:
         self.store = store
         self.clock = clock or LiveClock()
         self._seasons: dict[str, tuple[float, Season]] = {}
-        self._sent: dict[
+        self.sent: dict[
             int, tuple[Any, str]
         ] = {}  # slots whose packets were sent, with their hashes
         self._told: dict[tuple[str, str, str], tuple[float, dict[str, tuple[Packet, str]]]] = {}
         self._lock = Lock()
-        self._moved = float("-inf")  # the last time a packet was sent or an answer accepted
+        self.last_move = float("-inf")  # the last time a packet was sent or an answer accepted
         self.closing = Event()  # set when the process stops, so that no request waits any longer
 
     # -- registration --------------------------------------------------------------------------------------------
@@ -454,20 +454,20 @@ class AgentApi:
             for row in self.store.rows(_WAITING, {"season": season, "some": some}):
                 first.setdefault((season, row.entry), row)
         waits: dict[tuple[str, str], Notification] = {}
-        self._moved = time.monotonic() if first else self._moved
+        self.last_move = time.monotonic() if first else self.last_move
         for whose, row in first.items():
             packet, sha256 = self._packet(_place(row))
             waits[whose] = Notification(slot=row.id, packet_sha256=sha256, packet=packet)
             with self._lock:
-                self._sent[row.id] = (row, sha256)
-                while len(self._sent) > 10_000:
-                    del self._sent[next(iter(self._sent))]
+                self.sent[row.id] = (row, sha256)
+                while len(self.sent) > 10_000:
+                    del self.sent[next(iter(self.sent))]
         return [waits.get((agent.season, agent.entry)) for agent in asked]
 
     @property
     def busy(self) -> bool:
         """Whether agents are deciding at this moment, so that other work should wait."""
-        return time.monotonic() - self._moved < 0.75
+        return time.monotonic() - self.last_move < 0.75
 
     def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Accept an agent's answer for one of its open slots.
@@ -484,9 +484,9 @@ class AgentApi:
         """Accept several answers in one transaction. Returns for each the reason of its rejection,
         or None.
         """
-        self._moved = time.monotonic()
+        self.last_move = time.monotonic()
         refused: list[Rejected | None] = [None] * len(made)
-        sent = {offer.slot: self._sent.get(offer.slot) for _, _, offer in made}
+        sent = {offer.slot: self.sent.get(offer.slot) for _, _, offer in made}
         left = [slot for slot, known in sent.items() if known is None]
         rows = [known[0] for known in sent.values() if known]
         rows += self.store.rows(_PLACES, {"some": left}) if left else ()
@@ -554,7 +554,7 @@ class AgentApi:
         if row is None or (row.season, row.entry) != (agent.season, agent.entry):
             raise Rejected(404, "you have no such slot")
         # Usually the packet was sent before, and it does not change while the slot is open.
-        sent = self._sent.get(offer.slot, (None, ""))[1] == offer.packet_sha256
+        sent = self.sent.get(offer.slot, (None, ""))[1] == offer.packet_sha256
         if not sent and self._packet(_place(row))[1] != offer.packet_sha256:
             raise Rejected(409, "packet_sha256 is not that of this slot's packet")
         spec = self._season(row.season)

@@ -121,7 +121,7 @@ class Store:
 
     def __init__(self, engine: Engine, committed: Callable[[str], None] | None = None) -> None:
         self.engine = engine
-        self._committed = committed
+        self.committed = committed
         self._locks = engine.dialect.name == "postgresql"
         self._turn: AbstractContextManager[object] = nullcontext() if self._locks else Lock()
         # On PostgreSQL every statement sees what is committed by then, so a transaction would only add two
@@ -145,8 +145,8 @@ class Store:
         """
         with self.change() as connection:
             yield connection
-        if self._committed is not None:
-            self._committed(what)
+        if self.committed is not None:
+            self.committed(what)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

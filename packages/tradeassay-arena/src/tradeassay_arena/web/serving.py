@@ -159,7 +159,9 @@ async def play(
         )
         how.on_health(runner.health)
         beside = (
-            [asyncio.create_task(_collect(runner))] if live and connectors_of(season, clock) else []
+            [asyncio.create_task(collect_news(runner))]
+            if live and connectors_of(season, clock)
+            else []
         )
         if isinstance(feed, LiveFeed):
             beside.append(asyncio.create_task(_mark(runner, feed)))
@@ -171,7 +173,7 @@ async def play(
             await asyncio.gather(*beside, return_exceptions=True)
 
 
-async def _collect(runner: Runner) -> None:
+async def collect_news(runner: Runner) -> None:
     """Read the live sources repeatedly. The error of each source is reported separately and it is
     tried again.
     """

@@ -392,14 +392,14 @@ class PageWriter:
         self._languages = tuple(languages)
         self._translating = Lock()
         self._translations: dict[tuple[Language, str], tuple[str, bytes]] = {}
-        self._api, self._waited, self._shared = api or AgentApi(store), 0.0, api is not None
+        self._api, self.waited, self._shared = api or AgentApi(store), 0.0, api is not None
         self._followed: dict[str, _Followed] = {}
         self._seen = 0
 
     def update(self, *, everything: bool = False) -> int:
         """Write what has changed, or ``everything``. Returns how many files were written."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._waited = 0.0
+        self.waited = 0.0
         with (self._folder / ".lock").open("a") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             written = 0
@@ -461,7 +461,7 @@ class PageWriter:
                 every_s = max(every_s, 1.0)
             if last:
                 return
-            took = time.monotonic() - began - self._waited
+            took = time.monotonic() - began - self.waited
             stop.wait(max(every_s, 3.0 * took))
 
     def translate(self, path: str) -> bytes | None:
@@ -552,11 +552,9 @@ class PageWriter:
 
     def _give_way(self, least: float = 0.0) -> None:
         """Wait while agents use this process's API, at least for ``least`` seconds."""
-        while (
-            self._shared and (self._waited < least or self._api.busy) and self._waited < GIVE_WAY_S
-        ):
+        while self._shared and (self.waited < least or self._api.busy) and self.waited < GIVE_WAY_S:
             time.sleep(0.02)
-            self._waited += 0.02
+            self.waited += 0.02
 
     def _on_disk(self, mark: Path, one: _Followed, newest: int) -> int:
         """Return the event up to which the pages on disk are right, or 0 if they are of another

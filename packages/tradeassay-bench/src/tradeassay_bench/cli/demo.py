@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import Run
 
 _TALKING = "ktdfin-v1"
-_RECORDED = "recorded/qwen2.5-coder-1.5b"
+RECORDED = "recorded/qwen2.5-coder-1.5b"
 _TITLE = "Is it skill?"
 
 
@@ -47,8 +47,8 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     config = VerdictConfig(portfolios=1_000)
     planted = answer_key(config)
     if not as_json:
-        _show_key(planted)
-    played = _model_run(out, workers)
+        show_key(planted)
+    played = model_run(out, workers)
     labels = tuple(sorted({episode.label for episode in played.episodes if episode.by_model}))
     model = assay(played, config, agents=labels)
     # Show the model's account in which it saw names and dates.
@@ -77,7 +77,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     say("your own result: tradeassay assay YOUR.csv    more: tradeassay start")
 
 
-def _show_key(planted: Assay) -> None:
+def show_key(planted: Assay) -> None:
     """Print one line per account: its true nature, its verdict, and whether the verdict is right."""
     from tradeassay.core.screen import StackedTable, stdout
     from tradeassay.report.numbers import difference
@@ -98,7 +98,7 @@ def _show_key(planted: Assay) -> None:
     stdout().print(StackedTable(("it truly is", ">return", "verdict", ""), rows, ruled=False))
 
 
-def _model_run(out: Path, workers: int | None) -> Run:
+def model_run(out: Path, workers: int | None) -> Run:
     """Replay a real model's recorded answers, with names shown and hidden.
 
     A scripted model plays if no recording is installed.
@@ -111,7 +111,7 @@ def _model_run(out: Path, workers: int | None) -> Run:
     from tradeassay_bench.runs.store.archive import find_recording, open_recording, recorded_spec
 
     try:
-        opened = open_recording(find_recording(_RECORDED, _TALKING))
+        opened = open_recording(find_recording(RECORDED, _TALKING))
         recorded: Any = recorded_spec(opened.folder)
         settings = {"mask": ("bright", "blinded"), "mode": "fixed-candidate"}
         settings["max_tokens"] = recorded.protocol["max_tokens"]

@@ -22,7 +22,7 @@ from tradeassay_bench.core.drive import fault_of
 from tradeassay_bench.core.executors.task import cores
 
 _NEEDED = ("click", "exchange-calendars", "jinja2", "msgspec", "numpy", "pyarrow", "rich")
-_PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
+PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
 """Names of packages that differ from the name of their module."""
 _PROVIDERS = {
     "ANTHROPIC": "https://api.anthropic.com",
@@ -108,7 +108,7 @@ def _extras() -> Iterator[MachineFinding]:
                 f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'"
             )
             continue
-        package = _PACKAGES.get(module, module)
+        package = PACKAGES.get(module, module)
         try:
             version = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -131,7 +131,7 @@ def recall(
                     str(score.asked),
                     _share(score.refused),
                     _share(score.hit),
-                    _ratio(score.correlation),
+                    ratio_text(score.correlation),
                 ]
             )
         columns = ("question", "names", "period", "asked", "refused", "right", "correlation")
@@ -194,7 +194,7 @@ def counterfactual(
         print_json(report)
     else:
         rows = [
-            [arm.arm, arm.how, str(arm.asked), _ratio(arm.same), _ratio(arm.depends)]
+            [arm.arm, arm.how, str(arm.asked), ratio_text(arm.same), ratio_text(arm.depends)]
             for arm in report.arms
         ]
         columns = ("arm", "what is changed", "asked", "same", "depends")
@@ -373,7 +373,7 @@ def _share(measure: Measure) -> str:
     return in_line(measure, "{:.0%}")
 
 
-def _ratio(measure: Measure) -> str:
+def ratio_text(measure: Measure) -> str:
     from tradeassay_bench.report.paste_cells import in_line
 
     return in_line(measure, "{:.2f}")

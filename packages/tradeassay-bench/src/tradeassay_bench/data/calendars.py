@@ -159,11 +159,11 @@ def sessions_from(calendar: CalendarName, first: date, count: int) -> Sessions:
     # The A-share calendar has the most holidays, and still 242 sessions a year.
     last = first + timedelta(days=count if calendar == "24/7" else int(count * 1.53) + 25)
     if calendar != "24/7" and first >= FIRST and last <= LAST:
-        return _shipped_sessions(calendar, first, last).part(0, count)
+        return shipped_sessions(calendar, first, last).part(0, count)
     return sessions_between(calendar, first, last).part(0, count)
 
 
-def _shipped_sessions(calendar: CalendarName, first: date, last: date) -> Sessions:
+def shipped_sessions(calendar: CalendarName, first: date, last: date) -> Sessions:
     """Return sessions computed from the closed days that ship with the package."""
     days = np.arange(np.datetime64(first, "D"), np.datetime64(last, "D") + 1)
     days = days[np.is_busday(days, holidays=_closed_days()[calendar])]

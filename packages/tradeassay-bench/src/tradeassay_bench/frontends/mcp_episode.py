@@ -152,13 +152,13 @@ class EpisodeSession:
             getattr(protocol_config(plot.benchmark), "mode", "open-research") == "open-research"
         )
         self._stages = stages if researches else stages[-1:]
-        self._play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
-        self._sessions = len(self._play.market) if sessions is None else sessions
+        self.play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
+        self._sessions = len(self.play.market) if sessions is None else sessions
         self._turn = asyncio.Lock()
         self._ids = itertools.count(1)
         self._step: Generator[Asked[AskModel], ModelReply, StepRecord]
         self._now: Asked[AskModel] | None = None
-        self._play.open()
+        self.play.open()
         self._open()
 
     @property
@@ -245,8 +245,8 @@ class EpisodeSession:
 
     def _open(self) -> None:
         """Go on to the next question without a recorded answer."""
-        while self._play.observation is not None and len(self.journal) < self._sessions:
-            self._step = self._play.step()
+        while self.play.observation is not None and len(self.journal) < self._sessions:
+            self._step = self.play.step()
             record = self._advance()
             while record is None:
                 reply = None

@@ -22,19 +22,19 @@ from tradeassay_programs.code.task import CodeTask, Wording
 from tradeassay_programs.reward import Pool
 
 SOURCE = "tradeassay/quantcode"
-_POOLS: list[Pool] = []
+POOLS: list[Pool] = []
 
 
 def use(pool: Pool) -> None:
     """Have rewards come from this pool: other markets, workers, a cluster."""
-    _POOLS[:] = [pool]
+    POOLS[:] = [pool]
 
 
 def _pool() -> Pool:
-    if not _POOLS:
+    if not POOLS:
         # Where a training run has many processes, use() should name one secret: the same markets for all.
         use(Pool(judge="behaviour", config=RewardConfig(draws=QUICK)))
-    return _POOLS[0]
+    return POOLS[0]
 
 
 def messages_of(task: CodeTask, wording: Wording = "formal") -> list[dict[str, str]]:

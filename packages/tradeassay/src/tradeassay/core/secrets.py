@@ -92,7 +92,7 @@ class Secrets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.values: tuple[str, ...] = ()
-        self._search: _Search | None = None
+        self.prepared: _Search | None = None
         self.lookalikes = 0
 
     def add(self, value: str | None) -> None:
@@ -107,7 +107,7 @@ class Secrets:
         ):
             with self._lock:
                 self.values += (value,)
-                self._search = None
+                self.prepared = None
 
     def add_settings(self, settings: Mapping[str, str]) -> None:
         """Remember values whose names say key, token or password, and passwords inside addresses."""
@@ -181,7 +181,7 @@ class Secrets:
 
     def _find_pieces(self, data: bytes) -> Iterator[_Place]:
         """Yield the places of secrets and of considerable pieces of them, in any order; places may overlap."""
-        pattern, places, size = self._search or self._prepare()
+        pattern, places, size = self.prepared or self._prepare()
         at = 0
         while block := pattern.search(data, at):
             at = block.start() + 1
@@ -214,8 +214,8 @@ class Secrets:
             for secret in secrets:
                 for at in range(0, len(secret.raw) - size + 1, size):
                     places.setdefault(secret.raw[at : at + size], []).append((secret, at))
-            self._search = _Search(re.compile(b"|".join(map(re.escape, places))), places, size)
-            return self._search
+            self.prepared = _Search(re.compile(b"|".join(map(re.escape, places))), places, size)
+            return self.prepared
 
 
 def _secret(value: str) -> _Secret:
@@ -372,13 +372,13 @@ def looks_like_key(data: bytes) -> bool:
 KNOWN = Secrets()
 """The secrets of this process. The environment is read on first use and whenever something is opened."""
 remember, remember_settings, remember_address = KNOWN.add, KNOWN.add_settings, KNOWN.add_address
-_read = False
+environment_read = False
 
 
 def refresh() -> None:
     """Read the environment again: a key may have been set, or loaded from a file, since."""
-    global _read
-    _read = True
+    global environment_read
+    environment_read = True
     KNOWN.add_settings(os.environ)
 
 
@@ -387,7 +387,7 @@ def without_secrets(value: _T) -> _T:
 
     The last step of every writer.
     """
-    if not _read:
+    if not environment_read:
         refresh()
     made: Any = value
     if not KNOWN.values:

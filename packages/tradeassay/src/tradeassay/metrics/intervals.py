@@ -177,7 +177,7 @@ def mean_block_length(values: Floats) -> float:
     return min(max(1.0, length), max(1.0, _longest_block(n)))
 
 
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
 """Cells per chunk of resamples: small enough for a processor's cache. It does not change any result."""
 _RESERVED = 1 << 21
 """Cells of an array that is made and freed before the first chunk, larger than those of a chunk."""
@@ -253,7 +253,7 @@ def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
     # A thousand resamples of ten years then take a tenth of the page faults.
     np.empty(_RESERVED)
     stream = np.random.PCG64(seed)
-    rows = max(1, _CHUNK // max(n, 1))
+    rows = max(1, CHUNK // max(n, 1))
     # A uniform number is k / 2^53, so the whole k say as much; only where a block begins is its start worked out.
     bound = np.uint64(math.ceil(min(1.0, 1.0 / block) * 2.0**53))
     position = np.arange(n)

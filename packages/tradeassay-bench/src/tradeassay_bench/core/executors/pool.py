@@ -42,7 +42,7 @@ _READY, _FAILED = 0, -1
 _DIED = "the process playing it died (out of memory, or a crash in compiled code)"
 # On Linux a server process imports everything once and forks workers, which share its memory.
 # Elsewhere forking a loaded interpreter is not safe, and every worker starts by itself.
-_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 
 class LocalProcesses:
@@ -136,7 +136,7 @@ class _Pool:
     """
 
     def __init__(self, entry: str, workers: int, modules: tuple[str, ...]) -> None:
-        context = multiprocessing.get_context(_METHOD)
+        context = multiprocessing.get_context(METHOD)
         self._stop_read, self._stop = context.Pipe(duplex=False)
         self._ticks, self._ticks_write = context.Pipe(duplex=False)
         self._ready, self._failure = False, "see the error above"

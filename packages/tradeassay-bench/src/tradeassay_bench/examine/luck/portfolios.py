@@ -26,7 +26,7 @@ from tradeassay_bench.examine.luck.schedule import LuckMarket, SeatChanges, Shap
 
 LEAST = 100
 """The fewest portfolios that make a distribution."""
-PLAIN, _PLAIN_WORK = 400, 3_000_000
+PLAIN, PLAIN_WORK = 400, 3_000_000
 """Without numba: the most portfolios that are played, and the most sessions of one holding (ten seconds of plain
 Python)."""
 
@@ -53,7 +53,7 @@ def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
     if find_spec("numba") is not None:
         return wanted
     each = schedule.gross.size * max(shape.names, 1.0) + schedule.seat.size
-    number = min(wanted, PLAIN, int(_PLAIN_WORK / each))
+    number = min(wanted, PLAIN, int(PLAIN_WORK / each))
     if number < LEAST:
         require("numba", "fast", f"a luck baseline over {schedule.gross.size:,} sessions")
     return number

@@ -209,7 +209,7 @@ class Programs:
 
 
 @lru_cache(maxsize=2)
-def _opened(benchmark: str, spec: bytes) -> tuple[CodeProtocol, Any]:
+def opened_protocol(benchmark: str, spec: bytes) -> tuple[CodeProtocol, Any]:
     """Open a benchmark and a sandbox, once per worker process, because opening takes a second."""
     kind = find_protocol(benchmark)
     protocol = kind(msgspec.json.decode(spec, type=kind.Spec))
@@ -222,7 +222,7 @@ def _examine_in_worker(
     benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]
 ) -> msgspec.Struct:
     """Examine a program in a worker's process."""
-    protocol, executor = _opened(benchmark, spec)
+    protocol, executor = opened_protocol(benchmark, spec)
     found: msgspec.Struct = protocol.examine(*asked, executor)
     return found
 

@@ -280,7 +280,7 @@ class BarListener:
                 )
 
         self._counts = _Counts()
-        self._bar: RichProgress = Progress(
+        self.bar: RichProgress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             TextColumn("{task.fields[episodes]}"),
@@ -289,11 +289,11 @@ class BarListener:
             console=Console(file=stream),
             transient=True,
         )
-        self._task = self._bar.add_task("", total=None, episodes="", counts=False)
+        self._task = self.bar.add_task("", total=None, episodes="", counts=False)
         self._second: TaskID | None = None
 
     def __call__(self, event: ProgressEvent) -> None:
-        counts, bar = self._counts, self._bar
+        counts, bar = self._counts, self.bar
         counts.add(event)
         failed = f", {counts.failed} failed" if counts.failed else ""
         episodes = f"{counts.done}/{counts.phase.total} {_PHASES[counts.phase.phase][1]}{failed}"
@@ -324,4 +324,4 @@ class BarListener:
             bar.update(self._second, description=counts.spending.words(), episodes=counts.who())
 
     def _say(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)

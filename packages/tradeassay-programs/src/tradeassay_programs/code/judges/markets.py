@@ -234,7 +234,7 @@ class DrawnMarkets:
         """Return the home market of a task alone."""
         key = ("home", sha256_of(task), framework, sha256_of(rules), sha256_of(config))
         drawing = _Drawing(executor, task, framework, rules, config, reference_of(task, framework))
-        return self._once(key, drawing.home)
+        return self.once(key, drawing.home)
 
     def of(
         self,
@@ -247,9 +247,9 @@ class DrawnMarkets:
         """Return all markets of a task. They depend only on the task, the rules with their secret, and the config."""
         home = self.home(executor, task, framework, rules, config)
         key = (sha256_of(task), framework, sha256_of(rules), sha256_of(config))
-        return self._once(key, lambda: draw_markets(executor, task, framework, rules, config, home))
+        return self.once(key, lambda: draw_markets(executor, task, framework, rules, config, home))
 
-    def _once(self, key: tuple[str, ...], draw: Callable[[], Judging]) -> Judging:
+    def once(self, key: tuple[str, ...], draw: Callable[[], Judging]) -> Judging:
         """Return what is kept under a key, or draw it. Other threads with the same key wait."""
         with self._lock:
             key_lock = self._busy.setdefault(key, threading.Lock())

@@ -409,7 +409,7 @@ def draw_sensitivity(
     # The scored bars, if there are any, come first, under the number -1.
     for number in range(-1 if scored is not None else 0, DRAWS):
         bars = scored if number < 0 and scored is not None else draw_path(semantics, rng, number)
-        alive = _undetected(left, plain, bars, rng)
+        alive = mutants_left(left, plain, bars, rng)
         if alive is None:
             compares_year = compares_year and number >= 0
             continue
@@ -426,7 +426,7 @@ def draw_sensitivity(
         if number >= BLANKS and not any(mutant.number for mutant in left):
             break
         bars = draw_path(semantics, rng, number, turns=3)
-        alive = _undetected(left, plain, bars, rng)
+        alive = mutants_left(left, plain, bars, rng)
         if alive is not None and len(alive) < len(left):
             left, kept = alive, [*kept, bars]
     # For the mutants that are left, a close is moved onto a tie.
@@ -436,14 +436,14 @@ def draw_sensitivity(
             numbers = rng.permutation(len(kept))[:_TIES].tolist()
         for bars in [kept[number] for number in numbers]:
             tied = _tied(mutant, plain, bars, rng) if mutant in left else None
-            alive = None if tied is None else _undetected(left, plain, tied, rng, nudges=3)
+            alive = None if tied is None else mutants_left(left, plain, tied, rng, nudges=3)
             if tied is not None and alive is not None and len(alive) < len(left):
                 left, kept = alive, [*kept, tied]
     undetected = tuple(mutant.description for mutant in left)
     return Sensitivity(tuple(kept), len(all_mutants), undetected, compares_year)
 
 
-def _undetected(
+def mutants_left(
     left: list[Mutant], plain: Mutant, bars: TaskBars, rng: np.random.Generator, nudges: int = 1
 ) -> list[Mutant] | None:
     """Return the mutants that a path does not distinguish; None if the frozen decisions depend on rounding."""
