@@ -280,7 +280,7 @@ def _misquoted(one, line):
     """Return whether a line quotes a return, a market, a half or a comparison other than the recorded one."""
     quoted = (
         (rf"^{re.escape(one.agent)}(?:, the baseline,)? returned (\S+?%)", one.total.value),
-        (r"the (?:market|benchmark) returned (\S+?%)", one.market.value),
+        (r"(?:the market|the benchmark|world market) returned (\S+?%)", one.market.value),
     )
     if any(
         match[1] != plain(percent(value))

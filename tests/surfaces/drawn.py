@@ -223,9 +223,9 @@ def drawn_account(seed, folder):
     account = account + rng.choice([0.0, 0.0, 0.0003, 0.001, 0.004, -0.002])
     account[rows // 2 :] += rng.choice([0.0, 0.0, 0.0006])
     days = np.busday_offset(np.datetime64("2021-01-04", "D"), np.arange(rows)).astype(str)
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"world-{seed}").mkdir(parents=True, exist_ok=True)
     column, apart = bool(rng.random() < 0.5), bool(rng.random() < 0.5)
-    path, other = folder / f"account-{seed}.csv", folder / f"market-{seed}.csv"
+    path, other = folder / f"account-{seed}.csv", folder / f"world-{seed}" / "world market.csv"
     for place, titles, table in (
         (
             path,

@@ -29,7 +29,7 @@ _TITLES = (
 _PATTERNS = (
     ("return", rf"(?<!market )(?<!benchmark )\breturned {_SPAN}"),
     ("return-per-year", rf"\breturned \S+ \({_NUMBER} a year\)"),
-    ("benchmark-return", rf"the (?:market|benchmark) returned {_NUMBER}"),
+    ("benchmark-return", rf"(?:the market|the benchmark|world market) returned {_NUMBER}"),
     ("excess-return", rf"excess return {_SPAN} a year"),
     ("alpha", rf"\balpha of {_SPAN} a year"),
     ("alpha", rf"the rest, {_SPAN} a year"),
@@ -43,7 +43,7 @@ _PATTERNS = (
     ("volatility", rf"Volatility\s+{_SPAN}"),
     ("return-per-year", rf"Return (?:per|a) year\s+{_SPAN}"),
     ("max-drawdown", rf"(?:[Ww]orst|[Mm]ax|[Mm]aximum) drawdown\s+{_SPAN}"),
-    ("likelihood-ratio", rf"{_NUMBER} times likelier"),
+    ("likelihood-ratio", rf"{_NUMBER} times likelier under skill"),
     ("equal-tries", rf"luck's best of {_NUMBER} tries looks the same"),
     ("chance-to-show", rf"(?:chance of|found in) {_NUMBER}"),
     ("beats-random", rf"[Bb]eats {_NUMBER} of"),
