@@ -443,8 +443,9 @@ def draw_size(rng: Draw, low: float, high: float, rows: int = YEAR) -> int:
 def garch_market(rng: Draw, size: int) -> Market:
     """Draw a market whose variance follows GJR-GARCH(1,1), with Student's t shocks."""
     level = rng.uniform(0.13, 0.2) / np.sqrt(YEAR)
-    alpha, gamma, beta = rng.uniform(0.02, 0.05), rng.uniform(0.06, 0.12), rng.uniform(0.86, 0.9)
-    constant = level**2 * (1.0 - alpha - gamma / 2.0 - beta)
+    alpha, gamma, persistence = rng.uniform(0.02, 0.05), rng.uniform(0.06, 0.12), 0.98
+    beta = persistence - alpha - gamma / 2.0
+    constant = level**2 * (1.0 - persistence)
     freedom = rng.uniform(6.0, 12.0)
     shocks = rng.standard_t(freedom, size) * np.sqrt((freedom - 2.0) / freedom)
     variance = np.empty(size + 1)
@@ -1570,7 +1571,7 @@ def choose_rows(only: str, data: RealData) -> list[int]:
         "french_daily": data.french_daily is not None,
         "portfolios_monthly": data.portfolios_monthly is not None,
     }
-    wanted = [part.strip() for part in only.split(",") if part.strip()]
+    wanted = [part.strip() for part in only.split(";") if part.strip()]
     chosen = []
     for place, row in enumerate(ROWS):
         title = f"{row.section}: {row.name}"
@@ -1595,7 +1596,7 @@ def main() -> int:
     )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--wheels", type=Path, help="folder of the three wheels")
-    parser.add_argument("--only", default="", help="rows whose title has one of these parts")
+    parser.add_argument("--only", default="", help="rows whose title has one of these parts (a;b)")
     parser.add_argument("--json", type=Path, help="where to write everything")
     arguments = parser.parse_args()
 
