@@ -63,7 +63,7 @@ def _sum_is_memory(both: Contrast) -> bool:
 
 
 def claims_of_account(account: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
-    """Return what is significant and large enough to be praised, before memory is asked about.
+    """Return what is significant and large enough to be praised, before memory is ruled out.
 
     Alpha must also not be contradicted by random portfolios."""
     has_alpha = _has_alpha(account, config)

@@ -57,7 +57,7 @@ def count(number: int) -> str:
 
 
 def tries_words(account: AgentFindings) -> str:
-    """Name what a result is compared with: luck's best of its tries."""
+    """Name the comparison: the best result that luck alone brings in so many tries."""
     tries = account.known_alpha.tries
     return "luck" if tries == 1 else f"luck's best of {count(tries)} tries"
 

@@ -12,8 +12,8 @@ from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictCon
 def held_cash(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """The account was never invested, or it moves as cash does and earns no more than interest.
 
-    Nothing can be said of skill, and nothing has to be excluded. That it had no usable answers is said, because it
-    may be why nothing was bought."""
+    Skill cannot be assessed, and nothing needs to be ruled out. If the agent gave no usable answers, the limits say
+    so, because that may be why it bought nothing."""
     if not holds_cash(account, config):
         return None
     did = "it held cash" if account.total.value == 0.0 else "it moves as cash does"

@@ -14,7 +14,7 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """What was earned is significant, and its record looks like that of a risk which has not come yet.
 
-    One of these is asked of returns alone, in this order:
+    Returns alone are examined for four signs, in this order, and the first that shows decides:
 
     1. It falls when the market moves far, or when volatility rises, as what sellers of options hold does.
     2. It is smoother than any audited record of liquid assets, or its alpha ratio is above ``too_good``.
@@ -22,7 +22,7 @@ def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | Non
        digits repeat.
     4. Its losses are so rare and large that alpha is not significant once their skew is allowed for (Johnson 1978).
 
-    Suspected, not certain, is what only the third and fourth show."""
+    The third and fourth sign make hidden risk suspected, not certain."""
     if account.method != "returns" or most_portfolios_did_better(account):
         return None
     smooth, options = account.smoothness, account.options
