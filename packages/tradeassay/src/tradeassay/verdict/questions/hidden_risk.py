@@ -32,7 +32,7 @@ def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | Non
         return _smoothed(account, config)
     if not gained(account.known_alpha.tested, config.floor) and not too_good(account, config):
         return None
-    if options is not None and options.like and not _earns_interest(account):
+    if options is not None and options.like:
         return make_verdict(
             account, config, "hidden-risk", _option_words(account, config), firm=True
         )
@@ -40,7 +40,7 @@ def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | Non
     if verdict is not None:
         return verdict
     tail = account.tail
-    if tail is None or not tail.rare_losses or _earns_interest(account):
+    if tail is None or not tail.rare_losses:
         return None
     words = skew_words(tail)
     skew = f" ({words})" if words else ""
