@@ -33,6 +33,7 @@ _PATTERNS = (
     ("excess-return", rf"excess return {_SPAN} a year"),
     ("alpha", rf"\balpha of {_SPAN} a year"),
     ("alpha", rf"the rest, {_SPAN} a year"),
+    ("alpha", rf"a year beyond [^;.]*?, and of {_SPAN}"),
     ("alpha-before-costs", rf"(?:alpha before costs|it earned) {_SPAN} a year"),
     ("costs", rf"(?:costs took|they took|they are) {_NUMBER}(?! a year b)"),
     ("alpha-ratio", rf"(?<!shows an )[Aa]lpha ratio(?: of)?\s+{_SPAN}"),
@@ -69,7 +70,7 @@ FORBIDDEN = (
 )
 """What no surface says: words of an older language, and a column called luck."""
 _OF_A_MARKET = ("alpha", "alpha-ratio")
-"""What is not stated of an account that is compared with nothing."""
+"""What is not stated of an account that is compared with nothing, or where alpha is that of two plays."""
 _PRAISED = ("skill", "timing", "could-be-best-of-few")
 _SETTLED = ("skill", "worse")
 
@@ -190,10 +191,12 @@ def denied_reasons(one: AgentAssay) -> list[str]:
         wrong.append(f"{kind}, and for skill speaks: {one.reasons_for[0]}")
     alpha = one.statement("alpha")
     if kind in ("skill", "could-be-best-of-few") and alpha is not None:
-        both = "both plays" in one.verdict.sentence or "together" in one.verdict.sentence
         by_alpha = "alpha of" in one.verdict.sentence
-        if alpha.bearing == "against" and by_alpha and not both:
+        if alpha.bearing == "against" and by_alpha:
             wrong.append(f"{kind}, and against it: {alpha.claim}")
+    likelier = one.statement("likelihood-ratio")
+    if kind == "skill" and likelier is not None and likelier.bearing == "against":
+        wrong.append(f"{kind}, and against it: {likelier.claim}")
     luck = one.verdict.label == "not distinguishable from luck"
     if luck and alpha is not None and alpha.low is not None and alpha.low > 0.0:
         if " but " not in one.verdict.sentence:
@@ -263,8 +266,10 @@ def json_otherwise(found: Assay) -> list[str]:
         evidence = told["alpha"] or {}
         common = one.parts.get("common")
         compared = one.verdict.kind != "cash" and common is not None and common.value is not None
+        compared = compared and "alpha-unmasked" not in stated
+        unmasked = "alpha-unmasked" if "alpha-unmasked" in stated else "alpha"
         pairs = (
-            ("alpha", evidence.get("tested")),
+            (unmasked, evidence.get("tested")),
             ("alpha-ratio", evidence.get("ratio")),
             ("excess-return", told["excess"]),
             ("information-ratio", told["information_ratio"]),

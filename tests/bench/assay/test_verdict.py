@@ -114,7 +114,7 @@ def test_without_numba_fewer_portfolios_are_played_as_plain_python(played, monke
     assert all(one.place is not None and one.place.portfolios == PLAIN for one in whole)
     # Where even a hundred would take too long, there is none, and the extra is named.
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.setattr("tradeassay_bench.examine.luck.portfolios._PLAIN_WORK", 1_000)
+    monkeypatch.setattr("tradeassay_bench.examine.luck.portfolios.PLAIN_WORK", 1_000)
     one = assay(played, SMALL, agents=("reversal",)).agents[0]
     assert one.luck.p is None and "numba" in str(one.luck.percentile.reason)
     assert any(

@@ -251,7 +251,9 @@ def test_two_plays_say_more_than_either():
     alone = account(by_model=True, alpha=alpha(0.04, 0.05, tries=1), memory=twice(0.07, 0.05, 1))
     verdict = verdict_on(alone)
     assert (verdict.kind, verdict.firm) == ("skill", False)
-    assert f"and of +7.0% (+2.0% to +12.0%) {both}" in verdict.sentence
+    size = "alpha of +7.0% (+2.0% to +12.0%) a year beyond market and style, after costs"
+    assert f"{size}, {both}" in verdict.sentence
+    assert verdict.sentence.count("a year beyond") == 1, "one alpha is stated"
     assert any("the unmasked play alone is not significant" in limit for limit in verdict.limits)
     # The same under 20 tries: luck's best of them looks like it.
     assumed = account(by_model=True, alpha=alpha(0.04, 0.05), memory=twice(0.07, 0.05))

@@ -407,14 +407,15 @@ def test_two_plays_that_are_significant_together_are_one_reason():
     )
     judged = judge(account(by_model=True, alpha=alpha(0.04, 0.05, tries=1), memory=both), CONFIG)
     assert judged.verdict.kind == "skill"
-    stated = judged.statement("alpha-of-both-plays")
-    assert stated.bearing == "for"
+    stated = judged.statement("alpha")
+    assert (stated.value, stated.bearing) == (0.07, "for")
     assert stated.claim == (
-        "over both plays alpha is +7.0% (+2.0% to +12.0%) a year, significantly above zero (95 %)"
+        "alpha of +7.0% (+2.0% to +12.0%) a year beyond market and style, after costs, "
+        "over the play and its twin under 'blinded' together, significantly above zero (95 %)"
     )
-    alone = judged.statement("alpha")
-    assert alone.bearing == "neither"
-    assert alone.claim.endswith(", which is not significant without its twin")
+    alone = judged.statement("alpha-unmasked")
+    assert (alone.value, alone.bearing) == (0.04, "neither")
+    assert judged.statement("alpha-of-both-plays") is None, "one alpha is stated once"
     assert not any("zero is not excluded" in line for line in judged.reasons_against)
 
 

@@ -169,7 +169,7 @@ class AccountOnPage:
     @property
     def tiles(self) -> list[Tile]:
         """The usual measures, as they are stated; one that a short record does not have says so."""
-        if self.assayed is None:
+        if self.assayed is None or not self.assayed.measures:
             return []
         made = (stated_tile(self.assayed, quantity, self.claim) for quantity in _TILES)
         return [tile for tile in made if tile is not None]

@@ -132,6 +132,17 @@ def survives_tries(account: AgentFindings, claim: Claim) -> bool:
     return above(timed.at_tries) and is_likelier(timed.likelihood)
 
 
+def rests_on_both_plays(account: AgentFindings) -> bool:
+    """Return whether alpha is significant only over the play and its masked twin together.
+
+    Then the alpha of both is the one that the verdict rests on, and the one that is stated.
+    """
+    memory = account.memory
+    if above(account.known_alpha.tested) or memory is None or memory.both is None:
+        return False
+    return above(memory.both)
+
+
 def is_earned(account: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether alpha is more than the dividends and interest that returns alone do not show."""
     missing = least_alpha(account, config) - config.floor

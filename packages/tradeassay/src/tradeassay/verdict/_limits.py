@@ -98,9 +98,8 @@ def alpha_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
     if not beats_random_portfolios(account, config):
         share = "some" if account.luck.p is None else f"{account.luck.p:.1%}"
         limits.append(f"random portfolios do not confirm it: {share} of them did as well")
-    alpha = account.known_alpha.tested
-    if not above(alpha):
-        limits.append(f"the unmasked play alone is not significant: {spanned(alpha)} a year")
+    if not above(account.known_alpha.tested):
+        limits.append("the unmasked play alone is not significant")
     limits += _unseen_income(account, config)
     stability, names = account.stability, account.concentration
     if stability is not None:

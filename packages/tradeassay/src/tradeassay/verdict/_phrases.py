@@ -162,12 +162,24 @@ def too_few(account: AgentFindings, config: VerdictConfig) -> str:
 
 def alpha_words(account: AgentFindings, config: VerdictConfig) -> str:
     """Return the yearly alpha with its interval, and beyond what; without an interval, only what it is beyond."""
+    return f"{alpha_size(account)} beyond {beyond_what(account, config)}{_paid_words(account)}"
+
+
+def both_plays_words(account: AgentFindings, config: VerdictConfig) -> str:
+    """Return the yearly alpha over the play and its masked twin together, with its interval, and beyond what."""
+    memory = account.memory
+    assert memory is not None and memory.both is not None
+    beyond = f"{beyond_what(account, config)}{_paid_words(account)}"
+    twin = f"over the play and its twin under '{memory.against}' together"
+    return f"{spanned(memory.both)} a year beyond {beyond}, {twin}"
+
+
+def _paid_words(account: AgentFindings) -> str:
     # Returns alone do not say what was paid: an index has no costs, an account's may be in them or not.
-    paid = "" if account.method == "returns" else ", after costs"
-    if paid and account.parts and part_of(account, "trading") is None:
-        paid = ", before costs"
-    beyond = beyond_what(account, config)
-    return f"{alpha_size(account)} beyond {beyond}{paid}"
+    if account.method == "returns":
+        return ""
+    unpaid = bool(account.parts) and part_of(account, "trading") is None
+    return ", before costs" if unpaid else ", after costs"
 
 
 def alpha_size(account: AgentFindings) -> str:

@@ -169,6 +169,11 @@ QUANTITIES: dict[str, Quantity] = {
         "share a year",
         "Alpha of the same agent where names or dates are hidden.",
     ),
+    "alpha-unmasked": Quantity(
+        "Alpha of the unmasked play",
+        "share a year",
+        "Alpha of the unmasked play alone, where the verdict rests on both plays together.",
+    ),
     "alpha-of-both-plays": Quantity(
         "Alpha of both plays",
         "share a year",

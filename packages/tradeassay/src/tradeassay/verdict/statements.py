@@ -12,12 +12,14 @@ from tradeassay.verdict._claims import (
     is_significant,
     lacks_market,
     looks_familiar,
+    rests_on_both_plays,
     split_of,
     stands_under_mask,
     too_good,
 )
 from tradeassay.verdict._phrases import (
     alpha_words,
+    both_plays_words,
     count,
     in_rows,
     likelier_words,
@@ -88,6 +90,9 @@ class _Maker:
         self.market = _benchmark_of(account) if _has_own_benchmark(account) else MARKET
         self.benchmark: str | None = self.market if account.market.value is not None else None
         self.kept, self.dropped = claims_that_persist(account, config)
+        quoted = self.praised or verdict.label == "faded"
+        by_alpha = "alpha" in self.kept and rests_on_both_plays(account)
+        self.rests_on_both = quoted and by_alpha
 
     @property
     def skilled(self) -> bool:
@@ -220,9 +225,11 @@ class _Maker:
     def alpha(self) -> Iterator[Statement]:
         """Yield alpha, its ratio, and costs."""
         alpha = self.account.known_alpha
-        tested = alpha.tested
+        if self.rests_on_both:
+            yield from self._alpha_of_both()
+            return
         claim, bearing = self._alpha_claim()
-        yield self.make("alpha", claim, tested, bearing, versus=self.benchmark)
+        yield self.make("alpha", claim, alpha.tested, bearing, versus=self.benchmark)
         ratio = alpha.ratio
         if ratio.value is not None:
             words = f"alpha ratio {_ratio_words(ratio)}"
@@ -238,6 +245,18 @@ class _Maker:
             before = f"alpha before costs {spanned(alpha.gross)} a year"
             yield self.make("alpha-before-costs", before, alpha.gross, versus=self.benchmark)
 
+    def _alpha_of_both(self) -> Iterator[Statement]:
+        """Yield the alpha of both plays, on which the verdict rests, then the unmasked play's."""
+        memory, alpha = self.account.memory, self.account.known_alpha.tested
+        assert memory is not None and memory.both is not None
+        level = f"{memory.both.level * 100:g} %"
+        words = both_plays_words(self.account, self.config)
+        claim = f"alpha of {words}, significantly above zero ({level})"
+        bearing: Bearing = "for" if self.alpha_helps else "neither"
+        yield self.make("alpha", claim, memory.both, bearing, versus=self.benchmark)
+        alone = f"the unmasked play alone has {spanned(alpha)} a year"
+        yield self.make("alpha-unmasked", alone, alpha, versus=self.benchmark)
+
     def _alpha_claim(self) -> tuple[str, Bearing]:
         account, config, alpha = self.account, self.config, self.account.known_alpha
         yearly = f"alpha of {alpha_words(account, config)}"
@@ -252,8 +271,6 @@ class _Maker:
         if below(alpha.tested):
             return f"{yearly}, significantly below zero ({level})", "against"
         if not above(alpha.tested):
-            if self.alpha_helps:  # it is significant together with its twin under a mask
-                return f"{yearly}, which is not significant without its twin", "neither"
             return f"{yearly}: zero is not excluded", "against"
         if value < config.floor:
             return f"{yearly}: less than the floor of {config.floor:.0%}", "against"
@@ -290,7 +307,9 @@ class _Maker:
             same = f"luck's best of {count(alpha.equal_tries)} tries looks the same"
             yield self.number("equal-tries", same, float(alpha.equal_tries))
         if found is not None and found.deflated.value is not None:
-            words = f"deflated Sharpe ratio {found.deflated.value:.2f} for {alpha.tries} tries"
+            words = (
+                f"deflated Sharpe ratio {found.deflated.value:.2f} for {count(alpha.tries)} tries"
+            )
             yield self.make("deflated-sharpe", words, found.deflated)
 
     def random_portfolios(self) -> Iterator[Statement]:
@@ -322,7 +341,7 @@ class _Maker:
             takes = f"'{memory.against}' takes {spanned(memory.gap)} a year of alpha"
         yield self.make("mask-gap", takes, memory.gap, lost, versus=memory.against)
         stays = f"under '{memory.against}' alpha is {spanned(memory.masked)} a year"
-        if memory.both is not None:
+        if memory.both is not None and not self.rests_on_both:
             both = f"over both plays alpha is {spanned(memory.both)} a year"
             together: Bearing = "neither"
             if self.alpha_helps and above(memory.both):

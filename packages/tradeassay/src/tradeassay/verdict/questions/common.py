@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from tradeassay.verdict._claims import CLAIM_WORDS, claims_that_persist, partly_memory
+from tradeassay.verdict._claims import (
+    CLAIM_WORDS,
+    claims_that_persist,
+    partly_memory,
+    rests_on_both_plays,
+)
 from tradeassay.verdict._limits import limits_of
 from tradeassay.verdict._phrases import (
     alpha_words,
+    both_plays_words,
     brought,
     in_rows,
     leans,
@@ -90,13 +96,10 @@ def likelihood_words(account: AgentFindings) -> str:
 
 
 def significant_alpha(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the yearly alpha, and that of both plays if only these are significant together."""
-    yearly, memory = f"alpha of {alpha_words(account, config)}", account.memory
-    low = account.known_alpha.tested.low
-    if (low is not None and low > 0.0) or memory is None or memory.both is None:
-        return yearly
-    twin = f"over the play and its twin under '{memory.against}' together"
-    return f"{yearly}, and of {spanned(memory.both)} {twin}"
+    """Return the yearly alpha; that of both plays if only these are significant together."""
+    if rests_on_both_plays(account):
+        return f"alpha of {both_plays_words(account, config)}"
+    return f"alpha of {alpha_words(account, config)}"
 
 
 def what_it_is(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:

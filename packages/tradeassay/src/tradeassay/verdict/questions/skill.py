@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from tradeassay.core.measure import above, below
-from tradeassay.verdict._claims import Claims, claims_that_persist, survives_tries
+from tradeassay.verdict._claims import (
+    Claims,
+    claims_that_persist,
+    rests_on_both_plays,
+    survives_tries,
+)
 from tradeassay.verdict._phrases import count, spanned, tries_are_assumed, tries_words
 from tradeassay.verdict.questions.common import (
     likelihood_words,
@@ -53,7 +58,9 @@ def _best_of_few(account: AgentFindings, config: VerdictConfig, kept: tuple[Clai
     alpha = account.known_alpha
     what = what_it_is(account, config, kept)
     alike = f"{tries_words(account)} does as well"
-    equal = alpha.equal_tries if "alpha" in kept else None
+    # The number of tries that equals luck is known of the unmasked play alone.
+    by_one_play = "alpha" in kept and not rests_on_both_plays(account)
+    equal = alpha.equal_tries if by_one_play else None
     if equal is not None and 1 < equal <= alpha.tries:
         alike = f"luck's best of {count(equal)} tries looks the same"
     elif equal is not None and equal > alpha.tries:
