@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import Run
 
 LEAKS_STATED = "leak tests are not repeated: what they say is as stated by the runner"
+OTHER_SCORES = "the file of scores changed after the assay was made, so report does not show it"
 RECALL_STATED = "models are not asked again what they remember: it is as stated by the runner"
 
 
@@ -47,8 +48,9 @@ class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The hash of the file of scores when the assay was made. ``report`` shows no assay of other
     scores.
 
-    Verification does not compare it. Scores that were written again elsewhere may differ in their
-    last digits, and every number of the assay is derived from them again.
+    Verification notes a different hash and does not count it as a contradiction. Scores that were
+    written again elsewhere may differ in their last digits, and every number of the assay is
+    derived again.
     """
     assay: Assay
     memory: tuple[msgspec.Raw, ...] = ()
@@ -182,6 +184,8 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
             for name, old, new in chosen
         ]
         result.notes += [result.tries_missing] if result.tries_missing else []
+        if kept.scores_sha256 != _scores_hash(run):
+            result.notes.append(OTHER_SCORES)
         for record in records:
             claim, record_notes = check_record(run, record, unsure)
             result.memory.append(claim)

@@ -311,7 +311,8 @@ def load_spec(path: Path | str, *, name: str | None = None) -> RunSpec:
     raw = dict(_parse(path))
     if name is not None:
         raw["name"] = name
-    raw.setdefault("name", path.stem)
+    elif _RECORDED_NAME not in raw:  # a sealed spec has its recorded name
+        raw.setdefault("name", path.stem)
     return spec_from(raw, where=str(path))
 
 
