@@ -18,6 +18,8 @@ from tradeassay_bench.data import load_dataset, write_snapshot
 from tradeassay_bench.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 Json = dict[str, Any]
+QUARTER = 60
+"""Sessions below which the corrected convention scores nothing that is scaled to a year."""
 
 
 def tables(told, exhibit):
@@ -749,6 +751,8 @@ def check_ama(told):
                     (1.0 + total) ** (year / len(moves)) - 1.0,
                     spread * math.sqrt(year),
                 ]
+                if len(moves) < QUARTER:  # a short record has no number per year
+                    wanted_row[1:], ratio = [None, None], None
                 name = f"{entry['architecture']}, {entry['model']}" if entry.get("model") else None
                 if name is None or by_asset[asset["symbol"]][name][0] is None:
                     continue
