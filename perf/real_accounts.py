@@ -1330,22 +1330,22 @@ def add_peers(rows: list[dict[str, Any]], python: str, place: Path) -> dict[str,
 
 
 def print_praise(rows: list[dict[str, Any]]) -> None:
-    """Print whom each tool praises, by what the expert says."""
+    """Print whom each tool praises, by what the expert says. Of quantstats that is a PSR of 0.95."""
     praise = {"skill", "timing", FEW}
     kinds = {
-        "praise is right": lambda expert: set(expert) <= praise,
-        "praise is one of the answers": lambda expert: bool(praise & set(expert)),
-        "a risk is hidden or the future was seen": lambda expert: "hidden-risk" in expert,
-        "a market, a style, luck, costs": lambda expert: True,
+        "praise": lambda expert: set(expert) <= praise,
+        "praise or luck": lambda expert: bool(praise & set(expert)),
+        "hidden risk, look-ahead": lambda expert: "hidden-risk" in expert,
+        "others": lambda expert: True,
     }
     tools = {
         "tradeassay": lambda row: row["kind"] in ("skill", "timing"),
         "sharpebench": lambda row: row["sharpebench"] == "pass",
-        "sharpebench, beyond the benchmark": lambda row: row["sharpebench_beyond"] == "pass",
-        "quantstats, PSR of 0.95": lambda row: float(row["quantstats_psr"] or 0.0) >= 0.95,
+        "excess returns": lambda row: row["sharpebench_beyond"] == "pass",
+        "quantstats": lambda row: float(row["quantstats_psr"] or 0.0) >= 0.95,
     }
     left = list(rows)
-    print("\n| the expert says | accounts | " + " | ".join(tools) + " |")
+    print("\n| expert | accounts | " + " | ".join(tools) + " |")
     print("|---" * (len(tools) + 2) + "|")
     for name, belongs in kinds.items():
         some = [row for row in left if belongs(row["expert"].split(" or "))]
