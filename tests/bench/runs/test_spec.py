@@ -90,9 +90,9 @@ def test_what_names_no_agent_is_told_what_does(agents, said):
     ("benchmark", "fields", "said"),
     [
         (None, {"last": "2022-01-20"}, "benchmarks: nothing is given"),
-        (5, {}, "5 among the benchmarks is no name"),
+        (5, {}, "5 in benchmarks is not a name"),
         ("quantcode-v1", {}, "tradeassay code run quantcode-v1"),
-        ("tiny-us-v1", {"models": 3}, "3 among the models is no name"),
+        ("tiny-us-v1", {"models": 3}, "3 in models is not a name"),
         ("tiny-us-v1", {"protocol": "mask=blinded"}, "protocol={'mask': 'blinded'}"),
         ("tiny-us-v1", {"protocol": {"mask": None}}, "'protocol[...]' is wrong"),
         ("tiny-us-v1", {"last": 2022}, "'2022' is not a date"),

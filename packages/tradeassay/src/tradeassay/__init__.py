@@ -1,4 +1,4 @@
-"""tradeassay: how much of a track record is skill?
+"""tradeassay measures how much of a track record is skill.
 
 Importing this package is cheap: everything heavy is loaded on first use.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from tradeassay.core import __version__ as __version__
 
-# As in typing, which takes longer to load than all of this: a command that is stopped meanwhile shows a traceback.
+# `typing` sets this name too, but takes longer to load than this whole module. If a user stops a
+# command during the import, Python prints a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tradeassay import plot as plot

@@ -1,4 +1,4 @@
-"""``assay``, the call that judges an account, and what it returns: a verdict that can show itself."""
+"""Provide ``assay``, the call that judges an account, and the assay object that it returns."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ from tradeassay.verdict.own_returns import assay_own
 from tradeassay.verdict.record import Assay, Share, Verdict, VerdictConfig
 
 Judge = Callable[[VerdictConfig, Sequence[str]], Assay]
-"""Judges one recorded run: all of its agents, or those that are named."""
+"""Function that judges all agents of a recorded run, or only the named agents."""
 
 run_judges: Registry[Callable[[object], Judge | None]] = Registry("run_judge")
-"""Return what judges a recorded run, its folder or its name; None where they are given a table."""
+"""Function that finds the judge of a recorded run by folder or name. Returns None for a table."""
 
 
 class ShownAssay(Assay, frozen=True, kw_only=True):
-    """An assay that can show itself: in a notebook, on a terminal, as a page, as a table."""
+    """An assay that can be displayed in a notebook, on a terminal, as a page or as a table."""
 
     def __repr__(self) -> str:
-        """Return one line: what was judged, and how many accounts."""
+        """Return one line with the title and the number of judged accounts."""
         return f"<ShownAssay {self.title!r}: {len(self.agents)} judged>"
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the one account that was judged; raises :class:`UserError` where there are several."""
+        """Return the verdict if one account was judged.
+
+        Raises :class:`UserError` if several accounts were judged.
+        """
         if len(self.agents) != 1:
             names = ", ".join(dict.fromkeys(one.agent for one in self.agents))
             raise UserError(
@@ -44,10 +47,15 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
         return self.agents[0].verdict
 
     def frame(self, kind: FrameKind = "pandas") -> Any:
-        """Return one row per account: kind of verdict, sentence, return, its parts, and the yearly alpha with its
-        interval at the level of the assay, as they are stated. ``kind`` may be polars.
+        """Return a data frame with one row per account.
 
-        Of returns alone the part beyond market and style is *unexplained*, of holdings it is *selection*."""
+        The columns are the kind of verdict, the sentence, the return, the parts of the return and
+        the annual alpha. Alpha has its interval at the level of the assay. ``kind`` may be
+        "polars".
+
+        For a table of returns, the part beyond market and style is called *unexplained*. For
+        holdings it is called *selection*.
+        """
         rows: list[tuple[object, ...]] = []
         for one in self.agents:
             verdict = one.verdict
@@ -76,7 +84,7 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
         return write_assay(self, path_from("path", path))
 
     def show(self) -> None:
-        """Print the verdicts."""
+        """Print the verdicts to the terminal."""
         from tradeassay.report.verdicts import print_verdicts
 
         print_verdicts(self)
@@ -88,12 +96,15 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
 
 
 _FRAMED = ("return", "market", "style", "selection", "unexplained", "trading", "alpha")
-"""Quantities of a frame, each the value of the statement of that name."""
+"""Columns of a frame. Each column has the value of the statement with the same name."""
 
 
 class AssayFields(TypedDict, total=False):
-    """How an account's own table is read and judged; see :class:`~tradeassay.verdict.OwnAccount`, and for
-    ``dividends`` and ``interest`` :class:`~tradeassay.verdict.VerdictConfig`."""
+    """Keywords that say how to read and judge a user's own account.
+
+    See :class:`~tradeassay.verdict.OwnAccount`. For ``dividends`` and ``interest`` see
+    :class:`~tradeassay.verdict.VerdictConfig`.
+    """
 
     dividends: Share
     interest: Share
@@ -122,27 +133,28 @@ def assay(
     watched: bool = False,
     **own: Unpack[AssayFields],
 ) -> ShownAssay:
-    """Say what a result is made of: skill, luck, market, style, a leaked future, or memory.
+    """Judge an account: skill, luck, market, style, a leaked future, or memory.
 
-    ``what`` is a recorded run, its folder or name, an account's own returns or value (a pandas or polars table, or
-    a CSV or Parquet file), or a file with its trades. Of a run, ``agents`` chooses some.
+    ``what`` is one of these: a recorded run (its folder or name); the returns or values of an
+    account (a pandas or polars table, or a CSV or Parquet file); a file with the account's trades.
+    ``agents`` selects agents of a run.
 
-    With a table go
-    ``benchmark``: its market, as a table, a file, a column, or by name (``sp500``, ``nasdaq``, ``us-market``, until
-    2018);
-    ``reading``: what cannot be told from the table (:class:`TableReading`, or a dict of its unit, dates, column);
-    ``weights``: a file of what was held; ``dataset``, ``universe``: prices of these names, which measure style;
-    ``between``: what sessions without weights mean, ``cash`` or ``hold``;
-    ``suite``, ``names``, ``turnover``: rules and trades of the random portfolios it is placed among;
-    ``dividends``: the most that the market's returns leave out a year; ``interest``: the most that cash earned;
-    ``prices``, ``cash_at_start``, ``until``, ``symbol``: for a log of trades (:class:`OwnAccount`);
-    ``title``: what it is called.
+    Keywords for a table: ``benchmark``: the benchmark as a table, a file, a column, or a name
+    (``sp500``, ``nasdaq`` or ``us-market``, until 2018); ``reading``: facts that the table does not
+    show (a :class:`TableReading`, or a dict with unit, dates and column); ``weights``: a file with
+    the weights held; ``dataset``, ``universe``: prices of the assets held, which are used to
+    measure style; ``between``: the meaning of sessions without weights, ``cash`` or ``hold``;
+    ``suite``, ``names``, ``turnover``: rules and trading of the random portfolios for comparison;
+    ``dividends``: the highest annual dividend yield missing from the market's returns;
+    ``interest``: the highest annual interest that cash earned; ``prices``, ``cash_at_start``,
+    ``until``, ``symbol``: for a trade log (:class:`OwnAccount`); ``title``: the title of the assay.
 
-    ``tries`` is how many strategies were tried to find this one (None: 20 are assumed),
-    ``portfolios`` how many random ones are drawn, ``watched`` that it is looked
-    at again and again while it grows. The answer has
-    ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises :class:`UserError` for what
-    cannot be judged.
+    ``tries`` is the number of strategies tried to find this one (None: 20 are assumed).
+    ``portfolios`` is the number of random portfolios. Set ``watched`` if the account is judged
+    again and again while it grows.
+
+    The result has ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises
+    :class:`UserError` if ``what`` cannot be judged.
     """
     asked = {"tries": tries, "portfolios": portfolios, "watched": watched}
     config = VerdictConfig(**_typed_fields(asked, VerdictConfig))
@@ -171,9 +183,11 @@ def assay(
 def _assay_of_run(
     what: object, config: VerdictConfig, agents: Sequence[str], own: Mapping[str, object]
 ) -> Assay | None:
-    """Return the assay of a recorded run, or None where ``what`` is a table.
+    """Return the assay of a recorded run, or None if ``what`` is a table.
 
-    Raises :class:`UserError` where a run is given keywords of a table, or where no package here reads runs."""
+    Raises :class:`UserError` if a keyword for tables is used with a run, or if no installed package
+    can read runs.
+    """
     if isinstance(what, str | Path) and Path(what).is_file():
         return None
     for _, judge_run in run_judges.items():
@@ -194,7 +208,7 @@ def _assay_of_run(
 
 
 def _spelled_out() -> inspect.Signature:
-    """Return the signature of :func:`assay` with every keyword in its own place, for ``help`` and notebooks."""
+    """Return the signature of :func:`assay` with all keywords listed, for ``help`` and notebooks."""
     written = inspect.signature(assay)
     fields = (*msgspec.structs.fields(VerdictConfig), *msgspec.structs.fields(OwnAccount))
     usual = {field.name: field.default for field in fields}
@@ -214,7 +228,7 @@ assay.__signature__ = _spelled_out()  # type: ignore[attr-defined]  # inspect re
 
 
 def _typed_fields(given: Mapping[str, Any], described: type) -> dict[str, Any]:
-    """Return keywords as :func:`typed` does; days and paths may be given as such."""
+    """Return keywords converted as in :func:`typed`. Date and path objects are accepted unchanged."""
     texts = {
         name: str(value) if isinstance(value, date | Path) else value
         for name, value in given.items()
@@ -223,13 +237,13 @@ def _typed_fields(given: Mapping[str, Any], described: type) -> dict[str, Any]:
 
 
 def several_names(what: str, given: object) -> list[str]:
-    """Return one name or several as a list; None is none."""
+    """Return one name or several names as a list. None gives an empty list."""
     if given is None or isinstance(given, str):
         return [] if given is None else [given]
     listed: list[Any] = list(given) if isinstance(given, Iterable) else [given]
     for one in listed:
         if not isinstance(one, str):
             raise UserError(
-                f"{one!r:.60} among the {what} is no name", hint="give a name, or a list of names"
+                f"{one!r:.60} in {what} is not a name", hint="give a name, or a list of names"
             )
     return listed

@@ -1,6 +1,7 @@
-"""The command line: one file per noun, each body one call into the library.
+"""The command line: one file per command group. Each command body is one library call.
 
-Results go to stdout, prose and progress to stderr, so that ``--json`` output can be piped.
+Results are written to stdout, prose and progress to stderr. Therefore ``--json`` output can be
+piped.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ __all__ = ["main", "root"]
 _MACHINE = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 )
-"""Errors of the machine, such as a full disk or too many open files, and not of the program."""
+"""Error numbers caused by the machine, such as a full disk or too many open files."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     _open_streams()
     _speak_plainly()
-    # Our matrices are small. With several threads, waiting for each other takes a third of the CPU.
+    # Our matrices are small. With several threads, synchronisation takes a third of the CPU time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     usual = warnings.formatwarning
 
     def said(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
-        """Show our own warnings without the place in the source that they come from."""
+        """Format tradeassay's own warnings without their source location."""
         ours = issubclass(category, TradeassayWarning)
         return f"warning: {message}\n" if ours else usual(message, category, *where, **more)
 
@@ -52,9 +53,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Open the standard streams that were closed before the start, on a device that discards what is written.
+    """Open standard streams that were closed before the start, on the null device.
 
-    Otherwise the next file that is opened takes their place, and what a worker prints is written into it."""
+    Otherwise the next opened file takes the stream's descriptor, and printed text is written into
+    that file.
+    """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             nowhere = open(os.devnull, "r+", encoding="utf-8")
@@ -63,7 +66,7 @@ def _open_streams() -> None:
 
 
 def _speak_plainly() -> None:
-    """Replace signs that a terminal's encoding lacks by plain ones: a minus must not be lost."""
+    """Replace characters that the terminal's encoding lacks, such as the minus sign, by ASCII ones."""
 
     def plain(error: UnicodeError) -> tuple[str, int]:
         if not isinstance(error, UnicodeEncodeError):
@@ -87,7 +90,8 @@ def _main(argv: list[str] | None) -> int:
     try:
         status = root.main(args=argv, prog_name="tradeassay", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as stop:
-        # A stopped run has already said how to continue. Only a stop without a message is announced here.
+        # A stopped run has already reported how to continue. Report only stops without a message
+        # here.
         if not str(stop.__cause__ or stop):
             click.echo("stopped", err=True)
         return 130
@@ -115,7 +119,8 @@ def _main(argv: list[str] | None) -> int:
         )
         return 2
     except OSError as error:
-        # The user can fix a folder without rights or a full disk. Any other error without a path is our bug.
+        # The user can fix a folder without write permission or a full disk. Any other error without
+        # a path is a bug in tradeassay.
         if error.filename is None and error.errno not in _MACHINE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "

@@ -1,4 +1,4 @@
-"""The root command. Each command is imported when it is called, which keeps ``--help`` fast."""
+"""The root command. Each command is imported only when it is called, so ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 class CommandEntry(NamedTuple):
-    """The place of a command, and its line in ``--help``.
+    """The import location of a command, and its line in ``--help``.
 
-    The line is kept here, so that help imports no command."""
+    Storing the line here lets ``--help`` work without importing the command.
+    """
 
     module: str
     attribute: str
@@ -32,10 +33,11 @@ class CommandEntry(NamedTuple):
 
 
 CommandTable = dict[str, dict[str, CommandEntry]]
-"""Commands by section of the help and name. A name of two words is a command of a group."""
+"""Commands by section of the help and by name. A name of two words is a subcommand of a group."""
 
 command_tables: Registry[CommandTable] = Registry("command")
-"""The commands of installed packages: one table for each package, in the entry-point group ``tradeassay.commands``."""
+"""Entry-point group that installed packages use to add commands, with one command table per
+package."""
 
 _SECTIONS = ("Start", "Run", "Judge", "Show and check", "List")
 _OWN: CommandTable = {
@@ -51,7 +53,7 @@ _OWN: CommandTable = {
 
 @cache
 def _all_commands() -> CommandTable:
-    """Return the commands of all packages by section, subcommands among them."""
+    """Return the commands and subcommands of all packages by section."""
     merged: CommandTable = {section: dict(_OWN.get(section, {})) for section in _SECTIONS}
     order = ["bench", "programs", "arena"]
     names = sorted(
@@ -64,7 +66,7 @@ def _all_commands() -> CommandTable:
 
 
 def root_commands() -> dict[str, CommandEntry]:
-    """Return the commands of the first level by name."""
+    """Return the top-level commands by name."""
     commands = {}
     for entries in _all_commands().values():
         for name, entry in entries.items():
@@ -74,7 +76,7 @@ def root_commands() -> dict[str, CommandEntry]:
 
 
 def subcommands(group: str) -> dict[str, CommandEntry]:
-    """Return the commands that packages add to a group, by their second word."""
+    """Return the subcommands that packages add to a group, by their second word."""
     commands = {}
     for entries in _all_commands().values():
         for name, entry in entries.items():
@@ -91,11 +93,11 @@ _ELSEWHERE = {
     "export": "report --to",
     "completion": "--completion",
 }
-"""Words that a user may try as a command, and the command or option that does it."""
+"""Words that a user may try as a command, and the command or option with that function."""
 
 
 class CommandGroup(click.Group):
-    """A group that rewrites hints of the library: keywords of Python become options of the called command."""
+    """A group that replaces Python keywords in error hints by options of the called command."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -110,20 +112,24 @@ class CommandGroup(click.Group):
 
 
 class _LazyGroup(CommandGroup):
-    """A group whose commands live in modules that are imported on use."""
+    """A group that imports the module of a command when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(root_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for entries in _OWN.values():
-            if cmd_name in entries:  # found without a look at what else is installed
+            if (
+                cmd_name in entries
+            ):  # A built-in command is found without searching the installed packages.
                 return entries[cmd_name].load()
         entry = root_commands().get(cmd_name)
         return None if entry is None else entry.load()
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command and keep secrets out of its log. (:func:`main` keeps them off the screen.)"""
+        """Run a command and remove secrets from its log. (:func:`main` removes them from the
+        screen.)
+        """
         from tradeassay.core.screen import clean_log
 
         with clean_log():
@@ -172,7 +178,7 @@ def _completion(context: click.Context, option: click.Parameter, shell: str | No
     from click.shell_completion import get_completion_class
 
     made = get_completion_class(shell)
-    assert made is not None  # one of the three
+    assert made is not None  # click.Choice guarantees one of the three shells.
     click.echo(made(root, {}, "tradeassay", "_TRADEASSAY_COMPLETE").source())
     context.exit()
 

@@ -17,11 +17,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Advanced(click.Option):
-    """An option that a :class:`FoldedCommand` only names in ``--help``."""
+    """An option for which a :class:`FoldedCommand` lists only the name in ``--help``."""
 
 
 class FoldedCommand(click.Command):
-    """A command with many options. ``--help`` only names the advanced ones, ``--help-advanced`` describes them."""
+    """A command with many options. ``--help-advanced`` describes the advanced options.
+
+    ``--help`` lists only the names of the advanced options.
+    """
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
@@ -41,7 +44,10 @@ class FoldedCommand(click.Command):
             context.exit()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, with the advanced ones in a section of their own, by name or in full."""
+        """Write the options, with a separate section for the advanced options.
+
+        The section lists either names or full descriptions.
+        """
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
         folded = [one for one in options if isinstance(one, Advanced)]
 
@@ -65,7 +71,7 @@ class FoldedCommand(click.Command):
 
 
 class Fraction(click.FloatRange):
-    """A finite number within bounds. ``float`` also accepts "nan", "inf" and 1e400, which no option can use."""
+    """A finite number within bounds. Unlike ``float`` it rejects "nan", "inf" and 1e400."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isfinite(click.FLOAT.convert(value, param, ctx)):
@@ -73,14 +79,16 @@ class Fraction(click.FloatRange):
         return super().convert(value, param, ctx)
 
     def _describe_range(self) -> str:
-        """Return the bounds for the help, or an empty text without bounds."""
+        """Return the bounds for the help text, or an empty text if there are no bounds."""
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
 def option(names: str, help: str | None = None, **fields: Any) -> Callable[[F], F]:
-    """Return an option whose help shows its default.
+    """Return a decorator for an option whose help shows its default.
 
-    ``names`` holds flags and a parameter: ``-m --model=METAVAR models``. METAVAR stands for the value in the help."""
+    ``names`` contains the flags, a METAVAR for the help text and the parameter: ``-m
+    --model=METAVAR models``.
+    """
     parts = [part.partition("=") for part in names.split()]
     metavar = dict([("metavar", metavar) for _, _, metavar in parts if metavar])
     shown = {"show_default": fields.get("default") != "", **metavar, **fields}
@@ -88,22 +96,22 @@ def option(names: str, help: str | None = None, **fields: Any) -> Callable[[F], 
 
 
 def flag(names: str, help: str) -> Callable[[F], F]:
-    """Return an option without a value."""
+    """Return a decorator for an option without a value."""
     return option(names, help, is_flag=True)
 
 
 def several(names: str, help: str | None = None, **fields: Any) -> Callable[[F], F]:
-    """Return an option that may be given more than once."""
+    """Return a decorator for an option that may be given more than once."""
     return option(names, help, multiple=True, **fields)
 
 
 def advanced(names: str, help: str, **fields: Any) -> Callable[[F], F]:
-    """Return an option that ``--help`` only names."""
+    """Return a decorator for an option of which ``--help`` lists only the name."""
     return option(names, help, cls=Advanced, **fields)
 
 
 def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
-    """Return a decorator that adds options to a command, in their order."""
+    """Return a decorator that adds options to a command in the given order."""
 
     def add(command: F) -> F:
         for one in reversed(options):
@@ -123,7 +131,7 @@ workers = advanced("--workers", "Processes to use. Default: one per core.", type
 
 
 def page(what: str = "page", **fields: Any) -> Callable[[F], F]:
-    """Return the option ``-o``, ``--out``: the file to write."""
+    """Return the option ``-o``, ``--out``, which names the output file."""
     return option(
         "-o --out page",
         f"Where to write the {what}.",
@@ -134,7 +142,7 @@ def page(what: str = "page", **fields: Any) -> Callable[[F], F]:
 def executor(
     default: str = "inline", choices: Sequence[str] = ("local", "inline", "ray")
 ) -> Callable[[F], F]:
-    """Return the option ``--executor``, which chooses where the parts of a job run."""
+    """Return the option ``--executor``, which selects where the parts of a job run."""
 
     def with_ray(context: click.Context, option: click.Parameter, chosen: str) -> str:
         # Report a missing Ray before the command does any work.
@@ -150,7 +158,7 @@ def executor(
 
 
 def refuse_seal(name: str) -> None:
-    """Raise :class:`UserError` for a sealed run where a folder or a table is wanted."""
+    """Raise :class:`UserError` if ``name`` is a sealed run instead of a folder or a table."""
     if Path(name).suffix.lower() == ".seal" and Path(name).is_file():
         hint = f"tradeassay verify {name}; to see it, unpack it into a folder: python -m zipfile -e {name} FOLDER"
         raise UserError(f"{name} is a sealed run", hint=hint)

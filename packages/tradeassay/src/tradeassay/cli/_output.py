@@ -1,4 +1,4 @@
-"""How commands print: JSON or a table on stdout, prose on stderr."""
+"""Print command results: JSON or a table on stdout, prose on stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON o
 
 
 def print_json(value: Any) -> None:
-    """Print any struct or plain value as indented JSON."""
+    """Print a struct or a plain value as indented JSON."""
     import msgspec
 
     click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2).decode())
@@ -24,13 +24,13 @@ def print_json(value: Any) -> None:
 def _plain(value: object) -> str:
     if isinstance(value, Path):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], heads: int = 1
 ) -> None:
-    """Print a table that fits the terminal; piped output is not cut."""
+    """Print a table that fits the terminal. Piped output is not truncated."""
     from tradeassay.core.screen import StackedTable, stdout
 
     stdout().print(StackedTable(columns, rows, heads=heads, title=title, ruled=False))
@@ -39,7 +39,7 @@ def print_table(
 def print_rows(
     found: Any, as_json: bool, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> None:
-    """Print a listing: the whole value as JSON, or its rows as a table."""
+    """Print a listing, either the whole value as JSON or its rows as a table."""
     if as_json:
         print_json(found)
     else:
@@ -47,7 +47,7 @@ def print_rows(
 
 
 def say(text: str) -> None:
-    """Print prose on stderr, without control characters: it may quote the answer of an agent."""
+    """Print prose on stderr. Control characters are removed because it may quote an agent's answer."""
     click.echo(printable(text, kept="\n\t\xa0\u202f"), err=True)
 
 
@@ -56,13 +56,15 @@ _KEYWORD = re.compile(
 )
 _LISTED = re.compile(r"(--[a-z-]+ [^\s,]+), (?=--)")
 _OF_THEIR_OWN = {"reading": "", "protocol": "settings"}
-"""Keywords whose entries have options of their own, and the option that takes the other entries."""
+"""Keywords whose entries have options, and the option for all remaining entries."""
 
 
 def as_options(hint: str, command: click.Command) -> str:
-    """Return a hint with the options of ``command`` for the keywords of Python that it names: ``names=20`` becomes
-    ``--names 20``, ``reading={'unit': 'percent'}`` becomes ``--unit percent``. A keyword is a parameter's name;
-    what a data source is asked with beside them is an ``--option``.
+    """Return a hint in which Python keywords are replaced by options of ``command``.
+
+    ``names=20`` becomes ``--names 20`` and ``reading={'unit': 'percent'}`` becomes ``--unit
+    percent``. A keyword is the name of a parameter. All remaining options of a data source become
+    ``--option``.
     """
     known = {
         one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)
@@ -83,7 +85,7 @@ def as_options(hint: str, command: click.Command) -> str:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file; raises :class:`UserError` where it cannot be written."""
+    """Write a file. Raises :class:`UserError` if it cannot be written."""
     from tradeassay.core.errors import UserError
     from tradeassay.core.files import write_atomic
 

@@ -1,4 +1,7 @@
-"""The command ``assay``: judge an account. Other packages add what else can be judged, such as ``assay run``."""
+"""The command ``assay``, which judges an account.
+
+Other packages add subcommands such as ``assay run``.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,10 @@ _WORDS = "tradeassay_bench.examine.words"
 
 
 class _AssayGroup(CommandGroup):
-    """A group whose first word may be left out: a table's file means ``file``, anything else ``run``.
+    """A group whose subcommand may be left out: ``file`` for a table's file, otherwise ``run``.
 
-    Commands of other packages are looked up only where the word is not ``file``."""
+    Commands of other packages are searched only if the first word is not ``file``.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*self.commands, *subcommands("assay")})
@@ -63,7 +67,7 @@ class _AssayGroup(CommandGroup):
         return super().parse_args(ctx, args)
 
     def _judging(self, ctx: click.Context) -> dict[str, click.Command]:
-        """Return the commands ``file`` and, where it is installed, ``run``."""
+        """Return the command ``file`` and, if it is installed, the command ``run``."""
         found = {name: self.get_command(ctx, name) for name in ("run", "file")}
         return {name: command for name, command in found.items() if command is not None}
 
@@ -73,7 +77,7 @@ class _AssayGroup(CommandGroup):
         except click.NoSuchOption as error:
             command, *words = ctx.meta[_WORDS]
             subject = _subject(words, self._judging(ctx).values())
-            # Report a missing run or file first: the user has to correct that before any option.
+            # Report a missing run or file first. The user has to correct it before any option.
             if command == "file" and not Path(subject).is_file():
                 raise UserError(f"no file {subject}", hint="check the path") from error
             judging = self._judging(ctx)
@@ -90,7 +94,10 @@ class _AssayGroup(CommandGroup):
 
 
 def _subject(args: list[str], commands: Iterable[click.Command]) -> str:
-    """Return RUN or FILE: the first word that is neither an option of ``commands`` nor the value of one."""
+    """Return RUN or FILE from the arguments.
+
+    It is the first word that is neither an option of ``commands`` nor an option's value.
+    """
     takes_value: set[str] = set()
     for command in commands:
         for param in command.params:
@@ -199,9 +206,11 @@ def assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **g
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Search for no unreachable cycles while the block runs.
+    """Disable garbage collection of cycles inside the block.
 
-    What importing makes is kept until the end, and looking through it takes a tenth of a command's CPU."""
+    Imported objects live until the process ends, and scanning them takes a tenth of a command's CPU
+    time.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -236,7 +245,10 @@ def _assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **
 
 
 def show_verdicts(made: Assay, as_json: bool, *, capacity: bool) -> None:
-    """Print the verdicts and, with ``capacity``, what larger accounts would have kept of their alpha."""
+    """Print the verdicts.
+
+    With ``capacity``, also print the alpha that larger accounts would have kept.
+    """
     from tradeassay.report.verdicts import print_verdicts
     from tradeassay.verdict.record import money_words
 
@@ -264,7 +276,7 @@ def show_verdicts(made: Assay, as_json: bool, *, capacity: bool) -> None:
 
 
 def percent(measure: Measure | None, *, ratio: bool = False) -> str:
-    """Return a measure as a percentage or a ratio, or "not scored" without a value."""
+    """Return a measure as a percentage or a ratio, or "not scored" if it has no value."""
     if measure is None or measure.value is None:
         return "not scored"
     return f"{measure.value:+.2f}" if ratio else f"{measure.value:+.1%}"

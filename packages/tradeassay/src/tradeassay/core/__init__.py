@@ -1,3 +1,3 @@
-"""What all four packages share: errors, the registry, measures, files, hashes and secrets."""
+"""Code that all four packages share: errors, the registry, measures, files, hashes and secrets."""
 
 __version__ = "0.1.0a1"

@@ -1,4 +1,4 @@
-"""What callers hand in and people write as settings: one of another kind is refused in one line that names it."""
+"""Check arguments and settings. A value of the wrong type raises an error of one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _C = TypeVar("_C", bound=msgspec.Struct)
 
 
 def shown(given: object) -> str:
-    """Return a value as a message quotes it: on one line, and not the whole of a table."""
+    """Return a value as quoted in a message: on one line, and shortened."""
     return f"{' '.join(repr(given).split()):.60}"
 
 
@@ -37,7 +37,7 @@ def path_from(name: str, given: object, hint: str = "give a path") -> Path:
 
 
 def whole_number(name: str, given: object) -> int:
-    """Return a count; whole numbers of numpy are some too."""
+    """Return a count as an int. Whole numbers of numpy types are accepted."""
     try:
         number = operator.index(given)  # type: ignore[arg-type]  # whether it is one is the question
     except TypeError:
@@ -48,7 +48,7 @@ def whole_number(name: str, given: object) -> int:
 
 
 def _in_words(complaint: str, kind: Any) -> str:
-    """Return what a decoder complains of as a hint; for a word that ``kind`` does not have, those that it has."""
+    """Return a decoder's complaint as a hint. For an unknown enum value, list the valid values."""
     if not (wrong := re.match("Invalid enum value '(.*)'", complaint)):
         return complaint.replace("`", "").replace("Expected", "it wants")
     words, waiting = list[str](), list(get_args(kind))
@@ -60,8 +60,11 @@ def _in_words(complaint: str, kind: Any) -> str:
 
 
 def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
-    """Return values as fields of ``described`` have them; raises :class:`UserError` for one of another kind."""
-    import numpy as np  # slow to load, and every command loads this module
+    """Return values converted to the field types of ``described``.
+
+    Raises :class:`UserError` for a value of the wrong type.
+    """
+    import numpy as np  # msgspec is slow to load, and every command loads this module.
 
     kinds = _kinds_of(described)
     found: dict[str, Any] = {}
@@ -78,14 +81,17 @@ def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
 
 
 def check_fields(config: msgspec.Struct) -> None:
-    """Raise :class:`UserError` for a field that holds another kind of value than it declares: a struct checks what
-    it reads from a file, and takes anything from a caller."""
+    """Raise :class:`UserError` if a field has a value of a type that it does not declare.
+
+    msgspec checks the types of a struct only when it decodes a file, not when a caller creates it.
+    """
     typed({name: getattr(config, name) for name in config.__struct_fields__}, type(config))
 
 
 def take_fields(spec: msgspec.Struct) -> None:
-    """Make of a caller's values what would be made of the same values in a file, of a list a tuple, of a mapping a
-    struct; raises :class:`UserError` for one of another kind than its field declares.
+    """Convert a caller's values as the file reader does: a list to a tuple, a mapping to a struct.
+
+    Raises :class:`UserError` for a value of a type that its field does not declare.
     """
     given = {
         name: value
@@ -97,7 +103,7 @@ def take_fields(spec: msgspec.Struct) -> None:
 
 
 def check_keys(given: Iterable[str], known: Sequence[str], whose: str, what: str) -> None:
-    """Raise UserError for the first key that is not among ``known``, with near names."""
+    """Raise UserError for the first key not in ``known``, and suggest similar names."""
     for key in given:
         refuse_unknown(
             key, known, f"{whose} has no {what} '{key}'", f"it has {', '.join(known) or 'none'}"
@@ -105,9 +111,11 @@ def check_keys(given: Iterable[str], known: Sequence[str], whose: str, what: str
 
 
 def filled(config: type[_C], values: Mapping[str, object], whose: str, hint: str) -> _C:
-    """Return a configuration with these values, as they are written on a command line or in a file.
+    """Return a configuration with values as written on a command line or in a file.
 
-    Raises :class:`UserError` naming the field that is wrong and what it wants, else with ``hint``."""
+    Raises :class:`UserError` for an invalid value. The message names the field and the expected
+    value, or else contains ``hint``.
+    """
     try:
         return msgspec.convert(dict(values), config, strict=False)
     except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
-"""Errors, named by the boundary that was crossed. Each says what to do next.
+"""Errors, one class per kind of fault. Each error has a hint about what to do next.
 
-The command line shows any :class:`TradeassayError` as one line without a traceback. Anything else
-that escapes is a bug in tradeassay and keeps its traceback.
+The command line shows any :class:`TradeassayError` as one line without a traceback. Any other
+exception that escapes is a bug in tradeassay and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     import msgspec
 
     UNDECODABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
-    """What a decoder raises on what it cannot read: another format or shape, no UTF-8, nested too deep."""
+    """Exceptions of a decoder for unreadable input: wrong format or shape, not UTF-8, nested too
+    deeply."""
 else:
 
     def __getattr__(name: str) -> Any:
-        # Every command loads this module, but only those that decode something need the decoder's package.
+        # Every command loads this module, but only commands that decode something need msgspec.
         if name != "UNDECODABLE":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import msgspec
@@ -26,32 +27,34 @@ else:
 
 
 class TradeassayWarning(UserWarning):
-    """Something the user should know but that does not change a number."""
+    """A warning about something that does not change a number."""
 
 
 class TradeassayError(Exception):
-    """Base of every expected failure. ``message`` names the thing that is wrong, ``hint`` says what to do about
-    it."""
+    """Base class of all expected failures.
+
+    ``message`` names the fault, and ``hint`` says how to fix it.
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         self.message, self.hint = message, hint
         super().__init__(f"{message} ({hint})" if hint else message)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        # Exceptions cross process boundaries in the runner; keyword arguments must survive pickling.
+        # The runner sends exceptions between processes. Keyword arguments must survive pickling.
         return partial(type(self), hint=self.hint), (self.message,)
 
 
 class UserError(TradeassayError):
-    """A wrong name, flag, file or value that the caller must fix."""
+    """A wrong name, option, file or value that the caller must correct."""
 
 
 class MissingExtra(UserError):
-    """An optional part is needed but not installed."""
+    """An optional package is needed but not installed."""
 
 
 class DataError(TradeassayError):
-    """Data is missing, damaged or not what its manifest says."""
+    """Data is missing, damaged or different from its manifest."""
 
 
 class SandboxError(TradeassayError):
@@ -59,8 +62,10 @@ class SandboxError(TradeassayError):
 
 
 def require(module: str, extra: str, what: str = "this", *, instead: str = "") -> object:
-    """Import an optional ``module``; raise :class:`MissingExtra` naming the ``extra`` when it cannot be had.
-    ``what`` is the part that needs it, ``instead`` another way out."""
+    """Import an optional module, or raise :class:`MissingExtra` naming its ``extra``.
+
+    ``what`` is the feature that needs the module. ``instead`` is an alternative for the hint.
+    """
     import importlib
 
     package = module.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, however a process dies."""
+"""Atomic writes. A file is either complete or absent, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from tradeassay.core.arguments import path_from
 from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import without_secrets
 
-# Where tradeassay keeps things on this machine.
+# Environment variable with tradeassay's folder on this machine.
 
 
 def data_home(home: Path | str | None = None) -> Path:
-    """Return the root of everything tradeassay keeps; it need not exist yet. Raises :class:`UserError` where there
-    can be none, because a file is there."""
+    """Return the root folder of all files that tradeassay stores. The folder need not exist yet.
+
+    Raises :class:`UserError` if a file blocks its path.
+    """
     configured = os.environ.get("TRADEASSAY_HOME")
     if home is not None:
         root = path_from("home", home)
@@ -33,7 +35,7 @@ def data_home(home: Path | str | None = None) -> Path:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Give an error of the system that names no file (a full disk, mostly) the name of the one in hand."""
+    """Add this path to an OSError that names no file, such as "disk full"."""
     try:
         yield
     except OSError as error:
@@ -43,9 +45,12 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Replace ``path`` with ``content``: a reader sees the old file or the new one, never a part. A link stays and
-    what it leads to is replaced; a device or a pipe (``/dev/stdout``) is written to, since a file in its place
-    would be missed by the whole machine. Configured secrets are not written."""
+    """Replace ``path`` with ``content``. A reader sees the old file or the new file, never a part.
+
+    If ``path`` is a link, its target is replaced. A device or a pipe such as ``/dev/stdout`` is
+    written to, because the whole machine would miss a replaced device. Configured secrets are
+    removed.
+    """
     if path.exists() and not path.is_file() and not path.is_dir():
         with naming(path), path.open("wb") as file:
             file.write(without_secrets(content))
@@ -65,7 +70,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """Wait until the disk holds a file's content, or a folder's list of names."""
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Tables as data frames, in polars or pandas, whichever the caller works with."""
+"""Build data frames in polars or pandas, as the caller chooses."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _Row = Sequence[object]
 
 
 def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[_Row]) -> Any:
-    """Return a polars or pandas frame with the columns and types of ``schema``; raises :class:`UserError` for an
-    unknown kind."""
+    """Return a polars or pandas frame with the columns and types of ``schema``.
+
+    Raises :class:`UserError` for an unknown kind of frame.
+    """
     if kind not in get_args(Kind):
         raise UserError(f"no data frames of kind '{kind}'", hint="choose polars or pandas")
     if kind == "polars":

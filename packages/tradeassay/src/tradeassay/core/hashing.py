@@ -1,4 +1,4 @@
-"""Content hashes: equal content, equal hash, on any machine."""
+"""Content hashes. Equal content has an equal hash on every machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sha256_file(path: Path) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Encode a struct or plain value with sorted keys, so that equal values give equal bytes."""
+    """Encode a struct or a plain value as JSON with sorted keys. Equal values give equal bytes."""
     return msgspec.json.encode(value, order="sorted")
 
 

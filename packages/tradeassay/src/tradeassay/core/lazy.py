@@ -1,27 +1,30 @@
-"""Packages whose public names are imported on first use, because some of them are heavy.
+"""Import the public names of heavy packages on first use.
 
-Follows SPEC 1 of Scientific Python: a package declares its names in a mapping and takes its ``__getattr__``,
-``__dir__`` and ``__all__`` from :func:`attach`::
+This follows SPEC 1 of Scientific Python: a package declares its names in a mapping and takes its
+``__getattr__``, ``__dir__`` and ``__all__`` from :func:`attach`::
 
     if TYPE_CHECKING:
         from tradeassay_bench.examine.power import power_of_run as power_of_run
     else:
-        __getattr__, __dir__, __all__ = attach(__name__, {"tradeassay_bench.examine.power": ["power_of_run"]})
+        __getattr__, __dir__, __all__ = attach(
+            __name__, {"tradeassay_bench.examine.power": ["power_of_run"]}
+        )
 
-Type checkers and import-linter read the imports, Python reads the mapping. Each name stands twice, and a test
-compares the two. The package ``lazy_loader`` would read the names from a ``.pyi`` stub instead. We do not use it:
-import-linter reads no stubs, so these imports would no longer be checked.
+Type checkers and import-linter read the imports. Python reads the mapping. Each name is declared
+twice, and a test compares both lists. The package ``lazy_loader`` would read the names from a
+``.pyi`` stub. It is not used here because import-linter does not read stubs and so would no longer
+check these imports.
 
 Packages that are cheap to import use plain imports. A module that needs an optional package writes
-``import polars as pl`` under ``if TYPE_CHECKING:``, and otherwise
-``pl = OptionalPackage("polars", "polars", "what needs it")``.
+``import polars as pl`` under ``if TYPE_CHECKING:``, and otherwise ``pl = OptionalPackage("polars",
+"polars", "name of the feature")``.
 """
 
 from __future__ import annotations
 
 import sys
 
-# ``import tradeassay`` loads this module, so it imports nothing slow: not even typing or importlib.
+# ``import tradeassay`` loads this module. So it imports nothing slow, not even typing or importlib.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +37,9 @@ def attach(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package.
 
-    ``names`` maps each module to the names that the package exports from it. ``submodules`` are exported as
-    modules. ``__getattr__`` imports a name on first use and raises AttributeError for a name that is not declared.
+    ``names`` maps each module to the names that the package exports from it. ``submodules`` are
+    exported as modules. ``__getattr__`` imports a name on first use. It raises AttributeError for
+    an undeclared name.
     """
     module_of = {name: module for module, exported in names.items() for name in exported}
     public = sorted({*module_of, *submodules})
@@ -56,13 +60,13 @@ def attach(
 
 
 def _module(name: str) -> ModuleType:
-    """Return an imported module, as ``importlib.import_module`` does."""
+    """Import a module and return it, like ``importlib.import_module``."""
     __import__(name)
     return sys.modules[name]
 
 
 class OptionalPackage:
-    """Stands for a package of an extra, and imports it on first use; raises MissingExtra without it."""
+    """Proxy that imports the package of an extra on first use. Raises MissingExtra without it."""
 
     def __init__(self, module: str, extra: str, what: str, *, instead: str = "") -> None:
         self._wanted = (module, extra, what, instead)

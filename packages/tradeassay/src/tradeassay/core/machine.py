@@ -1,4 +1,4 @@
-"""What ``tradeassay doctor`` reports about a machine, and how a package adds a check of its own."""
+"""Checks of a machine for ``tradeassay doctor``. Installed packages can add checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from tradeassay.core.registry import Registry
 
 
 class MachineFinding(msgspec.Struct, frozen=True):
-    """The result of one check. ``absent`` is an optional part that is missing, ``broken`` a needed one."""
+    """The result of one check.
+
+    ``absent`` is a missing optional part. ``broken`` is a missing or faulty required part.
+    """
 
     part: str
     state: Literal["ok", "absent", "broken"]
@@ -42,4 +45,4 @@ OPTIONAL = {
     "tracking": ("mlflow", "export to experiment trackers"),
     "rl": ("gymnasium", "the market as a Gymnasium environment"),
 }
-"""By extra: the package that it cannot do without, and what it is for."""
+"""For each extra: the package that it requires, and its purpose."""

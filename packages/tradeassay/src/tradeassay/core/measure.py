@@ -1,4 +1,4 @@
-"""A number with its interval, or no number and the reason; and the badges to be read before believing it."""
+"""A number with its interval, or the reason for its absence. Badges state where numbers come from."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import msgspec
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """One score. ``value`` is None exactly when ``reason`` says why; never a default number. ``low``/``high``
-    bound the confidence interval at ``level``; None when none can be given (``note`` says why)."""
+    """One score with its confidence interval.
+
+    ``value`` is None exactly when ``reason`` says why; there are no default numbers. ``low`` and
+    ``high`` bound the confidence interval at ``level``. They are None if there is no interval, and
+    ``note`` then gives the reason.
+    """
 
     value: float | None
     low: float | None = None
@@ -30,31 +34,32 @@ def not_scored(reason: str) -> Measure:
 
 
 def above(measure: Measure, than: float = 0.0) -> bool:
-    """Return whether a measure's interval lies above a number; one without an interval never does."""
+    """Return whether a measure's interval is above a number. Without an interval: False."""
     return measure.value is not None and measure.low is not None and measure.low > than
 
 
 def below(measure: Measure, than: float = 0.0) -> bool:
-    """Return whether a measure's interval lies below a number; one without an interval never does."""
+    """Return whether a measure's interval is below a number. Without an interval: False."""
     return measure.value is not None and measure.high is not None and measure.high < than
 
 
 Convention = Literal["paper", "corrected"]
 NOT_REDERIVABLE = "answers as recorded by the runner, not re-derivable"
-"""What is said of replies that nobody but their model could give again."""
+"""Badge for answers of a model, which only that model could generate again."""
 
 
 OWN_PROGRAM = "decisions of a program of the runner's own, not re-derivable"
-"""What is said of decisions that a program outside the run gave: it is never executed for somebody else."""
+"""Badge for decisions of an external program. tradeassay never executes it for another user."""
 FILES_OPEN = "files were open to it: whether it read the data from the disk is not known"
-"""What is said of somebody's own code that played beside the data: a leak test does not see what it reads."""
+"""Badge for custom code with access to the data files. A leak test does not see what it reads."""
 
 
 class Badges(msgspec.Struct, frozen=True, kw_only=True):
-    """Where numbers come from. ``biases`` are the panel's known flaws, in plain words.
+    """The origin of numbers. ``biases`` are the known flaws of the panel of data, in plain words.
 
-    ``model`` says whose answers they are. A "program" is the runner's own class, pipe or server, which may ask a
-    model or not."""
+    ``model`` names the source of the answers. "program" means the runner's own class, pipe or
+    server, which may or may not query a model.
+    """
 
     data: Literal["real", "synthetic"]
     convention: Convention
@@ -64,9 +69,9 @@ class Badges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 BadgeTexts = tuple[tuple[str, str], ...]
-"""Badges as a page shows them: of each its kind, which gives it its colour, and its text."""
+"""Badges as displayed on a page: pairs of a kind, which sets the colour, and a text."""
 
 
 def at_most(share: float) -> str:
-    """Return an upper bound in per cent, rounded up so that the text excludes no more than the test did."""
+    """Return an upper bound in per cent. It is rounded up so that it is not tighter than the test."""
     return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f} %"

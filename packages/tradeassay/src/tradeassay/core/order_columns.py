@@ -1,7 +1,8 @@
-"""The columns in which a Backtrader strategy's orders are recorded, and the framework's own count of time.
+"""Columns in which orders of a Backtrader strategy are recorded, and Backtrader's time format.
 
-A child of the sandbox writes them and the host's broker reads them, so this module knows nothing but their names.
-Time is counted in days since the year 1 as a float, to the bit as the framework would work it out itself.
+The sandboxed child process writes the columns and the host's broker reads them. This module
+contains only their names. Backtrader counts time in days since the year 1 as a float. The
+conversion here is exact to the bit.
 """
 
 from __future__ import annotations
@@ -21,19 +22,22 @@ INTEGERS: Final = tuple(
 FLOATS: Final = ("size", "price", "pricelimit", "trailamount", "trailpercent", "valid")
 
 GIVEN: Final = {"price": 1, "pricelimit": 2, "trailamount": 4, "trailpercent": 8, "valid": 16}
-"""Bits of ``given``: which of an order's numbers were named at all; NaN is a number a strategy may name."""
+"""Bits of ``given``: the numbers that the order states. A strategy may state NaN."""
 
 KINDS: Final = ("market", "close", "limit", "stop", "stop-limit", "trailing", "trailing-limit")
-"""Kinds of orders, by the framework's own number."""
+"""Kinds of orders, by Backtrader's number."""
 
 _EPOCH_ORDINAL: Final = 719_163
 _END_OF_DAY: Final = (23 / 24.0, 59 / 1440.0, 59 / 86_400.0, 999_990 / 86_400e6)
-"""When a session ends unless a feed says otherwise: 23:59:59.99999."""
+"""Default end of a session: 23:59:59.99999."""
 
 
 def day_numbers(times: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the times (M8[ns]) as day numbers. Every hour, minute and second is divided before they are summed,
-    and the sum is rounded once: any other way may differ in the last bit from what the framework computes."""
+    """Return times (M8[ns]) as Backtrader's day numbers.
+
+    Hours, minutes and seconds are each divided before they are summed, and the sum is rounded once.
+    Any other order of operations may differ from Backtrader in the last bit.
+    """
     days = times.astype("M8[D]")
     whole = days.astype(np.int64) + _EPOCH_ORDINAL
     micro = (times - days).astype("m8[us]").astype(np.int64)

@@ -1,4 +1,6 @@
-"""Which modules are tradeassay's own: they have a version, while an agent's or a plug-in's code is hashed."""
+"""Identify tradeassay's own modules. They have a version, while code of agents and plug-ins is
+hashed.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ PACKAGES = ("tradeassay", "tradeassay_bench", "tradeassay_programs", "tradeassay
 
 
 def is_ours(module: str) -> bool:
-    """Return whether a module, by its full name, belongs to this project."""
+    """Return whether a module belongs to this project. ``module`` is its full name."""
     return module.partition(".")[0] in PACKAGES
 
 
 def our_folders() -> tuple[str, ...]:
-    """Return the folders of the project's packages that are installed here."""
+    """Return the folders of this project's installed packages."""
     found = []
     for name in PACKAGES:
         spec = find_spec(name)

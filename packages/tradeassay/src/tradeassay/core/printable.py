@@ -1,16 +1,16 @@
-"""Text from outside, without control characters."""
+"""Remove control characters from external text."""
 
 from __future__ import annotations
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Return a text with a question mark for every sign that cannot be printed and is not ``kept``.
+    """Return a text with a question mark for every unprintable character that is not in ``kept``.
 
-    Line ends, tabs and blanks of other widths cannot be printed, as Python has it.
+    As in ``str.isprintable``, line ends, tabs and all spaces except the ASCII one are unprintable.
     """
     return "".join(sign if sign.isprintable() or sign in kept else "?" for sign in text)
 
 
 def printable_line(text: str) -> str:
-    """Return a text on one printable line, with single blanks for whatever parted its words."""
+    """Return a text on one printable line, with its words separated by single spaces."""
     return printable(" ".join(text.split()))

@@ -1,8 +1,9 @@
-"""The one extension door: a decorator for code, an entry point for packages.
+"""The registry of extensions. Code registers with a decorator, packages with an entry point.
 
-Built-ins use the same door as everyone else. A duplicate name is refused, an unknown one gets "did you mean", an
-id without a version means its newest. Entry-point groups are ``tradeassay.<kind>s`` (``tradeassay.agents``, ...):
-the entry point's name is the registered name, its object is what would otherwise be decorated.
+Built-in parts register in the same way. A duplicate name is refused. An unknown name raises an
+error that suggests similar names. An id without a version means the newest version. Entry-point
+groups are ``tradeassay.<kind>s`` (``tradeassay.agents``, ...). The name of the entry point is the
+registered name, and its object is the object to register.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from tradeassay.core.our_code import PACKAGES
 _T = TypeVar("_T")
 
 _FEW: Final = 4
-"""So many names are all told beside the nearest one."""
+"""If there are at most this many names, an error lists all of them."""
 
 
 class Registry(Generic[_T]):
-    """Named things of one kind, e.g. agents.
+    """Named objects of one kind, such as agents.
 
-    ``wrong`` says of a name and a thing what the thing lacks, or None: one that is half made is refused where it
-    comes in, not found by whoever lists all of them."""
+    ``wrong`` takes a name and an object and returns what the object lacks, or None. An incomplete
+    object is rejected when it is registered, not when it is first used.
+    """
 
     def __init__(self, kind: str, wrong: Callable[[str, Any], str | None] | None = None) -> None:
         self.kind, self._wrong = kind, wrong
@@ -37,7 +39,10 @@ class Registry(Generic[_T]):
         self._packages: dict[str, str] = {}
 
     def register(self, name: str) -> Callable[[_T], _T]:
-        """Return a decorator that files its object under ``name``; raises :class:`UserError` on a duplicate."""
+        """Return a decorator that registers its object under ``name``.
+
+        Raises :class:`UserError` on a duplicate name.
+        """
 
         def file(item: _T) -> _T:
             self.add(name, item)
@@ -46,7 +51,10 @@ class Registry(Generic[_T]):
         return file
 
     def add(self, name: str, item: _T) -> None:
-        """File ``item`` under ``name``; raises :class:`UserError` when the name is taken or the item half made."""
+        """Register ``item`` under ``name``.
+
+        Raises :class:`UserError` if the name is taken or the item is incomplete.
+        """
         if name in self._items:
             raise UserError(
                 f"{self.kind} '{name}' is registered twice", hint="give one of them another name"
@@ -58,19 +66,25 @@ class Registry(Generic[_T]):
         self._items[name] = item
 
     def declare(self, name: str, module: str) -> None:
-        """Announce that importing ``module`` registers ``name``. It is imported when the name is first used."""
+        """Declare that importing ``module`` registers ``name``. The import happens on first use."""
         if name not in self._items:
             self._declared[name] = module
 
     def full_name(self, name: str) -> str:
-        """Return the name as registered: an id without a version means its newest; an unknown one stays."""
+        """Return the registered name. For an id without a version, return its newest version.
+
+        An unknown name is returned unchanged.
+        """
         if not self._is_known(name):
             self._load_plugins()
         return newest(name, {*self._items, *self._declared})
 
     def get(self, name: str) -> _T:
-        """Return the thing called ``name``, an id without a version being its newest. Raises :class:`UserError`
-        with near names when there is none."""
+        """Return the object registered as ``name``. An id without a version means its newest
+        version.
+
+        Raises :class:`UserError` with similar names if there is no such object.
+        """
         found = self.full_name(name)
         if found in self._declared:
             import_module(self._declared[found])
@@ -97,25 +111,28 @@ class Registry(Generic[_T]):
             yield name, self.get(name)
 
     def package(self, name: str) -> str | None:
-        """Return the installed package that added a thing, with its version; None for ours and for a script's."""
+        """Return the installed package that added an object, with its version.
+
+        Returns None for built-in objects and for objects of a script.
+        """
         self._load_plugins()
         return self._packages.get(name)
 
     def broken(self) -> dict[str, str]:
-        """Return the names of installed entry points that could not be loaded, and why."""
+        """Return the names of installed entry points that could not be loaded, with the reasons."""
         self._load_plugins()
         return dict(self._broken)
 
     @contextmanager
     def knowing(self, more: Mapping[str, _T]) -> Iterator[None]:
-        """Know the items of ``more`` too, within a block: what is registered stays what it is."""
+        """Add the items of ``more`` within a block, unless their names are already registered."""
         self._load_plugins()
         added = {name: item for name, item in more.items() if not self._is_known(name)}
         self._items.update(added)
         try:
             yield
         finally:
-            for name in added:  # what registered itself within the block stays
+            for name in added:  # Keep items that were registered inside the block.
                 del self._items[name]
 
     def __contains__(self, name: object) -> bool:
@@ -134,7 +151,7 @@ class Registry(Generic[_T]):
 
         self._plugins_loaded = True
         for point in entry_points(group=f"tradeassay.{self.kind}s"):
-            # One broken package must not take the others down; whoever asks for it by name is told why.
+            # One broken package must not disable the others. :meth:`get` reports its error by name.
             try:
                 if point.name in self._declared:
                     raise UserError(f"{self.kind} '{point.name}' is registered twice")
@@ -148,7 +165,7 @@ class Registry(Generic[_T]):
 
 
 def newest(name: str, known: Collection[str]) -> str:
-    """Return the newest of the versions ``name-v1``, ``name-v2`` ... among ``known``, or ``name`` as it is."""
+    """Return the newest version ``name-v1``, ``name-v2`` ... in ``known``, or ``name`` unchanged."""
     if name in known:
         return name
     versions = {
@@ -160,8 +177,10 @@ def newest(name: str, known: Collection[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, *, alike: float = 0.5) -> str:
-    """Return ``did you mean a or b?`` for names ``alike`` enough to ``name`` among ``known``, else
-    ``otherwise``."""
+    """Return ``did you mean a or b?`` for names in ``known`` that resemble ``name``.
+
+    ``alike`` is the smallest similarity. Without similar names, return ``otherwise``.
+    """
     import difflib
 
     near = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=3, cutoff=alike)
@@ -169,7 +188,10 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, *, alike: floa
 
 
 def refuse_unknown(name: str, known: Collection[str], problem: str, otherwise: str = "") -> None:
-    """Raise :class:`UserError` unless ``name`` is among ``known``; its hint is near names, else ``otherwise``."""
+    """Raise :class:`UserError` unless ``name`` is in ``known``.
+
+    The hint lists similar names, or else is ``otherwise``.
+    """
     if name not in known:
         raise UserError(
             problem, hint=did_you_mean(name, known, otherwise or f"one of {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""Screens and logs without secrets, and tables that fit a terminal of any width."""
+"""Remove secrets from screens and logs, and print tables that fit a terminal of any width."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _READABLE = 24
-"""The smallest width to which a column of words is cut while another table has room for it."""
+"""Smallest width of a text column before the column moves to another table."""
 _GAP = 3
-"""Signs between two columns."""
+"""Characters between two columns."""
 
 
 class StackedTable:
-    """A table for a terminal of any width. Columns without room go to further tables below it; none is dropped.
+    """A table for a terminal of any width. Columns that do not fit move to further tables below.
 
-    Each further table repeats the first ``heads`` columns, which name the row. A title that begins with ``>`` marks
-    a column of numbers, which is aligned to the right and never broken. Markup in cells is shown as text. ``ruled``
-    draws a line below the titles."""
+    Each further table repeats the first ``heads`` columns, which name the row. A title that begins
+    with ``>`` marks a column of numbers. Such a column is right-aligned and never broken. Markup in
+    cells is displayed as text. ``ruled`` draws a line below the titles.
+    """
 
     def __init__(
         self,
@@ -42,14 +43,17 @@ class StackedTable:
         self._heads, self._title, self._ruled = heads, title, ruled
         self._titles = [one.removeprefix(">") for one in titles]
         self._numeric = [one.startswith(">") for one in titles]
-        # Secrets go first: a narrow column would fold a key into pieces that are no longer recognised.
+        # Remove secrets first. A narrow column would split a key into pieces that are not
+        # recognised.
         self._rows = [
             [Text(without_secrets(cell)) if isinstance(cell, str) else cell for cell in row]
             for row in rows
         ]
 
     def _least(self, place: int) -> int:
-        """Return the smallest width at which a column is readable. Numbers need all of their digits."""
+        """Return the smallest width at which a column is readable. Numbers need all of their
+        digits.
+        """
         longest = max((row[place].cell_len for row in self._rows), default=0)
         word = max((len(word) for word in self._titles[place].split()), default=0)
         return max(longest if self._numeric[place] else min(longest, _READABLE), word)
@@ -75,7 +79,7 @@ class StackedTable:
             table = Table(
                 box=lines, pad_edge=False, header_style="bold", title=title, title_justify="left"
             )
-            # Each column gets the width that it needs. Columns of numbers get the spare width first.
+            # Each column gets the width that it needs. Number columns get the spare width first.
             widths = {place: self._least(place) for place in places}
             spare = options.max_width - sum(self._least(place) + _GAP for place in places)
             for place in sorted(places, key=lambda one: not self._numeric[one]):
@@ -86,7 +90,7 @@ class StackedTable:
                 widths[place], spare = widths[place] + more, spare - more
             while (
                 spare < 0 and max(widths.values()) > 1
-            ):  # a terminal too narrow for its heads: fold the widest
+            ):  # The terminal is too narrow for the head columns: fold the widest.
                 widths[max(widths, key=widths.__getitem__)] -= 1
                 spare += 1
             for place, width in widths.items():
@@ -100,14 +104,14 @@ class StackedTable:
 
 
 def stdout() -> Console:
-    """Return the console that prints tables on stdout. A pipe has a fixed width of 160 characters."""
+    """Return the console that prints tables on stdout. For a pipe its width is 160 characters."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 class _CleanStream:
-    """A text or binary stream that removes configured secrets from everything written to it."""
+    """A text or binary stream that removes configured secrets from all written content."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -130,7 +134,7 @@ class _CleanStream:
 
 @contextmanager
 def clean_screen() -> Iterator[None]:
-    """Keep secrets out of standard output and standard error while the block runs."""
+    """Remove secrets from standard output and standard error within the block."""
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
         stream if stream is None or isinstance(stream, _CleanStream) else _CleanStream(stream)
@@ -144,7 +148,7 @@ def clean_screen() -> Iterator[None]:
 
 @contextmanager
 def clean_log() -> Iterator[None]:
-    """Keep secrets out of log records that are made while the block runs."""
+    """Remove secrets from log records that are created within the block."""
     import logging
 
     usual = logging.getLogRecordFactory()

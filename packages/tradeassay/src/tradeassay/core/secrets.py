@@ -1,15 +1,18 @@
-"""Keys never reach a disk or a screen.
+"""Keep keys off disks and screens.
 
-What counts as a secret is what was *configured* as one: API keys, tokens and passwords in the environment, the
-password in the address of a server or a database, and whatever a caller hands to :func:`remember`. The enemy is an
-honest but careless server or log: it echoes the key it was called with. So everything foreign is cleaned where it
-enters, before it is read, and every writer cleans what it writes once more.
+A secret is a value that was *configured* as one: API keys, tokens and passwords in the environment,
+passwords in the addresses of servers and databases, and values that a caller passes to
+:func:`remember`. The threat is an honest but careless server or log that echoes the key it was
+called with. Therefore all external content is cleaned on entry, before it is read. Every writer
+cleans its output again.
 
-A text is searched as it is and decoded: from the escapes of addresses, from the escapes of JSON, from base64, from
-hexadecimal, and from any two of them in turn. A secret is found whole or as any considerable piece, because a
-message split in two leaves pieces. Every other disguise is outside the threat and stays.
+A text is searched in its original form and decoded: from URL escapes, JSON escapes, base64,
+hexadecimal, and any two of them in turn. A secret is found whole or as any sufficiently long piece,
+because a split message contains only pieces. All other disguises are outside the threat model and
+are not removed.
 
-Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here stays and is counted.
+Text that resembles a key (``sk-...``, ``Bearer ...``) but is not configured on this machine is
+counted and not removed.
 """
 
 from __future__ import annotations
@@ -26,21 +29,22 @@ from typing import Any, NamedTuple, TypeVar
 
 REMOVED = "[secret removed]"
 _SHORTEST = 8
-"""A value with fewer characters than this is never taken for a secret."""
+"""A value with fewer characters is never treated as a secret."""
 _SHORTEST_WORDS = 12
-"""The same for a value that consists of words ("not-needed" is a placeholder, not a key)."""
+"""The same limit for a value that consists of words ("not-needed" is a placeholder, not a key)."""
 _PIECE = 12
-"""A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
+"""A piece of a long key with this many characters is removed. For a shorter key, half is enough."""
 
 _NAMES = (
     r"_(?:API_?KEYS?|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASS|PASSWORD|PASSWD|PASSPHRASE|PAT|JWT|CREDENTIALS?"
     r"|BEARER|AUTHORIZATION)_|^_KEY_$|(?:APIKEY|SECRETKEY|TOKEN|PASSWORD)_$"
 )
-"""What the name of a key has in it, as :func:`_called` writes names."""
-# Every command loads this module: patterns stay texts until they are needed, and ``re`` keeps what it compiled.
+"""Words that the name of a key contains, in the form of :func:`_called`."""
+# Every command loads this module. Patterns stay strings until they are needed, and ``re`` caches
+# compiled patterns.
 _WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
 _PLAIN = rb"[A-Za-z][a-z]*|[A-Z]+|[^A-Za-z\x80-\xff]+"
-"""A piece that is no key's alone: one word, a number, a date, a ruler."""
+"""A piece that does not identify a key: one word, a number, a date or a line of one character."""
 _LOOKS = (
     rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
     rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
@@ -50,36 +54,38 @@ _GIVEN = (
     r"(?i)(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
     r"(?![-$])\S{8,}"
 )
-"""A key that is given to a command in its arguments, or as a variable before it."""
+"""A key in the arguments of a command, or in a variable before the command."""
 
 _PERCENT = rb"%[0-9A-Fa-f]{2}"
 _JSON = (
-    rb"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"  # two surrogates are one sign
+    rb"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"  # two surrogates encode one character
     rb"|u[0-9A-Fa-f]{4}|[\"\\/bfnrt])"
 )
 _BASE64 = rb"[A-Za-z0-9+/_-]{10,}"
 _HEX = rb"[0-9A-Fa-f]{16,}"
-"""A run of text that is long enough to hold a secret."""
+"""A run of characters that is long enough to contain a secret."""
 _LAYERS = 2
-"""How often a text is decoded, one time after the other."""
+"""The number of successive decodings of a text."""
 
 _T = TypeVar("_T")
 _Words = TypeVar("_Words", str, bytes)
 _Place = tuple[int, int]
-"""Where something begins in a text, and where it ends."""
+"""Start and end of a place in a text."""
 
 
 class _Secret(NamedTuple):
-    """A secret, and how many bytes of it give it away."""
+    """A secret, and the number of its bytes that suffice to identify it."""
 
     raw: bytes
     enough: int
 
 
 class _Search(NamedTuple):
-    """A pattern of blocks of secrets, all of ``size`` bytes, and for each block where in which secrets it is.
+    """A pattern of blocks of secrets, all with ``size`` bytes, and the origin of each block.
 
-    Every piece of a secret that gives it away holds one of its blocks."""
+    The origin is the list of secrets that contain the block, with its position. Every piece that
+    identifies a secret contains at least one of its blocks.
+    """
 
     pattern: re.Pattern[bytes]
     places: dict[bytes, list[tuple[_Secret, int]]]
@@ -87,7 +93,7 @@ class _Search(NamedTuple):
 
 
 class Secrets:
-    """The secrets a process knows. Safe to share between threads; nothing is ever forgotten."""
+    """The secrets that a process knows. Thread-safe. Secrets are never removed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -96,7 +102,7 @@ class Secrets:
         self.lookalikes = 0
 
     def add(self, value: str | None) -> None:
-        """Remember a value, unless it is too short or too plain to be a secret."""
+        """Store a value, unless it is too short or too common to be a secret."""
         value = re.sub(r"(?i)^(bearer|basic) +", "", (value or "").strip())
         least = _SHORTEST_WORDS if re.fullmatch(_WORDS, value) else _SHORTEST
         if (
@@ -110,12 +116,13 @@ class Secrets:
                 self.prepared = None
 
     def add_settings(self, settings: Mapping[str, str]) -> None:
-        """Remember values whose names say key, token or password, and passwords inside addresses."""
+        """Store values with names like key, token or password, and passwords inside addresses."""
         for name, value in settings.items():
             if "://" in value:
                 self.add_address(value)
                 continue
-            # Whatever ends in KEY is a key unless it is public, or a date or a number: what is sorted by one.
+            # A name ending in KEY names a key, unless it is public or its value is a date or a
+            # number, as a sort key has.
             called = _called(name)
             named = (
                 called.endswith("_KEY_")
@@ -129,10 +136,12 @@ class Secrets:
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
-        """Remember the password of an address such as ``https://user:password@host``, and keys in its query."""
+        """Store the password of an address such as ``https://user:password@host``, and keys in its
+        query.
+        """
         from urllib.parse import parse_qsl, unquote, urlsplit
 
-        # SQLAlchemy takes any sign but @ in a password; digits before a slash are a port.
+        # SQLAlchemy allows any character but @ in a password. Digits before a slash are a port.
         found = re.findall(r"://[^\s/?#@:]*:(?!\d+[/?#])((?:(?!://)[^\s@])+)@", address or "")
         for one in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
             try:
@@ -147,14 +156,14 @@ class Secrets:
             self.add(unquote(part))
 
     def clean(self, data: bytes) -> bytes:
-        """Return bytes without any configured secret; the same object when it holds none."""
+        """Return bytes without configured secrets; the same object if it contains none."""
         if not self.values:
             return data
         found = list(self._find(data, _LAYERS))
         return _without(data, found) if found else data
 
     def _find(self, data: bytes, layers: int) -> Iterator[_Place]:
-        """Yield the places of secrets in a text, read as it is and decoded up to ``layers`` times."""
+        """Yield the places of secrets in a text, plain and decoded up to ``layers`` times."""
         yield from self._find_pieces(data)
         if layers == 0:
             return
@@ -162,16 +171,17 @@ class Secrets:
             yield from map(decoded.source, self._find(decoded.text, layers - 1))
 
     def _decoded(self, data: bytes) -> Iterator[_Unescaped | _Runs]:
-        """Yield a text as each decoder reads it."""
+        """Yield the result of each decoder for a text."""
         if b"%" in data:
             yield _Unescaped(data, _PERCENT, _read_percent)
         if b"\\" in data:
             yield _Unescaped(data, _JSON, _read_json)
         if b"+" in data and any(
             " " in value for value in self.values
-        ):  # a form writes a space as a plus
+        ):  # a form encodes a space as a plus
             yield _Unescaped(data.replace(b"+", b" "), _PERCENT, _read_percent)
-        # A secret may begin anywhere in a run: in a group of two signs of hexadecimal, of four of base64.
+        # A secret may begin at any offset in a run: within a group of two hexadecimal digits or of
+        # four base64 characters.
         for pattern, read, group, size in ((_HEX, _read_hex, 2, 1), (_BASE64, _read_base64, 4, 3)):
             runs = [run.span() for run in re.finditer(pattern, data)]
             for skipped in range(group) if runs else ():
@@ -180,7 +190,9 @@ class Secrets:
                 )
 
     def _find_pieces(self, data: bytes) -> Iterator[_Place]:
-        """Yield the places of secrets and of considerable pieces of them, in any order; places may overlap."""
+        """Yield the places of secrets and of sufficiently long pieces, in any order and possibly
+        overlapping.
+        """
         pattern, places, size = self.prepared or self._prepare()
         at = 0
         while block := pattern.search(data, at):
@@ -195,7 +207,7 @@ class Secrets:
                     last, high = last + 1, high + 1
                 while (
                     data[first] & 0xC0 == 0x80
-                ):  # half of a sign beyond ASCII stays with its other half
+                ):  # Keep the bytes of a non-ASCII character together.
                     first += 1
                 while data[last - 1] >= 0x80 and last < len(data) and data[last] & 0xC0 == 0x80:
                     last -= 1
@@ -206,7 +218,7 @@ class Secrets:
                     yield first, last
 
     def _prepare(self) -> _Search:
-        """Return what finds pieces of all secrets; it is kept until one is added."""
+        """Return the search for pieces of all secrets. It is cached until a secret is added."""
         with self._lock:
             secrets = list(map(_secret, self.values))
             size = min((secret.enough + 1) // 2 for secret in secrets)
@@ -219,7 +231,7 @@ class Secrets:
 
 
 def _secret(value: str) -> _Secret:
-    """Return a secret as bytes. Of a passphrase a part is an ordinary word: only the whole gives it away."""
+    """Return a secret as bytes. A passphrase is identified only by its whole text."""
     if re.fullmatch(_WORDS, value):
         enough = len(value)
     else:
@@ -233,12 +245,12 @@ def _utf8(text: str) -> bytes:
 
 
 class _Unescaped:
-    """A text whose escapes were read once, and where each of its bytes comes from."""
+    """A text after one pass of unescaping, with the origin of each byte."""
 
     def __init__(self, data: bytes, pattern: bytes, read: Callable[[bytes], bytes]) -> None:
         self._starts: list[
             int
-        ] = []  # of each escape its place in the text, and its place in the escaped text
+        ] = []  # for each escape, its position in the text and in the escaped text
         self._escapes: list[tuple[int, int, int]] = []
         parts: list[bytes] = []
         done, size = 0, 0
@@ -252,12 +264,12 @@ class _Unescaped:
         self.text = b"".join([*parts, data[done:]])
 
     def source(self, place: _Place) -> _Place:
-        """Return where in the escaped text a place of this text is."""
+        """Return the position in the escaped text for a position in this text."""
         first, last = place
         return self._origin(first)[0], self._origin(last - 1)[1]
 
     def _origin(self, at: int) -> _Place:
-        """Return where one byte comes from."""
+        """Return the position of one byte in the escaped text."""
         before = bisect_right(self._starts, at) - 1
         if before < 0:
             return at, at + 1
@@ -279,7 +291,7 @@ def _read_json(escape: bytes) -> bytes:
 
 
 class _Runs:
-    """What the runs of base64 or of hexadecimal in a text stand for, one below the other."""
+    """The decoded runs of base64 or hexadecimal in a text, one per line."""
 
     def __init__(
         self,
@@ -289,13 +301,16 @@ class _Runs:
         group: tuple[int, int],
     ) -> None:
         self._runs = runs
-        self._signs, self._bytes = group  # so many signs stand for so many bytes
+        self._signs, self._bytes = group  # this many characters encode this many bytes
         decoded = [read(data[first:last]) for first, last in runs]
         self._starts = [0, *accumulate(len(part) + 1 for part in decoded)]
         self.text = b"\n".join(decoded)
 
     def source(self, place: _Place) -> _Place:
-        """Return where in the encoded text a place of this text is: all signs that have a part in it."""
+        """Return the position in the encoded text for a position in this text.
+
+        It includes every character that encodes a part of the place.
+        """
         number = bisect_right(self._starts, place[0]) - 1
         first, last = ((at - self._starts[number]) * self._signs for at in place)
         start, end = self._runs[number]
@@ -309,7 +324,7 @@ def _read_hex(run: bytes) -> bytes:
 def _read_base64(run: bytes) -> bytes:
     import binascii
 
-    if len(run) % 4 == 1:  # six bits alone are no byte
+    if len(run) % 4 == 1:  # six bits alone are not a byte
         run = run[:-1]
     return binascii.a2b_base64(run.translate(_URL_SAFE) + b"=" * (-len(run) % 4))
 
@@ -318,13 +333,16 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
-    """Return bytes without what is at some places; those that touch are one."""
+    """Return bytes without the given places. Adjacent places are merged."""
     made: list[bytes] = []
     done = 0
     for first, last in sorted(found):
-        # A backslash goes or stays with what it escapes, so that JSON stays JSON.
+        # Remove or keep a backslash together with the character that it escapes, so that JSON stays
+        # valid.
         last += _begins_escape(data[first:last])
-        while last < len(data) and data[last] & 0xC0 == 0x80:  # the escaped sign has more bytes
+        while (
+            last < len(data) and data[last] & 0xC0 == 0x80
+        ):  # the escaped character has more bytes
             last += 1
         first -= _begins_escape(data[done:first])
         if first > done or not made:
@@ -334,22 +352,22 @@ def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
 
 
 def _begins_escape(data: bytes) -> bool:
-    """Tell whether the last byte is a backslash that escapes what follows."""
+    """Return whether the last byte is a backslash that escapes the next character."""
     return (len(data) - len(data.rstrip(b"\\"))) % 2 == 1
 
 
 def _called(name: str) -> str:
-    """Return a name as words between underscores: ``apiKey`` is ``_API_KEY_``."""
+    """Return a name as words between underscores: ``apiKey`` becomes ``_API_KEY_``."""
     return f"_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).upper().replace('-', '_')}_"
 
 
 def names_secret(name: str) -> bool:
-    """Tell whether a setting or a part of a query is called like a key, a token or a password."""
+    """Return whether the name of a setting or query parameter suggests a key, token or password."""
     return re.search(_NAMES, _called(name)) is not None
 
 
 def holds_key(text: str) -> bool:
-    """Tell whether an address or a command has a key in it, configured or not."""
+    """Return whether an address or a command contains a key, configured or not."""
     from urllib.parse import parse_qsl, urlsplit
 
     queries = (
@@ -365,27 +383,27 @@ def holds_key(text: str) -> bool:
 
 
 def looks_like_key(data: bytes) -> bool:
-    """Tell whether there is something in a text that is formed like a provider's key, configured or not."""
+    """Return whether a text contains something shaped like a provider's key, configured or not."""
     return re.search(_LOOKS, data) is not None
 
 
 KNOWN = Secrets()
-"""The secrets of this process. The environment is read on first use and whenever something is opened."""
+"""The secrets of this process. The environment is read on first use and before each opening."""
 remember, remember_settings, remember_address = KNOWN.add, KNOWN.add_settings, KNOWN.add_address
 environment_read = False
 
 
 def refresh() -> None:
-    """Read the environment again: a key may have been set, or loaded from a file, since."""
+    """Read the environment again. A key may have been set, or loaded from a file, in the meantime."""
     global environment_read
     environment_read = True
     KNOWN.add_settings(os.environ)
 
 
 def without_secrets(value: _T) -> _T:
-    """Return text, bytes or JSON-like data without configured secrets; the same object when it holds none.
+    """Return text, bytes or JSON-like data without configured secrets.
 
-    The last step of every writer.
+    Returns the same object if it contains none. Every writer calls this last.
     """
     if not environment_read:
         refresh()
@@ -406,14 +424,14 @@ def without_secrets(value: _T) -> _T:
     elif isinstance(value, list | tuple):
         made = getattr(type(value), "_make", type(value))(
             map(without_secrets, value)
-        )  # a named tuple has a maker
+        )  # a named tuple has _make
     return (
         value if made is value or made == value else made
-    )  # what else an exception carries may not compare
+    )  # other attributes of an exception may not support comparison
 
 
 def clean_foreign(words: _Words) -> _Words:
-    """Return what came from outside without configured secrets; what only looks like a key is counted."""
+    """Return external text without configured secrets. Text that only resembles a key is counted."""
     cleaned = without_secrets(words)
     raw = _utf8(cleaned) if isinstance(cleaned, str) else cleaned
     KNOWN.lookalikes += len(re.findall(_LOOKS, raw))
@@ -421,13 +439,13 @@ def clean_foreign(words: _Words) -> _Words:
 
 
 def lookalikes() -> str | None:
-    """Return one line saying that foreign answers held what looks like a key, or None when they did not."""
+    """Return a warning if external answers contained text that resembles a key, or None."""
     said = f"what came back holds {KNOWN.lookalikes} text(s) that look like a key but match none configured here"
     return f"warning: {said}; they are kept as they are" if KNOWN.lookalikes else None
 
 
 def scrub(error: BaseException) -> None:
-    """Take configured secrets out of an exception, what it carries, and what it was raised from."""
+    """Remove configured secrets from an exception, its attributes and its causes."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

@@ -1,7 +1,8 @@
-"""Python source made into a tree, in any thread, and a description of what is wrong with a source.
+"""Parse Python source in any thread, and describe faults of a source.
 
-Programs are parsed with the interpreter's own ``ast``. Which syntax is valid depends on the interpreter. How a
-fault is described does not: interpreters word their errors differently, and recorded questions hold our words.
+Programs are parsed with the interpreter's own ``ast``. Which syntax is valid depends on the
+interpreter. The description of a fault does not. Interpreters word their errors differently, and
+recorded questions contain our wording.
 """
 
 from __future__ import annotations
@@ -13,20 +14,21 @@ import warnings
 from typing import Any, Final, NamedTuple
 
 _PARSING: Final = threading.RLock()
-"""Held while a tree is made. In CPython 3.11 two threads that build trees at once (a collection of garbage in the
-middle of one lets the other go on) disturb each other's count of nested nodes, and one gets a SystemError."""
+"""Lock for building a syntax tree. In CPython 3.11, two threads that build trees at the same time
+disturb each other's nesting counter, and one of them gets a SystemError. A garbage collection
+during parsing lets the other thread run."""
 
 _TRIES: Final = 10
 
 
 def syntax_tree(source: str, file: str = "<unknown>") -> ast.Module:
-    """Return the tree of a program; raises what :func:`ast.parse` raises for a text that is none."""
+    """Return the syntax tree of a program. Raises the same errors as :func:`ast.parse`."""
     made: ast.Module = _parsed(source, file, "exec")
     return made
 
 
 def expression_tree(text: str) -> ast.expr:
-    """Return the tree of one expression; raises what :func:`ast.parse` raises for a text that is none."""
+    """Return the syntax tree of one expression. Raises the same errors as :func:`ast.parse`."""
     made: ast.Expression = _parsed(text, "<unknown>", "eval")
     return made.body
 
@@ -37,12 +39,12 @@ def _parsed(source: str, file: str, mode: str) -> Any:
             try:
                 return ast.parse(source, file, mode)
             except SystemError:
-                continue  # a library parses in another thread, and does not ask for the lock
+                continue  # a library in another thread parses without taking the lock
         return ast.parse(source, file, mode)
 
 
 class SourceFault(NamedTuple):
-    """Why a source is no program: the error's name, its line if it has one, and a sentence."""
+    """The reason why a source is not a valid program: error name, line if known, and a sentence."""
 
     error: str
     line: int | None
@@ -50,17 +52,18 @@ class SourceFault(NamedTuple):
 
     @property
     def syntax(self) -> bool:
-        """Whether it is a syntax error (otherwise the parser gave up on it)."""
+        """Return whether the fault is a syntax error. Otherwise the parser gave up."""
         return self.error == "SyntaxError" or self.error in _INDENTATION
 
 
 _UNREADABLE: Final = (ValueError, RecursionError, MemoryError, OverflowError, SystemError)
-"""What a parser raises, besides a SyntaxError, for a text that it gives up on."""
+"""Exceptions besides SyntaxError that a parser raises when it gives up on a text."""
 _DEEPEST: Final = 800
-"""Levels that the tree of a program may have. CPython 3.11 compiles not quite 1,000 of them, 3.12.1 some 1,500 and
-3.13 nearly 10,000, each fewer the deeper its own stack is: a limit of ours gives one verdict on all of them."""
+"""Largest depth of a program's syntax tree. CPython 3.11 compiles almost 1,000 levels, 3.12.1 some
+1,500 and 3.13 nearly 10,000, and fewer if its own stack is deep. This limit gives the same result
+on all of them."""
 TOO_DEEP: Final = "RecursionError: the parser gave up on it"
-"""What a program is told that is nested deeper than that. Recorded questions hold these words."""
+"""Error for a program that is nested more deeply. Recorded questions contain this wording."""
 _LONGEST_LINE: Final = 160
 _INDENTATION: Final = {
     "IndentationError": "the indentation fits no block",
@@ -69,16 +72,17 @@ _INDENTATION: Final = {
 
 
 def program_tree(source: str, *, compiles: bool = True) -> ast.Module | SourceFault:
-    """Return the tree of a program, or what keeps a source from being one.
+    """Return the syntax tree of a program, or the fault of an invalid source.
 
-    With ``compiles`` the program must compile as well as parse."""
+    With ``compiles`` the program must compile as well as parse.
+    """
     text = source.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:  # Python 3.11 raises a ValueError without a line
         return _fault(
             text, "SyntaxError", text.count("\n", 0, text.index("\0")) + 1, "a null character"
         )
     try:
-        with _PARSING, warnings.catch_warnings():  # the filters of warnings belong to all threads
+        with _PARSING, warnings.catch_warnings():  # warning filters are shared by all threads
             warnings.simplefilter("ignore")
             try:
                 tree: ast.Module = _parsed(text, "strategy.py", "exec")
@@ -92,14 +96,14 @@ def program_tree(source: str, *, compiles: bool = True) -> ast.Module | SourceFa
             return tree
     except SyntaxError as error:
         return _fault(text, type(error).__name__, error.lineno, "this cannot stand here")
-    except (RecursionError, MemoryError):  # which of them is raised depends on the interpreter
+    except (RecursionError, MemoryError):  # which of the two is raised depends on the interpreter
         return _gave_up("RecursionError")
     except _UNREADABLE as error:
         return _gave_up(type(error).__name__)
 
 
 def is_too_deep(tree: ast.AST) -> bool:
-    """Return whether a tree has more than ``_DEEPEST`` levels, without recursion of its own."""
+    """Return whether a tree has more than ``_DEEPEST`` levels. The check is not recursive."""
     level = [tree]
     for _ in range(_DEEPEST):
         below: list[ast.AST] = []
@@ -124,7 +128,7 @@ def _fault(text: str, error: str, line: int | None, what: str) -> SourceFault:
 
 
 _TOKEN: Final = re.compile(r"""\#[^\n]*|\"\"\"|'''|\"|'|[()\[\]{}]""")
-"""A comment, the begin of a string, or a bracket."""
+"""A comment, the start of a string, or a bracket."""
 _STRING_REST: Final = {
     '"': re.compile(r'(?:[^"\\\n]++|\\.)*+"', re.DOTALL),
     "'": re.compile(r"(?:[^'\\\n]++|\\.)*+'", re.DOTALL),
@@ -135,7 +139,7 @@ _OPENING: Final = {")": "(", "]": "[", "}": "{"}
 
 
 def _unclosed(text: str) -> dict[int, str]:
-    """Return what is wrong with brackets and quotes, by line."""
+    """Return faults of brackets and quotes by line number."""
     faults: dict[int, str] = {}
     brackets: list[tuple[str, int]] = []
     at, line, counted = 0, 1, 0
@@ -146,7 +150,7 @@ def _unclosed(text: str) -> dict[int, str]:
         sign = token.group()
         if sign in _STRING_REST:
             rest = _STRING_REST[sign].match(text, at)
-            if rest is None:  # nothing behind it matters
+            if rest is None:  # the rest of the text does not matter
                 faults.setdefault(line, "a string that begins here is not closed")
                 return faults
             at = rest.end()

@@ -1,4 +1,4 @@
-"""Entries of tables, and counts in words."""
+"""Entries of tables, and counts with their nouns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from tradeassay.core.measure import Measure
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry of a table: a text, or a measure and the form in which it is written.
+    """One entry of a table: a text, or a measure with its display format.
 
-    ``small`` is printed below it, ``tone`` makes it a chip, ``item`` is the key of the item that it leads to,
-    ``bar`` draws a share."""
+    ``small`` is a text below the entry. ``tone`` displays the entry as a chip. ``item`` is the key
+    of the linked item. ``bar`` is a share drawn as a bar.
+    """
 
     text: str = ""
     measure: Measure | None = None

@@ -1,4 +1,4 @@
-"""The nine style factors as pure array functions: same input, same bits, on any CPU."""
+"""The nine style factors as pure array functions. Equal input gives equal bits on any CPU."""
 
 from tradeassay.factors._windows import (
     rolling_sum as rolling_sum,

@@ -1,12 +1,14 @@
-"""Sums over windows of sessions, and the factor values that are made of them.
+"""Sums over windows of sessions, and factor values computed from these sums.
 
-A window of 60 is the sum of blocks of 32, 16, 8 and 4 values, and a block of 2k is two blocks of k. So a sum
-costs a handful of array additions, has no cancellation (unlike differences of cumulative sums), depends on the
-values inside its window only, and is the same to the last bit whether computed for one row or for many.
-Time is the first axis; what lies before the first value counts as zero (sums) or minus infinity (maxima).
+A window of 60 is the sum of blocks of 32, 16, 8 and 4 values, and a block of 2k is two blocks of k.
+A sum therefore costs a few array additions and has no cancellation, unlike differences of
+cumulative sums. It depends only on the values inside its window. It has the same bits whether it is
+computed for one row or for many. Time is the first axis. Missing rows before the first value are
+zero in sums and minus infinity in maxima.
 
-The second half turns sums into values. Each function there takes the number of present values and their sums, and
-returns NaN where fewer than ``enough`` are present or the value is undefined; every form of the factors uses them.
+The second half of the module turns sums into values. Each function there takes the number of
+present values and their sums. It returns NaN if fewer than ``enough`` values are present or the
+value is undefined. All implementations of the factors use these functions.
 """
 
 from typing import TypeVar
@@ -19,7 +21,7 @@ from tradeassay.core.arrays import Bools, Floats, Ints
 _Number = TypeVar("_Number", np.float64, np.uint8)
 
 _ROUNDING = 1e-13
-"""A sum of squared deviations below this share of the sum of squares is rounding noise, not spread."""
+"""A sum of squared deviations below this share of the sum of squares is rounding noise."""
 
 YEAR = float(np.sqrt(252.0))
 
@@ -56,7 +58,7 @@ def rolling_sums(values: NDArray[_Number], *windows: int) -> list[NDArray[_Numbe
 
 
 def _added(blocks: list[NDArray[_Number]], window: int) -> NDArray[_Number]:
-    """Return the sum over a window: its blocks, the largest and latest first."""
+    """Return the sum over a window. Blocks are added from the largest and latest on."""
     level = window.bit_length() - 1
     offset = 1 << level
     largest, result = blocks[level], None
@@ -80,7 +82,7 @@ def rolling_max(values: Floats, window: int) -> Floats:
 
 
 def _higher(values: Floats, back: int) -> Floats:
-    """Return the greater of each value and the one ``back`` rows before it."""
+    """Return the maximum of each value and the value ``back`` rows earlier."""
     result = np.empty_like(values)
     result[:back] = values[:back]
     np.maximum(values[back:], values[:-back], out=result[back:])
@@ -88,7 +90,7 @@ def _higher(values: Floats, back: int) -> Floats:
 
 
 def window_sum(values: Floats, window: int) -> Floats:
-    """Return the last row of :func:`rolling_sum` alone, added up in the same order."""
+    """Return only the last row of :func:`rolling_sum`, summed in the same order."""
     missing = window - values.shape[0]
     if missing > 0:
         values = np.concatenate([np.zeros((missing, *values.shape[1:])), values])
@@ -107,8 +109,8 @@ def window_sum(values: Floats, window: int) -> Floats:
 
 
 def centred(n: Floats, sums: Floats, squares: Floats) -> Floats:
-    """Return sums of squared deviations from the mean, exactly 0 where only rounding is left."""
-    # In place wherever it can be: long arrays wait for memory, not for arithmetic.
+    """Return sums of squared deviations from the mean, or exactly 0 for mere rounding noise."""
+    # Work in place where possible. Long arrays are limited by memory bandwidth, not by arithmetic.
     deviations: Floats = sums * sums
     deviations /= n
     np.subtract(squares, deviations, out=deviations)
@@ -117,20 +119,22 @@ def centred(n: Floats, sums: Floats, squares: Floats) -> Floats:
 
 
 def keep(values: Floats, known: Bools) -> Floats:
-    # Several times faster than np.where when nearly everything is known.
+    # Several times faster than np.where if nearly all values are known.
     np.copyto(values, np.nan, where=~known)
     return values
 
 
 def log(values: Floats) -> Floats:
-    """Return natural logarithms within 2 ulp; NaN for zero, negative, infinite and missing values."""
-    # Resamples are seeded by the digits of the series they redraw, and recorded intervals hang on
-    # these. So the last digit of a factor stays what it was, whatever numpy's own logarithm gives.
+    """Return natural logarithms within 2 ulp, or NaN for zero, negative, infinite and missing
+    values.
+    """
+    # The digits of a series seed its resamples, and recorded intervals depend on these resamples.
+    # So a factor must keep its last digit, even if numpy's own logarithm changes.
     mantissa, exponent = np.frexp(values)
     small = mantissa < _SQRT_HALF
     mantissa = mantissa * (1.0 + small)
     power = (exponent - small).astype(np.float64)
-    # Long arrays are bound by memory rather than arithmetic, so everything happens in place.
+    # Long arrays are limited by memory bandwidth, so all operations work in place.
     with np.errstate(all="ignore"):
         s = mantissa - 1.0
         mantissa = np.add(mantissa, 1.0, out=np.asarray(mantissa))
@@ -166,7 +170,7 @@ def spread(n: Floats, deviations: Floats, enough: int) -> Floats:
 def skewness(
     n: Floats, sums: Floats, squares: Floats, cubes: Floats, deviations: Floats, enough: int
 ) -> Floats:
-    """Return the bias-corrected sample skewness (adjusted Fisher-Pearson); NaN without spread."""
+    """Return the bias-corrected sample skewness (adjusted Fisher-Pearson), or NaN without spread."""
     mean = sums / n
     value: Floats = 3.0 * mean
     value *= squares
@@ -189,8 +193,11 @@ def skewness(
 def correlation(
     n: Floats, x: Floats, y: Floats, product: Floats, deviations: tuple[Floats, Floats], enough: int
 ) -> Floats:
-    """Return Pearson's correlation, within [-1, 1]; NaN where either side has no spread. ``product`` holds the
-    sums of products, ``deviations`` the :func:`centred` sums of both series."""
+    """Return Pearson's correlation within [-1, 1], or NaN if a series has no spread.
+
+    ``product`` contains the sums of products, ``deviations`` the :func:`centred` sums of both
+    series.
+    """
     both = deviations[0] * deviations[1]
     value: Floats = x * y
     value /= n
@@ -201,15 +208,18 @@ def correlation(
 
 
 def relative_spread(n: Floats, sums: Floats, squares: Floats, enough: int) -> Floats:
-    """Return standard deviation over mean; NaN where the mean is not positive."""
+    """Return the standard deviation divided by the mean, or NaN if the mean is not positive."""
     value = spread(n, centred(n, sums, squares), enough)
     value /= sums / n
     return keep(value, sums > 0)
 
 
 def winsorise(values: Floats, low: float = 0.01, high: float = 0.99) -> Floats:
-    """Return values cut at two quantiles of their row (linear between order statistics); NaN stays NaN. Names are
-    the last axis. Quantiles are taken over the present values of each row."""
+    """Return values limited to two quantiles of their row. NaN stays NaN.
+
+    Names are on the last axis. Quantiles use the present values of each row and interpolate
+    linearly between order statistics.
+    """
     names = values.shape[-1]
     if names == 0:
         return values.copy()
@@ -232,13 +242,16 @@ def _quantile(ordered: Floats, last: Ints, share: float) -> Floats:
 
 
 def zscore(values: Floats) -> Floats:
-    """Return (value - mean) / standard deviation (ddof 0) across the present names of each row. Names are the last
-    axis; NaN stays NaN. A row without spread, or with one name, becomes 0."""
+    """Return (value - mean) / standard deviation (ddof 0) across the present names of each row.
+
+    Names are on the last axis. NaN stays NaN. A row without spread, or with one name, becomes 0.
+    """
     missing = np.isnan(values)
     n = np.maximum(values.shape[-1] - missing.sum(axis=-1), 1)[..., None]
     gap = values.copy()
     np.copyto(gap, 0.0, where=missing)
-    # A running sum adds in one order only. The order of numpy's own sum hangs on layout and processor.
+    # A running sum has a fixed order of addition. The order of numpy's sum depends on memory layout
+    # and processor.
     mean = np.cumsum(gap, axis=-1)[..., -1:] / n
     np.subtract(values, mean, out=gap)
     np.copyto(gap, 0.0, where=missing)
@@ -251,5 +264,5 @@ def zscore(values: Floats) -> Floats:
 
 
 def standardise(values: Floats) -> Floats:
-    """Return :func:`zscore` of :func:`winsorise` at 1 and 99 %."""
+    """Return z-scores of values winsorised at 1 and 99 %."""
     return zscore(winsorise(values))

@@ -1,11 +1,12 @@
-"""The nine factors, each stated once: for every session and name, or for the last session alone.
+"""Compute the nine factors, either for every session and name or only for the last session.
 
-The value in row t uses rows up to and including t: it is what is known at the close of session t. Whoever
-needs "strictly before day d" takes the row of the session before d, or the last row of an as-of view.
+The value in row t uses rows up to and including t. It is known at the close of session t. For a
+value known strictly before day d, use the row of the previous session or the last row of an as-of
+view.
 
-How sums, counts and extremes over a window are formed differs: :class:`_EveryRow` slides the window over all
-sessions, :class:`_LastRow` looks at the last one, which is all that a decision needs, at a small part of the cost
-and with the same bits.
+The two classes form sums, counts and extremes differently. :class:`_EveryRow` slides the window
+over all sessions. :class:`_LastRow` computes only the last session, which is enough for a decision.
+It costs a small part of the time and gives the same bits.
 """
 
 from collections.abc import Sequence
@@ -23,15 +24,15 @@ from tradeassay.factors.definition import FACTOR_NAMES, SKIPPED, FactorBars, def
 _Field = Literal["open", "high", "low", "close", "volume", "amount"]
 _YEAR, _LONG, _SHORT = 252, 60, 20
 _CELLS = 1 << 16
-"""Cells per block: some ten arrays of this size fit into a core's second-level cache."""
+"""Cells per block. About ten arrays of this size fit into a core's second-level cache."""
 _WIDTH = 64
-"""Names per block of the shorter factors: whole cache lines of a row."""
+"""Names per block of the short factors. They fill whole cache lines of a row."""
 _REACH = 64
-"""Bars up to which a factor is a shorter one; blocks of the others span all sessions."""
+"""A factor with at most this many bars is short. Blocks of longer factors span all sessions."""
 
 
 def compute(factor: str, bars: FactorBars) -> Floats:
-    """Return one factor, shape (sessions, names); raises :class:`UserError` for an unknown name."""
+    """Return one factor, shape (sessions, names). Raises :class:`UserError` for an unknown name."""
     value: Floats = _compute((definition(factor).name,), bars)[0]
     return value
 
@@ -41,7 +42,10 @@ def compute_all(bars: FactorBars) -> dict[str, Floats]:
 
 
 def latest(factor: str, bars: FactorBars) -> Floats:
-    """Return the last row of :func:`compute`, shape (names,), from the last bars only; NaN without bars."""
+    """Return the last row of :func:`compute`, shape (names,), from the last bars only.
+
+    The values are NaN if there are no bars.
+    """
     name = definition(factor).name
     value: Floats = _last_row((name,), bars.open, bars.high, bars.close, bars.volume, bars.amount)[
         0
@@ -54,20 +58,22 @@ def latest_all(bars: FactorBars) -> dict[str, Floats]:
 
 
 def last_row(bars: FactorBars) -> Floats:
-    """Return the factors at the close of the last session, shape (9, names), in the order of ``FACTOR_NAMES``. NaN
-    where a value is missing, and everywhere without bars."""
+    """Return the factors at the close of the last session, shape (9, names).
+
+    The order is that of ``FACTOR_NAMES``. A missing value is NaN. Without bars all values are NaN.
+    """
     return _last_row(FACTOR_NAMES, bars.open, bars.high, bars.close, bars.volume, bars.amount)
 
 
 class _DailyBars(Protocol):
-    """A view of a market, as far as factors need one."""
+    """The part of a market view that factors need."""
 
     def bars(self, field: _Field, lookback: int | None = None) -> Floats:
         """Return the last completed daily bars, shape (rows, columns)."""
 
 
 def last_row_of(view: _DailyBars) -> Floats:
-    """Return the factors known now, shape (9, columns of the view); no more bars are read than they need."""
+    """Return the factors known now, shape (9, columns of the view), from as few bars as possible."""
     return _last_row(
         FACTOR_NAMES,
         view.bars("open", _SHORT + 1),
@@ -79,8 +85,10 @@ def last_row_of(view: _DailyBars) -> Floats:
 
 
 def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
-    """Compute factors in blocks of sessions and names that stay in the cache. A block begins as many sessions
-    early as its factors look back, so that its values are those of the whole."""
+    """Compute factors in blocks of sessions and names that fit into the cache.
+
+    A block starts earlier by the lookback of its factors, so its values equal those without blocks.
+    """
     sessions, columns = bars.close.shape
     values = np.empty((len(names), sessions, columns))
     rows = {name: definition(name).rows for name in names}
@@ -105,7 +113,7 @@ def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
 
 
 def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
-    """Return factors at the last session; factors that look equally far back share what they are made of."""
+    """Return factors at the last session. Factors with the same lookback share intermediate series."""
     sessions, columns = fields[2].shape
     values = np.full((len(names), columns), np.nan)
     if sessions == 0 or columns == 0:
@@ -125,10 +133,10 @@ def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
 
 
 class _EveryRow:
-    """The factors of every session, shape (sessions, names); series shared by several factors are made once."""
+    """The factors of every session, shape (sessions, names). Series shared by factors are cached."""
 
     _spans: tuple[int, ...] = (_LONG, _SHORT)
-    """Spans over which sums of returns are formed together."""
+    """Window lengths for which sums of returns are computed together."""
 
     def __init__(self, *fields: Floats) -> None:
         self._raw = dict(zip(("open", "high", "close", "volume", "amount"), fields, strict=True))
@@ -197,7 +205,7 @@ class _EveryRow:
 
     @cached_property
     def _return_sums(self) -> tuple[list[Floats], list[Floats], Floats]:
-        """Sums of returns and of their squares over the spans, and of their cubes over 60 sessions."""
+        """Return sums of returns and squared returns over each span, and of cubes over 60 sessions."""
         x = _filled(self._returns, self._returns_present)
         square = x * x
         return (
@@ -208,13 +216,16 @@ class _EveryRow:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Of 60 returns: count, sum, sum of squares, sum of cubes, sum of squared deviations."""
+        """Return count, sum, sum of squares, sum of cubes and squared deviations of 60 returns."""
         n = self._count(self._returns_present, _LONG)
         sums, squares, cubes = self._return_sums
         return n, sums[0], squares[0], cubes, windows.centred(n, sums[0], squares[0])
 
     def _mean(self, values: Floats, enough: int) -> Floats:
-        """Return the mean of what is present in 20 sessions; ``values`` is overwritten: missing ones become 0."""
+        """Return the mean of the present values in 20 sessions.
+
+        ``values`` is overwritten: missing values become 0.
+        """
         present = np.isfinite(values)
         if not present.all():
             np.copyto(values, 0.0, where=~present)
@@ -223,10 +234,10 @@ class _EveryRow:
     def _sum(self, values: Floats, span: int) -> Floats:
         return self._sums(values, span)[0]
 
-    # What differs between every row and the last one.
+    # Methods that differ between all rows and the last row.
 
     def _take(self, field: str) -> Floats:
-        """Return a field with NaN for what is not positive."""
+        """Return a field with NaN in place of values that are not positive."""
         taken = np.array(self._raw[field], dtype=np.float64, order="C")
         if (taken <= 0).any():
             windows.keep(taken, taken > 0)
@@ -240,12 +251,12 @@ class _EveryRow:
         return counted.astype(np.float64)
 
     def _present_enough(self, values: Floats, enough: int) -> Bools:
-        """Return where at least ``enough`` of a year's values are present."""
+        """Return whether at least ``enough`` of a year's values are present."""
         known: Bools = rolling_sum((~np.isnan(values)).view(np.uint8), _YEAR) >= enough
         return known
 
     def _year_known(self, values: Floats, enough: int) -> Bools:
-        """Return :meth:`_present_enough` where there is a session a month ago too."""
+        """Return :meth:`_present_enough`, and require that the session a month ago exists."""
         known = self._present_enough(values, enough)
         known[: SKIPPED - 1] = False
         return known
@@ -255,9 +266,13 @@ class _EveryRow:
         return rolling_max(values, _YEAR)
 
     def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
-        """Return the close ``back`` rows before a row (the first one where there are fewer). Where it is missing
-        and the value will be ``known``, the next present one in the direction of ``step`` (1 = later, -1 =
-        earlier) within the year that ends at the row; few are, so they are looked up one by one."""
+        """Return the close ``back`` rows before each row, or the first close if there are fewer
+        rows.
+
+        If that close is missing and the value will be ``known``, take the next present close in the
+        direction of ``step`` (1 = later, -1 = earlier) within the year that ends at the row. Such
+        cases are rare, so each is looked up separately.
+        """
         rows, columns = close.shape
         found = np.empty_like(close)
         found[:back] = close[:1]
@@ -279,7 +294,7 @@ class _EveryRow:
 
 
 class _LastRow(_EveryRow):
-    """The factors of the last session alone, shape (names,), from no more rows than they look back."""
+    """The factors of the last session, shape (names,), from no more rows than the lookback."""
 
     _spans = (_LONG,)
 
@@ -291,7 +306,7 @@ class _LastRow(_EveryRow):
         return [window_sum(values, span) for span in spans]
 
     def _count(self, present: Bools, span: int) -> Floats:
-        # A window has at most 252 rows, so that a byte is wide enough, and bytes are added up fast.
+        # A window has at most 252 rows. A byte can hold the count, and bytes are summed fast.
         counted = np.add.reduce(present[-span:].view(np.uint8), axis=0, dtype=np.uint8)
         return np.asarray(counted.astype(np.float64))
 

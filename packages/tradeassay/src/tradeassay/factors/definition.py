@@ -1,4 +1,4 @@
-"""Which factors there are, how far back each looks, when a value is missing, and what they are computed from."""
+"""Definitions of the factors: inputs, lookback, and the rule for missing values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.registry import did_you_mean
 
 SKIPPED = 21
-"""MOM_12_1 leaves out the last month: its nearer end is ``close[-21]``."""
+"""MOM_12_1 excludes the last month: its later price is ``close[-21]``."""
 PRESENT = 0.8
-"""The share of a window that must be present; below it the value is missing (NaN)."""
+"""Smallest share of a window that must be present. Otherwise the value is missing (NaN)."""
 
 
 class FactorDef(msgspec.Struct, frozen=True, kw_only=True):
-    """One factor. ``window`` counts the values that enter it, ``rows`` the bars that are needed to form them: a
-    value depends on the last ``rows`` bars and on nothing else."""
+    """One factor.
+
+    ``window`` is the number of values in it. ``rows`` is the number of bars needed to compute them.
+    A value depends only on the last ``rows`` bars.
+    """
 
     name: str
     window: int
@@ -61,7 +64,10 @@ _BY_NAME = {factor.name: factor for factor in FACTORS}
 
 
 def definition(name: str) -> FactorDef:
-    """Return the factor called ``name``; raises :class:`UserError` with similar names when there is none."""
+    """Return the factor called ``name``.
+
+    Raises :class:`UserError` with similar names if there is none.
+    """
     try:
         return _BY_NAME[name]
     except KeyError:
@@ -85,14 +91,16 @@ _TITLES = {
 
 
 def factor_words(name: str) -> str:
-    """Return what a reader calls a factor of an attribution, which also knows beta, size and sectors."""
+    """Return the plain name of a factor of an attribution, including beta, size and sectors."""
     return _TITLES.get(name) or name.removeprefix("SECTOR ")
 
 
 class FactorBars(msgspec.Struct, frozen=True):
-    """Daily bars of shape (sessions, names), oldest first; NaN = missing. Prices and volumes must be
-    split-adjusted (as of the last row), or a split reads as a crash. Raises :class:`DataError` when the shapes
-    differ."""
+    """Daily bars of shape (sessions, names), oldest first. NaN means missing.
+
+    Prices and volumes must be split-adjusted as of the last row. Otherwise a split looks like a
+    crash. Raises :class:`DataError` if the shapes differ.
+    """
 
     open: Floats
     high: Floats

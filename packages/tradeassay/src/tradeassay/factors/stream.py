@@ -1,6 +1,8 @@
-"""The nine factors one session at a time: each new bar costs a few array operations of one row.
+"""Compute the nine factors one session at a time. A new bar costs a few array operations on one
+row.
 
-For simulators and live use. After the same bars, the values equal those of :func:`compute` to the last bit.
+Simulators and live trading use this module. After the same bars, the values equal those of
+:func:`compute` to the last bit.
 """
 
 from collections import deque
@@ -18,16 +20,20 @@ _YEAR = 252
 _RING, _MONTH_RING = 256, 32
 _SHORT, _LONG = 20, 60
 RECENT = _LONG + 1
-"""Sessions of which all fields are needed: the longest window of sums, and the close before it."""
+"""Number of sessions for which all fields are needed: the longest sum window and one close before
+it."""
 _SHORT_SERIES, _LONG_SERIES = 15, 4
 _ENOUGH = {factor.name: factor.enough for factor in FACTORS}
 _AT = {name: k for k, name in enumerate(FACTOR_NAMES)}
 
 
 class _Blocks:
-    """Windows of stacked series, kept as blocks of 1, 2, 4 ... sessions joined two by two (see ``windows``).
-    ``parts`` are the blocks that make up the window: how many times they were doubled, and how many sessions ago
-    they end. Of every size only the sessions that are looked back to are kept."""
+    """Windows of stacked series, stored as blocks of 1, 2, 4 ... sessions that are joined pairwise.
+
+    See ``_windows``. ``parts`` are the blocks that form the window, each as its number of doublings
+    and the number of sessions since its end. For each block size, only the sessions within the
+    lookback are stored.
+    """
 
     def __init__(
         self,
@@ -48,7 +54,7 @@ class _Blocks:
         return slot
 
     def grow(self, row: int) -> None:
-        """Join the blocks that end with session ``row``, whose slot has been filled."""
+        """Join the blocks that end with session ``row``. Its slot must be filled."""
         below = self._levels[0]
         for level, above in enumerate(self._levels[1:]):
             ring = len(below)
@@ -58,7 +64,10 @@ class _Blocks:
             below = above
 
     def prime(self, rows: int, series: Floats) -> None:
-        """Take the last of the first ``rows`` sessions at once, shape (sessions, ...); the same as growing."""
+        """Load the last of the first ``rows`` sessions at once, shape (sessions, ...).
+
+        The result equals calling :meth:`grow` for each session.
+        """
         count, last = series.shape[0], len(self._levels) - 1
         spare = (np.empty_like(series), np.empty_like(series))
         for level, kept in enumerate(self._levels):
@@ -66,7 +75,8 @@ class _Blocks:
             kept[np.arange(rows - taken, rows) % len(kept)] = series[count - taken :]
             if level < last:
                 back, joined = 1 << level, spare[level % 2]
-                # What lies before the first session counts too: adding its 0 turns a minus zero into a plain one.
+                # Rows before the first session are added too: adding 0 turns a minus zero into
+                # zero.
                 self._join(series[:back], self._nothing, out=joined[:back])
                 self._join(series[back:], series[:-back], out=joined[back:])
                 series = joined
@@ -86,9 +96,11 @@ class _Blocks:
 
 
 class _Sums:
-    """Windows of summed series that are brought up to date when they are asked for. ``write`` makes the series of
-    a session, or of several, from what was fed. Of sessions that nobody asked about only those inside the window
-    are kept."""
+    """Windows of summed series that are updated when they are read.
+
+    ``write`` computes the series of one or more sessions from the inputs. If sessions were never
+    read, only those inside the window are stored.
+    """
 
     def __init__(
         self, parts: Sequence[tuple[int, int]], shape: tuple[int, int], write: Callable[..., None]
@@ -101,11 +113,11 @@ class _Sums:
         )
 
     def feed(self, row: int, *made_of: Floats) -> None:
-        """Take what the series of session ``row`` are made of; it is not changed afterwards."""
+        """Store the inputs of session ``row``. The caller must not change them afterwards."""
         self._waiting.append((row, made_of))
 
     def prime(self, rows: int, *made_of: Floats) -> None:
-        """Take the last of the first ``rows`` sessions at once, sessions on the first axis."""
+        """Load the last of the first ``rows`` sessions at once, with sessions on the first axis."""
         self._first = rows, made_of
 
     def window(self, row: int) -> Floats:
@@ -125,8 +137,11 @@ class _Sums:
 
 
 class FactorStream:
-    """Feed bars of ``names`` columns oldest first; each :meth:`push` returns the nine values, shape (9, names).
-    Prices and volumes of all sessions must be in one share unit (scale them when a share splits)."""
+    """Factors of ``names`` columns, fed with bars from the oldest on.
+
+    Each :meth:`push` returns the nine values, shape (9, names). Prices and volumes of all sessions
+    must use the same share unit: rescale them when a share splits.
+    """
 
     def __init__(self, names: int) -> None:
         self._row = -1
@@ -138,18 +153,18 @@ class FactorStream:
         self._counts = np.zeros((2, names), dtype=np.int64)
         self._short = _Sums(((4, 0), (2, 16)), (_SHORT_SERIES, names), _write_short)
         self._long = _Sums(((5, 0), (4, 32), (3, 48), (2, 56)), (_LONG_SERIES, names), _write_long)
-        # Blocks may overlap where only the greatest counts.
+        # Blocks may overlap for a maximum.
         self._tops = _Blocks(np.maximum, -np.inf, ((7, 0), (7, _YEAR - 128)), (names,))
         self._values: Floats | None = None
         self._valued: set[Callable[[FactorStream, Floats], None]] = set()
 
     def push(self, bars: Floats) -> Floats:
-        """Take one session (see :meth:`feed`) and return :meth:`values`."""
+        """Add one session (see :meth:`feed`) and return :meth:`values`."""
         self.feed(bars)
         return self.values()
 
     def feed(self, bars: Floats) -> None:
-        """Take one session, shape (5, names): open, high, close, volume, amount."""
+        """Add one session, shape (5, names): open, high, close, volume, amount."""
         self._row += 1
         self._values = None
         with np.errstate(all="ignore"):
@@ -162,15 +177,19 @@ class FactorStream:
             self._fill_year(known[2], known[1])
 
     def prime(self, high: Floats, close: Floats, recent: Floats) -> None:
-        """Take the first sessions at once, at most 255; the same as feeding them. ``high`` and ``close`` have the
-        shape (sessions, names), ``recent`` has all five fields of the last :data:`RECENT` of them, shape
-        (sessions, 5, names): no sum reaches further back. Raises :class:`UserError` when something has been taken
-        already, or for more sessions."""
+        """Add the first sessions at once, at most 255. The result equals feeding them one by one.
+
+        ``high`` and ``close`` have the shape (sessions, names). ``recent`` has all five fields of
+        the last :data:`RECENT` sessions, shape (sessions, 5, names), because no sum looks back
+        further. Raises :class:`UserError` if a session has already been added, or if there are too
+        many sessions.
+        """
         rows, names = close.shape
         if self._row >= 0 or rows >= _RING:
             hint = "feed them"
             raise UserError(
-                f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", hint=hint
+                f"cannot prime with {rows} sessions: the stream already has {self._row + 1}",
+                hint=hint,
             )
         self._row, self._values = rows - 1, None
         if not rows:
@@ -213,19 +232,22 @@ class FactorStream:
 
     @property
     def last_close(self) -> Floats:
-        """The closes of the last session taken; NaN where there was none."""
+        """Return the closes of the last session, with NaN for a missing close."""
         last: Floats = self._close[self._row % _RING]
         return last
 
     @property
     def known_close(self) -> Floats:
-        """The last close of every name, however old; NaN where there was none yet."""
+        """Return the last known close of every name, however old, or NaN if there is none."""
         known: Floats = self._filled[self._row % _MONTH_RING]
         return known
 
     def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
-        """Convert everything taken so far for some names into another share unit, as a split does. Prices are
-        multiplied by ``ratio``, volumes divided. The values stay what they are, apart from rounding."""
+        """Convert all stored data of some names into another share unit, as after a split.
+
+        Prices are multiplied by ``ratio`` and volumes are divided by it. The factor values do not
+        change, apart from rounding.
+        """
         self._close[:, columns] *= ratio
         self._filled[:, columns] *= ratio
         self._tops.rescale(columns, ratio)
@@ -234,8 +256,10 @@ class FactorStream:
         self._values = None
 
     def values(self, names: Sequence[str] = FACTOR_NAMES) -> Floats:
-        """Return factors at the close of the last session taken, one row for each name. Factors over the same
-        window are computed together, when one of them is first asked for."""
+        """Return factors at the close of the last session, with one row per factor.
+
+        Factors over the same window are computed together when one of them is first read.
+        """
         if self._values is None:
             self._values = np.empty((len(FACTOR_NAMES), self._close.shape[1]))
             self._valued.clear()
@@ -300,7 +324,7 @@ class FactorStream:
         values[_AT["MOM_12_1"]] = windows.keep(momentum, known & (self._filled_row[month] >= start))
 
     def _first_since(self, start: int, known: Bools) -> Floats:
-        """Return the first close present in the rows from ``start`` to a month ago."""
+        """Return the first present close in the rows from ``start`` to a month ago."""
         first: Floats = self._close[start % _RING].copy()
         missing = np.isnan(first) & known
         for row in range(start + 1, self._row - SKIPPED + 2):
@@ -321,8 +345,11 @@ _MADE_BY: dict[str, Callable[[FactorStream, Floats], None]] = {
 def _write_short(
     slot: Floats, bars: Floats, before: Floats, returns: Floats, volume_before: Floats
 ) -> None:
-    """Write the series of the 20-day windows: four masks, four values, and those of the correlation. Sessions may
-    stand before the last two axes of ``slot`` and ``bars``, and before the last of the others."""
+    """Write the series of the 20-day windows: four masks, four values and the correlation series.
+
+    ``slot`` and ``bars`` may have a session axis before their last two axes, the other arrays
+    before their last axis.
+    """
     opened, closed, volume, amount = (bars[..., at, :] for at in (0, 2, 3, 4))
     values, pair = slot[..., 4:8, :], slot[..., 9:11, :]
     np.divide(np.abs(returns), amount, out=values[..., 0, :])
@@ -344,7 +371,7 @@ def _write_short(
 
 
 def _write_long(slot: Floats, returns: Floats) -> None:
-    """Write the series of the 60-day windows: a mask and three powers."""
+    """Write the series of the 60-day windows: a mask and three powers of returns."""
     present = np.isfinite(returns)
     slot[..., 0, :] = present
     kept = slot[..., 1, :]

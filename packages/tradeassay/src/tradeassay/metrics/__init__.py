@@ -1,9 +1,9 @@
-"""Measures of a value path and of whoever made it, each with an interval or a reason for having none.
+"""Measures of a value path and of its agent, each with an interval or a reason for its absence.
 
-The measures are pure functions over arrays (``measures``).
-A journal becomes an :class:`EpisodeSeries`, :func:`score` turns that into the panel, :func:`across_seeds` sums up
-repetitions, :func:`compare_to_baseline` says whether two paths can be told apart. Nothing here knows a simulator
-or a model.
+The measures are pure functions over arrays (``measures``). A journal becomes an
+:class:`EpisodeSeries`. :func:`score` computes the panel of measures from it. :func:`across_seeds`
+summarises repetitions. :func:`compare_to_baseline` tests whether two paths differ. This package
+does not depend on a simulator or a model.
 """
 
 from tradeassay.metrics.anytime import (

@@ -1,13 +1,15 @@
-"""Do raters agree more than chance would have them?
+"""Test whether raters agree more than by chance.
 
-Krippendorff's alpha, which allows for missing ratings (*Content Analysis*, 2004, chapter 11): alpha = 1 -
-observed / expected disagreement, from the coincidences of ratings within units. A unit that only one rater judged
-says nothing about agreement and is left out. 1 is perfect agreement, 0 what chance gives, below 0 is systematic
-disagreement. The formula is written out here: the package ``krippendorff`` gives the same to 1e-9, but would be
-one more dependency of every installation for twenty lines.
+Krippendorff's alpha allows for missing ratings (*Content Analysis*, 2004, chapter 11). It is 1 -
+observed / expected disagreement, computed from the coincidences of ratings within units. A unit
+with only one rating has no information about agreement and is left out. 1 is perfect agreement, 0
+is agreement by chance, and values below 0 are systematic disagreement. The formula is implemented
+here in twenty lines. The package ``krippendorff`` gives the same to 1e-9 but would be a further
+dependency of every installation.
 
-How alike rankings are: Kendall's tau is scipy's. Spearman's rho is computed here, because
-``scipy.stats.spearmanr`` differs in the last bit, and rho is part of recorded scores.
+Two coefficients measure the similarity of rankings. Kendall's tau is scipy's. Spearman's rho is
+computed here, because ``scipy.stats.spearmanr`` differs in the last bit, and rho is part of
+recorded scores.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from tradeassay.metrics.intervals import percentile_interval, significant
 from tradeassay.metrics.ranks import tied_ranks
 
 _Level = Literal["nominal", "interval"]
-"""``nominal``: different is different. ``interval``: ratings are numbers, and distances count."""
+"""``nominal``: all different ratings are equally far apart. ``interval``: ratings are numbers with
+distances."""
 
 _Rating = Hashable
 _Matrix = npt.NDArray[np.float64]
@@ -41,8 +44,10 @@ def krippendorff_alpha(
     draws: int = 0,
     seed: int = 0,
 ) -> Measure:
-    """Return alpha over ``units``, each a mapping from rater to rating; raters may miss units. With ``draws`` the
-    interval comes from that many resamples of units."""
+    """Return alpha over ``units``. Each unit maps raters to ratings, and ratings may be missing.
+
+    With ``draws`` the interval is computed from this number of resamples of units.
+    """
     judged = [tuple(unit.values()) for unit in units if len(unit) >= 2]
     if not judged:
         return not_scored(_NONE)
@@ -74,7 +79,7 @@ def krippendorff_alpha(
 
 
 def _alpha(counts: _Matrix, values: Sequence[_Rating], level: _Level) -> float:
-    """Return alpha of a table of counts per unit and value; NaN when only one value occurs."""
+    """Return alpha of a table of counts per unit and value, or NaN if only one value occurs."""
     sizes = counts.sum(axis=1)
     weights = 1.0 / (sizes - 1.0)
     together = (counts * weights[:, None]).T @ counts - np.diag(
@@ -92,7 +97,10 @@ def _alpha(counts: _Matrix, values: Sequence[_Rating], level: _Level) -> float:
 
 
 def _kendall_tau(x: Floats, y: Floats) -> float:
-    """Return tau-b of two score lists over the items both have (NaN is a missing score); NaN when undefined."""
+    """Return tau-b of two score lists over their common items, or NaN if it is undefined.
+
+    NaN is a missing score.
+    """
     both = np.isfinite(x) & np.isfinite(y)
     a, b = np.asarray(x)[both], np.asarray(y)[both]
     if a.size < 2 or not (np.ptp(a) > 0 and np.ptp(b) > 0):
@@ -103,7 +111,10 @@ def _kendall_tau(x: Floats, y: Floats) -> float:
 
 
 def spearman_rho(x: Floats, y: Floats) -> float:
-    """Return Spearman's rho over the items both have, ties sharing their mean rank; NaN when undefined."""
+    """Return Spearman's rho over the common items, or NaN if it is undefined.
+
+    Ties get their mean rank.
+    """
     both = np.isfinite(x) & np.isfinite(y)
     if int(both.sum()) < 2:
         return float("nan")
@@ -121,7 +132,7 @@ def correlation_measure(
     draws: int = 1000,
     seed: int = 0,
 ) -> Measure:
-    """Return a rank correlation with a percentile interval from resampling items."""
+    """Return a rank correlation with a percentile interval from resampled items."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     value = function(x, y)
     both = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
@@ -133,7 +144,10 @@ def correlation_measure(
 
 
 def agreement(scores: Floats, *, draws: int = 300, seed: int = 0) -> Measure:
-    """Return the mean pairwise tau of reviewers' scores, shape (reviewers, items), with an interval over items."""
+    """Return the mean pairwise tau of reviewers' scores with an interval over items.
+
+    ``scores`` has the shape (reviewers, items).
+    """
     scores = np.asarray(scores, dtype=np.float64)
     value = _mean_tau(scores)
     if not np.isfinite(value):
@@ -144,7 +158,7 @@ def agreement(scores: Floats, *, draws: int = 300, seed: int = 0) -> Measure:
 def _over_items(
     value: float, items: int, again: Callable[[Ints], float], draws: int, seed: int
 ) -> Measure:
-    """Return a value with the percentile interval of what it is ``again`` on redrawn items."""
+    """Return a value with a percentile interval. ``again`` computes it for redrawn items."""
     if items < 5:
         return Measure(value=value, n=items, note="fewer than five items: no interval")
     drawn = np.array(

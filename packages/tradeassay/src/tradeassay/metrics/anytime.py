@@ -1,14 +1,16 @@
-"""Inference that holds however often it is looked at, and whenever one stops: e-processes and their bands.
+"""Inference for repeated looks and any stopping time: e-processes and their confidence bands.
 
-A test at 5 % that is repeated every day is wrong far more often than in 5 % of years. Here the chance that a band
-*ever* leaves out the true mean is at most 1 - level. Of returns x around their mean, exp(a S - a^2 V / 2) with
-S = sum x and V = sum x^2 is a supermartingale whenever they are as likely to lie above as below it, whatever their
-tails and however their size changes from day to day (de la Peña 1999); mixed over a normal a it gives the band
-(Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021), and is an e-value. Sessions are taken five together,
-which is what is done about serial dependence: all of that within a week, and most of a moderate one, is in V.
+A test at 5 % that is repeated every day is wrong far more often than in 5 % of years. For the bands
+of this module, the chance that the band *ever* excludes the true mean is at most 1 - level. Let x
+be returns around their mean, S = sum x and V = sum x^2. Then exp(a S - a^2 V / 2) is a
+supermartingale if positive and negative x are equally likely. This holds for any tails and for
+volatility that changes from day to day (de la Peña 1999). Mixing over a normal a gives the band
+(Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021) and an e-value. Five sessions are summed
+before the test to allow for serial dependence. V then contains all dependence within a week, and
+most of a moderate dependence.
 
-What is not covered is said: returns that are lopsided (rare large losses that have not come yet), and dependence
-over months.
+Two cases are not covered, and results say so: skewed returns (rare large losses that have not yet
+occurred), and dependence over months.
 """
 
 from __future__ import annotations
@@ -24,18 +26,21 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.intervals import significant
 
 TOGETHER = 5
-"""Sessions that are taken as one."""
+"""Number of sessions that are summed into one observation."""
 FIRST_LOOK = 60
-"""Sessions before which nothing is said: they give the scale on which the rest is weighed."""
+"""Number of sessions before the first result. They set the scale for the later ones."""
 _BURN = FIRST_LOOK // TOGETHER
 _NARROWEST = 378
-"""Sessions after which the band is as narrow as it can be for so many: a year and a half."""
+"""Number of sessions at which the band is optimised to be narrowest: a year and a half."""
 _STEPS = 40
 
 
 class WatchedMean(msgspec.Struct, frozen=True):
-    """What was known of a mean at every look: ``sessions`` are those seen by then, ``low`` and ``high`` the band
-    per session, which only narrows, and ``mean`` the mean so far. Empty before the first look."""
+    """The band of a mean at every look. It is empty before the first look.
+
+    ``sessions`` is the number of sessions up to each look. ``low`` and ``high`` are the band per
+    session, which never widens. ``mean`` is the mean up to the look.
+    """
 
     sessions: tuple[int, ...]
     mean: Floats
@@ -44,7 +49,7 @@ class WatchedMean(msgspec.Struct, frozen=True):
 
 
 def watched_mean(values: Floats, *, level: float = 0.95) -> WatchedMean:
-    """Return the band of the mean of a series of shape (n,) at all looks since the first."""
+    """Return the band of the mean of a series of shape (n,) at all looks from the first one on."""
     sums = _together(np.asarray(values, dtype=np.float64))
     low, high = _bounds(sums, 1.0 - level)
     looks = np.flatnonzero(np.isfinite(low))
@@ -58,9 +63,12 @@ def watched_mean(values: Floats, *, level: float = 0.95) -> WatchedMean:
 
 
 def watched_interval(values: Floats, *, periods_per_year: float, level: float = 0.95) -> Measure:
-    """Return a yearly mean with the band that may be looked at every day; ``values`` has shape (n,). No interval
-    before the first look, where the series never moves, and where earlier looks contradict later ones: then it has
-    no one mean."""
+    """Return an annualised mean with a band that remains valid under daily looks.
+
+    ``values`` has shape (n,). There is no interval before the first look, or if the series never
+    moves. There is none either if earlier looks contradict later ones, because the series then has
+    no constant mean.
+    """
     values = np.asarray(values, dtype=np.float64)
     if values.size < 2 or not np.isfinite(values).all():
         return not_scored(
@@ -88,7 +96,7 @@ def watched_interval(values: Floats, *, periods_per_year: float, level: float = 
 
 
 def watched_sign(values: Floats, *, level: float = 0.95) -> Ints:
-    """Return 1 where the band of a mean along the last axis lies above zero, -1 where below, and 0 elsewhere."""
+    """Return the sign of a mean along the last axis whose band excluded zero at some look, else 0."""
     sums, alpha = _together(np.asarray(values, dtype=np.float64)), 1.0 - level
     total, squares = np.cumsum(sums, axis=-1), np.cumsum(sums**2, axis=-1)
     prior = _scale(sums) * _weight(alpha)
@@ -99,7 +107,7 @@ def watched_sign(values: Floats, *, level: float = 0.95) -> Ints:
 
 
 def level_at(n: int, level: float) -> float:
-    """Return the level of the test that, asked once after ``n`` sessions, asks for as much as the band does."""
+    """Return the level of a single test after ``n`` sessions that is as strict as the band."""
     alpha = 1.0 - level
     prior, seen = _weight(alpha), max(n, FIRST_LOOK) / TOGETHER
     z = math.sqrt((1.0 + prior / seen) * math.log((seen + prior) / (prior * alpha**2)))
@@ -107,8 +115,11 @@ def level_at(n: int, level: float) -> float:
 
 
 def e_value(values: Floats) -> float | None:
-    """Return the evidence, so far, that a mean is above zero; None before the first look. Where it is not, 20 or
-    more is *ever* reached with a chance of at most 5 %. ``values`` has shape (n,)."""
+    """Return the e-value for a positive mean, or None before the first look.
+
+    If the mean is not positive, the chance that the e-value *ever* reaches 20 is at most 5 %.
+    ``values`` has shape (n,).
+    """
     sums = _together(np.asarray(values, dtype=np.float64))
     scale = _scale(sums)
     if not sums.size or not np.isfinite(scale[-1]):
@@ -116,7 +127,7 @@ def e_value(values: Floats) -> float | None:
     prior = float(scale[-1]) * _weight(0.05)
     total, squares = float(sums.sum()), float((sums**2).sum()) + prior
     z = total / math.sqrt(squares)
-    # One-sided: a is normal and above zero.
+    # One-sided: a is half-normal, restricted to positive values.
     log = (
         0.5 * math.log(prior / squares)
         + 0.5 * z * z
@@ -126,9 +137,12 @@ def e_value(values: Floats) -> float | None:
 
 
 def e_bh(e_values: Sequence[float | None], level: float = 0.95) -> list[bool | None]:
-    """Return which results of a table are found by e-BH (Wang and Ramdas 2022); None stays None, not counted. Of
-    those found at most 1 - ``level`` are expected to be false, however they depend on each other and at whatever
-    moment one looks; where none is true, that any is *ever* found has that chance."""
+    """Return which results of a table e-BH selects (Wang and Ramdas 2022). None stays None.
+
+    At most a share 1 - ``level`` of the selected results is expected to be false, for any
+    dependence between results and any time of the look. If all null hypotheses are true, the chance
+    that a result is *ever* selected is at most 1 - ``level``. None is not counted as a result.
+    """
     known = sorted((e for e in e_values if e is not None), reverse=True)
     enough = [e for rank, e in enumerate(known, 1) if e >= len(known) / ((1.0 - level) * rank)]
     least = enough[-1] if enough else math.inf
@@ -136,7 +150,7 @@ def e_bh(e_values: Sequence[float | None], level: float = 0.95) -> list[bool | N
 
 
 def _together(values: Floats) -> Floats:
-    """Return sums of whole weeks along the last axis; what is left over waits for its week to end."""
+    """Return sums of whole weeks along the last axis. Sessions of an incomplete week are left out."""
     whole = values.shape[-1] // TOGETHER
     return np.asarray(
         values[..., : whole * TOGETHER].reshape(*values.shape[:-1], whole, TOGETHER).sum(axis=-1)
@@ -144,7 +158,7 @@ def _together(values: Floats) -> Floats:
 
 
 def _scale(sums: Floats) -> Floats:
-    """Return the variance of the first weeks that moved, known from then on; NaN before."""
+    """Return the variance of the first weeks with moves at each later look, and NaN before."""
     moved = np.cumsum(sums != 0.0, axis=-1)
     early = np.where(moved <= _BURN, sums, 0.0)
     start = (early**2).sum(axis=-1, keepdims=True) / _BURN
@@ -152,19 +166,24 @@ def _scale(sums: Floats) -> Floats:
 
 
 def _weight(alpha: float) -> float:
-    """Return the prior's variance, in weeks' variances, for which the band is narrowest at ``_NARROWEST``."""
+    """Return the prior's variance for which the band is narrowest at ``_NARROWEST``.
+
+    The unit is the variance of a week.
+    """
     log = 2.0 * math.log(1.0 / alpha)
     return _NARROWEST / TOGETHER / (log + math.log1p(log))
 
 
 def _bounds(sums: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return the lower and upper bound of the mean of a week at every look, along the last axis; NaN before the
-    first, and while no mean at all is excluded."""
+    """Return the lower and upper bound of the weekly mean at every look, along the last axis.
+
+    The bounds are NaN before the first look and as long as no mean is excluded.
+    """
     count = np.arange(1, sums.shape[-1] + 1, dtype=np.float64)
     mean = np.cumsum(sums, axis=-1) / count
     spread = np.maximum(np.cumsum(sums**2, axis=-1) - count * mean**2, 0.0)
     prior = _scale(sums) * _weight(alpha)
-    # The ends lie where n^2 d^2 = (V + n d^2 + prior) log((V + n d^2 + prior) / (prior alpha^2)).
+    # The bounds solve n^2 d^2 = (V + n d^2 + prior) log((V + n d^2 + prior) / (prior alpha^2)).
     square = np.zeros_like(mean)
     with np.errstate(invalid="ignore"):
         for _ in range(_STEPS):

@@ -1,9 +1,10 @@
-"""Is an agent different from its baseline, or could the difference be luck?
+"""Test whether an agent differs from its baseline by more than luck.
 
-The two are compared session by session (they lived through the same market, so most of the noise cancels) by
-their *log growth*: its sum is positive exactly when the agent ended with more. The mean difference is tested by
-its cosine interval (:mod:`tradeassay.metrics.cosine`). Where several are compared in one table, every one of them
-allows for their number (:func:`corrected`): its interval, its p-value and its words.
+Both are compared session by session in *log growth*. They lived through the same market, so most of
+the noise cancels. The sum of the differences is positive exactly if the agent ended with more. The
+mean difference is tested by its cosine interval (:mod:`tradeassay.metrics.cosine`). If a table
+compares several agents, :func:`corrected` adjusts every interval, p-value and sentence for their
+number.
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ from tradeassay.metrics.intervals import DEFAULT, BootstrapConfig, significant
 
 _SAME = 1e-12
 _USUAL = 0.9
-"""Below this level an interval excludes zero too easily for a sentence that does not say so."""
+"""Below this level a sentence names the level, because an interval then excludes zero too easily."""
 
 
 class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent against its baseline. ``difference`` is the yearly difference of growth, exp(mean log difference x
-    periods per year) - 1, with its interval; ``distinguishable`` is True when that excludes zero, False when it
-    does not, None when nothing could be compared; ``sentence`` says it in plain words. All three allow for the
-    number of agents compared, and so does ``p_adjusted``; ``p_value`` is the two-sided one of this comparison
-    alone."""
+    """The comparison of an agent with its baseline.
+
+    ``difference`` is the annual difference of growth, exp(mean log difference x periods per year) -
+    1, with its interval. ``distinguishable`` is True if the interval excludes zero, False if it
+    does not, and None if there was no comparison. ``sentence`` states the result in plain words.
+    These three and ``p_adjusted`` are adjusted for the number of agents compared. ``p_value`` is
+    the two-sided p-value of this comparison alone.
+    """
 
     baseline: str
     difference: Measure
@@ -42,7 +46,7 @@ class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def side(self) -> Literal["above", "below"] | None:
-        """On which side of the baseline it is for certain; None where that cannot be told."""
+        """Return the side of the baseline on which the agent significantly is, or None."""
         if not self.distinguishable:
             return None
         return "above" if above(self.difference) else "below"
@@ -52,7 +56,7 @@ class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
         return self.difference.low == self.difference.high == 0.0
 
     def said_of(self, name: str) -> str:
-        """Return the sentence with the baseline under another name."""
+        """Return the sentence with another name for the baseline."""
         return self.sentence.replace(self.baseline, name, 1)
 
 
@@ -64,9 +68,11 @@ def compare_to_baseline(
     baseline: str = "buy and hold",
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> AgainstBaseline:
-    """Return whether a value path can be told apart from its baseline's. Each path has shape (n + 1,), or
-    (repetitions, n + 1): then the mean over repetitions is compared, session by session. Raises :class:`UserError`
-    when the lengths differ."""
+    """Return whether a value path differs significantly from its baseline's path.
+
+    Each path has shape (n + 1,), or (repetitions, n + 1). For repetitions, their mean is compared
+    session by session. Raises :class:`UserError` if the lengths differ.
+    """
     agent, base = (
         np.atleast_2d(np.asarray(nav, np.float64)),
         np.atleast_2d(np.asarray(baseline_nav, np.float64)),
@@ -96,7 +102,7 @@ def compare_to_baseline(
 
 
 def nothing_to_compare(baseline: str, reason: str) -> AgainstBaseline:
-    """Return a comparison that was not made, and why."""
+    """Return an empty comparison with the reason for its absence."""
     sentence = f"was not compared with {baseline}: {reason}"
     return AgainstBaseline(
         baseline=baseline,
@@ -108,9 +114,12 @@ def nothing_to_compare(baseline: str, reason: str) -> AgainstBaseline:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's adjusted p-values (Holm 1979), in the same order; None stays None and is not counted. Among k
-    agents that only guess, one in twenty looks different at the 5 % level. Judged by the adjusted values, the
-    chance that even one does is at most 5 %."""
+    """Return Holm's adjusted p-values (Holm 1979) in the same order. None stays None.
+
+    Among agents that only guess, one in twenty looks different at the 5 % level. With the adjusted
+    values, the chance that even one of them does is at most 5 %. None is not counted as a
+    comparison.
+    """
     order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0
@@ -123,9 +132,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def corrected(
     found: Sequence[AgainstBaseline | None], level: float
 ) -> list[AgainstBaseline | None]:
-    """Return the comparisons of one table with everything in them allowing for their number. Holm divides the
-    error by as much as he multiplies the p-value with; so does the interval, and it excludes zero exactly when the
-    adjusted p-value is below 1 - ``level``."""
+    """Return the comparisons of one table, adjusted for their number.
+
+    Holm's method multiplies the p-value by a factor. Here the error level of the interval is
+    divided by the same factor. So the interval excludes zero exactly if the adjusted p-value is
+    below 1 - ``level``.
+    """
     made: list[AgainstBaseline | None] = []
     compared = float(sum(one is not None and one.p_value is not None for one in found))
     for one, adjusted in zip(

@@ -1,12 +1,12 @@
-"""Are confidences worth what they say?
+"""Test whether stated confidences match the actual share of correct orders.
 
-``confidence`` has shape (n,) with values from 0 to 1, ``right`` has shape (n,) and is 0/1 or bool. A NaN in gives
-a NaN out. With nothing to judge the value is NaN.
+``confidence`` has shape (n,) with values from 0 to 1. ``right`` has shape (n,) and is 0/1 or bool.
+A NaN input gives a NaN result. Without any orders the value is NaN.
 
-Confidences given in one session share that session's market and are not independent, so the intervals
-resample whole sessions, in blocks, as all other intervals of the house do. The expected calibration error is
-never negative and biased upwards when orders are few: with 30 orders in 10 bins a perfect forecaster
-scores about 0.1.
+Confidences stated in one session share that session's market and are not independent. So the
+intervals resample whole sessions in blocks, like all bootstrap intervals here. The expected
+calibration error is never negative. It is biased upwards for few orders: with 30 orders in 10 bins
+a perfect forecaster scores about 0.1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _Right = NDArray[Any]
 
 
 class Bin(msgspec.Struct, frozen=True, kw_only=True):
-    """One bin of a calibration curve; ``confidence`` and ``accuracy`` are means, None in an empty bin."""
+    """One bin of a calibration curve. ``confidence`` and ``accuracy`` are means, None if it is
+    empty.
+    """
 
     low: float
     high: float
@@ -44,7 +46,7 @@ class Bin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """Are stated confidences worth what they say? ``bins`` is empty when nothing could be judged."""
+    """Calibration of stated confidences. ``bins`` is empty if there were no usable orders."""
 
     ece: Measure
     brier: Measure
@@ -52,18 +54,21 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def brier(confidence: Floats, right: _Right) -> float:
-    """Return the mean of (confidence - right) ** 2: 0 is perfect, 0.25 what always saying 0.5 gets."""
+    """Return the mean of (confidence - right) ** 2. 0 is perfect; always stating 0.5 gives 0.25."""
     confidence, hit = _checked(confidence, right)
     return float(np.mean((confidence - hit) ** 2)) if confidence.size else float("nan")
 
 
 def expected_calibration_error(confidence: Floats, right: _Right, bins: int = _BINS) -> float:
-    """Return the mean over ``bins`` equal-width bins of abs(mean confidence - accuracy), weighted by their orders.
-    A bin includes its lower edge; the last one includes 1 too."""
+    """Return the mean of abs(mean confidence - accuracy) over equal-width bins.
+
+    Bins are weighted by their number of orders. A bin includes its lower edge. The last bin
+    includes 1 too.
+    """
     confidence, hit = _checked(confidence, right)
     if not confidence.size or np.isnan(confidence).any():
         return float("nan")
-    # The bins' weights cancel the division in their means: what is left is the size of the summed gaps.
+    # The weights of the bins cancel the division in their means. The summed gaps remain.
     gaps = np.bincount(_bin_of(confidence, bins), weights=confidence - hit, minlength=bins)
     return float(np.abs(gaps).sum() / confidence.size)
 
@@ -96,7 +101,7 @@ def calibration(
     bins: int = _BINS,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> dict[str, Measure]:
-    """Return ``ece`` and ``brier`` with intervals; ``session`` says in which session each confidence was given."""
+    """Return ``ece`` and ``brier`` with intervals. ``session`` is the session of each confidence."""
     confidence, hit = _checked(confidence, right)
     if not confidence.size:
         nothing = not_scored("no order with a confidence and a known next return")
@@ -115,7 +120,8 @@ def calibration(
             name: measure_from(value, None, level=bootstrap.level, n=n, note=few)
             for name, value in values.items()
         }
-    # Sums per session: of confidence - right by bin, of squared misses, and the number of orders.
+    # Per session: sums of confidence - right by bin, the sum of squared errors, and the number of
+    # orders.
     cells = np.bincount(
         place * bins + _bin_of(confidence, bins), confidence - hit, minlength=count * bins
     )

@@ -1,4 +1,4 @@
-"""The measures by name: what a table, a page or a reader needs to know about each.
+"""Names, units and definitions of the measures for tables, pages and readers.
 
 The functions are in :mod:`measures`.
 """
@@ -11,14 +11,17 @@ import msgspec
 
 _Group = Literal["result", "risk", "style", "conduct"]
 _Unit = Literal["fraction", "number"]
-"""``fraction`` is shown in per cent, ``number`` as it is."""
+"""``fraction`` is displayed in per cent, ``number`` without conversion."""
 _Better = Literal["higher", "lower"]
 
 
 class MeasureInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure. ``better`` says which direction is good, None where neither is. ``defined`` is one sentence
-    with the formula. ``path`` marks measures that depend on the order of the returns: their interval tells what
-    other orders of the same blocks would have given, and need not be centred on the value."""
+    """One measure.
+
+    ``better`` is the good direction, or None if there is none. ``defined`` is one sentence with the
+    formula. ``path`` marks measures that depend on the order of the returns. Their interval
+    describes other orders of the same blocks and need not be centred on the value.
+    """
 
     id: str
     title: str

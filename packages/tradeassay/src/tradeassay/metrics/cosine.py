@@ -1,14 +1,16 @@
-"""Inference on means and ratios of dependent returns that holds its level: equal-weighted cosine (EWC).
+"""Intervals of means and ratios of dependent returns: equal-weighted cosine (EWC).
 
-The long-run variance is the mean of the squared first cosine transforms of the series, and the ratio of the mean
-to its error follows Student's t with as many degrees of freedom as there are transforms (Müller 2007). How many:
-0.4 n^(2/3) for n trading days, the choice of Lazarus, Lewis, Stock and Watson (2018), who propose it for exactly
-this. The number follows from the time that a record covers and not from its rows: weekly, monthly and hourly rows
-of one account use the same cosines of time, and so end in the same interval. Ratios go by the delta method: the
-same on the statistic's influence function. Nothing is resampled, so that an interval at a level corrected for a
-thousand comparisons costs what one does at 95 %.
+The long-run variance is the mean of the squared first cosine transforms of the series. The ratio of
+the mean to its standard error has Student's t distribution. Its degrees of freedom are the number
+of transforms (Müller 2007). This number is 0.4 n^(2/3) for n trading days, as Lazarus, Lewis, Stock
+and Watson (2018) propose. It depends on the time that a record covers and not on its rows. So
+weekly, monthly and hourly rows of one account use the same cosines of time and give the same
+interval. Ratios use the delta method: the same interval for the statistic's influence function.
+There is no resampling. So an interval at a level corrected for a thousand comparisons costs as much
+as one at 95 %.
 
-All series have the sessions on their last axis, (..., n), so that one and ten thousand take the same call.
+All series have the sessions on their last axis, (..., n). One series and ten thousand series take
+the same call.
 """
 
 from __future__ import annotations
@@ -26,34 +28,38 @@ from tradeassay.metrics.intervals import between, significant, student_reach
 from tradeassay.metrics.measures import spread
 
 _LEAST = 20
-"""Fewer sessions give no interval."""
+"""Smallest number of sessions for which an interval is computed."""
 _Statistic = Literal["mean", "sharpe"]
 _FLAT = 1e-12
 _MOST_GROWTH = 700.0
-"""Log growth beyond which a return is no number any more."""
+"""Largest log growth that is converted into a return."""
 
 
 _DAILY = (200, 366)
-"""Rows a year that are trading days: venues have 242 to 365 of them."""
+"""Smallest and largest number of rows per year that are trading days: venues have 242 to 365."""
 
 
 def trading_days(n: int, periods_per_year: float) -> float:
-    """Return how many trading days ``n`` rows cover: the rows themselves if they are daily."""
+    """Return the number of trading days in ``n`` rows. Daily rows are the trading days."""
     if _DAILY[0] <= periods_per_year <= _DAILY[1]:
         return float(n)
     return n * 252.0 / periods_per_year
 
 
 def cosine_terms(n: int, periods_per_year: float = 252) -> int:
-    """Return how many cosine transforms make the variance of ``n`` rows: 0.4 d^(2/3) for d trading days.
+    """Return the number of cosine transforms for ``n`` rows: 0.4 d^(2/3) for d trading days.
 
-    It is at least 1, and at most n - 2, because so many rows have no more transforms to give."""
+    It is at least 1 and at most n - 2, the number of transforms that n rows allow.
+    """
     terms = int(0.4 * trading_days(n, periods_per_year) ** (2.0 / 3.0))
     return max(1, min(terms, n - 2))
 
 
 def cosine_variance(values: Floats, periods_per_year: float = 252) -> Floats:
-    """Return the variance of sqrt(n) x mean along the last axis; degrees of freedom are :func:`cosine_terms`."""
+    """Return the variance of sqrt(n) x mean along the last axis.
+
+    Its degrees of freedom are :func:`cosine_terms`.
+    """
     values = np.asarray(values, dtype=np.float64)
     n = values.shape[-1]
     weights = _cosines(n, cosine_terms(n, periods_per_year))
@@ -61,8 +67,11 @@ def cosine_variance(values: Floats, periods_per_year: float = 252) -> Floats:
 
 
 def cosine_t(values: Floats, periods_per_year: float = 252) -> tuple[Floats, int]:
-    """Return the ratio of the mean to its standard error along the last axis, and its degrees of freedom. NaN
-    where a series does not vary."""
+    """Return the ratio of the mean to its standard error along the last axis, and its degrees of
+    freedom.
+
+    The ratio is NaN if a series does not vary.
+    """
     values = np.asarray(values, dtype=np.float64)
     n = values.shape[-1]
     error = np.sqrt(cosine_variance(values, periods_per_year) / n)
@@ -72,8 +81,8 @@ def cosine_t(values: Floats, periods_per_year: float = 252) -> tuple[Floats, int
 
 
 def mean_p_value(values: Floats, periods_per_year: float = 252) -> Floats:
-    """Return the two-sided p-value of a mean of zero along the last axis; NaN where a series does not vary."""
-    from scipy.special import stdtr  # takes a while to import
+    """Return the two-sided p-value of a zero mean along the last axis, or NaN without variation."""
+    from scipy.special import stdtr  # slow to import
 
     t, freedom = cosine_t(values, periods_per_year)
     return np.asarray(2.0 * stdtr(freedom, -np.abs(t)))
@@ -88,10 +97,12 @@ def cosine_interval(
     least: int = _LEAST,
     rows_per_year: float | None = None,
 ) -> Measure:
-    """Return a yearly mean or Sharpe ratio with its interval. ``returns`` has shape (n,).
+    """Return an annualised mean or Sharpe ratio with its interval. ``returns`` has shape (n,).
 
-    ``periods_per_year`` scales the result. ``rows_per_year`` says how often rows come, where the result is scaled to
-    something else than a year. Raises :class:`UserError` for another statistic, shape or level."""
+    ``periods_per_year`` scales the result. ``rows_per_year`` is the frequency of the rows, if the
+    result is not scaled to a year. Raises :class:`UserError` for an unknown statistic, a wrong
+    shape or an invalid level.
+    """
     if statistic not in ("mean", "sharpe"):
         raise UserError(f"no interval for '{statistic}'", hint="choose mean or sharpe")
     returns = np.asarray(returns, dtype=np.float64)
@@ -106,7 +117,7 @@ def cosine_interval(
         return not_scored(
             "fewer than two sessions" if n < 2 else "a number in the series is missing"
         )
-    # By the delta method a ratio has the error of the mean of its influence function.
+    # By the delta method, a ratio has the standard error of the mean of its influence function.
     if statistic == "mean":
         scale, centre = periods_per_year, returns.mean()
         influence = returns - centre
@@ -134,9 +145,11 @@ def cosine_interval(
 def growth_interval(
     returns: Floats, *, periods: float, level: float, least: int, rows_per_year: float = 252
 ) -> Measure:
-    """Return what returns of shape (n,) grow to over ``periods`` sessions, with the interval of their log growth.
-    The interval of a product is that of the sum of logarithms: nobody loses more than everything. Raises
-    :class:`UserError` as :func:`cosine_interval` does; no value where everything was lost in a session."""
+    """Return the growth over ``periods`` sessions of returns of shape (n,), with its interval.
+
+    The interval is computed for the sum of log returns, so a loss never exceeds everything. Raises
+    :class:`UserError` like :func:`cosine_interval`. There is no value if a session lost everything.
+    """
     returns = np.asarray(returns, dtype=np.float64)
     if not (returns > -1.0).all():
         return not_scored("everything was lost in a session")
@@ -164,12 +177,17 @@ def growth_ends(logs: Measure) -> Measure:
 
 
 def reach_ratio(n: int, level: float, other: float) -> float:
-    """Return how many times as far an interval of ``n`` sessions reaches at the other level."""
+    """Return the ratio of interval widths at the level ``other`` and at ``level`` for ``n``
+    sessions.
+    """
     return student_reach(cosine_terms(n), other) / student_reach(cosine_terms(n), level)
 
 
 def _sharpe_of(values: Floats) -> tuple[Floats, Floats]:
-    """Return the Sharpe ratio of one period along the last axis and its influence function; NaN if flat."""
+    """Return the Sharpe ratio per period along the last axis and its influence function.
+
+    Both are NaN for a flat series.
+    """
     deviation = spread(values)
     deviation = np.where(deviation > 0, deviation, np.nan)
     centre = values.mean(axis=-1)
@@ -180,7 +198,9 @@ def _sharpe_of(values: Floats) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def _cosines(n: int, terms: int) -> Floats:
-    """Return the weights (n, terms) of the first cosine transforms (type II), each of length 1."""
+    """Return the weights (n, terms) of the first cosine transforms (type II), normalised to length
+    1.
+    """
     at = (np.arange(n) + 0.5) / n
     order = np.arange(1, terms + 1)
     weights: Floats = math.sqrt(2.0 / n) * np.cos(math.pi * at[:, None] * order)

@@ -1,6 +1,7 @@
-"""History of an account's value: returns by month, a rolling Sharpe ratio, and the deepest drawdowns.
+"""History of an account's value: returns by month, a rolling Sharpe ratio, and the deepest
+drawdowns.
 
-``path`` has shape (n + 1,) with the initial value first, ``sessions`` are n ISO dates. A path that
+``path`` has shape (n + 1,) with the initial value first. ``sessions`` are n ISO dates. A path that
 touches zero has no history.
 """
 
@@ -15,13 +16,16 @@ from tradeassay.metrics.intervals import significant
 from tradeassay.metrics.measures import drawdowns, sharpe
 
 ROLLING = 126
-"""Sessions of the rolling window: half a year of trading days."""
+"""Length of the rolling window in sessions: half a year of trading days."""
 _POINTS = 160
 _DEEPEST = 5
 
 
 class YearOfReturns(msgspec.Struct, frozen=True, kw_only=True):
-    """``months`` has twelve entries, None where no session fell into the month; ``total`` compounds them."""
+    """Returns of one year. ``months`` has twelve entries, None for a month without sessions.
+
+    ``total`` is the compounded return.
+    """
 
     year: str
     months: tuple[float | None, ...]
@@ -29,8 +33,11 @@ class YearOfReturns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drawdown(msgspec.Struct, frozen=True, kw_only=True):
-    """A fall below the last peak: the session after the peak, the deepest one, and the one that made it good.
-    ``recovered`` is None where that has not happened; ``sessions`` counts from the peak to there or to the end."""
+    """A fall below the last peak: the sessions after the peak, of the trough and of the recovery.
+
+    ``recovered`` is None if the account has not recovered. ``sessions`` is the length from the peak
+    to the recovery or to the end.
+    """
 
     depth: float
     first: str
@@ -40,7 +47,11 @@ class Drawdown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """``rolling`` pairs a session with the Sharpe ratio of the ``ROLLING`` sessions up to it, thinned."""
+    """The history of an account.
+
+    ``rolling`` pairs a session with the Sharpe ratio of the ``ROLLING`` sessions up to it. It is
+    thinned.
+    """
 
     months: tuple[YearOfReturns, ...]
     drawdowns: tuple[Drawdown, ...]
@@ -50,7 +61,7 @@ class AccountHistory(msgspec.Struct, frozen=True, kw_only=True):
 def history_of(
     sessions: Sequence[str], path: Sequence[float], periods_per_year: int
 ) -> AccountHistory | None:
-    """Return an account's history; None without sessions, or where a value is not positive."""
+    """Return an account's history, or None without sessions or if a value is not positive."""
     if not sessions or len(path) != len(sessions) + 1 or min(path) <= 0:
         return None
     values = np.asarray(path, dtype=np.float64)
@@ -74,7 +85,7 @@ def history_of(
         found.append(
             Drawdown(
                 depth=significant(float(fall[low]), 6),
-                # Place 0 of the path is before the first session, and never below a peak.
+                # Index 0 of the path is before the first session, and never below a peak.
                 first=sessions[start - 1],
                 deepest=sessions[low - 1],
                 recovered=sessions[end - 1] if end < values.size else None,
@@ -86,8 +97,11 @@ def history_of(
 
 
 def _by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfReturns, ...]:
-    """Return the returns by calendar month of ISO ``sessions``; ``path`` has the initial value first. A month's
-    return runs from the last value before it to its last value."""
+    """Return the returns by calendar month of ISO ``sessions``.
+
+    ``path`` has the initial value first. A month's return compares its last value with the last
+    value before the month.
+    """
     years: dict[str, list[float | None]] = {}
     before = path[0]
     for place, session in enumerate(sessions):

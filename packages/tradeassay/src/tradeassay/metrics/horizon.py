@@ -1,8 +1,10 @@
-"""How long a record must be before numbers of a year are shown.
+"""Shortest record for which annual numbers are reported.
 
-Twenty days that made 5 % are "+88 % a year", which says nothing about the other eleven months. So nothing that is
-scaled to a year is given for a record under a quarter, on any surface: it is not scored, and says why. What is
-tested all the same, such as the difference from a baseline, is given for the record as it is."""
+Twenty days with a gain of 5 % are "+88 % a year", which says nothing about the other eleven months.
+So no page or command reports annualised numbers for a record under a quarter. Such a number is not
+scored, and its reason is given. Results that are tested anyway, such as the difference from a
+baseline, are reported for the record's own length.
+"""
 
 from __future__ import annotations
 
@@ -16,44 +18,44 @@ from tradeassay.metrics.cosine import trading_days
 from tradeassay.metrics.intervals import significant
 
 QUARTER = 60
-"""Trading days of a quarter, less its holidays."""
+"""Trading days of a quarter, minus holidays."""
 TOO_SHORT = "record too short"
-"""Why there is no number of a year."""
+"""Reason for a missing annual number."""
 YEARLY = frozenset(
     "annualised_return volatility sharpe sortino calmar information_ratio turnover cost_rate".split()
 )
-"""Measures that are scaled to a year."""
+"""Measures that are annualised."""
 
 
 class Horizon(msgspec.Struct, frozen=True):
-    """What a record covers: ``rows``, of which ``year`` make one."""
+    """Length of a record in ``rows``, with ``year`` rows per year."""
 
     rows: int
     year: int = 252
 
     @property
     def is_short(self) -> bool:
-        """Whether the record is under a quarter, so that numbers of a year are not shown."""
+        """Return whether the record is under a quarter. Annual numbers are then not reported."""
         return trading_days(self.rows, self.year) < QUARTER
 
     @property
     def words(self) -> str:
-        """What growth is given for: ``per year``, or ``over 20 sessions``."""
+        """Return the time unit of growth: ``per year``, or ``over 20 sessions``."""
         return f"over {self.rows} sessions" if self.is_short else "per year"
 
     def scored(self, measures: Mapping[str, Measure]) -> dict[str, Measure]:
-        """Return measures by id; of a short record those of a year are not scored."""
+        """Return measures by id. For a short record, the annualised ones are not scored."""
         if not self.is_short:
             return dict(measures)
         scored = {}
         for name, one in measures.items():
-            # A failure stays a failure: it has its own reason for having no number.
+            # A failed measure keeps its own reason for having no value.
             hidden = name in YEARLY and one.value is not None
             scored[name] = not_scored(TOO_SHORT) if hidden else one
         return scored
 
     def grown(self, yearly: Measure) -> Measure:
-        """Return yearly growth with its interval; of a short record that over the record itself."""
+        """Return annual growth with its interval, or for a short record the growth over the record."""
         if not self.is_short or yearly.value is None:
             return yearly
         share = self.rows / self.year

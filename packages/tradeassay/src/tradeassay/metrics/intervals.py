@@ -1,19 +1,18 @@
-"""Intervals: from resampled values by the block bootstrap, Wilson's for shares, and the variance of a mean of
-dependent values.
+"""Block bootstrap intervals, Wilson intervals of shares, and the variance of dependent means.
 
-The bootstrap is the stationary one of Politis and Romano (1994). A resample strings together blocks of the
-original sessions; blocks start anywhere, wrap around the end and have geometric lengths. Sessions next to each
-other mostly stay next to each other, so that volatility clusters and momentum survive. The indices are drawn once
-per series and every measure is evaluated on the same resamples.
+The bootstrap is the stationary one of Politis and Romano (1994). A resample concatenates blocks of
+the original sessions. Blocks start anywhere, wrap around the end and have geometric lengths.
+Adjacent sessions mostly stay adjacent, which preserves volatility clusters and momentum. The
+indices are drawn once per series, and every measure is evaluated on the same resamples.
 
-The generator's raw 64-bit stream is turned into indices here: numpy promises that stream for ever, which
-it does not for its distributions. Equal input therefore gives equal resamples in every version.
+This module converts the generator's raw 64-bit stream into indices. numpy guarantees this stream
+for ever, but not its distributions. Equal input therefore gives equal resamples in every version.
 
-Block lengths follow Politis and White (2004), "Automatic block-length selection for the dependent bootstrap", with
-the corrected constant of Patton, Politis and White (2009): the mean block length that minimises the mean squared
-error of the estimated variance of the sample mean. They are those of ``arch.bootstrap.optimal_block_length`` to
-1e-9, which a test checks; they are computed here because importing that package loads pandas and statsmodels, and
-every score of every run needs a block length.
+Block lengths follow Politis and White (2004), "Automatic block-length selection for the dependent
+bootstrap", with the corrected constant of Patton, Politis and White (2009). This mean block length
+minimises the mean squared error of the estimated variance of the sample mean. A test checks that it
+equals ``arch.bootstrap.optimal_block_length`` to 1e-9. It is computed here because importing
+``arch`` loads pandas and statsmodels, and every score of every run needs a block length.
 """
 
 from __future__ import annotations
@@ -36,29 +35,35 @@ _MOST_UNDEFINED = 0.05
 
 
 def significant(value: float, digits: int = 12) -> float:
-    """Return ``value`` rounded to ``digits`` significant digits. Stored numbers are rounded so that the last bits,
-    in which machines may differ, do not change a file."""
+    """Return ``value`` rounded to ``digits`` significant digits.
+
+    Machines may differ in the last bits. Stored numbers are rounded so that this does not change a
+    file.
+    """
     return float(f"{value:.{digits - 1}e}") if math.isfinite(value) else value
 
 
 def between(
     value: float, ends: tuple[float, float], level: float, n: int, note: str | None = None
 ) -> Measure:
-    """Return a measure with its interval, rounded as stored numbers are."""
+    """Return a measure with its interval, rounded for storage."""
     low, high = (significant(float(end)) for end in ends)
     return Measure(value=significant(value), low=low, high=high, level=level, n=n, note=note)
 
 
 def student_reach(freedom: float, level: float) -> float:
-    """Return how many standard errors Student's two-sided interval reaches to either side."""
-    from scipy.special import stdtrit  # takes a while to import
+    """Return the half-width of Student's two-sided interval in standard errors."""
+    from scipy.special import stdtrit  # slow to import
 
     return float(stdtrit(freedom, 0.5 + level / 2.0))
 
 
 def percentile_interval(drawn: Floats, level: float) -> tuple[float, float] | None:
-    """Return the central ``level`` interval of resampled values, shape (draws,). None when more than 5 % of the
-    resamples have no value: the rest would be a biased picture."""
+    """Return the central ``level`` interval of resampled values, shape (draws,).
+
+    Returns None if more than 5 % of the resamples have no value, because the remaining ones would
+    be biased.
+    """
     defined = drawn[np.isfinite(drawn)]
     if defined.size == 0 or defined.size < (1.0 - _MOST_UNDEFINED) * drawn.size:
         return None
@@ -68,12 +73,15 @@ def percentile_interval(drawn: Floats, level: float) -> tuple[float, float] | No
 
 
 def wilson_interval(successes: float, n: int, level: float) -> tuple[float, float]:
-    """Return Wilson's score interval of a share (Wilson 1927); it stays inside 0..1 and has width at 0 and 1."""
+    """Return Wilson's score interval of a share (Wilson 1927).
+
+    It stays within 0 and 1, and its width is positive for shares of 0 and 1.
+    """
     z = NormalDist().inv_cdf(0.5 + level / 2.0)
     share = successes / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    # At the ends the formula gives 0 and 1 apart from rounding.
+    # At shares of 0 and 1 the formula gives 0 and 1 up to rounding.
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == n else min(1.0, middle + half)
     return significant(low), significant(high)
@@ -82,8 +90,10 @@ def wilson_interval(successes: float, n: int, level: float) -> tuple[float, floa
 def measure_from(
     value: float, drawn: Floats | None, *, level: float, n: int, note: str | None = None
 ) -> Measure:
-    """Return a measure with its percentile interval, or with a note when none can be given. ``drawn`` are
-    resampled values, None when ``note`` says why there are none."""
+    """Return a measure with its percentile interval, or with a note if there is none.
+
+    ``drawn`` are resampled values, or None if ``note`` gives the reason for their absence.
+    """
     if not math.isfinite(value):
         return not_scored("it is not defined for this series")
     bounds = None if drawn is None else percentile_interval(drawn, level)
@@ -95,7 +105,10 @@ def measure_from(
 
 
 def rate_measure(successes: int, n: int, *, nothing: str, level: float = 0.95) -> Measure:
-    """Return successes / n with Wilson's score interval, or no value because of ``nothing`` when n is 0."""
+    """Return successes / n with Wilson's score interval.
+
+    If n is 0, there is no value, and ``nothing`` is the reason.
+    """
     if n == 0:
         return not_scored(nothing)
     low, high = wilson_interval(successes, n, level)
@@ -110,9 +123,12 @@ def rate_measure(successes: int, n: int, *, nothing: str, level: float = 0.95) -
 
 
 def long_run_variance(values: Floats, lags: int) -> Floats:
-    """Return the variance of sqrt(n) x mean along the last axis, by Bartlett's kernel (Newey and West 1987).
-    ``values`` has shape (..., n); ``lags`` autocovariances are counted, 0 gives the plain variance (divided by n).
-    Never negative; NaN with no observation."""
+    """Return the variance of sqrt(n) x mean along the last axis (Newey and West 1987).
+
+    It uses Bartlett's kernel. ``values`` has shape (..., n). ``lags`` is the number of
+    autocovariances; 0 gives the plain variance (divided by n). It is never negative, and NaN
+    without observations.
+    """
     values = np.asarray(values, dtype=np.float64)
     n = values.shape[-1]
     if n == 0:
@@ -127,8 +143,11 @@ def long_run_variance(values: Floats, lags: int) -> Floats:
 
 
 def variance_inflation(values: Floats, lags: int) -> float:
-    """Return how many times larger the variance of the mean is than for independent observations. 1 for a series
-    that does not vary. The effective number of observations is n divided by this."""
+    """Return the variance of the mean relative to independent observations.
+
+    It is 1 for a series that does not vary. The effective number of observations is n divided by
+    it.
+    """
     plain = float(long_run_variance(values, 0))
     return float(long_run_variance(values, lags)) / plain if plain > 0.0 else 1.0
 
@@ -139,13 +158,18 @@ def ar1_inflation(correlation: float) -> float:
 
 
 def _longest_block(n: int) -> float:
-    """Return the longest mean block length tried for ``n`` observations: min(3 sqrt(n), n / 3), rounded up."""
+    """Return the largest mean block length for ``n`` observations: min(3 sqrt(n), n / 3), rounded
+    up.
+    """
     return float(math.ceil(min(3.0 * math.sqrt(n), n / 3.0)))
 
 
 def mean_block_length(values: Floats) -> float:
-    """Return the mean block length for one series of shape (n,), in observations, between 1 and the longest. 1 (no
-    blocks) for a series that does not vary or has fewer than eight observations."""
+    """Return the automatic mean block length of one series of shape (n,), in observations.
+
+    It is between 1 and the largest length. It is 1 (no blocks) for a series that does not vary or
+    has fewer than eight observations.
+    """
     values = np.asarray(values, dtype=np.float64)
     n = values.shape[0]
     if n < 8:
@@ -156,14 +180,14 @@ def mean_block_length(values: Floats) -> float:
     run = max(5, int(math.log10(n)))
     lags = min(math.ceil(math.sqrt(n)) + run, n - 2)
     covariance = np.array([np.sum(centred[k:] * centred[: n - k]) for k in range(lags + 1)]) / n
-    # Autocorrelations, each scaled by the parts of the series that overlap.
+    # Autocorrelations, each scaled by the overlapping parts of the series.
     squares = centred * centred
     head, tail, kept = np.cumsum(squares), np.cumsum(squares[::-1]), n - 1 - np.arange(lags + 1)
     scale = np.sqrt(head[kept - 1] * tail[kept - 1])
     quiet = np.abs(covariance * n) / np.where(scale > 0, scale, np.inf) < 2.0 * math.sqrt(
         math.log10(n) / n
     )
-    # Twice the first lag after which so many in a row are insignificant.
+    # Twice the first lag that is followed by enough insignificant lags.
     first = next((lag for lag in range(lags - run + 1) if quiet[lag : lag + run].all()), lags)
     window = min(2 * max(first, 1), lags)
     k = np.arange(1, window + 1)
@@ -171,27 +195,30 @@ def mean_block_length(values: Floats) -> float:
     spectral_slope = 2.0 * float(np.sum(taper * k * covariance[k]))
     spectral_level = float(covariance[0] + 2.0 * np.sum(taper * covariance[k]))
     if spectral_level <= 0.0:
-        # A flat-top estimate can turn negative; then only the upper bound is safe.
+        # A flat-top estimate can be negative. Only the upper bound is then safe.
         return max(1.0, _longest_block(n))
     length: float = abs(spectral_slope / spectral_level) ** (2.0 / 3.0) * n ** (1.0 / 3.0)
     return min(max(1.0, length), max(1.0, _longest_block(n)))
 
 
 CHUNK = 1 << 16
-"""Cells per chunk of resamples: small enough for a processor's cache. It does not change any result."""
+"""Cells per chunk of resamples, which fit into a processor's cache. They do not affect results."""
 _RESERVED = 1 << 21
-"""Cells of an array that is made and freed before the first chunk, larger than those of a chunk."""
+"""Cells of an array that is allocated and freed before the first chunk. It is larger than a chunk."""
 
 
 MOST_DRAWS = 1_000_000
-"""More would keep whoever scores or verifies a run busy for hours."""
+"""Largest number of draws. More would take hours to score or verify a run."""
 
 
 class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How intervals are made. ``draws`` resamples, percentile interval at ``level``. ``block`` is the mean block
-    length in sessions, None for the automatic choice, which is kept between ``shortest`` and min(3 sqrt(n), n /
-    3). With fewer than ``least`` observations no interval is given. ``salt`` changes the resamples and nothing
-    else."""
+    """Settings of bootstrap intervals.
+
+    ``draws`` is the number of resamples. The percentile interval has the level ``level``. ``block``
+    is the mean block length in sessions. None selects it automatically between ``shortest`` and
+    min(3 sqrt(n), n / 3). Below ``least`` observations there is no interval. ``salt`` only changes
+    the resamples.
+    """
 
     draws: int = 1000
     level: float = 0.95
@@ -218,27 +245,29 @@ DEFAULT = BootstrapConfig()
 
 
 def too_few(value: float, n: int, config: BootstrapConfig, what: str = "sessions") -> Measure:
-    """Return a measure without an interval, which ``n`` sessions are too few for."""
+    """Return a measure without an interval because ``n`` sessions are too few."""
     note = f"no interval: {n} {what}, at least {config.least} are needed"
     return measure_from(value, None, level=config.level, n=n, note=note)
 
 
 def choose_block(returns: Floats, config: BootstrapConfig) -> float:
-    """Return the mean block length for returns of shape (n,). The larger of the automatic lengths for the returns
-    and for their squares: ratios depend on both, and returns whose signs are independent still come in quiet and
-    wild spells."""
+    """Return the mean block length for returns of shape (n,).
+
+    It is the larger of the automatic lengths for the returns and for their squares. Ratios depend
+    on both, and returns with independent signs can still have calm and volatile periods.
+    """
     n = returns.shape[0]
     highest = max(1.0, _longest_block(n))
     if config.block is not None:
         return min(config.block, max(1.0, float(n)))
     centred = returns - returns.mean()
     chosen = max(mean_block_length(returns), mean_block_length(centred * centred))
-    # Rounded, so that a last bit of the estimate cannot move a block's end.
+    # Rounded so that the last bits of the estimate cannot move the end of a block.
     return round(min(max(chosen, config.shortest), highest), 4)
 
 
 def content_seed(config: BootstrapConfig, *arrays: Floats) -> int:
-    """Return a seed made from the settings and the numbers themselves: equal input, equal resamples."""
+    """Return a seed from the settings and the values. Equal input gives equal resamples."""
     digest = hashlib.sha256(canonical_json(config))
     for array in arrays:
         digest.update(str(array.shape).encode())
@@ -247,14 +276,19 @@ def content_seed(config: BootstrapConfig, *arrays: Floats) -> int:
 
 
 def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
-    """Yield index matrices of shape (rows, n), ``draws`` rows in all, of a stationary bootstrap. Row by row the
-    same whatever the chunks are."""
-    # Once a large array was freed, the C library keeps the memory of smaller ones instead of returning it after each.
-    # A thousand resamples of ten years then take a tenth of the page faults.
+    """Yield index matrices of a stationary bootstrap, shape (rows, n), with ``draws`` rows in
+    total.
+
+    The rows do not depend on the size of the chunks.
+    """
+    # After a large array was freed, the C library reuses the memory of smaller arrays instead of
+    # returning it each time. A thousand resamples of ten years then cause a tenth of the page
+    # faults.
     np.empty(_RESERVED)
     stream = np.random.PCG64(seed)
     rows = max(1, CHUNK // max(n, 1))
-    # A uniform number is k / 2^53, so the whole k say as much; only where a block begins is its start worked out.
+    # A uniform number is k / 2^53, so the integer k is compared directly. A block's start is
+    # computed only where a block begins.
     bound = np.uint64(math.ceil(min(1.0, 1.0 / block) * 2.0**53))
     position = np.arange(n)
     for first in range(0, draws, rows):
@@ -272,7 +306,9 @@ def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
 
 
 def seed_resamples(seeds: int, draws: int, seed: int) -> Ints:
-    """Return which seeds (repetitions of an episode) each draw uses, shape (draws, seeds), with replacement."""
+    """Return the seeds (repetitions of an episode) of each draw, shape (draws, seeds), with
+    replacement.
+    """
     uniform = _whole(np.random.PCG64(seed ^ 0x5EED), draws * seeds) * 2.0**-53
     return (uniform * seeds).astype(np.int64).reshape(draws, seeds)
 

@@ -1,15 +1,16 @@
-"""How much likelier a record is under skill than under luck's best of so many tries.
+"""Likelihood ratio of skill against the luckiest of several tries.
 
-A record of Y years whose alpha has the t statistic t is compared under two hypotheses, on the scale of a
-standard normal score z with the same tail as t:
+A record of Y years whose alpha has the t statistic t is compared under two hypotheses. The scale is
+a standard normal score z with the same tail as t:
 
-* *skill*: the yearly alpha ratio is drawn from a half-normal of scale 1, so that z is normal with mean
-  ratio x sqrt(Y) and standard deviation 1;
-* *luck*: z is the largest of independent standard normal scores, as the best of worthless tries is. Their number is
-  the one up to N that makes z likeliest: a score far below the usual best of N tries is still the best of fewer.
+* *skill*: the annual alpha ratio is drawn from a half-normal of scale 1. Given the ratio, z is normal with
+  mean ratio x sqrt(Y) and standard deviation 1.
+* *luck*: z is the largest of independent standard normal scores, like the best of worthless tries. The
+  number of tries is the one up to N that makes z likeliest. So a score far below the usual best of
+  N tries is still the best of fewer tries.
 
-The likelihood ratio is the density of z under skill over that under luck. It needs no prior chance of skill: a
-reader multiplies it with his own odds.
+The likelihood ratio is the density of z under skill divided by its density under luck. It needs no
+prior probability of skill. Readers can multiply it by their own prior odds.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from tradeassay.core.arrays import Floats
 from tradeassay.metrics.cosine import cosine_t
 
 SCALE = 1.0
-"""Scale of the half-normal yearly alpha ratio under skill: few professionals keep a ratio of 1, hardly any 2."""
+"""Scale of the half-normal annual alpha ratio under skill. Few professionals sustain 1, hardly any
+2."""
 _MOST_TRIES = 10**9
 _LARGEST_SCORE = 37.0
-"""Beyond it the tail of a normal distribution is zero in a float."""
+"""Above this score the normal tail probability is zero in a float."""
 
 
 def normal_score(values: Floats, periods_per_year: float = 252) -> float:
     """Return the standard normal score with the same tail as the t statistic of a series' mean.
 
-    NaN for a series that does not vary."""
+    It is NaN for a series that does not vary.
+    """
     from scipy.special import log_ndtr, ndtri_exp, stdtr
 
     t, freedom = cosine_t(values, periods_per_year)
@@ -43,14 +46,17 @@ def normal_score(values: Floats, periods_per_year: float = 252) -> float:
 
 
 def likelihood_ratio(score: float, years: float, tries: int) -> float:
-    """Return how many times likelier a score is under skill than as the best of ``tries`` worthless tries."""
+    """Return the likelihood of a score under skill relative to the best of ``tries`` worthless
+    tries.
+    """
     return math.exp(min(_log_skill(score, years) - _log_luck(score, tries), 700.0))
 
 
 def equal_tries(score: float, years: float) -> int | None:
-    """Return the number of tries of which luck's best looks the same: the likelihood ratio is 1 there.
+    """Return the number of worthless tries for which the likelihood ratio is 1.
 
-    None if a single worthless try is already as likely as skill."""
+    Returns None if a single worthless try is already as likely as skill.
+    """
     if likelihood_ratio(score, years, 1) <= 1.0:
         return None
     low, high = 1, 2
@@ -78,9 +84,11 @@ def _log_skill(score: float, years: float) -> float:
 
 
 def _log_luck(score: float, tries: int) -> float:
-    """Return the log density of the largest of the number of standard normal scores, up to ``tries``, that fits best.
+    """Return the log density of the largest of k standard normal scores, maximised over k <=
+    ``tries``.
 
-    The density n phi(z) Phi(z)^(n - 1) grows with n up to 1 / (1 - Phi(z))."""
+    The density n phi(z) Phi(z)^(n - 1) increases with n up to 1 / (1 - Phi(z)).
+    """
     from scipy.special import log_ndtr
 
     likeliest = math.exp(min(-float(log_ndtr(-score)), math.log(_MOST_TRIES)))

@@ -1,9 +1,10 @@
-"""Many results judged at once: lucky winners, the best of many, and tiers of those that cannot be told apart.
+"""Tests of many results at once: lucky winners, the best of many, and statistical tiers.
 
-Hansen's test for superior predictive ability (2005) is that of the package ``arch``. Resamples are seeded by the
-numbers themselves. The probability of backtest overfitting is that of combinatorially symmetric cross-validation
-(Bailey et al. 2017): the sessions are cut into blocks, and for every way of taking half of them as the past the
-strategy that was best there is looked up in the other half.
+Hansen's test for superior predictive ability (2005) is taken from the package ``arch``. Resamples
+are seeded by the values. The probability of backtest overfitting is computed by combinatorially
+symmetric cross-validation (Bailey et al. 2017): the sessions are cut into blocks, and each choice
+of half of the blocks is treated as the past. The strategy that was best in the past is then
+evaluated in the other half.
 """
 
 from __future__ import annotations
@@ -31,16 +32,20 @@ from tradeassay.metrics.intervals import (
 )
 
 _LUCKY = 0.2
-"""Two-sided p-value below which somebody counts as a winner when the share of the lucky is estimated."""
+"""Two-sided p-value below which an agent is a winner in the estimate of lucky winners."""
 _MANY = 20
 
 
 def lucky_share(gaps: Sequence[Floats]) -> Measure:
-    """Estimate which share of the winners of a table has no alpha (Barras, Scaillet and Wermers 2010). ``gaps`` are
-    returns beyond what they are compared with, a series each. Of those without an alpha the p-values spread evenly:
-    twice the share above a half estimates how many they are (Storey 2002), and half of :data:`_LUCKY` of them win
-    by luck. It is an estimate, no test: agents that do alike count as many, weak alphas count as none, and a table
-    of a few says nothing."""
+    """Estimate the share of a table's winners that have no alpha (Barras, Scaillet and Wermers
+    2010).
+
+    ``gaps`` are one series per agent of returns minus the benchmark's. The p-values of agents
+    without alpha are uniformly distributed: twice the share above a half estimates the share of
+    such agents (Storey 2002), and half of :data:`_LUCKY` of them win by luck. The result is an
+    estimate, not a test. Similar agents are counted separately, weak alphas are treated as none,
+    and a table of a few agents is too small.
+    """
     moving = [gap for gap in gaps if gap.size >= _MANY and np.ptp(gap) > 0.0]
     if len(moving) < _MANY:
         return not_scored(f"fewer than {_MANY} agents: how many were lucky cannot be estimated")
@@ -65,9 +70,13 @@ def lucky_share(gaps: Sequence[Floats]) -> Measure:
 
 
 class Superior(msgspec.Struct, frozen=True, kw_only=True):
-    """``p_value``: of the hypothesis that none beats the benchmark (consistent; ``lower`` and ``upper`` bound it).
-    ``better`` names the strategies that StepM finds better, with a chance of at most 1 - level of even one false
-    alarm. None and a ``reason`` where nothing could be tested."""
+    """The result of tests for superior performance.
+
+    ``p_value`` tests the hypothesis that no strategy beats the benchmark (consistent version;
+    ``lower`` and ``upper`` bound it). ``better`` names the strategies that StepM selects as better.
+    The chance of even one false selection is at most 1 - level. If there was no test, they are None
+    with a ``reason``.
+    """
 
     p_value: float | None
     lower: float | None
@@ -84,9 +93,12 @@ def superior(
     *,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> Superior:
-    """Test whether any strategy has a higher mean return than the benchmark. ``returns`` has shape (n,
-    strategies), ``benchmark`` (n,). Give log growth to compare growth. Strategies that equal the benchmark are
-    left out. Raises :class:`UserError` for shapes that do not fit or missing numbers."""
+    """Test whether any strategy has a higher mean return than the benchmark.
+
+    ``returns`` has shape (n, strategies), ``benchmark`` (n,). Use log growth to compare growth.
+    Strategies equal to the benchmark are left out. Raises :class:`UserError` for inconsistent
+    shapes or missing numbers.
+    """
     table, base = np.asarray(returns, dtype=np.float64), np.asarray(benchmark, dtype=np.float64)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
         hint = "give (sessions, strategies)"
@@ -111,7 +123,7 @@ def superior(
         return msgspec.structs.replace(none, reason="no strategy differs from the benchmark")
     from arch.bootstrap import SPA
 
-    # arch compares losses: a return is a negative loss.
+    # arch compares losses. A loss is a negative return.
     block = max(choose_block(np.ascontiguousarray(gap[:, k]), bootstrap) for k in moving.tolist())
     seed = content_seed(bootstrap, gap[:, moving]) % 2**32
     drawn = {
@@ -125,8 +137,9 @@ def superior(
     lower, consistent, upper = (
         significant(float(test.pvalues[one])) for one in ("lower", "consistent", "upper")
     )
-    # Romano and Wolf's steps: whoever is found better is taken out, and the rest tested again. arch's own loop
-    # goes on when a later step has taken out the last one, and ends in the largest of an empty array.
+    # Romano and Wolf's steps: remove the strategies found better and test the remaining ones again.
+    # arch's own loop continues after a later step has removed the last strategy, and then takes the
+    # maximum of an empty array.
     found = {int(place) for place in test.better_models(1.0 - bootstrap.level)}
     step = found
     while step and len(found) < moving.size:
@@ -141,17 +154,20 @@ def superior(
 
 
 _MOST_TIERS = 6
-"""Tiers that are told apart; what is left after them is the last one."""
+"""Largest number of separate tiers. All remaining agents form one further tier."""
 _WORLDS = 10_000
 _CELLS = 2_000_000
 
 
 def tiers(growth: Floats, *, level: float = 0.95) -> list[list[int]]:
-    """Return the columns of ``growth`` (n, agents), log growth by session, in tiers, best first. Nobody in a tier
-    can be told apart from its best one. The chance that agents which do not differ fall into more than one tier is
-    1 - ``level`` for the whole table: the differences from the best are measured by their cosine errors, and the
-    largest of them is compared with what it is among as many agents that only guess. Two agents are told apart by
-    the test that every other difference of two means goes by. Equal columns stay together."""
+    """Return the columns of ``growth`` in statistical tiers, best first.
+
+    ``growth`` (n, agents) is log growth by session. No agent in a tier differs significantly from
+    the best agent of the tier. If all agents are equal, the chance of more than one tier is 1 -
+    ``level`` for the whole table. The differences from the best are scaled by their cosine errors.
+    The largest of them is compared with its distribution for the same number of agents that only
+    guess. Two agents are compared by the same test as any two means. Equal columns share a tier.
+    """
     left = sorted(range(growth.shape[1]), key=lambda place: -float(growth[:, place].sum()))
     found: list[list[int]] = []
     while left:
@@ -159,7 +175,7 @@ def tiers(growth: Floats, *, level: float = 0.95) -> list[list[int]]:
         if len(left) > 1 and len(found) < _MOST_TIERS - 1:
             gaps = (growth[:, [best]] - growth[:, left]).T
             t, freedom = cosine_t(gaps)
-            # A gap that never moves has no error: nothing, or certain.
+            # A constant gap has no error: it is either zero or certain.
             t = np.where(np.isnan(t), np.where(np.abs(gaps).max(axis=1) > 1e-12, np.inf, 0.0), t)
             reach = _largest_of_luck(len(left), freedom, level)
             alike = [place for place, one in zip(left, t, strict=True) if one <= reach]
@@ -170,9 +186,12 @@ def tiers(growth: Floats, *, level: float = 0.95) -> list[list[int]]:
 
 @lru_cache(maxsize=256)
 def _largest_of_luck(agents: int, freedom: int, level: float) -> float:
-    """Return the ``level`` quantile of the largest t by which the best of agents that only guess leads another.
-    Under that hypothesis the mean and the cosine transforms of what an agent earns are independent normal numbers
-    of one size, and what all agents share cancels."""
+    """Return the ``level`` quantile of the largest lead, in t, of the best guessing agent.
+
+    Under the hypothesis that all agents guess, the mean and the cosine transforms of an agent's
+    growth are independent normal numbers of the same variance. Growth that all agents share
+    cancels.
+    """
     if agents == 2:
         return student_reach(freedom, level)
     rng = np.random.Generator(np.random.PCG64(agents * 1_000 + freedom))
@@ -191,14 +210,18 @@ _SPLITS = 16
 
 
 class Overfitting(msgspec.Struct, frozen=True):
-    """``probability``: how often the best of the past was below the median of the future; 0.5 is what noise gives.
+    """Measures of backtest overfitting.
 
-    With an odd number of strategies it may be the median itself, which counts half; counted whole, as is often
-    done, noise among three would come to 2 / 3.
+    ``probability`` is the frequency with which the best strategy of the past was below the median
+    of the future. Pure noise gives 0.5. With an odd number of strategies the best one may be the
+    median itself. This counts as a half. Counted as one, as is often done, noise among three
+    strategies would give 2 / 3.
 
-    ``loss``: how often it lost money. ``slope``: what a unit of Sharpe ratio in the past was worth in the
-    future, over all splits (None when the past never varied). ``logits`` has one number per split: log odds of
-    the rank, for a picture. ``best`` counts how often each strategy was picked."""
+    ``loss`` is the frequency with which the best strategy lost money. ``slope`` is the gain in the
+    future Sharpe ratio per unit of the past one, over all splits (None if the past ratios never
+    varied). ``logits`` has the log odds of the rank for each split, for a chart. ``best`` counts
+    how often each strategy was the best of the past.
+    """
 
     probability: Measure
     loss: Measure
@@ -208,11 +231,14 @@ class Overfitting(msgspec.Struct, frozen=True):
 
 
 def overfitting(returns: Floats, *, splits: int = _SPLITS) -> Overfitting:
-    """Return how overfitted picking the best of several strategies by its Sharpe ratio is. ``returns`` has shape
-    (n, strategies). ``splits`` is even; sessions left over at the start are not used. No value for fewer than two
-    strategies, or blocks of fewer than two sessions. The splits share their sessions and are not independent, and
-    resampled sessions would appear in both halves; so there is no interval. Raises :class:`UserError` for another
-    shape or number of splits."""
+    """Return how overfitted the choice of the best of several strategies by Sharpe ratio is.
+
+    ``returns`` has shape (n, strategies). ``splits`` is even. Leftover sessions at the start are
+    not used. There is no value for fewer than two strategies, or for blocks of fewer than two
+    sessions. The splits share their sessions and are not independent, and resampled sessions would
+    be in both halves. So there is no interval. Raises :class:`UserError` for a wrong shape or
+    number of splits.
+    """
     table = np.asarray(returns, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():
         hint = "give (sessions, strategies)"
@@ -256,8 +282,11 @@ def overfitting(returns: Floats, *, splits: int = _SPLITS) -> Overfitting:
 
 
 def _halves(blocks: Floats) -> tuple[Floats, Floats]:
-    """Return the Sharpe ratios (one period) of every half and its complement, shape (splits, strategies) each.
-    Sums per block are enough: a half's mean and variance are sums of them."""
+    """Return the Sharpe ratios per period of every half and its complement.
+
+    Both have shape (splits, strategies). Sums per block are enough to compute a half's mean and
+    variance.
+    """
     splits, size, _ = blocks.shape
     chosen = np.zeros((comb(splits, splits // 2), splits))
     for row, half in enumerate(combinations(range(splits), splits // 2)):
@@ -275,6 +304,6 @@ def _halves(blocks: Floats) -> tuple[Floats, Floats]:
 def _ratio(total: Floats, squares: Floats, n: int, centre: Floats) -> Floats:
     mean = total / n
     variance = np.maximum(squares - n * mean * mean, 0.0) / (n - 1)
-    # A strategy that never moves has no ratio; it counts as worth nothing rather than as best.
+    # A constant strategy has no ratio. It is treated as worth nothing and not as the best.
     safe = np.sqrt(np.where(variance > 1e-30, variance, np.inf))
     return np.asarray((mean + centre) / safe)

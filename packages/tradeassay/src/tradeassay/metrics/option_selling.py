@@ -1,9 +1,10 @@
-"""Whether an account pays as sellers of options are paid, and what it may lose on a day that its record lacks.
+"""Test whether an account pays like a seller of options, and estimate its loss in a crash.
 
-A seller of options earns a premium until the market moves far. In a record without a crash the premium looks like
-alpha. Its risk is in the record all the same: options that are never touched gain and lose value with the market's
-move, with its square, with its volatility and with time. The test here replicates sellers on the market's own path
-and asks whether one of them moves as the account does beyond its market exposure.
+A seller of options earns a premium until the market moves far. In a record without a crash the
+premium looks like alpha. But the record still shows the risk: options that are never exercised gain
+and lose value with the market's move, with its square, with its volatility and with time. The test
+replicates sellers on the market's own path. It then tests whether one of them moves like the
+account beyond its market exposure.
 """
 
 from __future__ import annotations
@@ -20,79 +21,93 @@ from tradeassay.metrics.intervals import significant, student_reach
 from tradeassay.metrics.measures import drawdowns, growth
 
 _LEAST_ROWS = 36
-"""Rows without which nothing is said: three years of months."""
+"""Smallest number of rows: three years of months."""
 _DAYS, _DAILY = 252, 100
-"""Sessions a year, and rows a year from which rows are days."""
+"""Sessions per year, and the number of rows per year from which rows are days."""
 _TENORS = (5, 21, 63)
-"""Sessions for which options are sold: a week, a month, a quarter."""
+"""Tenors of the options in sessions: a week, a month, a quarter."""
 _TENOR_NAMES = ("weekly", "monthly", "quarterly")
 _PHASES = 5
-"""Rows of a tenor on which the first option may be sold, at most, evenly spread: nobody knows the day."""
+"""Largest number of first sale rows per tenor, evenly spread, because the actual day is not known."""
 _STRIKES: tuple[tuple[float, ...], ...] = (
     (-0.05, -0.025, 0.0, 0.025),
     (-0.20, -0.15, -0.10, -0.05, 0.0, 0.05),
     (-0.20, -0.15, -0.10, -0.05, 0.0, 0.05, 0.10),
 )
-"""Strikes of each tenor, beyond the market. A call is a put at the same strike plus market exposure, which is taken
-out: strikes above the market stand for calls."""
+"""Strikes of each tenor relative to the market. A call equals a put at the same strike plus market
+exposure, which the test removes. So strikes above the market represent calls."""
 _ONLY_IN_PAIRS = 0.10
-"""Strikes from here up are not sold alone: on few moves an account that follows trends looks like it."""
+"""Strikes at or above this one are not sold alone: with few moves, a trend-following account
+resembles such a seller."""
 _PAIRS: tuple[tuple[tuple[float, float, float], ...], ...] = (
     ((-0.025, 0.025, 1.0),),
     ((-0.05, 0.05, 1.0), (-0.05, -0.15, -1.0)),
     ((-0.05, 0.05, 1.0), (-0.10, 0.10, 1.0), (-0.05, -0.15, -1.0)),
 )
-"""Pairs of strikes, and how much of the second is sold for one of the first: strangles, and put spreads (-1)."""
+"""Pairs of strikes and the amount sold of the second per one of the first: strangles, and put
+spreads (-1)."""
 _SKEW, _PREMIUM = 2.5, 1.1
-"""Volatility at which options are priced, over the market's own: more the lower the strike, times (1 + strike) to the
-power of minus the first, and a tenth more at the market. So sellers of index puts are paid, and puts far below the
-market move before the market is near them."""
+"""Ratio of the pricing volatility to the market's own volatility. It is (1 + strike) to the power
+of minus the first number, so it is larger for lower strikes, and a tenth more at the market.
+Sellers of index puts are therefore paid, and puts far below the market move before the market is
+near their strike."""
 _MEMORY = 0.94
-"""Weight of yesterday's variance in the exponentially weighted one of daily rows (RiskMetrics 1996)."""
+"""Weight of the previous variance in the exponentially weighted variance of daily rows (RiskMetrics
+1996)."""
 _LEAST_MEMORY = 0.80
-"""The same on weekly and monthly rows, at least."""
+"""Smallest such weight for weekly and monthly rows."""
 _EXPLAINED = 0.15
-"""Share of the account's variance beyond its market that a seller must explain. Stock pickers whose noise moves with
-the market's volatility reach 0.08, factor portfolios and momentum 0.12, sellers 0.2 to 0.9."""
+"""Share of the account's variance beyond its market that a seller must explain. Stock pickers whose
+noise moves with the market's volatility reach 0.08, factor portfolios and momentum 0.12, sellers
+0.2 to 0.9."""
 _EXPLAINED_CRASH, _EXPLAINED_CRASH_SLOW = 0.30, 0.25
-"""The same in a record with a crash, on daily rows and on slower ones: sellers have paid there, and stocks that fall
-more than the market in a crash look a little like them."""
+"""The same share for a record with a crash, on daily and on slower rows. Sellers have paid in the
+crash, and stocks that fall more than the market in a crash slightly resemble sellers."""
 _HEDGED = 0.10
-"""The same of the convex part alone, beyond what changing exposure explains: sellers who hedge. Others reach 0.06."""
+"""The same share for the convex part alone, beyond the effect of changing exposure, for sellers who
+hedge. Other accounts reach 0.06."""
 _HEDGED_LEVEL = 1e-4
-"""One-sided level of that part: a thousandth over some ten designs that differ."""
+"""One-sided level of the test of the convex part: a thousandth divided by about ten different
+designs."""
 _LEVEL = 0.12
-"""One-sided level of a whole seller, with as few degrees of freedom as rows decide it. Its share of the variance is
-what keeps the error small; this keeps out what one day decides."""
+"""One-sided level of the test of a whole seller, with degrees of freedom from the rows that decide
+it. The required share of variance keeps the error rate small. This level rejects results that
+depend on one day."""
 _CONVEX, _CONVEX_OF_FEW = 0.25, 0.6
-"""Least convexity of the account as a share of what its changing exposure would have if options made it: where it is
-known from many rows, and from few. Accounts that buy after falls have the exposure of a seller, and none of the
-convexity. Real prices of options move by more than the market's own volatility, which hides a part."""
+"""Smallest convexity of the account, as a share of the convexity that options with its changing
+exposure would have: if estimated from many rows, and from few. Accounts that buy after falls have
+the exposure of a seller but not the convexity. Real option prices move by more than the market's
+own volatility, which hides a part of the convexity."""
 _CONVEX_LEVEL = 0.05
 _KNOWN_CONVEXITY = 10.0
-"""Effective rows from which that convexity must be significant by itself."""
+"""Smallest effective number of rows for which the convexity must be significant by itself."""
 _NEAR = 0.8
-"""Designs that explain this share of what the best one does are as good as it."""
+"""Designs that explain this share of the best design's part are treated as equally good."""
 _REVERSALS = (1, 2, 3, 5, 10, 20, 60)
-"""Rows over which an account may buy after falls. One that does explains itself better by that than by options."""
+"""Spans in rows of buying after falls. For an account that does so, this explains its returns
+better than options."""
 _PAID = 10.0
-"""Alpha over the volatility of the part that options explain, at most, for premiums to be most of the alpha."""
+"""Largest ratio of alpha to the volatility of the part explained by options at which premiums can
+be most of the alpha."""
 _PAID_FOR_CRASH = 1.0
-"""Yearly alpha as a share of the loss on a day of -20 %, at most, for premiums to be most of the alpha."""
+"""Largest ratio of annual alpha to the loss on a day of -20 % at which premiums can be most of the
+alpha."""
 _KNOWN_SELLER = 0.5
-"""Share of the variance beyond the market from which the replicated seller alone says what a crash costs. Below, the
-larger of its loss and that of the record's convexity is taken."""
+"""Smallest explained share of the variance beyond the market at which the replicated seller alone
+determines the crash loss. Below this share the larger of two losses is used: the seller's, and the
+loss from the record's convexity."""
 _SPANS = (1, 5, 21)
-"""Rows over which what options pay when they end is looked for: a day, a week, a month."""
+"""Spans in rows of the test of payoffs at expiry: a day, a week, a month."""
 _PUTS, _CALLS = (0.0, 1.0, 2.0), (0.0, 1.0)
-"""How many standard deviations a move must be below, or above, its mean before an option pays."""
+"""Distances from the mean, in standard deviations, beyond which an option pays."""
 _LEAST_PAID, _LEAST_MOVES = 3, 30
-"""Moves that an option must have paid for, and all moves: a few say nothing about its shape."""
+"""Smallest number of moves for which an option paid, and of all moves. Fewer do not determine the
+shape."""
 _PAYOFF_LEVEL = 0.0002
-"""One-sided level of one shape over one span: many are tried, and most are alike."""
+"""One-sided level of one shape over one span. Many are tested, and most are similar."""
 _FALLS = (-0.10, -0.20)
 _VOLATILITY_AFTER = 2.0
-"""How many times as volatile the market is once it has fallen so."""
+"""Ratio of the market's volatility after such a fall to its volatility before."""
 _BOUND = 0.95
 _CRASH_DRAWDOWN, _CRASH_DAY = -0.10, -0.05
 _TINY = 1e-9
@@ -100,13 +115,16 @@ _MOST_LEVERAGE = 0.95
 
 
 class OptionSelling(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an account pays like a seller of options.
+    """The result of the test for option selling.
 
-    ``like``: it does, and premiums may be most of its alpha. ``shape`` names the seller that is most like it, empty
-    where none is. ``explained`` is the share of its variance beyond the market that this seller explains.
-    ``loss_at_10`` and ``loss_at_20`` are returns of the account on one day on which the market falls by 10 or 20 %
-    and its volatility doubles; ``worst_at_10`` and ``worst_at_20`` are their one-sided 95 % bounds.
-    ``crash_in_record``: the market fell by 10 % from a high, or by 5 % in a day, while the account was watched."""
+    ``like`` is true if the account pays like a seller and premiums can be most of its alpha.
+    ``shape`` names the most similar seller. It is empty if there is none. ``explained`` is the
+    share of the variance beyond the market that this seller explains. ``loss_at_10`` and
+    ``loss_at_20`` are returns of the account on a day on which the market falls by 10 or 20 % and
+    its volatility doubles. ``worst_at_10`` and ``worst_at_20`` are their one-sided 95 % bounds.
+    ``crash_in_record`` is true if the market fell by 10 % from a high, or by 5 % in a day, during
+    the record.
+    """
 
     like: bool
     shape: str
@@ -120,7 +138,9 @@ class OptionSelling(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Design:
-    """What is sold: the tenor's place, rows, the row of the first sale, and (strike, amount) of each option."""
+    """A seller: index of the tenor, its rows, the row of the first sale, and (strike, amount)
+    pairs.
+    """
 
     tenor: int
     rows: int
@@ -130,8 +150,11 @@ class _Design:
 
 @dataclass(frozen=True, slots=True)
 class _Bank:
-    """Daily gains of sellers of one option each (rows, designs), of which ``by_exposure`` is the market exposure
-    that they had on the evening before times the market's move."""
+    """Daily gains of sellers of one option each, shape (rows, designs).
+
+    ``by_exposure`` is the part of the gains from the market exposure of the previous evening times
+    the market's move.
+    """
 
     designs: tuple[_Design, ...]
     gains: Floats
@@ -141,23 +164,31 @@ class _Bank:
 def option_selling(
     total: Floats, market: Floats, alpha_rows: Floats, year: int
 ) -> OptionSelling | None:
-    """Return whether an account pays like a seller of options, None without a market that moves, with fewer
-    than 36 rows, or with rows longer than a quarter.
+    """Test whether an account pays like a seller of options.
 
-    ``total``, ``market`` and ``alpha_rows`` have shape (n,): returns of the account and of the market, and what is
-    left of the account after market and styles, whose mean is the alpha. ``year`` is the number of rows a year.
+    Returns None if the market does not move, with fewer than 36 rows, or if rows are longer than a
+    quarter.
 
-    Sellers of puts, calls, strangles and spreads at several distances and tenors are replicated on the market's own
-    path: sold at Black and Scholes' price at the exponentially weighted volatility, marked on every row, rolled when
-    they end. The account less its market exposure is regressed on each. It is like a seller if
+    ``total``, ``market`` and ``alpha_rows`` have shape (n,). They are the returns of the account,
+    the returns of the market, and the account's returns after market and styles. The mean of
+    ``alpha_rows`` is the alpha. ``year`` is the number of rows per year.
 
-    * that seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's sign at
-      :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom by the rows that decide), its
-      convexity is there as well as its changing exposure, and buying after falls explains the account less well;
-    * or the convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`: sellers who hedge;
-    * or what it earns over a day, a week or a month falls as options pay when they end: sellers who are not marked;
+    Sellers of puts, calls, strangles and spreads at several strikes and tenors are replicated on
+    the market's own path. Options are sold at Black and Scholes' price with the exponentially
+    weighted volatility, marked on every row and rolled at expiry. The account minus its market
+    exposure is regressed on each seller. The account is like a seller if one of these holds:
 
-    and if premiums may be most of the alpha (:data:`_PAID`, :data:`_PAID_FOR_CRASH`)."""
+    * The seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's sign at
+      :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom from the rows that decide
+      it). The account has the seller's convexity as well as its changing exposure. Buying after falls
+      explains the account less well.
+    * The convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`: sellers who hedge.
+    * Returns over a day, a week or a month fall like the payoff of options at expiry: sellers whose options
+      are not marked.
+
+    In addition, premiums must be able to be most of the alpha (:data:`_PAID`,
+    :data:`_PAID_FOR_CRASH`).
+    """
     total, market = np.asarray(total, dtype=np.float64), np.asarray(market, dtype=np.float64)
     n = total.size
     if n < _LEAST_ROWS or market.size != n or not (market > -1.0).all() or not _tenors(year):
@@ -180,12 +211,13 @@ def option_selling(
     for fall in _FALLS:
         straight, bent = beta * fall, quadratic * fall * fall
         reach = student_reach(n - 3, 2.0 * _BOUND - 1.0) * quadratic_error * fall * fall
-        # Convexity that is not certain is in the bound only.
+        # Insignificant convexity enters only the bound.
         loss = straight + (bent if bent + reach < 0.0 else 0.0)
         bound = straight + min(bent - reach, 0.0)
         sellers = [_loss(fit, beta, market, volatility, bank, fall) for fit in best]
         if sellers:
-            # A square grows beyond what options lose. Where a seller explains most, it is not needed.
+            # A square exceeds the loss of options for large moves. If a seller explains most of the
+            # variance, the square is not needed.
             known = best[0].explained >= _KNOWN_SELLER
             loss = sellers[0][0] if known else min(loss, sellers[0][0])
             worst = min(worst for _, worst in sellers)
@@ -217,7 +249,7 @@ def option_selling(
 
 
 def _volatility(market: Floats, year: int) -> Floats:
-    """Return the volatility of one row before each row and after the last, shape (n + 1,)."""
+    """Return the volatility per row, before each row and after the last, shape (n + 1,)."""
     memory = max(_MEMORY ** (_DAYS / year), _LEAST_MEMORY) if year < _DAYS else _MEMORY
     variance = float(market.var())
     path = [variance]
@@ -229,9 +261,9 @@ def _volatility(market: Floats, year: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def _tenors(year: int) -> tuple[tuple[int, int], ...]:
-    """Return place and rows of the tenors that rows of this kind can show."""
+    """Return index and length in rows of the tenors that rows of this frequency can show."""
     rows = [max(1, round(days * year / _DAYS)) for days in _TENORS]
-    # A tenor of less than a row is what a row already is.
+    # A tenor shorter than a row has the same payoff as one row.
     return tuple(
         (place, count)
         for place, count in enumerate(rows)
@@ -240,8 +272,11 @@ def _tenors(year: int) -> tuple[tuple[int, int], ...]:
 
 
 def _put(level: Floats, strikes: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """Return values (rows, strikes) of puts by Black and Scholes (1973) without interest, and the sold put's
-    exposure. ``level`` is the market's over that of the sale, ``spread`` its own deviation until the end."""
+    """Return put values (rows, strikes) by Black and Scholes (1973) without interest.
+
+    Also return the market exposure of the sold put. ``level`` is the market relative to the time of
+    the sale. ``spread`` is the standard deviation of the market until expiry.
+    """
     from scipy.special import ndtr
 
     spread = np.maximum(spread[:, None] * _PREMIUM * strikes**-_SKEW, _TINY)
@@ -252,7 +287,7 @@ def _put(level: Floats, strikes: Floats, spread: Floats) -> tuple[Floats, Floats
 
 
 def _state(n: int, rows: int, phase: int) -> tuple[Ints, Ints]:
-    """Return the row of the last sale before each row, and the rows that are left before it."""
+    """Return the row of the last sale before each row, and the number of rows left until expiry."""
     at = np.arange(n)
     sale = at - (at - phase) % rows
     left = np.where(sale < 0, phase - at, rows - (at - sale))
@@ -260,7 +295,7 @@ def _state(n: int, rows: int, phase: int) -> tuple[Ints, Ints]:
 
 
 def _bank(market: Floats, volatility: Floats, year: int) -> _Bank:
-    """Return the gains of every seller."""
+    """Return the gains of all sellers."""
     n = market.size
     path = np.concatenate([[1.0], np.cumprod(1.0 + market)])
     designs: list[_Design] = []
@@ -293,10 +328,14 @@ def _bank(market: Floats, volatility: Floats, year: int) -> _Bank:
 
 @dataclass(frozen=True, slots=True)
 class _Alike:
-    """A seller that the account moves like: its place in the bank, what is sold of it by exposure and by
-    convexity, the relative error of that, the market exposure to add to the account's own so that the seller's is not
-    counted twice, and the share explained. ``plain`` where exposure and convexity are in the seller's own proportion,
-    ``hedged`` where most of the exposure is missing."""
+    """A seller that resembles the account.
+
+    The fields are its index in the bank, the amounts sold by exposure and by convexity, and the
+    relative error of the amount. Next is the market exposure to add to the account's own, so that
+    the seller's is not counted twice, and the share explained. ``plain`` means that exposure and
+    convexity are in the seller's own proportion. ``hedged`` means that most of the exposure is
+    missing.
+    """
 
     place: int
     exposure: float
@@ -309,19 +348,20 @@ class _Alike:
 
 
 def _most_alike(total: Floats, market: Floats, bank: _Bank, enough: float) -> list[_Alike]:
-    """Return the sellers that an account moves like, the best one first; none where it moves like no seller.
+    """Return the sellers that resemble an account, the best one first, or an empty list.
 
-    ``enough`` is the share of the variance beyond the market that a seller must explain."""
+    ``enough`` is the share of the variance beyond the market that a seller must explain.
+    """
     line = _line(market)
     rest = total - line @ (line.T @ total)
     whole = float(rest @ rest)
-    # An account that is its market has rounding errors beyond it.
+    # An account equal to its market has only rounding errors beyond it.
     if whole <= 1e-10 * float(total @ total):
         return []
     gains = bank.gains - line @ (line.T @ bank.gains)
     exposed = bank.by_exposure - line @ (line.T @ bank.by_exposure)
     convex = gains - exposed
-    # What an option beyond reach is worth does not move.
+    # The value of an option far out of reach does not move.
     scale = float(market @ market)
     size = np.einsum("ij,ij->j", gains, gains)
     moves = size > _TINY * scale
@@ -349,12 +389,13 @@ def _most_alike(total: Floats, market: Floats, bank: _Bank, enough: float) -> li
         fit = _hedged_seller(int(place), rest, line, exposed, convex, market, bank, whole)
         if fit is not None:
             alike.append(fit)
-    # A hedged seller has one number more to fit with: a plain one that explains nearly as much comes first.
+    # A hedged seller has one more parameter. A plain seller that explains nearly as much is
+    # preferred.
     return sorted(alike, key=lambda fit: -fit.explained * (1.0 if fit.plain else _NEAR))
 
 
 def _line(market: Floats) -> Floats:
-    """Return orthonormal columns of the constant and the market."""
+    """Return orthonormal columns for the constant and the market."""
     gap = market - market.mean()
     return np.column_stack([np.full(market.size, market.size**-0.5), gap / math.sqrt(gap @ gap)])
 
@@ -367,7 +408,7 @@ def _turned(total: Floats, market: Floats) -> float:
 
 
 def _reversal(rest: Floats, market: Floats, line: Floats) -> float:
-    """Return the sum of squares that buying after falls explains, at the span and form that explain most."""
+    """Return the sum of squares that buying after falls explains, for the best span and form."""
     path = np.concatenate([[0.0], np.cumsum(market)])
     at = np.arange(market.size)
     most = 0.0
@@ -383,7 +424,7 @@ def _reversal(rest: Floats, market: Floats, line: Floats) -> float:
 
 
 def _t(column: Floats, rest: Floats, leverage: Floats) -> tuple[float, float, float]:
-    """Return slope, its HC3 error, and the effective rows that decide it."""
+    """Return the slope, its HC3 error, and the effective number of rows that decide it."""
     size = float(column @ column)
     if not size > 1e-300:
         return 0.0, math.inf, 1.0
@@ -398,7 +439,10 @@ def _t(column: Floats, rest: Floats, leverage: Floats) -> tuple[float, float, fl
 
 
 def _p(slope: float, error: float, rows: float, n: int) -> float:
-    """Return the one-sided p-value of a slope above zero. Degrees of freedom are the rows that decide it."""
+    """Return the one-sided p-value of a positive slope.
+
+    The degrees of freedom are the effective number of rows that decide the slope.
+    """
     from scipy.special import stdtr
 
     freedom = max(min(rows - 1.0, n - 4.0), 1.0)
@@ -408,8 +452,11 @@ def _p(slope: float, error: float, rows: float, n: int) -> float:
 def _parts(
     place: int, rest: Floats, line: Floats, exposed: Floats, convex: Floats
 ) -> tuple[float, float, float, float, Floats]:
-    """Return slope, error and effective rows of the convex part given the exposed one, and the slope of the exposed
-    one and the leverage of both."""
+    """Return the regression on the convex part, given the part from exposure.
+
+    The result is the slope, error and effective rows of the convex part, the slope of the exposure
+    part, and the leverage of both.
+    """
     held, bent = exposed[:, place], convex[:, place]
     size = float(held @ held)
     pull = float(held @ bent) / size if size > 0.0 else 0.0
@@ -430,7 +477,9 @@ def _whole_seller(
     bank: _Bank,
     explained: float,
 ) -> _Alike | None:
-    """Return the fit of a seller who does not hedge, None where it is not certain or not convex."""
+    """Return the fit of a seller who does not hedge, or None if it is not significant or not
+    convex.
+    """
     n = rest.size
     leverage = (line * line).sum(axis=1)
     slope, error, rows = _t(gains[:, place], rest, leverage)
@@ -456,7 +505,7 @@ def _hedged_seller(
     bank: _Bank,
     whole: float,
 ) -> _Alike | None:
-    """Return the fit of a seller who hedges, None where its convexity is not certain."""
+    """Return the fit of a seller who hedges, or None if its convexity is not significant."""
     bend, error, rows, lean, _ = _parts(place, rest, line, exposed, convex)
     if _p(bend, error, rows, rest.size) > _HEDGED_LEVEL:
         return None
@@ -476,7 +525,7 @@ def _beta(series: Floats, market: Floats) -> float:
 
 
 def _convexity(total: Floats, market: Floats) -> tuple[float, float]:
-    """Return the slope on the market's squared move, given the market's move, and its HC3 error."""
+    """Return the slope on the market's squared move, controlling for the move, and its HC3 error."""
     line = _line(market)
     gap = market - market.mean()
     bent = gap * gap
@@ -489,8 +538,12 @@ def _convexity(total: Floats, market: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Payoff:
-    """What an account pays when options end: ``slope`` on moves beyond ``strike`` from the mean (sign -1: below), or
-    on squared ones where the sign is 0, its HC3 ``error``, the ``span`` in rows and the share explained."""
+    """The payoff of an account at the expiry of options.
+
+    ``slope`` is the slope on moves beyond ``strike`` from the mean (sign -1: below), or on squared
+    moves if the sign is 0. ``error`` is its HC3 error. ``span`` is in rows. The last field is the
+    share explained.
+    """
 
     span: int
     sign: float
@@ -501,7 +554,7 @@ class _Payoff:
 
 
 def _moves(series: Floats, span: int, year: int) -> list[Floats]:
-    """Return sums over so many rows that do not overlap, once for every row on which they may begin."""
+    """Return sums over ``span`` rows that do not overlap, once for every possible first row."""
     if series.size < _LEAST_MOVES * span or (span > 1 and year < _DAILY):
         return []
     moves = []
@@ -512,12 +565,14 @@ def _moves(series: Floats, span: int, year: int) -> list[Floats]:
 
 
 def _payoff(total: Floats, market: Floats, year: int, enough: float) -> _Payoff | None:
-    """Return what an account pays when options end, if it explains ``enough`` of what is beyond the market.
+    """Return the account's payoff at expiry, if it explains ``enough`` of the variance beyond the
+    market.
 
-    Sellers who book premiums by the day and losses when options end are not marked in between, so that no
-    replication moves as they do. What is earned over a day, a week or a month falls with the square of the market's
-    move over it, or with what a put or a call pays. The level is :data:`_PAYOFF_LEVEL`, errors are HC3, and degrees
-    of freedom are the moves that were paid for."""
+    Sellers who book premiums daily and losses at expiry are not marked in between. No replicated
+    seller moves like them. Their returns over a day, a week or a month fall with the square of the
+    market's move, or with the payoff of a put or a call. The level is :data:`_PAYOFF_LEVEL` and
+    errors are HC3. The degrees of freedom are the number of moves with a payoff.
+    """
     from scipy.special import stdtr
 
     best: _Payoff | None = None
@@ -562,7 +617,7 @@ def _payoff(total: Floats, market: Floats, year: int, enough: float) -> _Payoff 
 
 
 def _pays(gap: Floats, sign: float, strike: float) -> Floats:
-    """Return what an option pays for a move, or the square of the move where the sign is 0."""
+    """Return the payoff of an option for a move, or the square of the move if the sign is 0."""
     if sign == 0.0:
         return gap * gap
     return np.maximum(sign * gap - strike, 0.0)
@@ -580,7 +635,9 @@ def _payoff_name(payoff: _Payoff) -> str:
 def _loss(
     fit: _Alike, beta: float, market: Floats, volatility: Floats, bank: _Bank, fall: float
 ) -> tuple[float, float]:
-    """Return the account's return on a day of ``fall``, averaged over the days on which it may come, and the bound."""
+    """Return the account's return on a day of ``fall``, averaged over all possible days, and its
+    bound.
+    """
     design = bank.designs[fit.place]
     n = market.size
     path = np.concatenate([[1.0], np.cumprod(1.0 + market)])
@@ -600,7 +657,7 @@ def _loss(
 
 
 def _name(design: _Design, fit: _Alike) -> str:
-    """Return what is sold, in plain words."""
+    """Return the name of the options sold, in plain words."""
     tenor = _TENOR_NAMES[design.tenor]
     if fit.hedged:
         return f"options on the market, {tenor}, hedged against its moves"

@@ -1,8 +1,9 @@
 """Wilcoxon's signed-rank test on paired results, one difference per window and seed.
 
-Seeds of one window lived through the same market: ten seeds of one lucky week are not ten pieces of evidence. The
-*clustered* test therefore lets chance flip the sign of a whole window at a time (Rosner, Glynn and Lee 2006, as an
-exact test of sign flips); the *plain* one, which papers print, counts every pair as if it stood alone.
+Seeds of one window lived through the same market, so ten seeds of one lucky week are not
+independent evidence. The *clustered* test therefore flips the signs of a whole window together
+(Rosner, Glynn and Lee 2006, as an exact test of sign flips). The *plain* test, which papers report,
+treats every pair as independent.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from tradeassay.metrics.intervals import significant
 from tradeassay.metrics.ranks import tied_ranks
 
 _EXACT_CLUSTERS = 16
-"""Up to this many clusters all sign flips are counted; beyond, the normal approximation is used."""
+"""Up to this number of clusters all sign flips are enumerated. Above it, the normal approximation
+is used."""
 
 
 class PairedTest(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether paired differences are centred on zero. ``p_value`` is two-sided, None where nothing could be
-    tested. ``statistic`` is the sum of signed ranks, ``median`` the middle difference, ``n`` how many differences
-    are not zero, ``clusters`` how many independent groups they form (for a plain test: n). ``smallest_p`` is the
-    smallest p-value that so few clusters can give at all: above 0.05 the test could not have found anything."""
+    """The test that paired differences are centred on zero.
+
+    ``p_value`` is two-sided, None if there was no test. ``statistic`` is the sum of signed ranks.
+    ``median`` is the median difference. ``n`` is the number of nonzero differences. ``clusters`` is
+    the number of independent groups (for a plain test: n). ``smallest_p`` is the smallest p-value
+    that this number of clusters can give. If it is above 0.05, the test cannot be significant.
+    """
 
     statistic: float
     p_value: float | None
@@ -39,8 +44,11 @@ class PairedTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wilcoxon(differences: Floats) -> PairedTest:
-    """Return Wilcoxon's plain signed-rank test (zeros dropped, exact for few pairs without ties; scipy's). Raises
-    :class:`UserError` for a difference that is missing."""
+    """Return Wilcoxon's plain signed-rank test, computed by scipy.
+
+    Zeros are dropped. It is exact for few pairs without ties. Raises :class:`UserError` for a
+    missing difference.
+    """
     kept, _ = _nonzero(differences, np.arange(np.size(differences)))
     if not kept.size:
         return _nothing("every difference is zero")
@@ -58,10 +66,13 @@ def wilcoxon(differences: Floats) -> PairedTest:
 
 
 def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> PairedTest:
-    """Return the signed-rank test in which a whole cluster (a window) counts once. ``clusters`` names the group of
-    each difference. Under the null the signs of a group may be flipped together: with at most
-    :data:`_EXACT_CLUSTERS` groups all flips are counted, with more the normal approximation is used. Raises
-    :class:`UserError` for a difference that is missing, or another number of groups than differences."""
+    """Return the signed-rank test in which a whole cluster (a window) counts once.
+
+    ``clusters`` names the group of each difference. Under the null hypothesis the signs of a group
+    may be flipped together. With at most :data:`_EXACT_CLUSTERS` groups all flips are enumerated.
+    With more groups the normal approximation is used. Raises :class:`UserError` for a missing
+    difference, or if the numbers of groups and differences differ.
+    """
     if len(clusters) != np.size(differences):
         hint = "give one for each"
         raise UserError(
@@ -80,7 +91,7 @@ def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> Paire
     total = float(sums.sum())
     m = int(sums.size)
     if m <= _EXACT_CLUSTERS:
-        # The share of sign flips of the clusters whose sum is at least as far from zero.
+        # Share of the clusters' sign flips with a sum at least as far from zero.
         drawn = np.zeros(1)
         for one in sums.tolist():
             drawn = np.concatenate([drawn + one, drawn - one])
@@ -98,7 +109,10 @@ def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> Paire
 
 
 def overlapping_clusters(windows: Sequence[tuple[str, str]]) -> list[int]:
-    """Return a cluster number per window (first and last ISO day): windows that share a day share a number."""
+    """Return a cluster number per window. Windows that share a day share a number.
+
+    A window is its first and last ISO day.
+    """
     order = sorted(range(len(windows)), key=lambda place: windows[place])
     numbers, number, reach = [0] * len(windows), -1, ""
     for place in order:
@@ -115,7 +129,7 @@ def _nonzero(differences: Floats, place: Ints) -> tuple[Floats, Ints]:
     values = np.asarray(differences, dtype=np.float64).ravel()
     if not np.isfinite(values).all():
         raise UserError(
-            "a paired difference is missing", hint="leave out pairs of which one side has no result"
+            "a paired difference is missing", hint="leave out pairs in which one side has no result"
         )
     return values[values != 0.0], place[values != 0.0]
 

@@ -1,9 +1,9 @@
-"""Statistical power of a design: how many sessions and seeds does it take to see skill?
+"""Statistical power of a design: the number of sessions and seeds needed to detect skill.
 
-An agent whose alpha is x times its own volatility a year, its alpha ratio, shows a mean of x /
-sqrt(Y) standard deviations a session. The test asks whether the mean over sessions and seeds differs from zero.
-Its error shrinks with the sessions; seeds help only as far as they do not all do the same, and sessions that
-resemble their neighbours count less.
+The alpha ratio x is an agent's annual alpha divided by its own volatility. With Y sessions per
+year, its mean return per session is x / sqrt(Y) standard deviations. The test asks whether the mean
+over sessions and seeds differs from zero. Its error shrinks with the number of sessions. More seeds
+help only if they behave differently. Serially dependent sessions contain less information.
 """
 
 from __future__ import annotations
@@ -24,22 +24,26 @@ from tradeassay.metrics.intervals import (
 )
 
 _SEED_CORRELATION = 0.5
-"""Assumed before anything is known: half of the variance of active returns is common to all seeds of an agent."""
+"""Default correlation of seeds: they share half of the variance of active returns."""
 SKILLED = 1.0
-"""A yearly alpha ratio that few professionals reach; what cannot see this can see nothing."""
+"""An annual alpha ratio that few professionals reach. A design that cannot detect it is useless."""
 _MOST_SEEDS = 1000
-"""More seeds than this are not worth planning: what they share does not shrink with their number."""
+"""Largest number of seeds that is planned. Variation shared by all seeds does not shrink with their
+number."""
 LEAST_RATIO = 1e-6
-"""A smaller ratio is no effect: no market is old enough for the sessions that it takes."""
+"""Smallest alpha ratio that counts as an effect. No market has enough sessions to detect a smaller
+one."""
 _NORMAL = NormalDist()
 
 
 class Design(msgspec.Struct, frozen=True, kw_only=True):
-    """An experiment: ``sessions`` and ``seeds``, tested two-sided at ``level``, aiming for ``power``.
-    ``seed_correlation`` is the correlation of two seeds' active returns (1: seeds repeat each other),
-    ``inflation`` how many times larger dependence makes the variance of the mean (1: independent sessions; see
-    :func:`~tradeassay.metrics.intervals.ar1_inflation`), ``comparisons`` how many agents are judged together.
-    Raises :class:`UserError` for numbers that do not describe an experiment."""
+    """An experiment with ``sessions`` and ``seeds``, tested two-sided at ``level`` for ``power``.
+
+    ``seed_correlation`` is the correlation of two seeds' active returns (1: identical seeds).
+    ``inflation`` is the factor by which dependence increases the variance of the mean (1:
+    independent sessions; see :func:`~tradeassay.metrics.intervals.ar1_inflation`). ``comparisons``
+    is the number of agents judged together. Raises :class:`UserError` for invalid numbers.
+    """
 
     sessions: int = 252
     seeds: int = 1
@@ -67,47 +71,55 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noise(self) -> float:
-        """The variance of the mean of one session over all seeds, in units of one seed's variance."""
+        """Return the variance of the mean of one session over all seeds, relative to one seed's
+        variance.
+        """
         shared = self.seed_correlation
         return self.inflation * (shared + (1.0 - shared) / self.seeds)
 
     @property
     def judged(self) -> float:
-        """What the test takes for :attr:`noise`. A test that redraws sessions and seeds: what seeds do not share
-        is then counted (3 k - 2) / k times instead of once, so that with k > 1 seeds the test errs on the safe
-        side."""
+        """Return the test's estimate of :attr:`noise`.
+
+        The test resamples sessions and seeds. The variance that seeds do not share is then counted
+        (3 k - 2) / k times instead of once. So with k > 1 seeds the test is conservative.
+        """
         shared, k = self.seed_correlation, self.seeds
         return self.inflation * (shared + (1.0 - shared) * (3.0 * k - 2.0) / (k * k))
 
     @property
     def reach(self) -> float:
-        """How far a mean must truly lie from zero to be found with the design's power, in one seed's units."""
+        """Return the true mean that is detected with the design's power, in standard deviations of
+        one seed.
+        """
         return self.critical * math.sqrt(self.judged) + _NORMAL.inv_cdf(self.power) * math.sqrt(
             self.noise
         )
 
     @property
     def critical(self) -> float:
-        """How many standard errors a mean must lie from zero, allowing for comparisons (Bonferroni)."""
+        """Return the critical value in standard errors, corrected for comparisons (Bonferroni)."""
         return _NORMAL.inv_cdf(1.0 - (1.0 - self.level) / self.comparisons / 2.0)
 
 
 def power_of(ratio: float, design: Design) -> float:
-    """Return the probability that an agent with the true yearly alpha ratio ``ratio`` is found to differ."""
+    """Return the probability of detecting an agent with the true annual alpha ratio ``ratio``."""
     distance = abs(ratio) * math.sqrt(design.sessions / design.periods_per_year / design.noise)
     critical = design.critical * math.sqrt(design.judged / design.noise)
     return _NORMAL.cdf(distance - critical) + _NORMAL.cdf(-distance - critical)
 
 
 def minimum_detectable_ratio(design: Design) -> float:
-    """Return the smallest yearly alpha ratio that the design finds with its power."""
+    """Return the smallest annual alpha ratio that the design detects with its power."""
     return design.reach * math.sqrt(design.periods_per_year / design.sessions)
 
 
 def sessions_needed(ratio: float, design: Design) -> int:
-    """Return how many sessions find ``ratio`` with the design's power; its own number of sessions is ignored. Raises
-    :class:`UserError` for an ``ratio`` below :data:`LEAST_RATIO`, which no number of sessions can find, and for one
-    that is not a number."""
+    """Return the number of sessions needed to detect ``ratio`` with the design's power.
+
+    The design's own number of sessions is ignored. Raises :class:`UserError` for a ``ratio`` below
+    :data:`LEAST_RATIO`, which no number of sessions can detect, and for one that is not a number.
+    """
     if not math.isfinite(ratio):
         raise UserError(f"an alpha ratio of {ratio}", hint="give a number such as 0.5")
     if abs(ratio) < LEAST_RATIO:
@@ -117,7 +129,10 @@ def sessions_needed(ratio: float, design: Design) -> int:
 
 
 def seeds_needed(ratio: float, design: Design) -> int | None:
-    """Return how many seeds find ``ratio`` in the design's sessions, None when :data:`_MOST_SEEDS` would not."""
+    """Return the number of seeds needed to detect ``ratio`` in the design's sessions.
+
+    Returns None if :data:`_MOST_SEEDS` are not enough.
+    """
     candidates: list[int] = [*range(1, 101), *range(110, _MOST_SEEDS + 1, 10)]
     for seeds in candidates:
         tried = msgspec.structs.replace(design, seeds=seeds)
@@ -134,8 +149,11 @@ def measured_design(
     comparisons: int = 1,
     periods_per_year: int = 252,
 ) -> Design:
-    """Return the design of an experiment that was run, with its dependence measured. ``active`` are active
-    returns, shape (n,) or (seeds, n). Raises :class:`UserError` without two sessions."""
+    """Return the design of a completed experiment with its measured dependence.
+
+    ``active`` are active returns, shape (n,) or (seeds, n). Raises :class:`UserError` for fewer
+    than two sessions.
+    """
     table = np.atleast_2d(np.asarray(active, dtype=np.float64))
     seeds, n = table.shape
     if n < 2 or not np.isfinite(table).all():
@@ -144,7 +162,7 @@ def measured_design(
         )
     mean = table.mean(axis=0)
     moving = table[table.std(axis=1) > 0]
-    shared = _SEED_CORRELATION if seeds < 2 else 1.0  # seeds that do not differ repeat each other
+    shared = _SEED_CORRELATION if seeds < 2 else 1.0  # identical seeds
     if seeds > 1 and len(moving) > 1:
         pairs = np.atleast_2d(np.corrcoef(moving))[np.triu_indices(len(moving), 1)]
         shared = min(1.0, max(0.0, float(pairs.mean())))
@@ -163,9 +181,13 @@ def measured_design(
 
 
 class PowerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a design can and cannot see. ``chance``: of finding an agent with a true ratio of ``ratio``. ``smallest``
-    is the smallest ratio found with the design's power, ``sessions`` how many sessions would find ``ratio``.
-    ``hopeless``: not even a coin's chance. ``sentence`` says it in plain words."""
+    """The effects that a design can and cannot detect.
+
+    ``chance`` is the probability of detecting an agent with the true ratio ``ratio``. ``smallest``
+    is the smallest ratio detected with the design's power. ``sessions`` is the number of sessions
+    needed to detect ``ratio``. ``hopeless`` means a chance below one half. ``sentence`` states the
+    result in plain words.
+    """
 
     ratio: float
     chance: float
@@ -176,7 +198,7 @@ class PowerSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def power_summary(design: Design, *, ratio: float = SKILLED) -> PowerSummary:
-    """Return which alpha ratios a design can detect, before or after the experiment is run."""
+    """Return the alpha ratios that a design can detect, before or after the experiment is run."""
     needed = sessions_needed(ratio, design)
     chance, smallest = power_of(ratio, design), minimum_detectable_ratio(design)
     size = f"{design.sessions:,} sessions" + (

@@ -1,14 +1,15 @@
-"""Who is ranked, and how sure is a ranking?
+"""Rankings: the rule for ranked agents, places, critical differences, and ratings.
 
-One rule for all boards, pages and figures (:func:`unranked`), places, critical differences over many markets, and
-ratings from comparisons.
+:func:`unranked` is the single rule for all boards, pages and figures. Critical differences compare
+agents over many markets. Ratings come from pairwise comparisons.
 
-Friedman's statistic is scipy's ``friedmanchisquare`` to 1e-9 (a test checks it), computed here because scipy's
-needs at least three agents and a comparison of two is common. Ratings follow Bradley and Terry's model on Elo's
-scale: each comparison says how much of a win one side had over the other (1, a half for a tie, 0). Strengths
-maximise the likelihood, found by Newton steps. One half win and one half loss against an average opponent are
-added to everybody, so that somebody who never lost has a finite rating; the package ``choix`` has neither shares
-of a win nor this prior.
+Friedman's statistic equals scipy's ``friedmanchisquare`` to 1e-9, which a test checks. It is
+computed here because scipy requires at least three agents, and comparisons of two are common.
+Ratings follow Bradley and Terry's model on Elo's scale. Each comparison states the share of a win
+of one side: 1, a half for a tie, or 0. Strengths maximise the likelihood by Newton steps. One half
+win and one half loss against an average opponent are added for every agent, so that an agent
+without a loss has a finite rating. The package ``choix`` supports neither shares of a win nor this
+prior.
 """
 
 from __future__ import annotations
@@ -26,20 +27,25 @@ from tradeassay.metrics.intervals import significant
 
 
 def tied_ranks(values: Floats) -> Floats:
-    """Return the ranks of finite numbers, 1 for the smallest; equal ones share their mean rank. They are those of
-    ``scipy.stats.rankdata``, whose module takes longer to import than most commands need."""
+    """Return the ranks of finite numbers, 1 for the smallest. Equal numbers share their mean rank.
+
+    The result equals ``scipy.stats.rankdata``, but importing scipy.stats takes longer than most
+    commands run.
+    """
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = np.cumsum(count) - (count - 1) / 2.0
     return ranks[place]
 
 
 MOST_FAILED = 0.2
-"""Share of failed days, rounds or tasks above which nobody is ranked. What counts as failed is said with each
-benchmark (docs/reference)."""
+"""Largest share of failed days, rounds or tasks for a ranked agent. Each benchmark defines a
+failure (docs/reference)."""
 
 
 def _over_limit(share: float) -> str:
-    """Return a share above :data:`MOST_FAILED` in percent, with as many digits as show that it is above."""
+    """Return a share above :data:`MOST_FAILED` in per cent, with enough digits to differ from the
+    limit.
+    """
     return next(
         text
         for digits in range(18)
@@ -50,17 +56,21 @@ def _over_limit(share: float) -> str:
 def unranked(
     share: float | None, failed: str = "of its sessions had no usable answer"
 ) -> str | None:
-    """Return why a ``share`` of failed days, rounds or tasks keeps an agent from a rank; None where it does not.
+    """Return why an agent with this ``share`` of failures is not ranked, or None if it is ranked.
 
-    Nobody knows what the agent would have done on those days, so its result says little about it. ``failed`` ends
-    the sentence."""
+    The share is one of days, rounds or tasks. What the agent would have done on the failed days is
+    not known, so its result has little meaning. ``failed`` ends the sentence.
+    """
     if share is None or share <= MOST_FAILED:
         return None
     return f"{_over_limit(share)} {failed}"
 
 
 def places(values: Sequence[float | None]) -> list[int | None]:
-    """Return places, 1 for the greatest; equals share the better one, and what has no value has none."""
+    """Return places, 1 for the greatest value. Equal values share the better place.
+
+    A missing value has the place None.
+    """
     known = [value for value in values if value is not None]
     return [
         None if value is None else 1 + sum(other > value for other in known) for value in values
@@ -68,10 +78,13 @@ def places(values: Sequence[float | None]) -> list[int | None]:
 
 
 class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Friedman's test over markets and Nemenyi's critical difference, as data for a picture. ``mean_ranks`` by
-    name (1 = best), sorted. ``statistic`` and ``p_value`` are Friedman's, ``p_iman_davenport`` the bolder version.
-    Two agents whose mean ranks differ by less than ``difference`` cannot be told apart; ``groups`` are the largest
-    sets of neighbours without a difference, best first."""
+    """Friedman's test over markets and Nemenyi's critical difference, as data for a chart.
+
+    ``mean_ranks`` are sorted and by name (1 = best). ``statistic`` and ``p_value`` are Friedman's.
+    ``p_iman_davenport`` is the less conservative version. Two agents do not differ significantly if
+    their mean ranks differ by less than ``difference``. ``groups`` are the largest sets of adjacent
+    agents without a significant difference, best first.
+    """
 
     mean_ranks: dict[str, float]
     statistic: float
@@ -86,9 +99,12 @@ class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
 def critical_difference(
     scores: Floats, names: Sequence[str], *, level: float = 0.95
 ) -> CriticalDifference:
-    """Return Friedman's test and Nemenyi's critical difference (Demšar 2006). ``scores`` has shape (markets,
-    agents), higher is better; markets (windows, data sets) must not share sessions. Raises :class:`UserError` for
-    fewer than two of either, gaps, or other shapes."""
+    """Return Friedman's test and Nemenyi's critical difference (Demšar 2006).
+
+    ``scores`` has shape (markets, agents), and higher is better. Markets (windows, data sets) must
+    not share sessions. Raises :class:`UserError` for fewer than two markets or agents, missing
+    scores, or a wrong shape.
+    """
     table = np.asarray(scores, dtype=np.float64)
     if (
         table.ndim != 2
@@ -103,7 +119,7 @@ def critical_difference(
     markets, k = table.shape
     ranks = rankdata(-table, axis=1)
     mean = ranks.mean(axis=0)
-    # With ties the spread of the ranks is smaller; dividing by it keeps the test honest.
+    # With ties the variance of the ranks is smaller. Dividing by it corrects the test.
     spread = float(((ranks - (k + 1) / 2.0) ** 2).sum()) / (markets * (k - 1))
     statistic = markets * float(((mean - (k + 1) / 2.0) ** 2).sum()) / spread if spread > 0 else 0.0
     most = markets * (k - 1) - statistic
@@ -134,11 +150,14 @@ _SCALE = 400.0 / np.log(10.0)
 _CENTRE = 1500.0
 _STEPS = 200
 _LONGEST = 1.0
-"""The longest step, in log odds."""
+"""Longest Newton step, in log odds."""
 
 
 class Pairing(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison: who met whom, the first one's share of the win, and what it belongs to (resampled whole)."""
+    """One comparison: the two sides, the first side's share of the win, and the group.
+
+    Groups are resampled as a whole.
+    """
 
     first: str
     second: str
@@ -149,8 +168,11 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 def ratings(
     comparisons: Sequence[Pairing], *, draws: int = 500, level: float = 0.95, seed: int = 0
 ) -> dict[str, Measure]:
-    """Return everybody's rating (mean 1500) with an interval from resampling groups of comparisons. Not scored
-    with fewer than two names. With fewer than five groups no interval is given."""
+    """Return the rating of every name (mean 1500) with an interval from resampled groups.
+
+    Not scored for fewer than two names. There is no interval for fewer than five groups of
+    comparisons.
+    """
     names = sorted({name for c in comparisons for name in (c.first, c.second)})
     if len(names) < 2:
         return {name: not_scored("nobody to be compared with") for name in names}
@@ -191,8 +213,10 @@ def ratings(
 
 
 def _fit(wins: Floats) -> Floats:
-    """Return the ratings that maximise the likelihood of a matrix of wins (row over column). The average opponent
-    has the strength 1 while it is maximised; ratings are moved to their mean only after that."""
+    """Return the ratings that maximise the likelihood of a matrix of wins (row over column).
+
+    The average opponent has the strength 1 during the optimisation. Ratings are centred afterwards.
+    """
     games = wins + wins.T
     won = wins.sum(axis=1) + 0.5
     level = np.zeros(wins.shape[0])
@@ -204,7 +228,7 @@ def _fit(wins: Floats) -> Floats:
         bend = np.diag(curve.sum(axis=1) + average * (1.0 - average)) - curve
         step = np.linalg.solve(bend, slope)
         furthest = float(np.abs(step).max())
-        # Far from the maximum the curve is flat and a whole step would overshoot.
+        # Far from the maximum the likelihood is flat, and a full step would overshoot.
         level = level + step * min(1.0, _LONGEST / max(furthest, 1e-300))
         if furthest < 1e-10:
             break

@@ -1,13 +1,14 @@
-"""How reliable is a score? How often it passes every time, and what its spread is made of.
+"""Reliability of a score: the chance of repeated success, and the sources of its variance.
 
-pass^k (Yao et al. 2024, tau-bench): the chance that k plays all pass, which is what somebody who relies on an
-agent needs to know; from c passes among n plays it is C(c, k) / C(n, k), without bias. The plays are those of
-other seeds, windows (or tasks) or wordings, everything else the same.
+pass^k (Yao et al. 2024, tau-bench) is the chance that k plays all pass, which matters to users who
+rely on an agent. With c passes among n plays its unbiased estimate is C(c, k) / C(n, k). The plays
+use different seeds, windows (or tasks) or wordings, with everything else equal.
 
-The spread of a score over a balanced block of models, wordings, windows and seeds is split by the mean squares of
-random effects: each one's own component, ``together`` (what a model does in one window, or under one wording,
-beyond both) and seeds. A component may be zero; what was not varied has no share. Intervals are those of these
-models and wordings in other windows, by leaving out each window in turn.
+The variance of a score over a balanced block of models, wordings, windows and seeds is split by the
+mean squares of random effects. The components are one for each of these, and ``together`` (the
+interaction of a model with a window or a wording). A component may be zero. A dimension without
+variation has no share. Intervals apply to these models and wordings in other windows. They come
+from leaving out each window in turn.
 """
 
 from __future__ import annotations
@@ -28,15 +29,19 @@ _Axis = Literal["seed", "window", "wording"]
 _AXES: tuple[_Axis, ...] = ("seed", "window", "wording")
 PARTS = ("model", "wording", "window", "together", "seed")
 _MOST = 8
-"""The longest series of passes that is asked for, beside that of all plays, and how many models get a sentence."""
+"""Longest reported series of passes besides that of all plays, and the number of models with a
+sentence."""
 _UNITS = 5
-"""Windows from which the split of the spread has an interval."""
+"""Smallest number of windows for an interval of the shares of variance."""
 _LEAST = 0.01
-"""Shares below it count as it where odds are taken."""
+"""Smallest share used in odds. Smaller shares are raised to it."""
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):
-    """One play. ``score`` is None for one that failed, which passed nothing; windows of one ``unit`` overlap."""
+    """One play. ``score`` is None for a failed play, which did not pass.
+
+    Windows of one ``unit`` overlap.
+    """
 
     model: str
     wording: str
@@ -48,7 +53,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlayWords(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pass, the score, who plays, a window and a wording are called."""
+    """Names for a pass, the score, the model, a window and a wording."""
 
     passes: str = "passes"
     score: str = "scores"
@@ -58,9 +63,13 @@ class PlayWords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reliability(msgspec.Struct, frozen=True, kw_only=True):
-    """``passes`` by model and by what was repeated: pass^1, pass^2 and so on up to pass^8, and last the chance
-    that all passed, of which there are ``counts``. ``spread`` are shares that add up to one, over ``levels`` of
-    each; ``left_out`` plays are in no complete block."""
+    """Reliability of several models.
+
+    ``passes`` are by model and by repeated dimension: pass^1, pass^2 and so on up to pass^8, and
+    last the chance that all ``counts`` plays passed. ``spread`` are shares of the variance that sum
+    to one, with ``levels`` as the size of each dimension. ``left_out`` is the number of plays
+    outside a complete block.
+    """
 
     passes: dict[str, dict[_Axis, tuple[Measure, ...]]]
     counts: dict[str, dict[_Axis, int]]
@@ -85,7 +94,7 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_spread(self) -> str:
-        """What the spread is made of, in one sentence; empty where that is not known."""
+        """Return one sentence on the sources of the variance, or an empty text if they are unknown."""
         known = {name: one for name, one in self.spread.items() if one.value is not None}
         shares = ", ".join(f"{self.axis_name(name)} {_share(one)}" for name, one in known.items())
         return f"The spread of {self.called.score} by source: {shares}." if shares else ""
@@ -108,9 +117,12 @@ def _share(found: Measure) -> str:
 def pass_all(
     groups: Sequence[Sequence[bool]], k: int, *, units: int = 1, level: float = 0.95
 ) -> Measure:
-    """Return pass^k: the chance that ``k`` plays of a group all pass, in the mean over groups. ``units`` of the
-    groups are independent of each other; Wilson's interval over them holds for means of shares too. With one,
-    plays count as independent, and it is that of a single pass to the power of k."""
+    """Return pass^k: the chance that ``k`` plays of a group all pass, averaged over groups.
+
+    ``units`` of the groups are independent of each other. Wilson's interval over them is valid for
+    means of shares too. With one unit, plays are treated as independent, and the interval is that
+    of a single pass to the power of k.
+    """
     tried = [group for group in groups if len(group) >= k]
     if not tried or k < 1:
         return not_scored(f"nothing was played {k} times")
@@ -121,14 +133,14 @@ def pass_all(
     n = max(map(len, tried))
     share = float(np.mean([sum(group) / len(group) for group in tried]))
     low, high = (significant(end**k) for end in wilson_interval(share * n, n, level))
-    # The estimate without bias may lie below what a power of the share allows, and its interval must hold it.
+    # The unbiased estimate may be below any power of a share. The interval must contain it.
     return Measure(
         value=significant(value), low=min(low, value), high=max(high, value), level=level, n=n
     )
 
 
 def _squares(means: Floats) -> Floats:
-    """Return the sums of squares of every axis but the first, and the total of all cells."""
+    """Return the sums of squares of every axis except the first, and the total of all cells."""
     axes = tuple(range(1, means.ndim))
     grand = means.mean(axis=axes, keepdims=True)
     found = []
@@ -139,8 +151,11 @@ def _squares(means: Floats) -> Floats:
 
 
 def spread_shares(table: Floats) -> Floats:
-    """Return the shares of :data:`PARTS` in the spread of scores of shape (models, wordings, windows, seeds). NaN
-    for what was not varied, or cannot be told from seeds because everything was played once."""
+    """Return the shares of :data:`PARTS` in the variance of scores.
+
+    The scores have shape (models, wordings, windows, seeds). A share is NaN for a dimension without
+    variation, or if it cannot be separated from seeds because every play ran once.
+    """
     cells, seeds = table.mean(axis=-1), table.shape[-1]
     levels = np.array(cells.shape)
     squares = seeds * _squares(cells[None])[0]
@@ -160,7 +175,7 @@ def spread_shares(table: Floats) -> Floats:
         together = rest if seeds == 1 else max((rest - within) / seeds, 0.0)
     parts = np.append(own, [together, within])
     total = np.nansum(parts)
-    # With one play a cell, and one thing varied, nothing is left to measure it by.
+    # With one play per cell and one varied dimension, no residual variance remains.
     known = total > 0.0 and np.ptp(table) > 0.0 and not np.isnan(error)
     return np.asarray(parts / total if known else np.full(parts.shape, np.nan))
 
@@ -168,7 +183,7 @@ def spread_shares(table: Floats) -> Floats:
 def reliability(
     plays: Iterable[Play], *, called: PlayWords | None = None, level: float = 0.95
 ) -> Reliability | None:
-    """Return how reliable models are; None where nobody was played more than once."""
+    """Return the reliability of models, or None if no model was played more than once."""
     found = list(plays)
     passes, counts = {}, {}
     for model in dict.fromkeys(one.model for one in found):
@@ -212,8 +227,11 @@ def reliability(
 
 
 def _share_ends(share: float, without: Floats, level: float) -> tuple[float, float]:
-    """Return the interval of a share whose values ``without`` each unit are known: the jackknife of its log odds.
-    Redrawing ten units as wholes holds the truth in 75 to 90 % (``perf/reliability.py``)."""
+    """Return the interval of a share: the jackknife of its log odds.
+
+    ``without`` are the values of the share without each unit. Resampling ten units as wholes covers
+    the true value only in 75 to 90 % (``perf/reliability.py``).
+    """
     from scipy.special import expit, logit
 
     n = without.size
@@ -229,11 +247,11 @@ def _share_ends(share: float, without: Floats, level: float) -> tuple[float, flo
 
 
 def _passes(plays: Sequence[Play], level: float) -> dict[_Axis, tuple[int, tuple[Measure, ...]]]:
-    """Return how often one model was repeated, with pass^1 and so on, for everything that was repeated."""
+    """Return for each repeated dimension the number of repetitions per model and pass^1, pass^2 ..."""
     made: dict[_Axis, tuple[int, tuple[Measure, ...]]] = {}
     units = len({one.unit or one.window for one in plays})
     for axis in _AXES:
-        # A play that is given twice is one: it passed where both did.
+        # A play given twice is one play. It passes if both pass.
         groups: dict[tuple[object, ...], dict[object, bool]] = {}
         for one in plays:
             group = groups.setdefault(
@@ -242,7 +260,7 @@ def _passes(plays: Sequence[Play], level: float) -> dict[_Axis, tuple[int, tuple
             group[getattr(one, axis)] = one.passed and group.get(getattr(one, axis), True)
         longest = max(map(len, groups.values()))
         if longest > 1:
-            # Windows are what is drawn then, and every group has the same ones.
+            # Windows are then resampled, and every group has the same windows.
             apart = 1 if axis == "window" else units
             asked = [*range(1, min(longest, _MOST + 1)), longest]
             rates = tuple(
@@ -254,8 +272,11 @@ def _passes(plays: Sequence[Play], level: float) -> dict[_Axis, tuple[int, tuple
 
 
 def _block(plays: Sequence[Play]) -> tuple[Floats, int]:
-    """Return the scores of a complete block, shape (models, wordings, windows, seeds), and how many they are. What
-    lacks the largest share of its cells is left out first; seeds beyond the fewest of a cell too."""
+    """Return the scores of a complete block, and their number.
+
+    The shape is (models, wordings, windows, seeds). The level that lacks the largest share of its
+    cells is left out first. Seeds beyond the smallest number per cell are left out too.
+    """
     cells: dict[tuple[str, str, str], list[float]] = {}
     for one in plays:
         if one.score is not None and math.isfinite(one.score):

@@ -1,7 +1,8 @@
-"""The panel: every measure of an episode with its interval, or no number and the reason.
+"""The panel: every measure of an episode with its interval, or the reason for its absence.
 
-:func:`_evaluate` computes all measures of one series, or of a thousand resampled ones, in one pass; :func:`score`
-gives them their intervals; :func:`across_seeds` says how much of a result is the seed.
+:func:`_evaluate` computes all measures of one series, or of a thousand resampled ones, in one pass.
+:func:`score` adds their intervals. :func:`across_seeds` measures how much of a result depends on
+the seed.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ _ROWS = ("returns", "turned", "cost", "hhi", "idle", "abstained", "failed", "ord
 
 
 class _SessionMatrix(msgspec.Struct, frozen=True):
-    """An episode as a matrix: one row per quantity (``_ROWS``), one column per session. ``index`` has the index's
-    session returns, or is None. ``path`` is the value path where it is known; a resample has none and gets one by
-    compounding. ``indices`` are the sessions of a resample. Money is in shares of the value before the session."""
+    """An episode as a matrix: one row per quantity (``_ROWS``), one column per session.
+
+    ``index`` has the index's session returns, or is None. ``path`` is the value path if known. For
+    a resample the path is computed by compounding. ``indices`` are the sessions of a resample.
+    Money is stated as a share of the value before the session.
+    """
 
     matrix: Sequence[Floats]
     index: Floats | None
@@ -70,18 +74,18 @@ class _SessionMatrix(msgspec.Struct, frozen=True):
         )
 
     def take(self, indices: Ints) -> _SessionMatrix:
-        """Return the resampled sessions: every row gets shape (draws, n)."""
+        """Return the resampled sessions. Every row gets shape (draws, n)."""
         index = None if self.index is None else self.index.take(indices)
         return _SessionMatrix(self.matrix, index, self.periods_per_year, indices=indices)
 
     def row(self, name: str) -> Floats:
-        """Return one row, resampled only now: most callers ask for few measures, which need few rows."""
+        """Return one row, resampled on demand: most callers need few measures and so few rows."""
         row = self.matrix[_ROWS.index(name)]
         return row if self.indices is None else _taken(row, self.indices)
 
 
 def _taken(row: Floats, indices: Ints) -> Floats:
-    """Return a row's resamples; one that is all 0 or all 1 (nothing failed, nothing was refused) looks up none."""
+    """Return a row's resamples. A row of only 0 or only 1 is returned without a lookup."""
     first = row[0]
     if first in (0.0, 1.0) and (row == first).all():
         return np.broadcast_to(first, indices.shape)
@@ -89,8 +93,10 @@ def _taken(row: Floats, indices: Ints) -> Floats:
 
 
 def _evaluate(sessions: _SessionMatrix, only: Collection[str] = ()) -> dict[str, Floats]:
-    """Return every measure by id, or ``only`` some, shape () for one series and (draws,) for resampled ones. NaN
-    where undefined."""
+    """Return every measure by id, or only those in ``only``. NaN means undefined.
+
+    The shape is () for one series and (draws,) for resampled ones.
+    """
     row, year = sessions.row, sessions.periods_per_year
     earned = row("returns")
     path = measures.growth(earned) if sessions.path is None else sessions.path
@@ -131,7 +137,7 @@ def _evaluate_resamples(
 
 
 FEWEST_TO_ANNUALISE = 10
-"""With fewer returns nothing that is scaled to a year is given: ten days say nothing about twelve months."""
+"""Smallest number of returns for annualised measures: ten days say nothing about twelve months."""
 
 _YEARLY = "annualised_return volatility sharpe sortino calmar information_ratio turnover cost_rate".split()
 _CONDUCT = ("abstention_rate", "failure_rate", "rejection_rate", "hit_rate")
@@ -143,11 +149,14 @@ _PATH_NOTE = "interval: what other orders of the same blocks of sessions would h
 def score(
     series: EpisodeSeries, *, bootstrap: BootstrapConfig = DEFAULT, only: Collection[str] = ()
 ) -> dict[str, Measure]:
-    """Return every measure of the catalogue for one episode, or ``only`` some, in the catalogue's order. Equal
-    input gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are rounded to
-    twelve significant digits. A bad result does not raise."""
+    """Return every measure of the catalogue for one episode, or only those in ``only``.
+
+    The order is that of the catalogue. Equal input gives equal numbers, to the byte: resamples are
+    seeded by the content, and stored numbers are rounded to twelve significant digits. A bad result
+    does not raise.
+    """
     n = len(series.sessions)
-    if series.failure is not None:  # nothing traded is not a return of zero
+    if series.failure is not None:  # without trades there is no return, not a return of zero
         scores = dict.fromkeys(BY_ID, not_scored(str(series.failure)))
         if n and series.failed.all():
             scores["failure_rate"] = _certain_rate("failure_rate", series, 1.0, bootstrap)
@@ -160,7 +169,7 @@ def score(
     values = {name: float(value) for name, value in _evaluate(sessions).items()}
     wanted, drawn = [name for name in BY_ID if name in only or not only], None
     if n >= bootstrap.least:
-        # Means are never resampled: their intervals are cosine intervals.
+        # Means are never resampled. Their intervals are cosine intervals.
         seed, block = content_seed(bootstrap, series.nav), choose_block(series.returns, bootstrap)
         rows = resamples(n, bootstrap.draws, block, seed)
         drawn = _evaluate_resamples(sessions, rows, set(wanted) - set(_MEANS))
@@ -171,7 +180,7 @@ def score(
 
 
 def _with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
-    """Return a measure against the index with what must be known about that index; any other unchanged."""
+    """Return a measure against the index with a note about the index; other measures unchanged."""
     if note is None or name not in _VS_INDEX or measure.value is None:
         return measure
     return msgspec.structs.replace(
@@ -198,7 +207,7 @@ def _one(
     if name not in _MEANS:
         note = _PATH_NOTE if BY_ID[name].path else None
         return measure_from(values[name], drawn[name], level=config.level, n=n, note=note)
-    # A mean of session returns, or a ratio of one.
+    # A mean of session returns, or a ratio with such a mean.
     earned, year, least = (
         sessions.matrix[_ROWS.index("returns")],
         sessions.periods_per_year,
@@ -219,7 +228,7 @@ def _one(
 def _certain_rate(
     name: str, series: EpisodeSeries, value: float, config: BootstrapConfig
 ) -> Measure:
-    """Return a rate of exactly 0 or 1: every resample would say the same, which does not make it certain."""
+    """Return a rate of exactly 0 or 1 with Wilson's interval, because all resamples would be equal."""
     counted = {"rejection_rate": series.orders.sum(), "hit_rate": (series.returns != 0).sum()}
     n = int(counted.get(name, len(series.sessions)))
     low, high = wilson_interval(value * n, n, config.level)
@@ -234,7 +243,7 @@ def _certain_rate(
 
 
 def _why_undefined(name: str, series: EpisodeSeries, value: float | None) -> str | None:
-    """Return why a measure has no value for this series, None when it has one."""
+    """Return why a measure has no value for this series, or None if it has one."""
     n = len(series.sessions)
     if value is None and name in _VS_INDEX:
         return "no index without gaps to compare with"
@@ -256,7 +265,10 @@ def _why_undefined(name: str, series: EpisodeSeries, value: float | None) -> str
 
 
 def _ruined(series: EpisodeSeries) -> dict[str, Measure]:
-    """Return the loss of an account that ended at or below zero; it must not look better than a smaller loss."""
+    """Return the measures of an account that ended at or below zero.
+
+    It must not look better than an account with a smaller loss.
+    """
     if not series.nav[0] > 0:
         return dict.fromkeys(BY_ID, not_scored("the account started with nothing"))
     reason = f"the account was worth nothing or less on {series.ruined}"
@@ -274,11 +286,14 @@ def _ruined(series: EpisodeSeries) -> dict[str, Measure]:
 
 
 class SeedSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A measure over repetitions. ``median`` carries the interval, ``n`` is how many repetitions have a value and
-    ``missing`` how many do not. ``q1``/``q3`` are the quartiles (linear interpolation), ``iqr`` their distance,
-    ``mean`` and ``std`` (n - 1) the usual ones, ``cv`` = std / abs(mean), ``lowest``/``highest`` the extremes.
-    None where undefined: the spread of one repetition, the coefficient of variation around zero, everything when
-    no repetition has a value."""
+    """A measure over repetitions.
+
+    ``median`` has the interval. ``n`` is the number of repetitions with a value, ``missing`` the
+    number without. ``q1``/``q3`` are the quartiles (linear interpolation), ``iqr`` their distance.
+    ``mean`` and ``std`` (n - 1) are as usual, and ``cv`` = std / abs(mean). ``lowest``/``highest``
+    are the extremes. A field is None if undefined: the spread of one repetition, the coefficient of
+    variation around zero, or everything if no repetition has a value.
+    """
 
     median: Measure
     n: int
@@ -294,7 +309,7 @@ class SeedSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(measures: Sequence[Measure], *, median: Measure | None = None) -> SeedSummary:
-    """Return the spread of one measure over repetitions; without ``median`` the middle gets no interval."""
+    """Return the spread of one measure over repetitions. Without ``median`` there is no interval."""
     present = np.array(
         [measure.value for measure in measures if measure.value is not None], dtype=np.float64
     )
@@ -329,11 +344,14 @@ def across_seeds(
     *,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> dict[str, SeedSummary]:
-    """Return each measure's summary over repetitions of one agent, in the catalogue's order. ``scores`` are the
-    episodes' own, in the same order; they supply the values. The median's interval comes from a two-level
-    bootstrap: repetitions are drawn with replacement, and within a draw all of them get the *same* resampled
-    sessions, because they lived through the same market. With one repetition, or several that are the same, it is
-    that repetition's own. Episodes of different lengths get a median without one."""
+    """Return each measure's summary over repetitions of one agent, in the catalogue's order.
+
+    ``scores`` are the scores of the episodes, in the same order, and supply the values. The
+    median's interval comes from a two-level bootstrap. Repetitions are drawn with replacement.
+    Within a draw all of them get the *same* resampled sessions, because they lived through the same
+    market. For one repetition, or several equal ones, it is the interval of that repetition. For
+    episodes of different lengths the median has no interval.
+    """
     single = bool(scores) and all(one == scores[0] for one in scores[1:])
     drawn = None if single else _draw_together(episodes, bootstrap)
     notes = () if single else [one.index_note for one in episodes if one.index_note]
@@ -372,7 +390,10 @@ def _median(
 def _draw_together(
     episodes: Sequence[EpisodeSeries], config: BootstrapConfig
 ) -> dict[str, Floats] | None:
-    """Return the median over redrawn repetitions of every measure, shape (draws,); None when it cannot be done."""
+    """Return the median of every measure over resampled repetitions, shape (draws,).
+
+    Returns None if the repetitions cannot be resampled.
+    """
     sound = [episode for episode in episodes if episode.failure is None and episode.ruined is None]
     if (
         not sound
@@ -400,14 +421,20 @@ def _draw_together(
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSeries:
-    """One episode, session by session. ``nav`` has shape (n + 1,) and starts with the initial value; everything
-    else has shape (n,): ``cash`` at the end of a session, ``traded`` the value of its fills, ``costs`` its fees,
-    taxes, borrowing and interest, ``hhi`` the concentration of the holdings (NaN when there are none), ``orders``
-    how many were placed in a session and ``rejected`` how many of those were refused, then or later, wholly or in
-    part, ``abstained`` and ``failed`` what the decision was. ``index`` holds index levels of shape (n + 1,), the
-    first from the session before, or None; ``index_note`` goes with every measure against it. ``rejections`` and
-    ``failures`` count reasons. ``failure`` says why the whole episode has no result, None when it has one. Raises
-    :class:`UserError` for arrays of other lengths and for more orders refused than placed."""
+    """One episode, session by session.
+
+    ``nav`` has shape (n + 1,) and starts with the initial value. All other series have shape (n,).
+    ``cash`` is the cash at the end of a session. ``traded`` is the value of its fills. ``costs``
+    are its fees, taxes, borrowing and interest. ``hhi`` is the concentration of the holdings (NaN
+    without holdings). ``orders`` is the number of orders placed in a session. ``rejected`` is the
+    number of these orders that were rejected, at once or later, wholly or in part. ``abstained``
+    and ``failed`` describe the decision. ``index`` has index levels of shape (n + 1,), the first
+    from the session before, or is None. ``index_note`` is added to every measure against the index.
+    ``rejections`` and ``failures`` count reasons. ``failure`` is the reason why the whole episode
+    has no result, or None.
+
+    Raises :class:`UserError` for arrays of wrong lengths, and for more orders rejected than placed.
+    """
 
     sessions: tuple[str, ...]
     nav: Floats
@@ -443,12 +470,12 @@ class EpisodeSeries:
 
     @property
     def returns(self) -> Floats:
-        """Session returns, shape (n,)."""
+        """Return the session returns, shape (n,)."""
         return simple_returns(self.nav)
 
     @property
     def ruined(self) -> str | None:
-        """The first session that ended at zero or below, None if there was none."""
+        """Return the first session that ended at zero or below, or None."""
         gone = np.flatnonzero(~(self.nav[1:] > 0))
         return self.sessions[int(gone[0])] if gone.size else None
 
@@ -460,9 +487,12 @@ def series_from_nav(
     periods_per_year: int = 252,
     index: Floats | None = None,
 ) -> EpisodeSeries:
-    """Return the series of a bare value path (a foreign backtest, an index): fully invested, nothing traded.
-    ``nav`` has shape (n + 1,) with the initial value first. Trading, concentration and conduct are those of
-    somebody who never acted, so only results and risk mean anything."""
+    """Return the series of a value path without trades, such as a foreign backtest or an index.
+
+    ``nav`` has shape (n + 1,) with the initial value first. The account is treated as fully
+    invested and without trades. So only measures of return and risk are meaningful, not those of
+    trading, concentration and conduct.
+    """
     nav = np.asarray(nav, dtype=np.float64)
     n = nav.shape[0] - 1
     zeros, counts = np.zeros(n), np.zeros(n, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""How much of a Sharpe ratio survives its own noise, its skew and the number of things that were tried.
+"""Inference on Sharpe ratios, allowing for noise, skew and the number of tries.
 
-Probabilistic Sharpe ratio and minimum track record: Bailey and López de Prado (2012); deflated Sharpe ratio:
-the same (2014). Ratios inside are per period, not annualised. ``returns`` have shape (..., n), so that one
-series and a thousand resampled ones take the same call.
+Probabilistic Sharpe ratio and minimum track record: Bailey and López de Prado (2012). Deflated
+Sharpe ratio: the same authors (2014). Internal ratios are per period, not annualised. ``returns``
+have shape (..., n). One series and a thousand resampled ones take the same call.
 """
 
 from __future__ import annotations
@@ -34,10 +34,13 @@ _NORMAL = NormalDist()
 
 
 class Deflated(msgspec.Struct, frozen=True, kw_only=True):
-    """A Sharpe ratio after the best-of-many has been taken out. ``probability`` is the deflated Sharpe ratio: how
-    likely the true ratio is above what the best of ``trials`` worthless ones would show. ``hurdle`` is that ratio,
-    yearly; ``sharpe`` the observed one, yearly. ``trials`` may be a fraction: it counts what was effectively
-    independent."""
+    """A Sharpe ratio corrected for the choice of the best of many.
+
+    ``probability`` is the deflated Sharpe ratio: the probability that the true ratio is above the
+    expected best of ``trials`` worthless strategies. ``hurdle`` is this expected best ratio,
+    annualised. ``sharpe`` is the observed ratio, annualised. ``trials`` is the effective number of
+    independent tries and may be a fraction.
+    """
 
     probability: Measure
     sharpe: float | None
@@ -52,8 +55,11 @@ def probabilistic_sharpe(
     periods_per_year: float = 252,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> Measure:
-    """Return the probability that the true Sharpe ratio is above ``threshold`` (yearly), with its interval. No
-    value for fewer than three returns or returns that do not vary."""
+    """Return the probability that the true Sharpe ratio is above ``threshold``, with its interval.
+
+    ``threshold`` is annualised. There is no value for fewer than three returns, or for returns that
+    do not vary.
+    """
     returns = _one_series(returns)
     n = returns.size
     hurdle = threshold / math.sqrt(periods_per_year)
@@ -78,9 +84,12 @@ def deflated_sharpe(
     periods_per_year: float = 252,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> Deflated:
-    """Return the deflated Sharpe ratio of one series. ``trials`` is how many (effectively independent) strategies
-    were tried, ``trial_variance`` the variance of their *yearly* Sharpe ratios. Raises :class:`UserError` for
-    fewer than one trial or a negative variance."""
+    """Return the deflated Sharpe ratio of one series.
+
+    ``trials`` is the (effectively independent) number of strategies tried. ``trial_variance`` is
+    the variance of their *annualised* Sharpe ratios. Raises :class:`UserError` for fewer than one
+    trial or a negative variance.
+    """
     hurdle = expected_best_sharpe(trials, trial_variance)
     returns = _one_series(returns)
     found = float(sharpe(returns, periods_per_year)) if returns.size > 1 else float("nan")
@@ -95,7 +104,10 @@ def deflated_sharpe(
 
 
 def _psr(returns: Floats, hurdle: float) -> Floats:
-    """Return the probabilistic Sharpe ratio along the last axis; ``hurdle`` is per period. NaN where undefined."""
+    """Return the probabilistic Sharpe ratio along the last axis, or NaN if it is undefined.
+
+    ``hurdle`` is per period.
+    """
     ratio, spread = _sharpe_error(returns)
     n = np.asarray(returns).shape[-1]
     z = (ratio - hurdle) * math.sqrt(max(n - 1, 0)) / spread
@@ -105,12 +117,16 @@ def _psr(returns: Floats, hurdle: float) -> Floats:
 
 
 def _sharpe_error(returns: Floats) -> tuple[Floats, Floats]:
-    """Return the Sharpe ratio of one period and sqrt(1 - skew x ratio + (kurtosis - 1) / 4 x ratio ** 2). The
-    second, over sqrt(n - 1), is the ratio's standard error (Mertens 2002). NaN where returns do not vary."""
+    """Return the Sharpe ratio per period and sqrt(1 - skew x ratio + (kurtosis - 1) / 4 x ratio **
+    2).
+
+    The second number divided by sqrt(n - 1) is the ratio's standard error (Mertens 2002). Both are
+    NaN if the returns do not vary.
+    """
     returns = np.asarray(returns, dtype=np.float64)
     ratio = sharpe(returns, 1.0)
     centred = returns - returns.mean(axis=-1, keepdims=True)
-    squared = centred * centred  # a power of 3 or 4 takes twenty times as long
+    squared = centred * centred  # the power operator takes twenty times as long
     second = squared.mean(axis=-1)
     second = np.where(np.isfinite(ratio) & (second > 0), second, np.nan)
     skew = (squared * centred).mean(axis=-1) / second**1.5
@@ -119,9 +135,12 @@ def _sharpe_error(returns: Floats) -> tuple[Floats, Floats]:
 
 
 def expected_best_sharpe(trials: float, trial_variance: float) -> float:
-    """Return the Sharpe ratio that the best of ``trials`` worthless strategies is expected to show. In the unit of
-    ``trial_variance``: sqrt of it x the expected maximum of ``trials`` standard normal numbers, by the
-    approximation of Bailey and López de Prado. 0 for one trial. Raises :class:`UserError` for fewer."""
+    """Return the expected Sharpe ratio of the best of ``trials`` worthless strategies.
+
+    It is sqrt(trial_variance) x the expected maximum of ``trials`` standard normal numbers, by the
+    approximation of Bailey and López de Prado. It is 0 for one trial. Raises :class:`UserError` for
+    fewer.
+    """
     if not trials >= 1.0 or not trial_variance >= 0.0:
         hint = "give at least one trial and no negative variance"
         raise UserError(f"{trials} trials with a variance of {trial_variance}", hint=hint)
@@ -135,8 +154,11 @@ def expected_best_sharpe(trials: float, trial_variance: float) -> float:
 def minimum_track_record(
     returns: Floats, threshold: float = 0.0, *, level: float = 0.95, periods_per_year: float = 252
 ) -> Measure:
-    """Return how many sessions of such returns are needed to see a Sharpe ratio above ``threshold`` (yearly).
-    One-sided at ``level``. No value when the observed ratio is not above the threshold: no length would do."""
+    """Return the number of sessions needed to show a Sharpe ratio above ``threshold``.
+
+    ``threshold`` is annualised, and the test is one-sided at ``level``. There is no value if the
+    observed ratio is not above the threshold, because no length would be enough.
+    """
     returns = _one_series(returns)
     ratio, spread = (
         _sharpe_error(returns) if returns.size > 2 else (np.array(np.nan), np.array(np.nan))

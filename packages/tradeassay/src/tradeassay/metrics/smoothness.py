@@ -1,7 +1,8 @@
-"""Whether a record of returns is smoother than markets are: smoothed values, avoided losses, invented numbers.
+"""Test whether returns are smoother than markets: smoothed values, avoided losses, invented
+numbers.
 
-Nothing here needs a market. Every sign is a test of its own at 1 in 1,000 with a least size beside it, so that a
-long honest record is not flagged for a difference that means nothing.
+No test needs a market series. Every sign is a separate test at 1 in 1,000 with a smallest effect
+size. So a long honest record is not flagged for a meaningless difference.
 """
 
 from __future__ import annotations
@@ -17,74 +18,81 @@ from tradeassay.metrics.cosine import cosine_interval
 from tradeassay.metrics.intervals import between, significant, student_reach
 
 _LEVEL = 0.001
-"""One-sided level of every sign: of a thousand honest records one shows it."""
+"""One-sided level of every sign: one honest record in a thousand shows it."""
 _LEAST_ROWS = 24
-"""Rows without which no sign is looked for: two years of months."""
+"""Smallest number of rows for any sign: two years of months."""
 _DAILY = 100
-"""Rows a year above which rows are days."""
+"""Number of rows per year above which rows are days."""
 
 _FOLLOWS_SLOW, _FOLLOWS_DAILY = 0.20, 0.25
-"""Least lag-one autocorrelation that is a sign, on weekly and monthly rows and on daily ones. Liquid funds and trend
-followers stay below (index returns of 1926 to 1980 had up to 0.25 a day, from stocks that did not trade). Three
-months of smoothing give 0.4 and more (Getmansky, Lo and Makarov 2004)."""
+"""Smallest lag-one autocorrelation that is a sign, on weekly and monthly rows and on daily ones.
+Liquid funds and trend followers stay below. (Index returns of 1926 to 1980 had up to 0.25 per day,
+from stocks that did not trade.) Three months of smoothing give 0.4 and more (Getmansky, Lo and
+Makarov 2004)."""
 _FOLLOWED = (1.0, 2.0 / 3.0, 1.0 / 3.0)
-"""Weights of the rows before in the test of following: smoothing goes on for some rows and fades."""
+"""Weights of the earlier rows in the test of serial dependence: smoothing lasts for some rows and
+fades."""
 _FURTHER = (4, 5, 6, 7, 8)
-"""Lags whose squares say how much volatility clusters. Smoothing itself would inflate those of nearer ones."""
+"""Lags of the squares that measure volatility clustering. At shorter lags smoothing itself would
+inflate them."""
 _MOST_FOLLOWS = 0.95
-"""Largest autocorrelation that a Sharpe ratio is corrected for."""
+"""Largest autocorrelation for which a Sharpe ratio is corrected."""
 
 _POSITIVE = 0.15
-"""Least difference between the share of positive rows and that of a normal record with the same Sharpe ratio. The
-S&P 500 of 1999 to 2018 reaches 0.12 over ten years of months, and carry funds, which lose rarely and more, a tenth."""
+"""Smallest difference between the share of positive rows and that of a normal record with the same
+Sharpe ratio. The S&P 500 of 1999 to 2018 reaches 0.12 over ten years of months. Carry funds, whose
+losses are rare and large, reach 0.1."""
 
 _SMOOTH_SLOW, _SMOOTH_DAILY = 3.0, 4.0
-"""Yearly Sharpe ratios that no audited record of liquid assets has held for years: on weekly and monthly rows, and
-on daily ones, where a bank's market making comes near."""
+"""Annual Sharpe ratios that no audited record of liquid assets has sustained for years: on weekly
+and monthly rows, and on daily ones, for which a bank's market making is close."""
 _INTEREST, _QUIET = 0.08, 0.02
-"""A record that earns no more than this a year and moves by no more than this can be interest on cash or on short
-bonds. Its Sharpe ratio says nothing unless the interest was taken off."""
+"""Largest annual return and volatility of a record that can be interest on cash or short bonds. Its
+Sharpe ratio has no meaning unless interest was subtracted."""
 
 _BINS_LEAST = 60
-"""Rows from which the density at zero is known."""
+"""Smallest number of rows to estimate the density at zero."""
 _BIN = 0.776 * 1.364
-"""Width of a bin in units of spread x n^(-1/5): Silverman's rule as Bollen and Pool (2009) use it."""
+"""Width of a bin in units of spread x n^(-1/5): Silverman's rule as used by Bollen and Pool (2009)."""
 _GAP = 0.6
-"""The bin below zero must have lost this much of what a smooth density has there, or more."""
+"""Smallest missing share of the smooth density in the bin below zero."""
 
 _FINEST = 6
-"""Decimals up to which a return is taken to be rounded: 6 are a percent with four."""
+"""Largest number of decimals to which a return is considered rounded: 6 is per cent with four
+decimals."""
 _ROUNDED = 0.995
-"""Share of returns that must lie on the grid of a rounding."""
+"""Smallest share of returns on the grid of a rounding."""
 _NEIGHBOURS = 5
-"""Grid cells to either side that say how many equal pairs rounding explains."""
+"""Number of grid cells on either side that show how many equal pairs rounding explains."""
 _REPEATS = 1.5
-"""Least ratio of equal pairs to what rounding explains."""
+"""Smallest ratio of equal pairs to the number that rounding explains."""
 _DIGIT_ROWS, _DIGIT_SPREAD = 100, 30.0
-"""Rows from which last digits are counted, and standard deviation in units of the last digit from which they are
-even in an honest record."""
+"""Smallest number of rows for the test of last digits, and smallest standard deviation, in units of
+the last digit, for which last digits of an honest record are even."""
 _LEAST_STRETCH = 3
-"""Rows in a row that are repeated elsewhere before it is called a copy."""
+"""Smallest number of consecutive repeated rows that is called a copy."""
 _LEAST_CHANCE = 0.05
-"""Chance that two returns are equal that is always allowed for."""
+"""Smallest assumed chance that two returns are equal."""
 _QUIET_SPELLS = 1.5
-"""How many times as likely equal returns are in quiet spells of a price in cents."""
+"""Factor by which equal returns are likelier in calm periods of a price in cents."""
 _STILL_ROWS = 3
-"""Rows in a row that do not change before they count as idle: cash, and days without a price."""
+"""Smallest number of consecutive unchanged rows that count as idle: cash, and days without a price."""
 _NO_CHANGE = 0.005
-"""Change between two rows, in standard deviations, that is none."""
+"""Largest change between two rows, in standard deviations, that counts as no change."""
 
 
 class Smoothness(msgspec.Struct, frozen=True, kw_only=True):
-    """How smooth a record is.
+    """The smoothness of a record.
 
-    ``autocorrelation`` of lag one with a robust interval. ``positive`` is the share of rows above zero among those
-    not zero, ``normal_positive`` that of a normal record with the same Sharpe ratio. ``sharpe`` is yearly, with its
-    interval; ``unsmoothed_sharpe`` is what it is after the autocorrelation is taken out. ``discontinuity`` is the z
-    value of too few small losses beside small gains, None where it cannot be tested. ``repeats`` is how many times
-    as many equal pairs of returns there are as rounding explains, None where nothing repeats. ``signs`` are clauses
-    in plain English of what is significant. ``too_smooth`` is true where the lower bound of the yearly Sharpe ratio
-    is higher than audited records of liquid assets have."""
+    ``autocorrelation`` is at lag one with a robust interval. ``positive`` is the share of positive
+    rows among nonzero ones. ``normal_positive`` is this share for a normal record with the same
+    Sharpe ratio. ``sharpe`` is annualised, with its interval. ``unsmoothed_sharpe`` is corrected
+    for the autocorrelation. ``discontinuity`` is the z value of too few small losses compared with
+    small gains, None if it cannot be tested. ``repeats`` is the ratio of equal pairs of returns to
+    the number that rounding explains, None if nothing repeats. ``signs`` are clauses in plain
+    English about the significant results. ``too_smooth`` is true if the lower bound of the
+    annualised Sharpe ratio is higher than in audited records of liquid assets.
+    """
 
     autocorrelation: Measure
     positive: float
@@ -100,11 +108,12 @@ class Smoothness(msgspec.Struct, frozen=True, kw_only=True):
 def smoothness(
     total: Floats, year: int, *, beyond_cash: bool = False, alpha_ratio: Measure | None = None
 ) -> Smoothness:
-    """Return how smooth a record is.
+    """Return the smoothness of a record.
 
-    ``total`` are returns of shape (n,), ``year`` of them a year. ``beyond_cash`` says that interest was taken off:
-    otherwise a quiet record that earns no more than interest is not called too smooth. ``alpha_ratio`` is the
-    yearly alpha over its volatility, which is judged where its lower bound is above that of the Sharpe ratio.
+    ``total`` are returns of shape (n,) with ``year`` rows per year. ``beyond_cash`` means that
+    interest was subtracted. Otherwise a record with little volatility that earns no more than
+    interest is not called too smooth. ``alpha_ratio`` is the annual alpha divided by its
+    volatility. It is judged if its lower bound is above that of the Sharpe ratio.
     """
     total = np.asarray(total, dtype=np.float64)
     n = total.size
@@ -144,9 +153,9 @@ def smoothness(
 
 
 def _idle(total: Floats) -> Bools:
-    """Return a mask of rows on which nothing happened: exact zeros, and runs of rows that hardly change."""
+    """Return a mask of idle rows: exact zeros, and runs of rows that hardly change."""
     changes = np.abs(np.diff(total)) > _NO_CHANGE * total.std()
-    # A run of equal rows begins where a row differs from the one before.
+    # A run of equal rows starts at a row that differs from the previous one.
     begins = np.flatnonzero(np.concatenate([[True], changes]))
     lengths = np.diff(np.append(begins, total.size))
     idle: Bools = (total == 0.0) | (np.repeat(lengths, lengths) >= _STILL_ROWS)
@@ -161,9 +170,11 @@ def _row_name(year: int) -> str:
 def _autocorrelation(total: Floats, year: int) -> tuple[Measure, str | None]:
     """Return the lag-one autocorrelation with its 95 % interval, and the sign if there is one.
 
-    The sign is a serial rank test (Wald and Wolfowitz 1943) on normal scores, which no tail can decide: the sum of
-    their first three autocorrelations, weighted by :data:`_FOLLOWED`. Volatility that clusters makes products of
-    neighbours vary more. By how much is read from squares of scores 4 to 8 rows apart."""
+    The sign is a serial rank test (Wald and Wolfowitz 1943) on normal scores, so that outliers
+    cannot decide it: the sum of their first three autocorrelations, weighted by :data:`_FOLLOWED`.
+    Volatility clustering increases the variance of products of adjacent scores. The increase is
+    estimated from squares of scores 4 to 8 rows apart.
+    """
     n = total.size
     gap = total - total.mean()
     whole = float(gap @ gap)
@@ -171,7 +182,7 @@ def _autocorrelation(total: Floats, year: int) -> tuple[Measure, str | None]:
     value = float(products.sum()) / whole
     if n < _LEAST_ROWS:
         return Measure(value=significant(value), n=n, note=f"no interval: {n} rows"), None
-    # The interval is that of the influence function: products less what the variance takes away.
+    # The interval is that of the influence function: products minus the effect of the variance.
     influence = products - value * 0.5 * (gap[1:] ** 2 + gap[:-1] ** 2)
     error = math.sqrt(float(influence @ influence)) / whole
     reach = student_reach(n - 2, 0.95) * error
@@ -183,12 +194,12 @@ def _autocorrelation(total: Floats, year: int) -> tuple[Measure, str | None]:
 
 
 def _rank_following(total: Floats) -> float:
-    """Return the z value of how normal scores of returns follow each other."""
+    """Return the z value of the serial dependence of the returns' normal scores."""
     from scipy.special import ndtri
 
     n = total.size
     _, place, counts = np.unique(total, return_inverse=True, return_counts=True)
-    # Equal returns share the mean of their ranks.
+    # Equal returns share their mean rank.
     rank = (np.cumsum(counts) - 0.5 * counts)[place]
     score = ndtri(rank / n)
     score = (score - score.mean()) / score.std()
@@ -196,17 +207,20 @@ def _rank_following(total: Floats) -> float:
     clusters = [float((squares[lag:] * squares[:-lag]).mean()) for lag in _FURTHER if lag < n // 2]
     sums = 0.0
     for lag, weight in enumerate(_FOLLOWED, start=1):
-        # An autocorrelation of independent rows is -1 / n on average, for the mean is their own.
+        # The autocorrelation of independent rows is -1 / n on average, because their own mean is
+        # subtracted.
         sums += weight * (float((score[lag:] * score[:-lag]).sum()) / n + 1.0 / n)
     weights = math.sqrt(sum(weight * weight for weight in _FOLLOWED))
     return sums * math.sqrt(n / max(1.0, float(np.mean(clusters)))) / weights
 
 
 def _unsmoothed(sharpe: Measure, follows: Measure) -> float | None:
-    """Return the Sharpe ratio of the returns behind smoothed ones.
+    """Return the Sharpe ratio of the returns before smoothing.
 
-    Smoothed returns are a (Geltner 1993) mix of the true return and the last smoothed one, so that the variance of
-    the true ones is (1 + c) / (1 - c) times as large, c being the autocorrelation. The mean is the same."""
+    A smoothed return is a mix of the true return and the last smoothed one (Geltner 1993). The
+    variance of the true returns is (1 + c) / (1 - c) times as large, c being the autocorrelation.
+    The mean is the same.
+    """
     if sharpe.value is None or follows.value is None:
         return None
     c = min(max(follows.value, 0.0), _MOST_FOLLOWS)
@@ -214,9 +228,11 @@ def _unsmoothed(sharpe: Measure, follows: Measure) -> float | None:
 
 
 def _positive(active: Floats, year: int) -> tuple[float, float, str | None]:
-    """Return the share of positive rows, that of a normal record with the same Sharpe ratio, and the sign.
+    """Return the share of positive rows, its value for a normal record, and the sign.
 
-    The difference has the error of its influence function (delta method), one-sided at :data:`_LEVEL`."""
+    The normal record has the same Sharpe ratio. The difference has the error of its influence
+    function (delta method) and is tested one-sided at :data:`_LEVEL`.
+    """
     from scipy.special import ndtr
 
     n = active.size
@@ -239,11 +255,13 @@ def _positive(active: Floats, year: int) -> tuple[float, float, str | None]:
 
 
 def _discontinuity(active: Floats) -> tuple[float | None, str | None]:
-    """Return the z value of too few small losses beside small gains (Bollen and Pool 2009), and the sign.
+    """Return the z value of too few small losses (Bollen and Pool 2009), and the sign.
 
-    The bins end and begin at zero. What a smooth density has in them is that of a normal kernel as wide as a bin;
-    counts are compared with it by the binomial error. Too few in the bin below and too many in the one above are
-    both asked for, and the value is that of their difference."""
+    One bin ends at zero and one starts there. The expected counts come from a smooth density with a
+    normal kernel as wide as a bin. Counts are compared with it by the binomial error. The sign
+    requires too few losses in the bin below zero and too many gains in the bin above. The value is
+    that of their difference.
+    """
     from scipy.special import ndtr
 
     n = active.size
@@ -261,7 +279,8 @@ def _discontinuity(active: Floats) -> tuple[float | None, str | None]:
     gains = int(((active > 0.0) & (active <= width)).sum())
     few = (losses - n * below) / math.sqrt(max(n * below * (1.0 - below), 1e-12))
     many = (gains - n * above) / math.sqrt(max(n * above * (1.0 - above), 1e-12))
-    # The two counts exclude each other: the variance of their difference has twice their product.
+    # The two counts exclude each other, so the variance of their difference contains twice their
+    # product.
     variance = n * (below + above - (above - below) ** 2)
     z = ((gains - n * above) - (losses - n * below)) / math.sqrt(max(variance, 1e-12))
     certain = z > student_reach(10**6, 1.0 - 2.0 * _LEVEL)
@@ -272,7 +291,7 @@ def _discontinuity(active: Floats) -> tuple[float | None, str | None]:
 
 
 def _digits(active: Floats) -> tuple[float | None, list[str]]:
-    """Return how many times as many equal pairs there are as rounding explains, and signs of invented numbers."""
+    """Return the ratio of equal pairs to the number that rounding explains, and signs of invention."""
     signs: list[str] = []
     if active.size < _LEAST_ROWS:
         return None, signs
@@ -292,7 +311,7 @@ def _digits(active: Floats) -> tuple[float | None, list[str]]:
 
 
 def _decimals(active: Floats) -> int | None:
-    """Return the decimals to which returns are rounded, None where they are not."""
+    """Return the number of decimals to which returns are rounded, or None."""
     for decimals in range(2, _FINEST + 1):
         scaled = active * 10.0**decimals
         if (np.abs(scaled - np.rint(scaled)) < 1e-6).mean() >= _ROUNDED:
@@ -301,11 +320,13 @@ def _decimals(active: Floats) -> int | None:
 
 
 def _equal_pairs(cells: Ints) -> tuple[float | None, bool]:
-    """Return the ratio of equal pairs to what rounding explains, and whether it is certainly above it.
+    """Return the ratio of equal pairs to the number that rounding explains, and its significance.
 
-    A smooth density has as many pairs in the same cell as it has, to one side, in cells so or so far apart. The
-    mean of the pairs 1 to :data:`_NEIGHBOURS` cells apart is therefore what rounding explains, however uneven the
-    density is and however volatility changes."""
+    With a smooth density, about as many pairs are in the same cell as in cells a small fixed
+    distance apart, counted to one side. So the mean number of pairs 1 to :data:`_NEIGHBOURS` cells
+    apart is the number that rounding explains. This holds for any density and for changing
+    volatility.
+    """
     values, counts = np.unique(cells, return_counts=True)
     equal = float((counts * (counts - 1)).sum()) / 2.0
     near = 0.0
@@ -319,7 +340,8 @@ def _equal_pairs(cells: Ints) -> tuple[float | None, bool]:
     if equal == 0.0:
         return None, False
     ratio = equal / max(expected, 0.5)
-    # Pairs within a value are not independent: three equal ones are three pairs. The error counts values.
+    # Pairs of one value are not independent: three equal returns are three pairs. The error counts
+    # values.
     error = math.sqrt(expected * (1.0 + 0.5 / _NEIGHBOURS) * (1.0 + 2.0 * expected / cells.size))
     reach = student_reach(10**6, 1.0 - 2.0 * _LEVEL) * error + 4.0
     return significant(ratio), ratio >= _REPEATS and equal - expected > reach
@@ -328,7 +350,9 @@ def _equal_pairs(cells: Ints) -> tuple[float | None, bool]:
 def _uneven_digits(cells: Ints) -> bool:
     """Return whether the last digits 1 to 9 are unevenly frequent (chi-squared, :data:`_LEVEL`).
 
-    Zero is left out: a record of which a part was rounded more coarsely has too many of them, and is honest."""
+    Zero is left out, because an honest record that is partly rounded more coarsely has too many
+    zeros.
+    """
     from scipy.special import chdtrc
 
     digits = np.abs(cells) % 10
@@ -341,12 +365,14 @@ def _uneven_digits(cells: Ints) -> bool:
 
 
 def _copied_rows(active: Floats) -> int:
-    """Return the longest stretch of rows that is found again elsewhere, 0 where chance explains it.
+    """Return the length of the longest repeated stretch of rows, or 0 if chance explains it.
 
-    Two stretches of so many rows are equal by chance with the probability that two rows are, to that power. The
-    longest that chance explains among all pairs of rows at :data:`_LEVEL` is allowed. Prices in cents repeat
-    returns when they repeat prices: the chance is that of two returns a fifth of the deviation apart, times
-    :data:`_QUIET_SPELLS`, and at least :data:`_LEAST_CHANCE`."""
+    Two stretches of k rows are equal by chance with the probability of two equal rows to the power
+    k. The longest stretch that chance explains among all pairs of rows at :data:`_LEVEL` is
+    allowed. Prices in cents repeat returns when they repeat prices. So the chance is that of two
+    returns within a fifth of the deviation, times :data:`_QUIET_SPELLS`, and at least
+    :data:`_LEAST_CHANCE`.
+    """
     n = active.size
     _, place, counts = np.unique(np.round(active, 12), return_inverse=True, return_counts=True)
     coarse = np.unique(np.rint(active / (0.2 * active.std())), return_counts=True)[1]
@@ -360,10 +386,11 @@ def _copied_rows(active: Floats) -> int:
 
 
 def _longest_repeat(place: Ints, least: int) -> int:
-    """Return the length of the longest stretch of at least ``least`` rows that comes twice, 0 where none does."""
+    """Return the length of the longest repeated stretch of at least ``least`` rows, or 0."""
     label = place.astype(np.int64)
     longest = 0
-    # Stretches of twice the length are pairs of stretches: labels double until none comes twice.
+    # A stretch of twice the length is a pair of stretches. Labels are doubled until none occurs
+    # twice.
     labels = {1: label}
     size = 1
     while size * 2 <= least:
@@ -384,7 +411,7 @@ def _longest_repeat(place: Ints, least: int) -> int:
 
 
 def _paired(first: Ints, second: Ints, shift: int) -> Ints:
-    """Return labels of stretches made of one of ``first`` and, ``shift`` rows later, one of ``second``."""
+    """Return labels of stretches that join ``first`` with ``second``, ``shift`` rows later."""
     count = min(first.size, second.size - shift)
     if count <= 0:
         return np.zeros(0, dtype=np.int64)
@@ -395,7 +422,7 @@ def _paired(first: Ints, second: Ints, shift: int) -> Ints:
 def _too_smooth(
     total: Floats, year: int, sharpe: Measure, beyond_cash: bool, alpha_ratio: Measure | None
 ) -> tuple[bool, str | None]:
-    """Return whether the lower bound of the yearly Sharpe ratio, or of the alpha ratio, is out of reach."""
+    """Return whether the lower bound of the annualised Sharpe or alpha ratio is implausibly high."""
     if total.size < max(year, _LEAST_ROWS // 2) or sharpe.low is None:
         return False, None
     quiet = float(total.std()) * math.sqrt(year) <= _QUIET

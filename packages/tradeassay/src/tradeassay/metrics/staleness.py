@@ -1,9 +1,10 @@
-"""Whether a series of returns trails its market: stale prices and smoothed values hide market exposure.
+"""Test whether returns lag their market: stale prices and smoothed values hide market exposure.
 
-A fund that is priced late reports today a part of what the market did on earlier days. Its beta to the market of
-the same day is then too small, and what is missing looks like alpha and like a low volatility (Dimson 1979,
-Getmansky, Lo and Makarov 2004). The test here asks whether earlier market returns move the series in the direction
-of its whole exposure. It allows for errors whose size changes with the market's (HC3, MacKinnon and White 1985).
+A fund that is priced late reports today a part of the market's earlier moves. Its beta to the
+market of the same day is then too small. The missing part looks like alpha and low volatility
+(Dimson 1979, Getmansky, Lo and Makarov 2004). The test asks whether earlier market returns move the
+series in the direction of its whole exposure. It allows for errors whose size changes with the
+market's moves (HC3, MacKinnon and White 1985).
 """
 
 from __future__ import annotations
@@ -20,51 +21,57 @@ from tradeassay.metrics.cosine import cosine_terms, cosine_variance
 from tradeassay.metrics.intervals import between, significant, student_reach
 
 _DAILY = 100
-"""Rows a year above which rows are days."""
+"""Number of rows per year above which rows are days."""
 _HORIZONS_DAILY = (1, 2, 5, 10, 20)
-"""Lags tried on daily rows: a late price, a week, two weeks and a month (funds priced once a month)."""
+"""Lags tested on daily rows: a late price, a week, two weeks and a month (funds priced once a
+month)."""
 _HORIZONS_SLOW = (1, 2, 3, 5, 8, 12)
-"""Lags tried on weekly and monthly rows: an appraisal a quarter, and longer ones where there are rows enough."""
+"""Lags tested on weekly and monthly rows: quarterly appraisals, and longer lags if there are enough
+rows."""
 _ROWS_PER_LAG = 20
-"""Rows that every tested lag needs, so that the sum of the lags has an error worth the name."""
+"""Number of rows per tested lag that gives the sum of the lags a usable error."""
 _LEAST_HORIZON = 3
-"""Lags allowed in :data:`_LEAST_ROWS` rows or more however few these are: a quarterly appraisal on monthly rows
-needs them, and is strong enough to show in three years."""
+"""Lags that are always allowed in a record of at least :data:`_LEAST_ROWS` rows. A quarterly
+appraisal on monthly rows needs them, and its effect is strong enough to be visible in three years."""
 _LEAST_ROWS = 36
 _LEVEL = 0.001
-"""One-sided level of the whole search, so that one liquid account in a thousand is called stale. Divided by the
-number of horizons tried."""
+"""One-sided level of the whole search: one liquid account in a thousand is called stale. It is
+divided by the number of horizons tested."""
 _MATERIAL = 0.10
-"""Least share of the exposure that comes late. Liquid stocks have real lags of a few hundredths, which are no
-staleness and do not change what their alpha is."""
+"""Smallest late share of the exposure. Liquid stocks have true lags of a few hundredths, which are
+not staleness and do not change their alpha."""
 _LONGER_LEVEL = 0.05
-"""One-sided level at which further lags are added once a series is known to be stale: a lag too many costs little
-then, and a missing one leaves exposure in the alpha."""
+"""One-sided level at which further lags are added to a stale series. An unneeded lag then costs
+little, and a missing one leaves exposure in the alpha."""
 _IDLE = 0.45
-"""Least share of rows without a new price of a series that is priced every second row or more rarely."""
+"""Smallest share of rows without a new price in a series that is priced every second row or less
+often."""
 _REGULAR = 0.9
-"""Share of gaps between prices within a third of the usual gap: months have 19 to 23 sessions."""
+"""Smallest share of gaps between prices within a third of the usual gap: months have 19 to 23
+sessions."""
 _LEAST_PRICES = 10
-"""Prices from which a slope of what a series did between two of them has an error."""
+"""Smallest number of prices for which the slope of the returns between prices has an error."""
 _PRICES_FOR_TWO = 18
-"""Prices from which a second slope, of the market of the gap before, can be told from the first."""
+"""Smallest number of prices for a second slope, on the market in the previous gap."""
 _PRICED_LEVEL = 0.01
-"""One-sided level for a series that is priced at regular intervals. The regularity is evidence already: the only
-other thing that looks so is an account that is invested on one row in so many, which has no late part."""
+"""One-sided level for a series that is priced at regular intervals. The regularity is evidence
+already. The only alternative is an account that is invested on one row in several, and it has no
+late part."""
 _LONGEST_GAP = 63
-"""Rows between two prices, at most: a quarter of days."""
+"""Largest number of rows between two prices: a quarter of days."""
 _EXACT = 1e-9
 """Share of all slopes below which a slope, or its error, is a rounding error."""
 _SURE = 1e-12
-"""Smaller p-values are all alike: the shortest horizon that has one is taken first."""
+"""Smaller p-values are treated as equal, and the shortest horizon among them is selected."""
 _MOST_LEVERAGE = 0.95
-"""A row that determines its own fitted value has no residual. HC3 divides by what is left, at least 0.05."""
+"""Smallest remaining leverage in HC3. A row that determines its own fitted value has no residual."""
 
 
 class Regression:
-    """Ordinary least squares over time with intervals that allow for dependence.
+    """Ordinary least squares over time with intervals that allow for serial dependence.
 
-    ``y`` has shape (n,), ``columns`` are series of the same shape. A constant is added in front.
+    ``y`` has shape (n,), ``columns`` are series of the same shape. A constant is added as the first
+    column.
     """
 
     def __init__(self, y: Floats, columns: Sequence[Floats]) -> None:
@@ -84,14 +91,17 @@ class Regression:
         least: int = 20,
         year: int = 252,
     ) -> Measure:
-        """Return a coefficient (0 is the constant) times ``scale`` with its interval; ``year`` rows make one."""
+        """Return a coefficient times ``scale`` with its interval. Coefficient 0 is the constant.
+
+        ``year`` is the number of rows per year.
+        """
         n = self.rest.size
         value = float(self.coefficients[place]) * scale
         if n < least:
             return Measure(value=significant(value), n=n, note=f"no interval: {n} rows")
-        # A coefficient is the mean of its influence function. The interval of that mean is the
-        # coefficient's. A row that pulls the line to itself hides its own error, so residuals are
-        # those of lines drawn without the row.
+        # A coefficient is the mean of its influence function, so the interval of that mean is the
+        # coefficient's. A row with high leverage hides its own error, so residuals are
+        # leave-one-out residuals.
         whole = np.linalg.pinv(self._design.T @ self._design / n)
         leverage = np.einsum("ij,jk,ik->i", self._design, whole, self._design) / n
         kept = np.maximum(1.0 - leverage, 1.0 - _MOST_LEVERAGE)
@@ -105,7 +115,7 @@ class Regression:
 
 
 def lagged(series: Floats, lags: int) -> list[Floats]:
-    """Return a series and itself 1 to ``lags`` rows late. Missing first values are the series' mean."""
+    """Return a series and its lags 1 to ``lags``. Missing first values are the series' mean."""
     columns = [series]
     for lag in range(1, lags + 1):
         late = np.full(series.size, series.mean())
@@ -115,9 +125,13 @@ def lagged(series: Floats, lags: int) -> list[Floats]:
 
 
 class Lateness(msgspec.Struct, frozen=True, kw_only=True):
-    """How late a series is. ``lags`` rows (0: not late), ``share`` of the exposure that comes late, 0 to 1,
-    ``beta`` to the market of the same row as it is without lags, ``full_beta`` with the late part, and the
-    one-sided ``p`` of the late part at the lags most in its favour, times the number of horizons tried."""
+    """The lag of a series behind its market.
+
+    ``lags`` is the number of rows (0: not late). ``share`` is the late share of the exposure, 0 to
+    1. ``beta`` is the exposure to the market of the same row without lags, ``full_beta`` the
+    exposure including the late part. ``p`` is the one-sided p-value of the late part at the most
+    favourable horizon, times the number of horizons tested.
+    """
 
     lags: int
     share: float
@@ -133,7 +147,8 @@ class _Fit:
     """Least squares of ``y`` on a constant and ``columns``, with HC3 errors for sums of slopes."""
 
     def __init__(self, y: Floats, columns: Sequence[Floats]) -> None:
-        # Columns are scaled by the first, so that the constant and the slopes have like sizes.
+        # Columns are scaled by the first one, so that the constant and the slopes have similar
+        # sizes.
         scale = float(columns[0].std()) or 1.0
         design = np.column_stack([np.ones(y.size), *columns])
         design[:, 1:] /= scale
@@ -146,11 +161,11 @@ class _Fit:
         self.slopes: Floats = fitted[1:] / scale
 
     def t_of_sum(self, first: int, *, sign: float) -> float:
-        """Return the HC3 t ratio of ``sign`` times the sum of slope ``first`` and later ones."""
+        """Return the HC3 t ratio of ``sign`` times the sum of slope ``first`` and all later slopes."""
         influence = self._weights[:, first:].sum(axis=1) * self._missed
         error = math.sqrt(float(influence @ influence))
         value = sign * float(self.slopes[first:].sum())
-        # Where nothing is left unexplained, slopes and errors are rounding errors.
+        # If the residuals are zero, slopes and errors are rounding errors.
         exact = _EXACT * float(np.abs(self.slopes).sum())
         if abs(value) <= exact:
             return 0.0
@@ -158,24 +173,27 @@ class _Fit:
 
 
 def _lag_fit(total: Floats, market: Floats, lags: int) -> _Fit:
-    """Regress a series on its market and ``lags`` lags. Rows before the first full lag are left out."""
+    """Regress a series on its market and ``lags`` lags. Rows before the first full lag are left
+    out.
+    """
     n = total.size - lags
     return _Fit(total[lags:], [market[lags - lag : lags - lag + n] for lag in range(lags + 1)])
 
 
 def lateness(total: Floats, market: Floats, year: int) -> Lateness:
-    """Return by how many rows a series trails its market, and with how much of its exposure.
+    """Return the number of rows by which a series lags its market, and the late share of exposure.
 
-    ``total`` and ``market`` are returns of the same rows, shape (n,). ``year`` is the number of rows a year. For
-    horizons of 1 to 20 rows (daily) or 1 to 12 rows (weekly, monthly; at most n / 20, but 3 from 36 rows on) the
-    series is regressed on the market of the same row and of so many earlier ones. The tested quantity is the sum
-    of the lagged coefficients: a Wald test of one restriction, one-sided in the direction of the whole exposure,
-    with HC3 errors (MacKinnon and White 1985) and Student's t. A series is late if that sum is significant at 1 in
-    1,000 after division by the number of horizons, and is at least a tenth of the whole exposure.
+    ``total`` and ``market`` are returns of the same rows, shape (n,). ``year`` is the number of
+    rows per year. Horizons are 1 to 20 rows (daily) or 1 to 12 rows (weekly, monthly; at most n /
+    20, but 3 from 36 rows on). For each horizon the series is regressed on the market of the same
+    row and of the earlier rows. The test is a Wald test that the sum of the lagged coefficients is
+    zero. It is one-sided in the direction of the whole exposure, with HC3 errors (MacKinnon and
+    White 1985) and Student's t. A series is late if the sum is significant at 1 in 1,000 after
+    division by the number of horizons, and is at least a tenth of the whole exposure.
 
-    A joint test of all lags has power against any pattern, but noise, options and reversals have patterns too. A
-    late price can only add exposure of the same sign. Testing the sum also finds twenty small lags, as those of a
-    value that is fixed once a month.
+    A joint test of all lags has power against any pattern, but noise, options and reversals have
+    patterns too. A late price can only add exposure of the same sign. Testing the sum also detects
+    twenty small lags, as in a value that is set once a month.
     """
     from scipy.special import stdtr
 
@@ -222,11 +240,12 @@ def lateness(total: Floats, market: Floats, year: int) -> Lateness:
 
 
 def _priced_rarely(total: Floats, market: Floats) -> Lateness | None:
-    """Return the lateness of a series that has a new price every k rows only, None where it has one more often.
+    """Return the lateness of a series that has a new price only every k rows, or None otherwise.
 
-    The returns of the rows with a new price are regressed on the market of that row, on the market of the rows
-    since the price before, and on that of the gap before. The last two must have the sign of the whole exposure
-    and be significant together, with HC3 errors, at :data:`_PRICED_LEVEL`.
+    The returns of rows with a new price are regressed on the market of that row, on the market
+    since the previous price, and on the market in the gap before. The last two slopes must have the
+    sign of the whole exposure and be jointly significant, with HC3 errors, at
+    :data:`_PRICED_LEVEL`.
     """
     from scipy.special import stdtr
 
@@ -243,7 +262,7 @@ def _priced_rarely(total: Floats, market: Floats) -> Lateness | None:
     if not 2 <= gap <= _LONGEST_GAP or regular.mean() < _REGULAR:
         return None
     path = np.concatenate([[0.0], np.cumsum(market)])
-    # Prices before the second have no gap before theirs.
+    # The first two prices have no previous gap.
     at, before, earlier = rows[2:], rows[1:-1], rows[:-2]
     between = path[at] - path[before + 1]
     previous = path[before + 1] - path[earlier + 1]
@@ -260,7 +279,7 @@ def _priced_rarely(total: Floats, market: Floats) -> Lateness | None:
     if len(columns) > 2:
         t = fit.t_of_sum(2, sign=math.copysign(1.0, whole))
         lags += gap if stdtr(fit.freedom, -t) < _LONGER_LEVEL else 0
-    # A row without a price has no exposure at all, one with a price has that of the whole gap.
+    # A row without a price has no exposure. A row with a price has the exposure of the whole gap.
     exposure = abs(now) + abs(late) * (gap - 1)
     return Lateness(
         lags=min(lags, max(gap - 1, total.size // _ROWS_PER_LAG)),
@@ -272,10 +291,10 @@ def _priced_rarely(total: Floats, market: Floats) -> Lateness | None:
 
 
 def stale_lags(total: Floats, market: Floats, year: int) -> int:
-    """Return by how many rows a series trails its market, 0 where it does not. See :func:`lateness`."""
+    """Return the number of rows by which a series lags its market, or 0. See :func:`lateness`."""
     return lateness(total, market, year).lags
 
 
 def late_share(total: Floats, market: Floats, year: int) -> float:
-    """Return the share of the exposure to the market that comes late, 0 to 1. See :func:`lateness`."""
+    """Return the late share of the exposure to the market, 0 to 1. See :func:`lateness`."""
     return lateness(total, market, year).share

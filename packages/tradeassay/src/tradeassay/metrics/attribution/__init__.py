@@ -1,7 +1,9 @@
-"""Attribution: a portfolio's return as common + style + selection + trading, exactly, every day and in total.
+"""Attribution: split a portfolio's return exactly into common + style + selection + trading.
 
-:func:`fit` estimates what moved the names of a market (:class:`CrossSection` in, :class:`StyleModel` out);
-:func:`decompose` takes a portfolio apart with it, :func:`total_parts` links the days. Pure functions over arrays.
+The split is exact for every day and for the whole window. :func:`fit` estimates the returns of
+common factors (:class:`CrossSection` in, :class:`StyleModel` out). :func:`decompose` splits a
+portfolio's return with this model. :func:`total_parts` links the days. All are pure functions over
+arrays.
 """
 
 from tradeassay.metrics.attribution.cross_section import (

@@ -1,7 +1,7 @@
 """The daily cross-sectional regression: one intercept and one return per factor and session.
 
-Which names are in it, their exposures and weights (:class:`CrossSection`, :func:`exposures_of`), the regression
-itself (:func:`fit`), and the VIF screen, which says whether the factors tell different things.
+:class:`CrossSection` and :func:`exposures_of` select the names, exposures and weights. :func:`fit`
+runs the regression. :func:`vif_screen` tests whether the factors are collinear.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from tradeassay.metrics.intervals import significant
 
 
 class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of the method; all of them are ours. A factor is used on a day when at least ``present`` of the
-    investable names have it. A day's regression needs ``names_per_term`` names for every coefficient (the
-    intercept is one); with fewer only the intercept is fitted, and below ``least_names`` there is none.
-    ``singular`` is the share of the greatest eigenvalue below which a direction counts as not seen. ``vif_limit``
-    is where the others count as explaining a factor, ``vif_sessions`` how many sessions before the evaluation are
-    screened. ``beside`` adds beta, size and sectors to the nine where there are ``names_beside`` names for every
-    coefficient."""
+    """The parameters of the method. All values are our choice.
+
+    A factor is used on a day if at least the share ``present`` of the investable names has it. A
+    day's regression needs ``names_per_term`` names for every coefficient, including the intercept.
+    With fewer names only the intercept is fitted. Below ``least_names`` there is no fit. An
+    eigenvalue below the share ``singular`` of the largest one is treated as zero. A factor with a
+    VIF above ``vif_limit`` is explained by the other factors. ``vif_sessions`` is the number of
+    sessions before the evaluation that are screened. ``beside`` adds beta, size and sectors to the
+    nine factors if there are ``names_beside`` names for every coefficient.
+    """
 
     present: float = 0.5
     names_per_term: float = 2.0
@@ -54,10 +57,14 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrossSection(msgspec.Struct, frozen=True):
-    """T sessions of N names and K factors. ``returns`` (T, N) are those of the session, NaN where there is none.
-    ``values`` (T, K, N) are raw factor values known *strictly before* the session (:func:`known_before` shifts
-    those of the close). ``size`` (T, N) is what the regression's weight is the square root of, known before too.
-    ``investable`` (T, N) says who may be in it. Raises :class:`UserError` for shapes that do not fit."""
+    """T sessions of N names and K factors.
+
+    ``returns`` (T, N) are the returns of the session, NaN if missing. ``values`` (T, K, N) are raw
+    factor values known *strictly before* the session (:func:`known_before` shifts values of the
+    close). ``size`` (T, N) is known before the session too. Its square root is the regression
+    weight. ``investable`` (T, N) marks the names that may enter the regression. Raises
+    :class:`UserError` for inconsistent shapes.
+    """
 
     returns: Floats
     values: Floats
@@ -76,12 +83,15 @@ class CrossSection(msgspec.Struct, frozen=True):
             if getattr(self, name).shape != shape:
                 hint = "give (sessions, factors, names) and (sessions, names)"
                 raise UserError(
-                    f"'{name}' has shape {getattr(self, name).shape}, {shape} is needed", hint=hint
+                    f"'{name}' has shape {getattr(self, name).shape}, expected {shape}", hint=hint
                 )
 
 
 class Exposures(msgspec.Struct, frozen=True):
-    """Standardised exposures (T, K, N), 0 outside ``covered`` (T, N), and which factors a day uses (T, K)."""
+    """Standardised exposures (T, K, N) and the factors that each day uses (T, K).
+
+    Exposures are 0 outside ``covered`` (T, N).
+    """
 
     values: Floats
     covered: Bools
@@ -89,7 +99,10 @@ class Exposures(msgspec.Struct, frozen=True):
 
 
 def known_before(values: Floats, lag: int = 1) -> Floats:
-    """Return values of a session's close, time on the first axis, ``lag`` sessions later; NaN before the first."""
+    """Return values of a session's close ``lag`` sessions later, with NaN before the first.
+
+    Time is the first axis.
+    """
     moved = np.full_like(values, np.nan)
     if 0 < lag < values.shape[0]:
         moved[lag:] = values[:-lag]
@@ -97,8 +110,11 @@ def known_before(values: Floats, lag: int = 1) -> Floats:
 
 
 def exposures_of(cross: CrossSection, config: AttributionConfig | None = None) -> Exposures:
-    """Winsorise at 1 and 99 % and z-score over the investable names, and say who is covered. A name is covered
-    when it is investable and has a return, a positive size and every factor the day uses."""
+    """Winsorise at 1 and 99 %, z-score over the investable names, and mark the covered names.
+
+    A name is covered if it is investable and has a return, a positive size and every factor that
+    the day uses.
+    """
     config = config or AttributionConfig()
     investable = cross.investable
     raw = np.where(investable[:, None, :], cross.values, np.nan)
@@ -120,16 +136,19 @@ def exposures_of(cross: CrossSection, config: AttributionConfig | None = None) -
 
 
 FULL, MARKET, NONE = 2, 1, 0
-"""How a day was fitted: intercept and factors, the intercept alone, not at all."""
+"""Kinds of fits of a day: intercept and factors, the intercept alone, or no fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class StyleModel:
-    """What moved the names of T sessions. It does not know any portfolio. ``returns`` (T, N) has 0 where a name
-    has none. ``exposures`` (T, K, N) are 0 outside ``covered`` (T, N). ``common`` (T,) is the intercept,
-    ``premia`` (T, K) the return of one unit of each factor, ``residuals`` (T, N) what is left of every name: of
-    one that is not covered, its return less the intercept. ``fitted`` (T,) is ``FULL``, ``MARKET`` or ``NONE``,
-    ``explained`` (T,) the weighted R squared (NaN without a fit)."""
+    """Factor returns and residuals of T sessions, independent of any portfolio.
+
+    ``returns`` (T, N) has 0 for a missing return. ``exposures`` (T, K, N) are 0 outside ``covered``
+    (T, N). ``common`` (T,) is the intercept. ``premia`` (T, K) is the return of one unit of each
+    factor. ``residuals`` (T, N) is the unexplained return of each name. For a name that is not
+    covered it is its return minus the intercept. ``fitted`` (T,) is ``FULL``, ``MARKET`` or
+    ``NONE``. ``explained`` (T,) is the weighted R squared, NaN without a fit.
+    """
 
     factors: tuple[str, ...]
     returns: Floats
@@ -151,9 +170,12 @@ def fit(cross: CrossSection, config: AttributionConfig | None = None) -> StyleMo
 def regress(
     cross: CrossSection, exposures: Exposures, config: AttributionConfig | None = None
 ) -> StyleModel:
-    """Fit every day by weighted least squares, weights being the square root of size, all days at once. Directions
-    that a day's names do not span (a factor without spread, two that say the same) get no return: of all solutions
-    it is the one with the smallest coefficients."""
+    """Fit every day by weighted least squares, all days at once.
+
+    The weights are the square root of size. A direction that a day's names do not span, such as a
+    factor without spread or two collinear factors, gets no return: the solution has the smallest
+    coefficients.
+    """
     config = config or AttributionConfig()
     covered = exposures.covered
     names = covered.sum(axis=1)
@@ -168,7 +190,8 @@ def regress(
     weights = np.where(covered & some[:, None], np.sqrt(np.where(covered, cross.size, 0.0)), 0.0)
     whole = weights.sum(axis=1, keepdims=True)
     weights /= np.where(whole > 0, whole, 1.0)
-    # The normal equations: moments (T, 1 + K, 1 + K) and right-hand sides (T, 1 + K); a day's weights sum to 1.
+    # The normal equations: moments (T, 1 + K, 1 + K) and right-hand sides (T, 1 + K). A day's
+    # weights sum to 1.
     weighted, (days, factors) = x * weights[:, None, :], x.shape[:2]
     moments, right = np.empty((days, factors + 1, factors + 1)), np.empty((days, factors + 1))
     moments[:, 1:, 1:] = np.matmul(weighted, x.transpose(0, 2, 1))
@@ -177,7 +200,7 @@ def regress(
     moments[:, 0, 0] = weights.sum(axis=1)
     right[:, 1:] = np.matmul(weighted, returns[:, :, None])[:, :, 0]
     right[:, 0] = (weights * returns).sum(axis=1)
-    # Every day's solution of least norm.
+    # The minimum-norm solution of every day.
     values, vectors = np.linalg.eigh(moments)
     seen = values > config.singular * np.maximum(values[:, -1:], 0.0)
     inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
@@ -207,9 +230,12 @@ def regress(
 
 
 class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
-    """Variance inflation of each factor: mean over ``sessions`` days of 1 / (1 - R squared on the others).
-    ``kept`` are the factors left when the worst is dropped until none is above ``limit``; when they are all of
-    them, the set is justified on this window."""
+    """Variance inflation factors: mean over ``sessions`` days of 1 / (1 - R squared).
+
+    R squared is that of a regression of one factor on the other factors. ``kept`` are the factors
+    that remain when the factor with the highest VIF is dropped until none is above ``limit``. If
+    all factors remain, the screen confirms the full set for this window.
+    """
 
     vif: dict[str, Measure]
     kept: tuple[str, ...]
@@ -221,8 +247,11 @@ class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
 def vif_screen(
     exposures: Exposures, factors: tuple[str, ...], config: AttributionConfig | None = None
 ) -> VifScreen:
-    """Screen the factors on a window that lies before the evaluation. Only days that use every factor and have
-    ``names_per_term`` names per coefficient count. Without such a day no factor has a VIF, and none is dropped."""
+    """Screen the factors on a window before the evaluation.
+
+    Only days that use every factor and have ``names_per_term`` names per coefficient are used.
+    Without such a day no factor has a VIF, and none is dropped.
+    """
     config = config or AttributionConfig()
     names = exposures.covered.sum(axis=1)
     good = exposures.used.all(axis=1) & (names >= config.names_per_term * (len(factors) + 1))
@@ -269,7 +298,9 @@ def _correlations(values: Floats, covered: Floats) -> Floats:
 
 
 def _vifs(correlation: Floats) -> Floats:
-    """Return the diagonals of the inverses; a factor fully explained by the others gets a huge number."""
+    """Return the diagonals of the inverses. A factor that the other factors explain has a huge
+    value.
+    """
     values, vectors = np.linalg.eigh(correlation)
     inverse = 1.0 / np.maximum(values, 1e-12)
     result: Floats = np.einsum("tik,tk->ti", vectors * vectors, inverse)

@@ -1,7 +1,7 @@
-"""A portfolio's return taken apart, day by day, with nothing left over.
+"""Split a portfolio's return day by day into parts without a remainder.
 
-:func:`decompose` needs the weights. :func:`fit_returns` takes apart an account of which only the returns are
-known, by a regression over time on factor returns.
+:func:`decompose` needs the weights. :func:`fit_returns` needs only the returns of an account. It
+uses a regression over time on factor returns.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from tradeassay.core.errors import UserError
 from tradeassay.metrics.attribution.cross_section import StyleModel
 
 TOLERANCE = 1e-12
-"""By how much the parts of a day, or of a window, may miss the total."""
+"""Largest allowed difference between the total of a day or window and the sum of its parts."""
 
 
 class DailyParts(msgspec.Struct, frozen=True):
-    """``total`` = ``common`` + sum of ``style`` + ``selection`` + ``trading``, every day. All have shape (T,),
-    ``style`` and ``exposures`` (T, K). ``tilt`` is what the mean exposures alone would have earned: the rest of
-    ``style`` is timing. ``uncovered`` is the part of ``selection`` earned by names outside the regression,
-    ``covered_share`` (NaN when nothing is held) the share of what is held, both sides counted, that is inside it
-    or in a fund, which is the market. ``exposures`` is the portfolio's exposure, ``invested`` its net and
-    ``gross`` its gross weight at the start of the day; ``funds`` is the gross weight of funds, None without any:
-    no factor says what they lean to."""
+    """Parts of the daily return: ``common`` + sum of ``style`` + ``selection`` + ``trading``.
+
+    They sum to ``total`` every day. All have shape (T,), ``style`` and ``exposures`` (T, K).
+    ``tilt`` is the return of the mean exposures. The rest of ``style`` is timing. ``uncovered`` is
+    the part of ``selection`` earned by names outside the regression. ``covered_share`` is the share
+    of the gross holdings inside the regression or in a fund, which belongs to the market. It is NaN
+    without holdings. ``exposures`` is the portfolio's exposure, ``invested`` its net weight and
+    ``gross`` its gross weight at the start of the day. ``funds`` is the gross weight of funds, None
+    without funds. The factor exposures of funds are not known.
+    """
 
     factors: tuple[str, ...]
     total: Floats
@@ -41,7 +44,7 @@ class DailyParts(msgspec.Struct, frozen=True):
     funds: Floats | None = None
 
     def error(self) -> float:
-        """Return the greatest distance of a day's sum of parts from its total; 0 without days."""
+        """Return the largest difference between a day's total and its sum of parts; 0 without days."""
         parts = self.common + self.style.sum(axis=1) + self.selection + self.trading
         return float(np.max(np.abs(parts - self.total), initial=0.0))
 
@@ -49,12 +52,15 @@ class DailyParts(msgspec.Struct, frozen=True):
 def decompose(
     model: StyleModel, weights: Floats, total: Floats | None = None, *, baskets: Bools | None = None
 ) -> DailyParts:
-    """Take apart the return of a portfolio with ``weights`` (T, N) at the start of each day, shorts negative.
-    ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from close
-    to close is ``trading``: fees, fills inside the day, and whatever is not a stock. None is the ``paper``
-    convention: the total *is* that return, and trading is 0. ``baskets`` (N,) are the columns that are funds: what
-    they returned is the market's, nobody selected it. Raises :class:`UserError` for other shapes and for weights
-    that are not numbers."""
+    """Split the return of a portfolio with ``weights`` (T, N) at the start of each day.
+
+    Short positions have negative weights. ``total`` (T,) is the actual return of the account. Its
+    difference from the return of the starting weights, held from close to close, is ``trading``:
+    fees, fills during the day, and assets other than stocks. None selects the ``paper`` convention:
+    the total *is* the return of the starting weights, and trading is 0. ``baskets`` (N,) marks the
+    columns that are funds. Their return belongs to the market, not to selection. Raises
+    :class:`UserError` for inconsistent shapes and for weights that are not numbers.
+    """
     if weights.shape != model.returns.shape or (
         total is not None and total.shape != weights.shape[:1]
     ):
@@ -94,11 +100,11 @@ def decompose(
 
 
 _DAYS_PER_TERM = 5
-"""Sessions needed per coefficient."""
+"""Smallest number of sessions per coefficient."""
 
 
 class ReturnsFit(msgspec.Struct, frozen=True):
-    """``market`` and ``betas`` (K,) are the exposures that explain the returns best, ``explained`` R squared."""
+    """Exposures ``market`` and ``betas`` (K,) that best explain the returns, and R squared."""
 
     market: float
     betas: Floats
@@ -107,11 +113,14 @@ class ReturnsFit(msgspec.Struct, frozen=True):
 
 
 def fit_returns(model: StyleModel, total: Floats, *, lags: int = 0) -> ReturnsFit:
-    """Explain the returns (T,) by the model's intercept and premia, exposures taken as constant. ``lags`` sessions
-    of the market before count too, for prices that are late (Dimson 1979). Selection is what is left, the mean
-    included: ``alpha`` is in it. There is no trading part, because what was held is not known. Days on which the
-    model has no factor carry on with a premium of 0. Raises :class:`UserError` for another length, or for too few
-    sessions."""
+    """Explain the returns (T,) by the model's intercept and premia with constant exposures.
+
+    ``lags`` adds the market returns of this many earlier sessions, for prices that lag (Dimson
+    1979). Selection is the unexplained return including its mean, and so contains ``alpha``. There
+    is no trading part because the holdings are not known. On days for which the model has no
+    factor, the premium is 0. Raises :class:`UserError` for a different length or for too few
+    sessions.
+    """
     terms = 2 + len(model.factors) + lags
     if total.shape != model.common.shape:
         raise UserError(

@@ -1,4 +1,4 @@
-"""What an agent likes: its mean exposure to every factor, and whether it leans the way factor models lean."""
+"""Mean exposure of an agent to every factor, and its agreement with the exposures of baselines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from tradeassay.metrics.cosine import cosine_interval
 from tradeassay.metrics.intervals import BootstrapConfig, rate_measure, too_few
 
 _INVESTED = 1e-6
-"""Gross weight from which a day counts as invested."""
+"""Smallest gross weight at which a day is an invested day."""
 
 
 class SignAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How often exposures have the sign of the baselines' median exposure. ``overall`` is over all pairs of agent
-    and factor, ``by_factor`` over agents. ``baseline`` is that median. A pair in which either side is exactly 0 is
-    left out."""
+    """Share of exposures with the same sign as the baselines' median exposure.
+
+    ``overall`` is the share over all pairs of agent and factor, ``by_factor`` the share over
+    agents. ``baseline`` is the median exposure of the baselines. A pair with an exposure of exactly
+    0 is left out.
+    """
 
     overall: Measure
     by_factor: dict[str, Measure]
@@ -30,10 +33,13 @@ class SignAgreement(msgspec.Struct, frozen=True, kw_only=True):
 def preferences(
     daily: DailyParts | Sequence[DailyParts], *, bootstrap: BootstrapConfig | None = None
 ) -> dict[str, Measure]:
-    """Return the mean z-exposure per factor on invested days, per unit of gross weight, with intervals. Several
-    episodes (seeds) of one agent are one sample: their invested days are strung together. The interval is the
-    cosine one, at the level of ``bootstrap``: exposures change slowly, and resampled blocks would be too sure of
-    them. No value for an agent that never held a covered name."""
+    """Return the mean z-exposure per factor and unit of gross weight on invested days.
+
+    Several episodes (seeds) of one agent form one sample: their invested days are concatenated. The
+    interval is the cosine one, at the level of ``bootstrap``. Exposures change slowly, and
+    resampled blocks would give intervals that are too narrow. An agent that never held a covered
+    name has no value.
+    """
     bootstrap = bootstrap or BootstrapConfig()
     several = [daily] if isinstance(daily, DailyParts) else list(daily)
     factors = several[0].factors if several else ()
@@ -55,7 +61,7 @@ def preferences(
         one_mean = cosine_interval(
             values, "mean", periods_per_year=1.0, level=level, least=least, rows_per_year=252
         )
-        if one_mean.low is None:  # the same on every day: nothing about it is uncertain
+        if one_mean.low is None:  # constant on every day, so it has no uncertainty
             same = {"low": one_mean.value, "high": one_mean.value, "note": "the same on every day"}
             one_mean = msgspec.structs.replace(one_mean, **same)
         found[name] = one_mean
@@ -68,8 +74,11 @@ def sign_agreement(
     *,
     level: float = 0.95,
 ) -> SignAgreement:
-    """Compare agents' :func:`preferences` with those of (factor-model) baselines; intervals are Wilson's. Factors
-    are related and agents may be, so the interval of ``overall`` is narrower than the truth; its note says so."""
+    """Compare agents' :func:`preferences` with those of factor-model baselines.
+
+    The intervals are Wilson's. Factors are correlated and agents may be, so the interval of
+    ``overall`` is too narrow. Its note says so.
+    """
     factors = tuple(dict.fromkeys(name for one in baselines for name in one))
     middle: dict[str, float] = {}
     for name in factors:

@@ -1,7 +1,7 @@
-"""Parts of a whole window: daily parts linked so that they add up (Carino 1999), each with an interval.
+"""Parts of a whole window: linked daily parts that sum to the total (Carino 1999), with intervals.
 
-Daily returns compound, so that sums of daily parts do not add up to the total. A day's part is therefore scaled by
-(log(1 + r) / r) / (log(1 + R) / R), which makes the sum over days and parts exact.
+Daily returns compound, so plain sums of daily parts differ from the total. Each day's part is
+scaled by (log(1 + r) / r) / (log(1 + R) / R), which makes the sum over days and parts exact.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RUINED = "a session returned -100 % or less, where linking is not defined"
 
 
 def _slope(returns: Floats) -> Floats:
-    """Return log(1 + r) / r, which is 1 at 0; NaN where r <= -1."""
+    """Return log(1 + r) / r, which is 1 at 0, or NaN if r <= -1."""
     safe = np.where((returns == 0.0) | ~(returns > -1.0), 1.0, returns)
     ratio = np.where(returns == 0.0, 1.0, np.log1p(safe) / safe)
     result: Floats = np.where(returns > -1.0, ratio, np.nan)
@@ -32,15 +32,18 @@ def _slope(returns: Floats) -> Floats:
 
 
 def compounded(returns: Floats) -> Floats:
-    """Return the total return along the last axis; NaN where a return is -1 or less."""
+    """Return the total return along the last axis, or NaN if a return is -1 or less."""
     logs = np.log1p(np.where(returns > -1.0, returns, np.nan))
     result: Floats = np.expm1(logs.sum(axis=-1))
     return result
 
 
 def link(parts: Floats, returns: Floats) -> Floats | None:
-    """Return what daily ``parts`` (..., T) give over the window, None where a return of ``returns`` (T,) is <= -1.
-    If the parts of each day sum to its return, the linked parts sum to the total return, to rounding."""
+    """Return the linked sums of daily ``parts`` (..., T) over the window.
+
+    If the parts of each day sum to its return, the linked parts sum to the total return, up to
+    rounding. Returns None if a return of ``returns`` (T,) is <= -1.
+    """
     if not (returns > -1.0).all():
         return None
     whole = _slope(compounded(returns))
@@ -49,8 +52,10 @@ def link(parts: Floats, returns: Floats) -> Floats | None:
 
 
 def link_difference(parts: Floats, returns: Floats, benchmark: Floats) -> Floats | None:
-    """Return what daily parts of the difference ``returns`` - ``benchmark`` (T,) give over the window. They sum to
-    the difference of the two total returns. None where either return is <= -1."""
+    """Return the linked sums of daily parts of the difference ``returns`` - ``benchmark`` (T,).
+
+    They sum to the difference of the two total returns. Returns None if either return is <= -1.
+    """
     if not ((returns > -1.0).all() and (benchmark > -1.0).all()):
         return None
     daily = _gap_slope(returns, benchmark)
@@ -60,20 +65,23 @@ def link_difference(parts: Floats, returns: Floats, benchmark: Floats) -> Floats
 
 
 def _gap_slope(one: Floats, other: Floats) -> Floats:
-    """Return (log(1 + a) - log(1 + b)) / (a - b), which is 1 / (1 + a) where they are equal."""
+    """Return (log(1 + a) - log(1 + b)) / (a - b), or its limit 1 / (1 + a) if a = b."""
     gap = (one - other) / (1.0 + other)
     result: Floats = _slope(gap) / (1.0 + other)
     return result
 
 
 MAIN = ("common", "style", "selection", "trading")
-"""The parts that add up to the total. Styles by factor are parts of ``style``, ``uncovered`` of ``selection``."""
+"""Parts that sum to the total. Single styles belong to ``style``, ``uncovered`` to ``selection``."""
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """A window's parts by name. ``linked`` sum to the total return; None, with the reason, where that is
-    undefined. ``intervals`` are the linked parts as measures, ``per_year`` the mean daily part times the sessions
-    of a year."""
+    """A window's parts by name.
+
+    ``linked`` parts sum to the total return. If the sum is undefined, ``linked`` is None and the
+    reason is given. ``intervals`` are the linked parts as measures. ``per_year`` is the mean daily
+    part times the sessions of a year.
+    """
 
     linked: dict[str, float] | None
     reason: str | None
@@ -82,7 +90,9 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 def rows_of(daily: DailyParts, extra: Mapping[str, Floats] | None = None) -> dict[str, Floats]:
-    """Return the daily parts by name: total, the four, styles by factor, uncovered, and ``extra``."""
+    """Return the daily parts by name: total, its four parts, single styles, uncovered, and
+    ``extra``.
+    """
     rows = {
         "total": daily.total,
         "common": daily.common,
@@ -102,11 +112,14 @@ def total_parts(
     bootstrap: BootstrapConfig | None = None,
     watched: bool = False,
 ) -> Totals:
-    """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval. Intervals are those of
-    means, at the level of ``bootstrap`` (:mod:`tradeassay.metrics.cosine`): a part's share of the window is the
-    sum of its days, each at its weight in the linked return; that of the whole return is the one it has wherever
-    it is shown. With ``watched`` they hold however often they are looked at. Without sessions, or with one that
-    returned -100 % or less, there are no totals, and the reason is given."""
+    """Link daily parts (:func:`rows_of`, including ``total``) and compute their intervals.
+
+    Intervals are intervals of means at the level of ``bootstrap``
+    (:mod:`tradeassay.metrics.cosine`). A part's contribution to the window is the sum of its days,
+    each with its weight in the linked return. The interval of the total return is the same as on
+    all other pages. With ``watched`` the intervals remain valid under repeated looks. There are no
+    totals without sessions, or if a session returned -100 % or less. The reason is then given.
+    """
     level, least = (bootstrap or BootstrapConfig()).level, (bootstrap or BootstrapConfig()).least
     total = rows["total"]
     if total.size == 0 or not (total > -1.0).all():
@@ -142,17 +155,20 @@ def total_parts(
     return Totals(linked=linked, reason=None, intervals=window, per_year=yearly)
 
 
-# By group (Brinson and Fachler 1985): what the choice of groups and of names in them gave
+# By group (Brinson and Fachler 1985): effects of choosing groups and of choosing names in them.
 
 CASH = "cash"
 _NOTHING = 1e-12
-"""A group weight below this counts as zero: the names in it net out, and their gain is a choice of names."""
+"""A smaller group weight is treated as zero: its names offset each other, and their gain is
+selection."""
 
 
 class GroupParts(msgspec.Struct, frozen=True):
-    """For every day and group: ``allocation``, ``selection`` and ``interaction``, shape (T, G). Their sum over
-    groups is ``portfolio`` - ``benchmark`` (T,), both held from close to close. The last group is cash, which
-    returns nothing and of which the benchmark has none."""
+    """``allocation``, ``selection`` and ``interaction`` for every day and group, shape (T, G).
+
+    Their sum over groups is ``portfolio`` - ``benchmark`` (T,), both held from close to close. The
+    last group is cash, which has a return of 0 and no weight in the benchmark.
+    """
 
     groups: tuple[str, ...]
     allocation: Floats
@@ -162,7 +178,7 @@ class GroupParts(msgspec.Struct, frozen=True):
     benchmark: Floats
 
     def error(self) -> float:
-        """Return the greatest distance of a day's sum of parts from the difference; 0 without days."""
+        """Return the largest daily error of the sum of parts; 0 without days."""
         parts = (self.allocation + self.selection + self.interaction).sum(axis=1)
         return float(np.max(np.abs(parts - (self.portfolio - self.benchmark)), initial=0.0))
 
@@ -170,10 +186,13 @@ class GroupParts(msgspec.Struct, frozen=True):
 def brinson(
     weights: Floats, benchmark: Floats, returns: Floats, group: Ints, groups: Sequence[str]
 ) -> GroupParts:
-    """Take a portfolio apart against a benchmark whose weights sum to 1 every day. ``weights``, ``benchmark`` and
-    ``returns`` have shape (T, N), ``group`` (N,) numbers a name's place in ``groups``. A group the benchmark does
-    not have counts as allocation alone. Raises :class:`UserError` for shapes that do not fit, and for a benchmark
-    that does not sum to 1."""
+    """Split a portfolio's return against a benchmark whose weights sum to 1 every day.
+
+    ``weights``, ``benchmark`` and ``returns`` have shape (T, N). ``group`` (N,) is the index of a
+    name's group in ``groups``. A group that the benchmark does not have only has an allocation
+    effect. Raises :class:`UserError` for inconsistent shapes, and for a benchmark that does not sum
+    to 1.
+    """
     if not weights.shape == benchmark.shape == returns.shape or group.shape != weights.shape[1:]:
         raise UserError(
             "weights, benchmark and returns differ in shape", hint="give (sessions, names) for each"
@@ -184,7 +203,7 @@ def brinson(
     member[np.arange(group.size), group] = 1.0
     mine, theirs = weights @ member, benchmark @ member
     gained, passive = (weights * returns) @ member, (benchmark * returns) @ member
-    # Cash closes the portfolio to 1; for a leveraged one it is negative.
+    # Cash fills the portfolio up to 1. For a leveraged portfolio it is negative.
     mine[:, -1] = 1.0 - weights.sum(axis=1)
     theirs[:, -1] = 1.0 - benchmark.sum(axis=1)
     level = passive.sum(axis=1, keepdims=True)
