@@ -108,7 +108,7 @@ def test_a_notebook_shows_words_and_never_runs_them(judged, tmp_path):
     drawing = tradeassay.plot.made_of(judged)
     assert "<svg" in drawing.html and 'class="whisker' in drawing.html and EVIL not in drawing.html
     assert drawing.html in drawing.save(tmp_path / "made_of.html").read_text()
-    with pytest.raises(UserError, match="one account has to be chosen"):
+    with pytest.raises(UserError, match="several accounts were judged"):
         tradeassay.plot.made_of(judged, "nobody")
 
 

@@ -1,4 +1,4 @@
-"""Drawings of a verdict for notebooks and papers: the SVG of our pages, with nothing to install.
+"""Charts of a verdict for notebooks and papers, as the SVG of our pages without further packages.
 
 ::
 
@@ -21,7 +21,7 @@ __all__ = ["Drawing", "made_of"]
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A drawing that a notebook shows; ``save`` writes it as a page of its own."""
+    """A chart that a notebook displays. ``save`` writes it as a page."""
 
     html: str
 
@@ -35,9 +35,10 @@ class Drawing:
 
 
 def made_of(assay: Assay | object, agent: str | None = None) -> Drawing:
-    """Return what one account's return is made of, as steps with intervals.
+    """Return a waterfall chart of the parts of one account's return, with intervals.
 
-    ``agent`` chooses one of several. Raises :class:`UserError` where the return could not be taken apart.
+    ``agent`` selects one of several accounts. Raises :class:`UserError` if the return could not be
+    split into parts.
     """
     from tradeassay.report.notebook import drawing_piece
     from tradeassay.verdict import Assay
@@ -52,5 +53,5 @@ def made_of(assay: Assay | object, agent: str | None = None) -> Drawing:
     ]
     if len(found) != 1:
         names = ", ".join(dict.fromkeys(one.agent for one in assay.agents))
-        raise UserError("one account has to be chosen", hint=f"give agent=, one of {names}")
+        raise UserError("several accounts were judged", hint=f"give agent=, one of {names}")
     return Drawing(drawing_piece(found[0]))

@@ -1,4 +1,7 @@
-"""Markets by name, to compare an account with: inside the package arch, or a stored data set of a longer span."""
+"""Read benchmarks and factors by name.
+
+The data comes from the package ``arch`` or from a stored data set with a longer span.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ from tradeassay.tables.columns import plain_title
 
 
 class IndexReader(Protocol):
-    """Return the days and levels of an index of a data set; raises :class:`UserError` where it is not there."""
+    """Return the days and levels of an index of a data set.
+
+    Raises :class:`UserError` if the data set is not stored.
+    """
 
     def __call__(
         self, dataset: str, index: str, home: Path | str | None
@@ -29,13 +35,16 @@ class IndexReader(Protocol):
 
 
 index_readers: Registry[IndexReader] = Registry("index_reader")
-"""What reads an index of a data set: ``store``, where a store is installed."""
+"""Readers of an index of a data set: ``store``, if a store is installed."""
 
 
 class _NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
-    """A market inside the package arch: ``module`` of its data, what it is, its span, and what is wrong with it.
-    ``dividends`` says whether its returns have them. ``stored`` is a data set with a longer span, used where it
-    has been got: its name, the index in it, first and last day."""
+    """A named benchmark whose data is in the package ``arch``.
+
+    ``module`` is the module with the data. The remaining fields are its title, its span and its
+    bias. ``dividends`` says whether its returns include them. ``stored`` describes a data set with
+    a longer span, used if it is downloaded: its name, its index, first and last day.
+    """
 
     module: str
     title: str
@@ -63,7 +72,10 @@ MARKETS = {
 
 
 def read_market(name: str, days: Iterable[str], home: Path | str | None = None) -> OwnSeries:
-    """Return the returns of a market by name, with a note on what it is; UserError where spans do not meet."""
+    """Return the returns of a benchmark by name, with a note that describes it.
+
+    Raises :class:`UserError` if its span does not cover the account.
+    """
     market, asked = MARKETS[name], sorted(days)
     found, levels, source = _packaged(market)
     more = ""
@@ -88,7 +100,7 @@ def read_market(name: str, days: Iterable[str], home: Path | str | None = None) 
 
 
 def refuse_other_days(subject: str, known: Iterable[str], days: Iterable[str], hint: str) -> None:
-    """Raise :class:`UserError` if less than half of an account's days lie in the span of ``known`` days."""
+    """Raise :class:`UserError` if less than half of an account's days are in the span of ``known``."""
     spanned, asked = sorted(known), sorted(days)
     first, last = spanned[0], spanned[-1]
     if 2 * sum(first <= day <= last for day in asked) < len(asked):
@@ -113,7 +125,10 @@ def _packaged(market: _NamedMarket) -> tuple[list[str], Floats, str]:
 
 
 def _arch_table(name: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns of a table inside arch. It is not imported: that takes 4 seconds, for statsmodels."""
+    """Return the columns of a table of ``arch`` without importing it.
+
+    The import would take 4 seconds because it loads statsmodels.
+    """
     spec = find_spec("arch")
     if spec is None or spec.origin is None:
         raise absent("arch", "search", "a market by name")
@@ -125,7 +140,7 @@ def _arch_table(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def _months(table: dict[str, tuple[str, ...]]) -> list[str]:
-    """Return the last days of French's months, written as 192607, and of the one before."""
+    """Return the last days of French's months (such as 192607), and of the month before the first."""
     starts = np.array(
         [f"{month[:4]}-{month[4:]}" for month in table["Date"]], dtype="datetime64[M]"
     )
@@ -134,13 +149,13 @@ def _months(table: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 FRENCH = "french"
-"""Kenneth French's monthly factors, SMB and HML, with the market and the Treasury bill."""
+"""Name of Kenneth French's monthly factors: SMB and HML, with the market and the Treasury bill."""
 _CASH = ("rf", "cash", "risk free", "bills", "t bills")
 _MARKET = ("mkt rf", "mktrf")
 
 
 class FactorTable(msgspec.Struct, frozen=True):
-    """Returns by factor; ``market``, beyond cash, and ``cash`` where the table has them."""
+    """Returns by factor. ``market`` (minus cash) and ``cash`` are set if the table contains them."""
 
     factors: dict[str, OwnSeries]
     market: OwnSeries | None
@@ -149,9 +164,11 @@ class FactorTable(msgspec.Struct, frozen=True):
 
 
 def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
-    """Return the factors of a table, one a column, or French's by name; with ``cash`` that column is all it needs.
+    """Return the factors of a table, one per column, or French's factors by name.
 
-    Raises :class:`UserError` with one line for a file that is not there, or holds none."""
+    With ``cash`` the table needs only the column of cash. Raises :class:`UserError` if the file
+    does not exist or contains no factors.
+    """
     if isinstance(what, str) and what == FRENCH:
         table = _arch_table("frenchdata")
         since, *ends = _months(table)
@@ -191,7 +208,7 @@ def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
 
 
 def offer(days: Iterable[str]) -> str:
-    """Return which markets by name there are for days for which no market was given."""
+    """Return the named benchmarks for these days, as a hint if no benchmark was given."""
     asked = sorted(days)
     fits = []
     for name, one in MARKETS.items():

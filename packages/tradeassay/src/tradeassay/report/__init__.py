@@ -1,1 +1,1 @@
-"""Pages, charts and terminal tables of verdicts. Nothing is computed here."""
+"""Pages, charts and terminal tables of verdicts. This package computes no results."""

@@ -1,13 +1,16 @@
-"""Charts as SVG: one way to draw for reports, verdicts and the arena.
+"""SVG charts for reports, verdicts and the arena.
 
-:func:`line_chart` draws several series over time, with marks on them where wanted, :func:`area_chart` shares that
-add up, :func:`waterfall_svg` bars with intervals; ``m.ibar`` of ``macros.html.j2`` is one interval, for a row of a
-table. Colours come from the style sheet, so that both themes work, and a page can be read without its script:
-``charts.js`` only hides lines, changes the period, puts trades on prices and reads values out.
+:func:`line_chart` draws several series over time, optionally with marks. :func:`area_chart` draws
+shares that add up. :func:`waterfall_svg` draws bars with intervals. ``m.ibar`` of
+``macros.html.j2`` is a single interval in a row of a table. Colours come from the style sheet, so
+both themes work. A page is readable without its script: ``charts.js`` only hides lines, changes the
+period, marks trades on prices and displays values.
 
-A chart of lines has no size: the browser stretches it. Its paths are in units of the data (days across, values
-upwards), so a period is a view box, and the script reads values from the path itself; texts and marks are placed
-in per cent of the frame and keep their size. Points are thinned for a picture, never for a number."""
+A line chart has no fixed size: the browser stretches it. Its paths use units of the data (days
+across, values upwards). So a period is a view box, and the script reads values from the path. Texts
+and marks are positioned in per cent of the frame and keep their size. Points are thinned for a
+chart, never for a number.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,9 @@ from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
 from tradeassay.verdict.record import AccountCurve, AgentAssay, WaterfallStep, waterfall
 
-# Lines are told apart without colour too. The hues are those of Okabe and Ito, distinct for colour-blind readers;
-# their values for both themes are in page.css. The baseline is always grey and dashed.
+# Lines are distinguishable without colour too. The hues are those of Okabe and Ito, distinct for
+# colour-blind readers. page.css has their values for both themes. The baseline is always grey and
+# dashed.
 
 HUES = ("h0", "h1", "h2", "h3", "h4", "h5")
 _DASHES = ("", "2 3", "7 3 2 3", "11 3 2 3")
@@ -34,7 +38,7 @@ _MARKERS = ("●", "■", "◆", "▲", "✕", "★", "▼", "✚", "⬟")
 
 
 class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
-    """How one agent is drawn everywhere: the class of its hue, its dash as SVG writes it, and its marker."""
+    """The line style of one agent on all charts: class of the hue, SVG dash pattern, and marker."""
 
     hue: str
     dash: str = ""
@@ -59,20 +63,20 @@ def styles(names: Sequence[str], baseline: str) -> dict[str, LineStyle]:
 
 
 MOST_LINES = 12
-"""Accounts that a chart draws, beside the market."""
+"""Largest number of accounts on a chart besides the market."""
 INDEX_LINE = "@index"
 PERIODS = (0, 182, 91, 30)
-"""The days that a reader may look at; 0 is all of them."""
+"""Periods in days that a reader can select; 0 is the whole chart."""
 MOST_HELD = 9
 _HEIGHT = {"tall": 400, "mid": 260, "low": 190}
-"""About how many pixels high the frame of a chart is, by the class that the style sheet knows."""
+"""Approximate height of a chart's frame in pixels, by class of the style sheet."""
 _LONGEST, _LONGEST_ON_PHONES = 24, 11
 _MARKS = 9
-"""Marks on a line: enough to tell whose it is without its colour."""
+"""Number of marks on a line, enough to identify the line without its colour."""
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    """One account: its return since the start (or its fall from the last peak) at every day of the chart."""
+    """One account: its return since the start, or its fall from the last peak, on every day."""
 
     entry: str
     label: str
@@ -81,7 +85,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
-    """Where 90 % of the random accounts lie, and their middle, as returns since the start."""
+    """The range of 90 % of the random accounts and their median, as returns since the start."""
 
     low: tuple[float | None, ...]
     middle: tuple[float | None, ...]
@@ -89,7 +93,11 @@ class Band(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Equity(msgspec.Struct, frozen=True, kw_only=True):
-    """The chart. ``days`` begins the day before the first session; ``thinned``: not every session is a point."""
+    """The data of a chart.
+
+    ``days`` begins on the day before the first session. ``thinned`` means that some sessions have
+    no point.
+    """
 
     days: tuple[str, ...]
     curves: tuple[Curve, ...]
@@ -99,9 +107,11 @@ class Equity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
-    """Points of one kind on a chart: (day, value, words); those without a value are drawn at its foot.
+    """Points of one kind on a chart: (day, value, words).
 
-    ``tone`` is one of buy, sell, hold, bad and news."""
+    Points without a value are drawn at the bottom. ``tone`` is one of buy, sell, hold, bad and
+    news.
+    """
 
     label: str
     glyph: str
@@ -110,10 +120,12 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
-    """How a chart of lines is drawn.
+    """The layout of a line chart.
 
-    ``names`` are written at the ends of lines, or room is left for them, so that the dates of charts above one
-    another are in line. ``filled``: the area between a line and zero. ``zero``: it is always in sight."""
+    ``names`` are written at the ends of lines. Otherwise the room for them stays empty, so that the
+    dates of stacked charts are aligned. ``filled`` fills the area between a line and zero. ``zero``
+    keeps zero visible.
+    """
 
     styles: Mapping[str, LineStyle] = {}
     size: Literal["tall", "mid", "low"] = "tall"
@@ -123,13 +135,15 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
     zero: bool = False
 
 
-# What is drawn ---------------------------------------------------------------------------------------------
+# Data of a chart -----------------------------------------------------------------------------
 
 
 def picked(
     values: Sequence[float], places: Sequence[int], digits: int = 5
 ) -> tuple[float | None, ...]:
-    """Return the values at ``places`` with ``digits`` decimals; what is not finite becomes None."""
+    """Return the values at ``places`` rounded to ``digits`` decimals, with None for values not
+    finite.
+    """
     found = (float(values[place]) for place in places)
     return tuple(round(value, digits) if np.isfinite(value) else None for value in found)
 
@@ -138,11 +152,14 @@ def day_number(session: str) -> int:
     return date.fromisoformat(session[:10]).toordinal()
 
 
-# Lines and areas over time ---------------------------------------------------------------------------------
+# Lines and areas over time -------------------------------------------------------------------
 
 
 class _Frame:
-    """What is in sight: days from left to right, values from bottom to top; places are in per cent of it."""
+    """The visible range: days from left to right, values from bottom to top.
+
+    Positions are in per cent of it.
+    """
 
     def __init__(self, days: tuple[int, int], values: Sequence[float], *, zero: bool) -> None:
         self.first, self.last = days[0], max(days[1], days[0] + 1)
@@ -152,7 +169,7 @@ class _Frame:
         if high <= low:
             high, low = high + (abs(high) * 0.01 or 0.01), low - (abs(low) * 0.01 or 0.01)
         pad = 0.05 * (high - low)
-        # Zero stays the edge where nothing lies beyond it.
+        # Zero stays the edge if no value is beyond it.
         self.low, self.high = (low - pad if low else 0.0), (high + pad if high else 0.0)
 
     def x(self, day: float) -> float:
@@ -162,7 +179,7 @@ class _Frame:
         return round(100.0 * (self.high - value) / (self.high - self.low), 1)
 
     def view(self, unit: float) -> str:
-        """Return the frame as a view box of paths in units of ``unit``."""
+        """Return the frame as the view box of paths in units of ``unit``."""
         height = (self.high - self.low) / unit
         return f"{self.first} {-self.high / unit:.6g} {self.last - self.first} {height:.6g}"
 
@@ -176,10 +193,11 @@ def line_chart(
     cell: str = "",
     marks: Sequence[Marks] = (),
 ) -> Markup:
-    """Return a chart of lines; ``about`` says in words what it shows.
+    """Return a line chart. ``about`` describes it in words.
 
-    ``periods`` are the days that can be looked at; 0 is all of them. ``cell`` connects it with the legend and the
-    buttons of periods that carry the same ``data-for``."""
+    ``periods`` are the selectable periods in days; 0 is the whole chart. ``cell`` links the chart
+    to the legend and the period buttons with the same ``data-for``.
+    """
     days = [day_number(day) for day in chart.days]
     log = _grows_far(chart, look)
     if log:
@@ -193,7 +211,7 @@ def line_chart(
     front: list[str] = []
     view = "0 0 1 1"
     for period in periods if every else ():
-        # A period longer than the whole is the whole.
+        # A period longer than the chart is the whole chart.
         first = max(min(every), max(every) - period) if period else min(every)
         values = _values_in_sight(chart, marks, [day >= first for day in days])
         with_zero = look.zero or look.filled or look.names == "room"
@@ -226,7 +244,7 @@ def _known_values(chart: Equity) -> list[float]:
 
 
 def _grows_far(chart: Equity, look: ChartLook) -> bool:
-    """Return whether a chart of shares needs a log axis. Without one, all but the end is a flat line."""
+    """Return whether a chart of shares needs a log axis, because its early part would look flat."""
     grown = [1.0 + value for value in _known_values(chart)]
     if look.form != "share" or look.filled or not grown:
         return False
@@ -245,10 +263,10 @@ def _on_log_axis(chart: Equity) -> Equity:
 
 
 def _unit(chart: Equity, look: ChartLook) -> float:
-    """Return the unit of a chart's paths, in which values are whole numbers."""
+    """Return the unit of a chart's paths. Values are whole multiples of it."""
     if look.form != "number":
         return 1e-5
-    # Five digits of the largest value are whole numbers.
+    # The largest value has five digits.
     largest = max((abs(value) for value in _known_values(chart) if value), default=1.0)
     return float(10.0 ** (math.floor(math.log10(largest)) - 4))
 
@@ -256,7 +274,7 @@ def _unit(chart: Equity, look: ChartLook) -> float:
 def _values_in_sight(
     chart: Equity, marks: Sequence[Marks], in_sight: Sequence[bool]
 ) -> list[float]:
-    """Return the values that a frame must hold. ``in_sight`` says which days are shown."""
+    """Return the values that a frame must contain. ``in_sight`` marks the visible days."""
     rows = [curve.returns for curve in chart.curves]
     if chart.band is not None and all(in_sight):
         rows += [chart.band.low, chart.band.high]
@@ -278,7 +296,7 @@ def _lines_svg(
     *,
     filled: bool,
 ) -> list[str]:
-    """Return the paths of the band and of the lines. The best line is drawn last, over the others."""
+    """Return the paths of the band and of the lines. The best line is drawn last, on top."""
     parts = []
     if chart.band is not None:
         above = list(zip(days, chart.band.high, strict=True))
@@ -297,7 +315,7 @@ def _lines_svg(
 
 
 def _mark_key(marks: Sequence[Marks]) -> str:
-    """Return the legend of a chart's marks, or an empty text."""
+    """Return the legend of a chart's marks, or an empty text without marks."""
     items = []
     for one in marks:
         if one.label:
@@ -307,7 +325,7 @@ def _mark_key(marks: Sequence[Marks]) -> str:
 
 
 def _label_room(chart: Equity, look: ChartLook) -> str:
-    """Return the style with the room for names at the ends of lines, in Latin letters."""
+    """Return the style with the room for line names, measured in Latin letters."""
     longest = 0
     for curve in chart.curves if look.names != "none" else ():
         wide_letters = sum(east_asian_width(letter) in "WF" for letter in curve.label)
@@ -316,7 +334,7 @@ def _label_room(chart: Equity, look: ChartLook) -> str:
 
 
 _FAR = 20.0
-"""The growth from which on a chart of shares has a log axis."""
+"""Smallest growth for which a chart of shares has a log axis."""
 
 
 def _logs(values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -324,7 +342,7 @@ def _logs(values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    """Return places on a log axis and the growth there: 1, 2 and 5, or powers of ten, or only some of these."""
+    """Return positions on a log axis and the growth there: 1, 2 and 5, or powers of ten, or fewer."""
     first, last = math.floor(low / math.log(10.0)), math.ceil(high / math.log(10.0))
     every = math.ceil((last - first) / count)
     sizes = (1.0, 2.0, 5.0) if 3 * (last - first) <= 1.5 * count else (1.0,)
@@ -345,8 +363,8 @@ _HELD = "Area chart of the share of the account held in each name"
 def area_chart(
     sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]]
 ) -> Markup:
-    """Return shares of an account that add up as areas on top of one another; as lines where some are negative."""
-    # In the tenths of a per cent that are read out, so that sums of them are exact.
+    """Return shares of an account as stacked areas, or as lines if a share is negative."""
+    # Tenths of a per cent, as displayed by the script, so that sums of them are exact.
     days, unit = [day_number(session) for session in sessions], 1e-3
     table = np.array([[round(value or 0.0, 3) for value in values] for _, values in rows])
     stacked = not bool((table < 0).any())
@@ -354,7 +372,7 @@ def area_chart(
     frame = _Frame((days[0], days[-1]), levels.ravel().tolist(), zero=True)
     hues = [HUES[k % len(HUES)] if k < MOST_HELD else "rest" for k in range(len(rows))]
     body = []
-    # The highest sum first: each area covers what lies below it, so that only its upper edge is written.
+    # The highest sum first: each area covers the areas below, so only its upper edge is written.
     for k in reversed(range(len(rows))):
         drawn = _path([*zip(days, levels[k].tolist(), strict=True)], unit)
         kind, tail = ("area", f"V0H{days[0]}Z") if stacked else ("ink", "")
@@ -374,7 +392,10 @@ def area_chart(
 
 
 def _path(points: Iterable[tuple[int, float | None]], unit: float) -> str:
-    """Return the path through the known points, in whole units and from point to point: a third of the bytes."""
+    """Return the path through the known points.
+
+    It uses whole units and relative moves, which takes a third of the bytes.
+    """
     parts: list[str] = []
     at: tuple[int, int] | None = None
     for x, value in points:
@@ -417,7 +438,7 @@ def _grid(frame: _Frame, look: ChartLook, *, log: bool = False) -> list[str]:
             f'<text class="y" x="-6" y="{y}%" dy="4">{words.replace("-", numbers.MINUS)}</text>'
         )
     dates = _dates(frame.first, frame.last)
-    # A phone has room for three.
+    # A phone has room for three labels.
     every = math.ceil(len(dates) / 3)
     for place, (day, words) in enumerate(dates):
         kind = "x" if place % every == 0 else "x more"
@@ -426,7 +447,7 @@ def _grid(frame: _Frame, look: ChartLook, *, log: bool = False) -> list[str]:
 
 
 def _dates(first: int, last: int) -> list[tuple[int, str]]:
-    """Return a handful of days to name: days over a few weeks, months or years over more."""
+    """Return a handful of days to label: days for a few weeks, otherwise months or years."""
     if last - first <= 60:
         every = math.ceil((last - first) / 6)
         return [
@@ -448,7 +469,7 @@ def _dates(first: int, last: int) -> list[tuple[int, str]]:
 def _line_marks(
     frame: _Frame, chart: Equity, days: Sequence[int], styles: Mapping[str, LineStyle]
 ) -> list[str]:
-    """Return a few marks on each line, staggered, so that those of neighbouring lines do not cover one another."""
+    """Return a few marks on each line, staggered so that marks of adjacent lines do not overlap."""
     every = max(1, len(days) // _MARKS)
     found = []
     for place, curve in enumerate(reversed(chart.curves)):
@@ -484,13 +505,13 @@ def _mark_texts(frame: _Frame, marks: Sequence[Marks]) -> list[str]:
 
 
 def _placed(spots: Sequence[tuple[float, float]], glyph: str) -> str:
-    """Return the places of one glyph's copies and the glyphs: a text may place each of its letters."""
+    """Return the positions and the text of one glyph's copies, because SVG can place each letter."""
     across, down = (" ".join(f"{spot[axis]:g}%" for spot in spots) for axis in (0, 1))
     return f'x="{across}" y="{down}">{glyph * len(spots)}'
 
 
 def _names(frame: _Frame, chart: Equity, styles: Mapping[str, LineStyle], height: int) -> list[str]:
-    """Return the lines' names at their ends, moved apart where they would cover one another."""
+    """Return the names at the ends of lines, moved apart if they would overlap."""
     ends = []
     for curve in chart.curves:
         last = next((value for value in reversed(curve.returns) if value is not None), None)
@@ -528,7 +549,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 
-# A verdict -------------------------------------------------------------------------------------------------
+# A verdict -----------------------------------------------------------------------------------
 
 _WIDE, _HIGH = 560.0, 268.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 22.0, 46.0
@@ -554,7 +575,7 @@ def account_charts(curve: AccountCurve) -> tuple[Markup, Markup]:
 
 
 def rolling_chart(history: AccountHistory) -> Markup | None:
-    """Return the Sharpe ratio over a rolling window; None for a history that is too short for one."""
+    """Return a chart of the rolling Sharpe ratio, or None if the history is too short."""
     if len(history.rolling) < 2:
         return None
     sessions, ratios = zip(*history.rolling, strict=True)
@@ -580,7 +601,7 @@ def _plain_chart(
 
 
 class _Bar(NamedTuple):
-    """A step of a waterfall: where its bar starts and ends, and its interval."""
+    """A step of a waterfall: start and end of its bar, and its interval."""
 
     step: WaterfallStep
     start: float
@@ -589,7 +610,7 @@ class _Bar(NamedTuple):
 
 
 class _BarFrame(NamedTuple):
-    """The values at the foot and at the head of a waterfall, and the width of a bar's place."""
+    """The values at the bottom and top of a waterfall, and the width of one step."""
 
     low: float
     high: float
@@ -601,9 +622,10 @@ class _BarFrame(NamedTuple):
 
 
 def waterfall_svg(one: AgentAssay) -> Markup | None:
-    """Return the steps from zero to the return as bars, with the parts' intervals; None where there are none.
+    """Return the steps from zero to the return as bars with intervals, or None without parts.
 
-    It has a size of its own, because notebooks show it outside of our pages."""
+    It has a fixed size, because notebooks display it outside of our pages.
+    """
     steps = waterfall(one)
     if not steps:
         return None
@@ -635,9 +657,11 @@ def _bars(steps: Sequence[WaterfallStep]) -> list[_Bar]:
 
 
 def _bar_range(bars: Sequence[_Bar]) -> tuple[float, float]:
-    """Return the lowest and the highest value in sight.
+    """Return the lowest and the highest visible value.
 
-    The bars must be seen: intervals get at most twice their height on either side."""
+    The bars must stay visible, so intervals get at most twice the height of the bars on either
+    side.
+    """
     levels = [0.0]
     ends: list[float] = []
     for bar in bars:
@@ -653,7 +677,7 @@ def _bar_range(bars: Sequence[_Bar]) -> tuple[float, float]:
 
 
 def _bar_svg(bar: _Bar, x: float, frame: _BarFrame) -> list[str]:
-    """Return a bar whose place begins at ``x``, with its link to the next one, interval, value and name."""
+    """Return a bar at ``x`` with its link to the next bar, its interval, value and name."""
     step, width = bar.step, frame.width
     top, bottom = sorted((frame.y(bar.start), frame.y(bar.end)))
     kind = "gain" if step.value >= 0 else "loss"
@@ -684,7 +708,7 @@ def _bar_svg(bar: _Bar, x: float, frame: _BarFrame) -> list[str]:
 def _whisker(
     span: tuple[float, float], middle: float, frame: _BarFrame
 ) -> list[tuple[float, float, float, float]]:
-    """Return the lines of an interval. An end that goes on beyond the picture is an arrow."""
+    """Return the lines of an interval. An end outside the chart is an arrow."""
     foot, head = frame.y(max(span[0], frame.low)), frame.y(min(span[1], frame.high))
     lines = [(middle, middle, foot, head)]
     for y, is_beyond, back in (
@@ -700,7 +724,7 @@ def _whisker(
 
 def _bar_grid(levels: Sequence[float], at: Callable[[float], float]) -> list[str]:
     far = max(map(abs, levels), default=0.0)
-    # So many digits that no two ticks read alike; those of small moves need them.
+    # Enough digits that all tick labels differ. Small moves need more.
     digits = (
         0 if far >= 0.05 or all(abs(100 * one - round(100 * one)) < 1e-6 for one in levels) else 1
     )
@@ -719,7 +743,7 @@ def _bar_grid(levels: Sequence[float], at: Callable[[float], float]) -> list[str
 
 
 def _fitting(label: str, width: float) -> list[str]:
-    """Return a label in lines that do not run into its neighbour's."""
+    """Return a label in lines that do not overlap the adjacent label."""
 
     def sign_width(sign: str) -> float:
         if sign.isupper():
@@ -727,7 +751,7 @@ def _fitting(label: str, width: float) -> list[str]:
         return 3.5 if sign in " .,ijlt-" else 6.2
 
     def wide(text: str) -> float:
-        """Return about how wide a label of small letters is, in pixels."""
+        """Return the approximate width of a label in small letters, in pixels."""
         return sum(map(sign_width, text))
 
     lines: list[str] = []

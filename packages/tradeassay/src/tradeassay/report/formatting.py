@@ -1,7 +1,8 @@
-"""A measure written out: its number, its interval, why there is none, and the interval as a small drawing.
+"""Format a measure: its number, its interval, the reason for a missing number, and a small drawing.
 
-All bars of a column share one scale, so that they can be compared by eye. The drawing is decoration: the
-numbers are next to it as text."""
+All bars of a column share one scale, so they can be compared by eye. The drawing is decoration: the
+numbers are next to it as text.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tradeassay.report import numbers
 
 
 class _IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
-    """Positions in per cent of the bar's width; None where there is nothing to draw."""
+    """Positions in per cent of the bar's width. None means that the part is not drawn."""
 
     value: float
     low: float | None
@@ -26,7 +27,7 @@ class _IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """The common range of a column. It always includes zero."""
+    """The common range of a column, which always includes zero."""
 
     low: float
     high: float
@@ -51,10 +52,11 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def common_scale(measures: Sequence[Measure]) -> Scale:
-    """Return a scale that includes zero, every value, and the intervals unless one is far wider than the others.
+    """Return a scale that includes zero, all values, and all intervals except extremely wide ones.
 
-    One wild agent must not squeeze all others into a dot: ends beyond three times the middle half of all ends
-    are cut, and the drawing shows an arrow there."""
+    An extreme agent must not shrink all other bars to a dot. Ends beyond three times the
+    interquartile range of all ends are cut, and the drawing has an arrow there.
+    """
     values = [measure.value for measure in measures if measure.value is not None]
     ends = sorted(
         end for measure in measures for end in (measure.low, measure.high) if end is not None
@@ -74,10 +76,11 @@ UNIT = Scale(low=0.0, high=1.0)
 
 
 class MeasureShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure as a page or table shows it. ``value`` orders a column, None last.
+    """One measure formatted for a page or table. ``value`` is the sort key, None last.
 
-    ``note`` says why there is no number, or what a number rests on; ``tone`` is ``above`` or ``below`` where the
-    interval lies on one side of zero."""
+    ``note`` is the reason for a missing number, or the basis of the number. ``tone`` is ``above``
+    or ``below`` if the interval is on one side of zero.
+    """
 
     text: str
     interval: str = ""
@@ -97,13 +100,13 @@ def shown(
     scale: Scale | None = None,
     between: str = "{low} to {high}",
 ) -> MeasureShown:
-    """Return a measure written out in a form of :func:`~tradeassay.report.numbers.written`."""
+    """Return a measure formatted in a form of :func:`~tradeassay.report.numbers.written`."""
     if measure.value is None:
         return MeasureShown(text=numbers.NONE, note=measure.reason or "")
     interval, tone = "", ""
     if measure.low is not None and measure.high is not None:
         low, high = numbers.written(measure.low, form), numbers.written(measure.high, form)
-        # A spread over windows and seeds must not be read as the interval of a return.
+        # A spread over windows and seeds must not look like the interval of a return.
         interval = ("middle half " if measure.level == 0.5 else "") + between.format(
             low=low, high=high
         )

@@ -1,4 +1,4 @@
-"""What a notebook shows of an assay: a piece of HTML, every text in it escaped, without scripts."""
+"""Display an assay in a notebook as a piece of HTML with escaped text and without scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradeassay.verdict.record import AgentAssay
 from tradeassay.verdict.statement import QUANTITIES
 
 MOST = 20
-"""Tables and verdicts that one piece shows."""
+"""Largest number of tables and verdicts in one piece of HTML."""
 _STYLE = (
     "<style>.tradeassay{font-family:system-ui,sans-serif;max-width:60rem}.tradeassay th,.tradeassay td"
     "{text-align:left;padding:.2em .7em .2em 0;white-space:nowrap}.tradeassay small{opacity:.75}"
@@ -23,7 +23,7 @@ _STYLE = (
 
 
 def assay_piece(assay: Assay) -> str:
-    """Return the verdicts: their sentence, the drawing of what the return is made of, and the parts."""
+    """Return the verdicts with sentence, waterfall chart and parts."""
     parts = []
     for one in in_order(assay)[:MOST]:
         parts.append(Markup("<p><b>{}</b>: {}</p>").format(one.verdict.label, one.verdict.sentence))
@@ -45,15 +45,20 @@ def assay_piece(assay: Assay) -> str:
 
 
 def drawing_piece(one: AgentAssay) -> str:
-    """Return the steps from zero to the return with their intervals; raises :class:`UserError` where none are."""
+    """Return the waterfall chart of the return with intervals.
+
+    Raises :class:`UserError` if the return has no parts.
+    """
     drawing = waterfall_svg(one)
     if drawing is None:
-        raise UserError(f"the return of {one.agent} is not taken apart", hint=one.verdict.sentence)
+        raise UserError(
+            f"the return of {one.agent} could not be split into parts", hint=one.verdict.sentence
+        )
     return whole(drawing)
 
 
 def whole(*parts: str) -> str:
-    """Return the parts as one piece with its style."""
+    """Return the parts as one piece of HTML with its style."""
     return str(
         Markup('<div class="tradeassay">')
         + Markup(_STYLE)

@@ -1,7 +1,10 @@
-"""The page of an account: the verdict, what is left of the return against zero, what it is made of, the account's
-history, reasons for and against, and how long until more is known.
+"""The page of an account.
 
-The page of a recorded run has the same accounts with more on each of them: see ``run_page``."""
+It displays the verdict, alpha against zero, the parts of the return, the account's history, the
+reasons for and against, and the time until more is known.
+
+The page of a recorded run has the same accounts with more details. See ``run_page``.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +43,18 @@ _TILES = (
     *("return-per-year", "sharpe", "sortino", "max-drawdown"),
     *("volatility", "calmar"),
 )
-"""Quantities that the tiles of an account show, each as it is stated."""
+"""Quantities in the tiles of an account, each with the value of its statement."""
 _BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
 _MONTHS = tuple(name[:3] for name in ENGLISH_MONTHS)
 _DETAILED = 27
-"""Accounts of a page whose charts and decisions are on it; those behind them have their numbers."""
+"""Number of accounts of a page with charts and decisions. Further accounts only have their numbers."""
 
 
 class Tile(NamedTuple):
-    """A number with its title: ``shown`` is how it is written, ``more`` what else is to be said of it.
+    """A number with its title. ``shown`` is its text, ``more`` an additional remark.
 
-    ``claim`` names whose number it is and of which quantity: tests compare it on all surfaces."""
+    ``claim`` names the owner of the number and the quantity. Tests use it to compare all surfaces.
+    """
 
     title: str
     shown: MeasureShown
@@ -60,9 +64,10 @@ class Tile(NamedTuple):
 
 
 def stated_tile(judged: AgentAssay, quantity: str, owner: str, more: str = "") -> Tile | None:
-    """Return the tile of a statement; None without it. ``owner`` is whose claim it is.
+    """Return the tile of a statement, or None if there is no such statement.
 
-    A ratio or a difference names the benchmark that it compares with."""
+    ``owner`` is the account whose statement it is. A ratio or a difference names its benchmark.
+    """
     statement = judged.statement(quantity)
     if statement is None:
         return None
@@ -78,7 +83,7 @@ def stated_tile(judged: AgentAssay, quantity: str, owner: str, more: str = "") -
 
 
 def _claim(judged: AgentAssay, quantity: str) -> str:
-    """Return what a statement says as a sentence; nothing without the statement."""
+    """Return the sentence of a statement, or an empty text without the statement."""
     statement = judged.statement(quantity)
     if statement is None:
         return ""
@@ -86,10 +91,11 @@ def _claim(judged: AgentAssay, quantity: str) -> str:
 
 
 class AccountOnPage:
-    """One account: its verdict where it was judged, its results, and how both are written.
+    """One account: its verdict if it was judged, and its results, both as text.
 
-    ``place`` is its tier or rank, ``unranked`` says why it has none. ``alpha`` is what the one chart draws, or
-    the difference from a baseline if the account was not judged."""
+    ``place`` is its tier or rank. ``unranked`` is the reason for a missing rank. ``alpha`` is the
+    measure in the main chart, or the difference from a baseline if the account was not judged.
+    """
 
     agent: object = None
     detail: object = None
@@ -124,7 +130,8 @@ class AccountOnPage:
         self.notes: Sequence[Any] = ()
         self.tools: list[str] = []
         drawn = self._read(place)
-        # Whose claims are marked on the page, and what its label is about: see ``data-claim`` in the templates.
+        # Owner of the statements on the page, and the subject of a label: see ``data-claim`` in the
+        # templates.
         self.claim = f"{tab.name if assayed is None else assayed.setting}/{self.name}"
         judged = assayed is not None and not self.baseline
         self.labelled = f"{self.claim}/{'verdict' if judged else 'standing'}"
@@ -146,7 +153,7 @@ class AccountOnPage:
         self.rolling = None if self.history is None else rolling_chart(self.history)
 
     def _read(self, place: int) -> Measure | None:
-        """Read what the account is and made; return the difference to draw where there is no verdict."""
+        """Fill in the account's results, and return the difference to draw if there is no verdict."""
         assert self.assayed is not None
         self.name = self.assayed.agent
         self.result = self.assayed.total
@@ -159,7 +166,7 @@ class AccountOnPage:
 
     @property
     def alpha(self) -> MeasureShown | None:
-        """Alpha as the chart draws it; None if there is none."""
+        """Return alpha as drawn in the chart, or None if there is none."""
         return (
             None
             if self.alpha_measure is None
@@ -175,14 +182,14 @@ class AccountOnPage:
         return [tile for tile in made if tile is not None]
 
     def stated(self, quantity: str, more: str = "") -> Tile | None:
-        """Return the tile of a statement of this account; None without it."""
+        """Return the tile of a statement of this account, or None without it."""
         return (
             None if self.assayed is None else stated_tile(self.assayed, quantity, self.claim, more)
         )
 
     @property
     def parts(self) -> list[tuple[str, Tile]]:
-        """The return and its parts, each with its interval drawn on one scale."""
+        """Return the return and its parts, with all intervals drawn on one scale."""
         assert self.assayed is not None
         found = [(name, self.assayed.statement(name)) for name in ("return", *PARTS)]
         known = [(name, one) for name, one in found if one is not None and one.value is not None]
@@ -197,17 +204,21 @@ class AccountOnPage:
 
     @property
     def exposures(self) -> list[tuple[str, Measure]]:
-        """The factors with a known exposure, the largest first, equal ones by name: a record has no order."""
+        """Return the factors with a known exposure, the largest first and equal ones by name.
+
+        The record itself has no order.
+        """
         known = {} if self.assayed is None else self.assayed.exposures
         found = [(factor_words(name), one) for name, one in known.items() if one.value is not None]
         return sorted(found, key=lambda pair: (-abs(pair[1].value or 0.0), pair[0]))
 
 
 class TabOnPage:
-    """One tab: accounts that may be compared.
+    """One tab with comparable accounts.
 
-    ``returns``, ``differences`` and ``alphas`` are common scales; ``hottest`` is the largest return of a month, by
-    size, for the depth of colours. ``setting`` is that of a run."""
+    ``returns``, ``differences`` and ``alphas`` are common scales. ``hottest`` is the largest
+    absolute return of a month, for the intensity of colours. ``setting`` is the setting of a run.
+    """
 
     setting: object = None
     charts: object = None
@@ -224,7 +235,7 @@ class TabOnPage:
     ) -> None:
         self.id, self.tab, self.name, self.level = id, tab, name, data.level
         self.judged = judged
-        # Where no factors are known, style is not among what was taken away.
+        # If no factors are known, style was not subtracted.
         styled = any(one.parts["style"].value is not None for one in judged if "style" in one.parts)
         self.beyond = "market and style" if styled else "the market"
         self.key = {} if data.assay is None or not data.own else data.assay.key
@@ -256,7 +267,7 @@ class TabOnPage:
         self.first = next((one for one in self.agents if not one.baseline), None)
 
     def _accounts(self, data: PageData) -> Sequence[AccountOnPage]:
-        """Return the accounts, and fill in what the tab says of all of them."""
+        """Return the accounts, and set the fields of the tab that depend on all of them."""
         self.look = styles([one.agent for one in self.judged], "")
         self.badges = () if self.judged[0].badges is None else badge_words(self.judged[0].badges)
         self.headline = self.judged[0].verdict.sentence
@@ -276,7 +287,7 @@ class TabOnPage:
 
 
 class PageData:
-    """Everything that the page of an assay is written from."""
+    """All data for the page of an assay."""
 
     own = True
     summary: object = None
@@ -306,15 +317,18 @@ class PageData:
 
 
 def most_detailed(tabs: int, accounts: int) -> int:
-    """Return how many accounts of a tab have their charts on the page, for the most accounts that a tab has.
+    """Return the number of accounts per tab with charts. ``accounts`` is the size of the largest
+    tab.
 
-    A page of two hundred accounts stays below two megabytes: only those whose lines are drawn unfold."""
+    A page of two hundred accounts stays below two megabytes because only drawn accounts have
+    details.
+    """
     fits = max(3, _DETAILED // max(1, tabs))
     return min(fits, MOST_LINES) if accounts > fits else fits
 
 
 def render_assay(assay: Assay) -> str:
-    """Return the page of an assay. Every text in it is escaped; it works from a file, offline."""
+    """Return the HTML page of an assay. All text is escaped, and the page works offline."""
     return rendered(PageData(assay), data=None, papers=(), verified=None)
 
 
@@ -324,7 +338,7 @@ def write_assay(assay: Assay, path: Path) -> Path:
 
 
 def rendered(page: PageData, **context: object) -> str:
-    """Return the HTML of a page; ``context`` is what its templates need besides the accounts."""
+    """Return the HTML of a page. ``context`` has the template variables besides the accounts."""
     shared = {
         "page": page,
         "assay": page.assay,

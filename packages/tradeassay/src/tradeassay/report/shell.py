@@ -1,7 +1,8 @@
-"""The shell of every page: templates, styles, scripts and the filters that write records out.
+"""The shell of every page: templates, styles, scripts and filters that format records.
 
-A report is one self-contained file: no request leaves it, and nothing in it can run but its own scripts. The arena
-serves its pages from the same templates and files."""
+A report is one self-contained file: it sends no request, and only its own scripts can run. The
+arena serves its pages from the same templates and files.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +35,10 @@ _TEMPLATES = "templates"
 
 @cache
 def page_environment(*packages: str) -> Environment:
-    """Return the template environment; templates of ``packages`` come before our own.
+    """Return the template environment. Templates of ``packages`` take precedence.
 
-    Everything is escaped, an unknown name is an error."""
+    All text is escaped, and an unknown name is an error.
+    """
     from jinja2 import (
         ChoiceLoader,
         Environment,
@@ -46,15 +48,15 @@ def page_environment(*packages: str) -> Environment:
     )
 
     class Compiled(FileSystemBytecodeCache):
-        """Templates as Python compiled them before, in a folder that only their owner can write."""
+        """A cache of compiled templates in a folder that only its owner can write."""
 
         def dump_bytecode(self, bucket: Bucket) -> None:
-            with suppress(OSError):  # a full disk costs time, no page
+            with suppress(OSError):  # a full disk costs time, but the page is still written
                 super().dump_bytecode(bucket)
 
     try:
         compiled = Compiled()
-    except (RuntimeError, OSError):  # no such folder can be had here
+    except (RuntimeError, OSError):  # the folder cannot be created on this machine
         compiled = None
     environment = Environment(
         loader=ChoiceLoader(
@@ -68,7 +70,7 @@ def page_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        # Compact JSON has no spaces to break its lines at: they may break after a comma.
+        # Compact JSON has no spaces for line breaks. Allow a break after a comma.
         breakable=lambda text: Markup(str(escape(text)).replace(",", ",<wbr>")),
         cell=cell_shown,
         dollars=numbers.dollars,
@@ -88,14 +90,15 @@ def page_environment(*packages: str) -> Environment:
 
 
 def render_page(template: str, context: dict[str, Any], *, scripts: Sequence[str] = ()) -> str:
-    """Return a self-contained page; ``scripts`` are those that only this page and its like need.
+    """Return a self-contained page. ``scripts`` are the scripts that only some pages need.
 
-    Every text in ``context`` is escaped. The page works from a file, offline."""
+    All text in ``context`` is escaped. The page works from a file, offline.
+    """
     run = {
         "theme": template_text("theme.js"),
         "page": "".join(map(template_text, ("shell.js", *scripts))),
     }
-    # The content security policy names our scripts by their hashes: no other one runs.
+    # The content security policy names our scripts by hash, so no other script runs.
     hashes = [
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run.values()
     ]
@@ -113,13 +116,13 @@ def write_page(path: Path, text: str) -> Path:
             f"{path} is a folder", hint=f"name the page too, e.g. {path / 'report.html'}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Text of a model may hold lone surrogates, which cannot be encoded.
+    # A model's text may contain lone surrogates, which cannot be encoded.
     write_atomic(path, text.encode("utf-8", "replace"))
     return path
 
 
 def _script_json(value: object) -> str:
-    """Return JSON that cannot end the script element around it."""
+    """Return JSON that cannot close the script element around it."""
     text = msgspec.json.encode(value).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

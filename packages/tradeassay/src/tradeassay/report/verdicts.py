@@ -1,4 +1,4 @@
-"""Verdicts for a terminal: a table, and the sentences under it."""
+"""Verdicts for a terminal: a table with the sentences below it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TONES: dict[Kind, str] = {
     "failed": "failed",
 }
 PARTS = ("market", "style", "selection", "unexplained", "trading")
-"""Quantities into which a return is split; of returns alone the rest is unexplained, not selection."""
+"""Parts of a return. For a table of returns, the rest is unexplained instead of selection."""
 _STYLE: dict[Kind, str] = {
     "skill": "bold cyan",
     "timing": "bold cyan",
@@ -45,17 +45,17 @@ _STYLE: dict[Kind, str] = {
 
 
 def in_order(assay: Assay) -> list[AgentAssay]:
-    """Return the agents by setting: those that are judged first, then those that are not ranked, baselines last, each
-    group by its return.
+    """Return the agents by setting: judged agents, then unranked ones, then baselines.
 
-    Planted ones stay in the order of the answer key, and before everybody else."""
+    Each group is sorted by return. Planted agents come first, in the order of the answer key.
+    """
     if assay.key:
         return list(assay.agents)
     return sorted(assay.agents, key=lambda one: (one.setting, one.baseline, *_place(one)))
 
 
 def _place(one: AgentAssay) -> tuple[bool, float]:
-    """Order agents by return, those that are not ranked behind the others."""
+    """Return a sort key: ranked agents first, then by return."""
     return one.ranks.unranked is not None, -(
         one.total.value if one.total.value is not None else -1e9
     )
@@ -66,7 +66,7 @@ def print_verdicts(assay: Assay) -> None:
 
 
 class VerdictBoard:
-    """Everything a terminal can show of an assay: one table per setting, the sentences under it."""
+    """All of an assay for a terminal: one table per setting, with the sentences below it."""
 
     def __init__(self, assay: Assay) -> None:
         self.assay = assay
@@ -92,7 +92,7 @@ class VerdictBoard:
                 if places := place_words(one):
                     yield Text(f"    {places}", style="dim")
                 if one.capacity is not None and one.capacity.low > 0.0:
-                    # Without an alpha there is none to lose.
+                    # Without alpha there is none to lose to costs.
                     yield Text(f"    {one.capacity.sentence}", style="dim")
         for note in self.assay.notes:
             yield Text(f"note: {note}", style="dim")
@@ -115,13 +115,13 @@ def _table(agents: list[AgentAssay]) -> StackedTable:
 
 
 def value_of(one: AgentAssay, quantity: str) -> float | None:
-    """Return the value of a statement; None if nothing is stated, or no number."""
+    """Return the value of a statement, or None without a statement or a number."""
     statement = one.statement(quantity)
     return None if statement is None else statement.value
 
 
 def written_of(one: AgentAssay, quantity: str) -> str:
-    """Return the value of a statement as all surfaces write it."""
+    """Return the value of a statement as text, formatted as on all surfaces."""
     statement = one.statement(quantity)
     if statement is None or statement.value is None:
         return numbers.NONE
@@ -131,7 +131,7 @@ def written_of(one: AgentAssay, quantity: str) -> str:
 
 
 def place_words(one: AgentAssay) -> str:
-    """Say an account's places among those that it was ranked with; nothing where nobody was."""
+    """Return an account's places in its ranking as text, or an empty text without a ranking."""
     ranks = one.ranks
     if ranks.of < 2 or ranks.by_return is None:
         return ""

@@ -1,4 +1,4 @@
-"""Words that the page of a run and of an own account share: badges, tones, and how long until it is known."""
+"""Texts shared by the pages of runs and of own accounts: badges, tones, and time until known."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ANSWERS = {
     "replayed program": "replayed program",
     "scripted": "scripted model",
 }
-"""Whose answers there are, the liveliest first."""
+"""Sources of answers, live models first."""
 
 _Tone = Literal["above", "below", "same", "none", "baseline", "failed"]
 
 
 class AgentStanding(msgspec.Struct, frozen=True):
-    """One agent against what it is compared with: a short label for a chip, a sentence, and its tone."""
+    """One agent compared with its benchmark: a short label for a chip, a sentence, and a tone."""
 
     tone: _Tone
     label: str
@@ -30,9 +30,11 @@ class AgentStanding(msgspec.Struct, frozen=True):
 
 
 def badge_words(badges: Badges, answers: Sequence[str] = ()) -> BadgeTexts:
-    """Return (kind, text) per badge; every table and page carries them.
+    """Return (kind, text) per badge. Every table and page displays the badges.
 
-    ``answers`` says whose answers are in the table; where they differ each kind has a badge of its own."""
+    ``answers`` are the sources of the answers in the table. If they differ, each kind has its own
+    badge.
+    """
     models = answers or ([] if badges.model == "none" else [badges.model])
     return (
         (badges.data, f"{badges.data} data"),

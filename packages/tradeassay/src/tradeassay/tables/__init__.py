@@ -1,1 +1,1 @@
-"""Reading an account's own tables: returns, weights, trades."""
+"""Read an account's own tables: returns, weights, trades."""

@@ -1,8 +1,9 @@
-"""Money paid into an account or out of it, as its table lists it, and the returns that are left without it.
+"""Read deposits and withdrawals of an account, and remove them from its returns.
 
-What is paid in is taken to be there from the beginning of its row, what is paid out until its end, so that a row
-earned ``(value + paid out) / (value before + paid in) - 1``: neither a large deposit nor a large withdrawal makes
-the money at work look smaller than it was. Columns that the value contradicts are refused in one line.
+A deposit is assumed at the beginning of its row, a withdrawal at its end. The return of a row is
+``(value + paid out) / (value before + paid in) - 1``. So neither a large deposit nor a large
+withdrawal makes the invested money look smaller than it was. Columns that contradict the value
+raise an error of one line.
 """
 
 from __future__ import annotations
@@ -20,32 +21,34 @@ from tradeassay.tables.cells import NOTHING, read_numbers
 from tradeassay.tables.columns import TITLES, bare_title, plain_title
 
 _SINCE = re.compile(r"\b(cum|cumul|cumulative|total)\b|\b(to date|since inception)\b|累计")
-"""Words of titles over what was paid in since the beginning."""
+"""Words in titles of cumulative deposits."""
 _PER_SHARE = frozenset(TITLES["flows"]["per share"])
-"""Titles of values in which deposits do not show."""
+"""Titles of values that deposits do not change."""
 _CLEAR = 0.1
-"""The error of a share of the flows up to which the value can tell whether it holds them."""
+"""Largest error, as a share of the flows, at which the value shows whether it contains them."""
 _CENT = 0.005
 _DOUBTED = 0.01
-"""A return a year from which it is stated that it rests on what the table says of payments."""
+"""Smallest annual return for which a note says that it depends on the listed payments."""
 _CURRENCIES = ("currency", "ccy", "währung", "devise", "货币")
-"""Titles of columns that name currencies."""
+"""Titles of columns that contain currencies."""
 _SIGNS = {"€": "EUR", "£": "GBP", "₹": "INR"}
 _CURRENCY = re.compile(
     r"[$€£₹]|(?<![A-Za-z])(?:USD|EUR|GBP|INR|CHF|JPY|CNY|HKD|CAD|AUD|SEK|NOK|DKK|PLN|SGD|KRW|BRL)(?![A-Za-z])"
 )
 _OTHER_ENDS = 0.001
-"""A difference of an account's whole return from which the other reading of its flows is stated."""
+"""Smallest difference in the total return for which the alternative timing of flows is reported."""
 
 
 def paid_titles(titles: Mapping[str, str]) -> list[str]:
-    """Return the columns of money paid in or out, of ``titles`` by their plain form."""
+    """Return the columns of deposits and withdrawals. ``titles`` are keyed by their plain form."""
     return list(dict.fromkeys(title for title in titles.values() if _kind(title) is not None))
 
 
 def _kind(title: str) -> tuple[str, bool] | None:
-    """Return a column's direction ("in", "out" or "net"), and whether it counts since the beginning; None for a
-    column of something else."""
+    """Return a column's direction ("in", "out" or "net") and whether it is cumulative.
+
+    Returns None for a column without payments.
+    """
     for plain in (plain_title(title), bare_title(title)):
         rest = re.sub(r"\s+", " ", _SINCE.sub("", plain)).strip()
         for kind in ("in", "out", "net"):
@@ -55,19 +58,19 @@ def _kind(title: str) -> tuple[str, bool] | None:
 
 
 def of_one_share(title: str) -> bool:
-    """Return whether a title is of the value of one share, which deposits do not move."""
+    """Return whether a title means the value of one share, which deposits do not change."""
     return plain_title(title) in _PER_SHARE or bare_title(title) in _PER_SHARE
 
 
 class Flows(msgspec.Struct, frozen=True):
-    """What was paid in less what was paid out, by ISO day. ``said`` names the columns."""
+    """Net payments (deposits minus withdrawals) by ISO day. ``said`` names the columns."""
 
     name: str
     said: str
     net: Mapping[str, float]
 
     def with_money(self, days: Sequence[str], values: Floats) -> slice:
-        """Return the rows from the one before the account's first money to the one that its last is gone by."""
+        """Return the rows with money, from the row before the first to the row after the last."""
         funded = np.flatnonzero(values != 0.0)
         if not funded.size:
             return slice(0, len(days))
@@ -80,11 +83,12 @@ class Flows(msgspec.Struct, frozen=True):
     def earned(
         self, title: str, days: Sequence[str], values: Floats, year: int
     ) -> tuple[Floats, list[str], list[str]]:
-        """Return what each row after the first earned, notes, and clauses about what of it rests on the table's
-        word about payments; raises :class:`UserError` where the value and what was paid contradict each other.
+        """Return each row's return after the first, notes, and clauses about unverified payments.
 
-        A payment of many times the usual move shows in the value; a smaller one that was paid out may be a loss,
-        and one that was made at the other end of its row may hide one."""
+        Raises :class:`UserError` if the value and the payments contradict each other. A payment
+        much larger than the usual move is visible in the value. A smaller withdrawal may really be
+        a loss, and a payment at the other end of its row may hide a loss.
+        """
         net = np.array([self.net.get(day, 0.0) for day in days[1:]])
         came, went = np.maximum(net, 0.0), np.maximum(-net, 0.0)
         before, after = values[:-1] + came, values[1:] + went
@@ -101,7 +105,8 @@ class Flows(msgspec.Struct, frozen=True):
                 "told from losses"
             )
         whole, other = float(np.prod(1.0 + earned)) - 1.0, None
-        # The other way round: paid in when rows end, and out when they begin, where that can be.
+        # The opposite assumption: deposits at the end of rows and withdrawals at the beginning, if
+        # possible.
         before, after = values[:-1] - went, values[1:] - came
         if (before > 0.0).all() and (after > 0.0).all():
             other = float(np.prod(1.0 + (after / before - 1.0))) - 1.0
@@ -127,8 +132,11 @@ class Flows(msgspec.Struct, frozen=True):
     def _refuse(
         self, title: str, days: Sequence[str], values: Floats, before: Floats, after: Floats
     ) -> None:
-        """Refuse a value that is lost or owed, rows with nothing to earn with, and flows that the value does not
-        hold, where its moves are small enough to tell."""
+        """Raise an error for impossible values and flows.
+
+        These are a negative or lost value, rows without money, and flows that the value does not
+        contain. The last test is made only if the usual moves are small enough.
+        """
         lost, nothing = np.flatnonzero(after <= 0.0), np.flatnonzero(before <= 0.0)
         if (values < 0.0).any():
             day = days[int(np.argmax(values < 0.0))]
@@ -143,7 +151,8 @@ class Flows(msgspec.Struct, frozen=True):
         if nothing.size:
             problem = f"{self.name}: there is no money on {days[nothing[0] + 1]}, and there is some again later"
             raise UserError(problem, hint="give the rows before and after as two accounts")
-        # The returns still hold none of the flows if these are right, and all of them if the value never did.
+        # If the flows are right, the returns contain none of them. If the value never contained
+        # them, the returns contain all of them.
         funded = (values[:-1] > 0.0) & (values[1:] > 0.0)
         earned = np.log(after[funded] / before[funded])
         moved = np.log(values[1:][funded] / values[:-1][funded])
@@ -169,10 +178,10 @@ def read_flows(
     days: Sequence[str],
     value: str,
 ) -> Flows | None:
-    """Return what was paid in and out beside an account's column ``value``; None if nothing was. An empty cell is
-    nothing.
+    """Return the payments listed besides an account's column ``value``, or None without payments.
 
-    Raises :class:`UserError` for columns that can be read in two ways."""
+    An empty cell means no payment. Raises :class:`UserError` for ambiguous columns.
+    """
     by_kind: dict[str, tuple[str, dict[str, float]]] = {}
     for title in paid_titles(titles):
         kind, since = _kind(title) or ("net", False)
@@ -184,7 +193,7 @@ def read_flows(
             str(cell) for one in (value, title, *beside) for cell in (one, *columns[one])
         )
         marks = {_SIGNS.get(mark, mark) for mark in _CURRENCY.findall(cells)}
-        coins = marks - {"$"}  # a dollar may be anybody's
+        coins = marks - {"$"}  # the sign $ may mean several currencies
         if len(coins) > 1 or ("$" in marks and not all(coin.endswith("D") for coin in coins)):
             said = " and ".join(sorted(marks))
             raise UserError(
@@ -201,7 +210,7 @@ def read_flows(
     net = dict.fromkeys(days, 0.0)
     for kind, (title, by_day) in by_kind.items():
         signs = {number > 0.0 for number in by_day.values() if number}
-        # Money out is written with a minus as often as without; money in with a minus is money out.
+        # Withdrawals are listed with or without a minus. A negative deposit is a withdrawal.
         sign = -1.0 if kind == "out" and True in signs else 1.0
         if sign < 0.0 and len(signs) > 1:
             raise UserError(
@@ -219,7 +228,8 @@ def read_flows(
         net = told
     first = min(days)
     for cell, day in zip(columns[value], days, strict=True):
-        # Left out with its row, a payment would look like a gain or a loss; the first row is before the account.
+        # If its row were left out, a payment would look like a gain or a loss. The first row is
+        # before the account.
         if net[day] and day != first and str(cell).strip().lower() in NOTHING:
             problem = f"{name}: {abs(net[day]):,.2f} was paid on {day}, which has no '{value}'"
             raise UserError(
@@ -237,8 +247,10 @@ def _by_day(
     since: bool,
     value: str,
 ) -> dict[str, float]:
-    """Return a column of flows by day, written as the account's ``value`` is; of what was paid ``since`` the
-    beginning, each day's own."""
+    """Return a column of payments by day, in the number format of ``value``.
+
+    If the column is cumulative (``since``), return the difference of each day.
+    """
     given = ["0" if str(cell).strip().lower() in NOTHING else cell for cell in columns[title]]
     numbers, _ = read_numbers(name, title, given, days, like=columns[value])
     by_day: dict[str, float] = {}

@@ -1,7 +1,7 @@
-"""Accounts as people have them: a broker's export, a spreadsheet saved in another country, a frame in a notebook.
+"""Read accounts from brokers' exports, localised spreadsheets and data frames.
 
-What is not stated is worked out from the values, and *said*: every guess is a note. What can be read in two ways
-is refused with a line that says how to tell.
+Missing facts are inferred from the values, and every guess is reported as a note. An ambiguous
+table raises an error that says how to resolve it.
 """
 
 from __future__ import annotations
@@ -37,59 +37,63 @@ _NO_RETURN = re.compile(
     r"versus|contribution|attribution|sum|([2-9]|\d\d) ?(m|mo|months?)|\d+ ?(y|yr|years?))\b"
     r"|\b(log|ln) (nav|values?|prices?|equity|wealth)\b"
 )
-"""Words of titles over other numbers than an account's returns."""
+"""Words in titles of numbers that are not an account's returns."""
 _CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|累计收益")
 _LOGARITHM = re.compile(r"\b(log|ln)\b|\b(log|ln) ?(r|ret|rets|rtn|return|returns|rendite)\b")
 _DIGIT = re.compile(r"\d")
 _FRACTION_UNTIL = 0.03
-"""A spread per session below which numbers are hardly per cent, whatever their title says."""
+"""A spread per session below which numbers are hardly per cent, even if the title says so."""
 _JUMP = 0.09
-"""A move of an account's value that is said when it is also ten times the usual one."""
+"""A move of an account's value that is reported if it is also ten times the usual move."""
 _EITHER_FROM = 0.03
-"""A spread per session (of a weekday, longer rows scaled to one) from which fractions would be as wild as a single
-coin, and per cent as calm as short bonds: nobody can tell them apart."""
+"""A spread per session (per weekday; longer rows are scaled) that is ambiguous: as fractions as
+volatile as a single coin, as per cent as calm as short bonds."""
 _PERCENT_FROM = 0.2
-"""A spread per session from which numbers cannot be fractions."""
+"""A spread per session above which numbers cannot be fractions."""
 _POINTS_FROM = 20.0
 _FASTEST = 100.0
-"""Growth a year, and in all for less than one, that no account has: its table was misread."""
+"""Largest plausible growth per year, or in total for a shorter record. More means a misread table."""
 _CASH_UNTIL = 0.01
-"""Positive numbers below this that hardly change are the returns of cash as likely as a price."""
+"""Positive numbers below this that hardly change may be a price or the returns of cash."""
 _MONEY_FROM = 1000.0
-"""A spread per session from which numbers cannot be basis points either: ten per cent."""
+"""A spread per session above which numbers cannot be basis points: ten per cent."""
 _MONEY = re.compile(
     r"^(daily |net |total )?(pnl|p&l|p l|p/l|profit|gain|gains|gewinn|profit and loss)( |$)"
 )
-"""Titles of what was earned in money, unless they state another unit."""
+"""Titles of profits in money, unless they state another unit."""
 _WEEKEND = np.timedelta64(4, "D")
-"""By how much a benchmark may end before the account's last row."""
+"""Largest gap between the end of a benchmark and the account's last row."""
 _HOLE = 14.0
-"""Days without a row that are said."""
+"""Smallest number of days without a row that is reported."""
 _EVERY_DAY = 1.2
-"""Days between rows, on average, above which some days of the week have none: stamps of the night after, say."""
+"""Average number of days between rows above which some weekdays have no row, as with stamps after
+midnight."""
 _ROWS = {52: "weekly", 12: "monthly", 4: "quarterly"}
 _GAPS = ((4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
-"""From the median number of days between rows to the number of rows in a year."""
+"""Number of rows per year by the median number of days between rows."""
 
 
 THE_BENCHMARK = "the benchmark"
-"""What a benchmark is called if its column or file has no telling name."""
+"""Name of a benchmark whose column or file has no telling name."""
 _PLAIN_NAMES = ("benchmark", "market", "bench", "index", "mkt")
 
 
 def benchmark_name(title: str) -> str:
-    """Return what a benchmark is called: by its title, unless that only says that it is one."""
+    """Return the name of a benchmark: its title, unless the title only says "benchmark"."""
     return THE_BENCHMARK if title.strip().lower() in _PLAIN_NAMES else title.strip()
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSeries:
-    """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
-    guessed. ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of
-    values: each is then what was earned since the row before. ``whole`` is what the account returned with rows
-    that are left out because its benchmark lacks them. ``cash`` is what cash earned on the same rows, ``factors``
-    what styles did, each beyond cash or of one side less another. ``doubts`` are clauses about what rests on the
-    table's word alone. ``benchmark_name`` is what the benchmark is called."""
+    """An account's simple returns by ISO day, in order, with its benchmark's returns.
+
+    ``notes`` report guesses. ``year`` is the number of rows per year. ``since`` is the day of the
+    first value if the returns were computed from values: each is then the return since the previous
+    row. ``whole`` is the account's total return including rows that are left out because its
+    benchmark lacks them. ``cash`` are the returns of cash on the same rows. ``factors`` are the
+    returns of styles, each minus cash or long minus short. ``doubts`` are clauses about unverified
+    facts in the table. ``benchmark_name`` is the name of the benchmark.
+    """
 
     returns: dict[str, float]
     benchmark: dict[str, float] | None = None
@@ -105,7 +109,7 @@ class OwnSeries:
 
 @dataclass(frozen=True, slots=True)
 class TableReading:
-    """How a table is to be read; None is worked out. ``column`` and ``benchmark`` name columns."""
+    """How to read a table. None means inferred. ``column`` and ``benchmark`` name columns."""
 
     unit: _Unit | None = None
     dates: DayOrder | None = None
@@ -114,8 +118,11 @@ class TableReading:
 
 
 class _Table:
-    """Columns by title, from a file, its cells, a pandas Series or DataFrame, or a polars DataFrame. ``titles`` are the
-    titles by their plain form. Messages call the table ``name``."""
+    """Columns by title, from a file, its cells, a pandas Series or DataFrame, or a polars
+    DataFrame.
+
+    ``titles`` maps the plain form of titles to the titles. Messages call the table ``name``.
+    """
 
     def __init__(self, source: Path | object) -> None:
         made: Any = source
@@ -166,7 +173,10 @@ class _Table:
 
 
 def _ungridded(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return a factsheet's table (a row a year, a column a month) as dates and returns; others as they are."""
+    """Return a factsheet's table (one row per year, one column per month) as dates and returns.
+
+    All other tables are returned unchanged.
+    """
     months = {month: title for title in columns if (month := month_of(title)) is not None}
     years = list(next(iter(columns.values()), []))
     if (
@@ -185,7 +195,10 @@ def _ungridded(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _of_file(path: Path) -> dict[str, list[Any]]:
-    """Return the columns of a file without the totals and remarks below its rows: no digit there says when."""
+    """Return the columns of a file without totals and remarks below its rows.
+
+    A totals row has no digit in its date column.
+    """
     if not path.exists():
         raise UserError(f"no file {path}", hint="give a CSV, .xlsx or Parquet file")
     return _without_remarks(read_cells(path, str(path)))
@@ -204,7 +217,8 @@ def _without_remarks(table: CellTable) -> dict[str, list[Any]]:
     titles = tuple(columns)
     kept = []
     for k, row in enumerate(zip(*columns.values(), strict=True)):
-        # Pages of a statement repeat the titles. Most rows begin with a date: their other cells need no look.
+        # Pages of a statement repeat the titles. Most rows begin with a date, and their other cells
+        # need no check.
         if row == titles or row[0].startswith("#"):
             continue
         if row[0].strip(RULES) or any(cell.strip(RULES) for cell in row):
@@ -218,7 +232,7 @@ def _without_remarks(table: CellTable) -> dict[str, list[Any]]:
             mend = "write every row with the same columns (a decimal comma needs ; between columns)"
             raise UserError(str(fault), hint=mend)
     rest = {title: [cells[k] for k in kept] for title, cells in columns.items()}
-    # A column for remarks that nobody wrote is none.
+    # Ignore an empty column for remarks.
     return {
         title: cells
         for title, cells in rest.items()
@@ -226,19 +240,22 @@ def _without_remarks(table: CellTable) -> dict[str, list[Any]]:
     }
 
 
-# -- weights, and returns of names -------------------------------------------------------------------------------
+# -- weights, and returns of assets -----------------------------------------------------------
 
 
 class LongTable(msgspec.Struct, frozen=True):
-    """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates,
-    symbols), NaN where there is no row."""
+    """Rows of (date, symbol) as matrices.
+
+    ``dates`` are ISO days in order, ``symbols`` are sorted. Each column has shape (dates, symbols),
+    with NaN for a missing row.
+    """
 
     dates: tuple[str, ...]
     symbols: tuple[str, ...]
     columns: Mapping[str, Floats]
 
     def placed(self, column: str, dates: tuple[str, ...], symbols: tuple[str, ...]) -> Floats:
-        """Return a column with other rows and columns; NaN where this table has none."""
+        """Return a column for the given rows and columns, with NaN for missing ones."""
         found = np.full((len(dates), len(symbols)), np.nan)
         _, to_rows, rows = np.intersect1d(dates, self.dates, return_indices=True)
         _, to_names, names = np.intersect1d(symbols, self.symbols, return_indices=True)
@@ -252,7 +269,7 @@ def table_columns(source: Path | object) -> dict[str, list[Any]]:
 
 
 def columns_of(source: Path | object) -> set[str]:
-    """Return the plain titles of a table; one with a ``symbol`` is about names, not about one account."""
+    """Return the plain titles of a table. A title ``symbol`` means several assets, not one account."""
     if isinstance(source, OwnSeries):
         return set()
     return set(_Table(source).titles)
@@ -261,8 +278,11 @@ def columns_of(source: Path | object) -> set[str]:
 def read_long(
     path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
 ) -> LongTable:
-    """Read a table of ``date``, ``symbol`` and numbers. Without ``gaps`` a missing number is refused: leaving it
-    out would silently change the account."""
+    """Read a table of ``date``, ``symbol`` and numbers.
+
+    Without ``gaps`` a missing number is an error, because leaving it out would silently change the
+    account.
+    """
     table = _Table(path)
     asked = (DATE, SYMBOL, *wanted, *optional)
     title_of = {
@@ -301,21 +321,24 @@ def read_long(
     return LongTable(tuple(days), tuple(names), columns)
 
 
-# -- one account's returns ---------------------------------------------------------------------------------------
+# -- one account's returns --------------------------------------------------------------------
 
 
 def read_series(
     source: Path | object, reading: TableReading | None = None, *, alone: bool = False
 ) -> OwnSeries:
-    """Read one account's returns, or its value, from a file or a pandas or polars table. ``alone``: compared with
-    another table, whatever benchmark its own may hold."""
+    """Read one account's returns, or its value, from a file or a pandas or polars table.
+
+    With ``alone`` a benchmark column of the table is ignored, because another table is the
+    benchmark.
+    """
     if isinstance(source, OwnSeries):
         return source
     reading = reading or TableReading()
     table = _Table(source)
     day_title = table.dates()
     days = read_days(table.name, table.columns[day_title], reading.dates)
-    # A column without a title is the number of the row.
+    # A column without a title is the row number.
     rest = {plain: title for plain, title in table.titles.items() if title != day_title and plain}
     named = {**{bare_title(title): title for title in rest.values()}, **rest}
     if reading.benchmark is not None:
@@ -370,9 +393,11 @@ def read_series(
 
 
 def read_columns(source: Path | object) -> dict[str, OwnSeries]:
-    """Read a table with returns in every column but the date's, all in one unit: that of what moves most.
+    """Read a table with returns in every column except the date.
 
-    Raises :class:`UserError` with one line for what cannot be read."""
+    All columns have one unit, the unit of the most volatile column. Raises :class:`UserError` for
+    an unreadable table.
+    """
     table = _Table(source)
     day_title = table.dates()
     days = read_days(table.name, table.columns[day_title], None)
@@ -403,7 +428,7 @@ def read_columns(source: Path | object) -> dict[str, OwnSeries]:
 def _which(
     table: _Table, named: dict[str, str], asked: str | None, days: Sequence[str]
 ) -> tuple[str, bool]:
-    """Return the account's column, and whether it holds its value rather than its returns."""
+    """Return the account's column, and whether it contains values instead of returns."""
     beside = paid_titles(named)
     titles = [title for title in dict.fromkeys(named.values()) if title not in beside] or beside
     title = titles[0] if len(titles) == 1 else ""
@@ -428,9 +453,12 @@ def _which(
 
 @dataclass(slots=True)
 class _Column:
-    """One column of an account's table, to be read as returns: guesses go to ``notes``, its kind to ``form``.
-    ``flows`` is what was paid in and out beside a value; ``began`` is then the first day with money, ``doubts``
-    what rests on it."""
+    """One column of an account's table that is read as returns.
+
+    ``notes`` collects guesses and ``form`` the kind of numbers. ``flows`` are the payments listed
+    besides a value. ``began`` is then the first day with money, and ``doubts`` are clauses about
+    unverified payments.
+    """
 
     name: str
     title: str
@@ -448,7 +476,9 @@ class _Column:
         return UserError(f"{self.name}: {what}", hint=hint)
 
     def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
-        """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
+        """Return whether numbers are an account's value: never negative, and hardly moving from row
+        to row.
+        """
         if _CUMULATIVE.search(plain_title(self.title)):
             return False
         numbers, _ = read_numbers(self.name, self.title, *_begun(values, days))
@@ -477,9 +507,7 @@ class _Column:
             same = all(
                 numbers[first[day]] == number for day, number in zip(given, numbers, strict=True)
             )
-            if (
-                not same or len(first) < 2
-            ):  # a single day that is given again and again is no account
+            if not same or len(first) < 2:  # one day repeated again and again is not an account
                 raise self.wrong(f"{twice} is given twice", "keep one row of each, one a day")
             self.say(f"rows that are given twice, as {twice}, count once")
             kept = sorted(first.values())
@@ -497,8 +525,8 @@ class _Column:
                 + (f", in {said}" if said else "")
             )
             moved = self._moves(days, 1.0 + numbers * scale)
-            # A first number no larger than the moves after it is what its own row earned; a larger one is from
-            # before the table.
+            # A first number no larger than the later moves is the return of its own row. A larger
+            # one is from before the table.
             own = float(numbers[0]) * scale
             own_row = 0.0 < abs(own) <= max(map(abs, moved.values()), default=0.0)
             return {days[0]: own} | moved if own_row else moved
@@ -563,7 +591,10 @@ class _Column:
         return dict(zip(days[1:], earned.tolist(), strict=True))
 
     def _refuse_factors(self, numbers: Floats, unit: _Unit | None, *, by_value: bool) -> None:
-        """Refuse growth factors, and a value under the name of returns: positive numbers that hardly move."""
+        """Raise an error for growth factors and for values that are labelled as returns.
+
+        Both are positive numbers that hardly move.
+        """
         middle = float(np.median(numbers)) if numbers.size else 0.0
         if unit is not None or numbers.size < 3 or not (numbers > 0.5).all():
             return
@@ -583,7 +614,9 @@ class _Column:
         )
 
     def _title_unit(self, numbers: Floats) -> _Unit | None:
-        """Return the unit that a title states; raises :class:`UserError` where the numbers contradict it."""
+        """Return the unit that a title states. Raises :class:`UserError` if the numbers contradict
+        it.
+        """
         for pattern, unit in _TITLE_UNITS:
             if re.search(pattern, plain_title(self.title)):
                 if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
@@ -618,7 +651,7 @@ class _Column:
                 f"most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or per cent?",
                 "say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or mend the row",
             )
-        # Coins are traded at weekends, and are as wild as that; few rows have no spread to speak of.
+        # Coins trade at weekends and are this volatile. A few rows have no meaningful spread.
         if (
             daily > _EITHER_FROM
             and self.year != 365
@@ -634,7 +667,7 @@ class _Column:
 
 
 def _accumulates(numbers: Floats) -> bool:
-    """Return whether numbers wander from zero, each close to the one before, as sums do and returns do not."""
+    """Return whether numbers drift from zero in small steps, like cumulative returns."""
     if numbers.size < 20 or not numbers[1:].std() * numbers[:-1].std() > 0.0:
         return False
     alike = float(np.corrcoef(numbers[1:], numbers[:-1])[0, 1])
@@ -644,7 +677,7 @@ def _accumulates(numbers: Floats) -> bool:
 
 
 def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
-    """Return a column without its earliest row where that is empty, as a difference from the row before it is."""
+    """Return a column without its earliest row if that row is empty, as in a column of differences."""
     at = min(range(len(days)), key=lambda row: days[row], default=0)
     if len(days) < 2 or str(values[at]).strip().lower() not in NOTHING:
         return values, days
@@ -652,14 +685,16 @@ def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], S
 
 
 def _spread(numbers: Floats) -> float:
-    """Return the standard deviation of most numbers: one slip of the pen must not change the unit of all."""
+    """Return the standard deviation of most numbers, so that one typing error cannot change the
+    unit.
+    """
     if numbers.size < 2:
         return 0.0
     return float(np.median(np.abs(numbers - np.median(numbers)))) * 1.4826 or float(numbers.std())
 
 
 def _year(days: Sequence[str], notes: list[str]) -> int:
-    """Return how many rows make a year, from the days between them."""
+    """Return the number of rows per year, from the days between them."""
     if len(days) < 3:
         return 252
     gaps = np.diff(np.array(days, dtype="datetime64[D]")).astype(float)
@@ -680,17 +715,21 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
     raise UserError(f"rows are {middle:.0f} days apart", hint="give at least four a year")
 
 
-# -- an account and its benchmark --------------------------------------------------------------------------------
+# -- an account and its benchmark -------------------------------------------------------------
 
 
 def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
-    """Return an account with another table as its benchmark, both over the same spans: what one earned since the
-    other's last row is compounded. Rows dated the first of a month may stand for it or the one before: whichever
-    moves more like the other table."""
+    """Return an account with another table as its benchmark, both over the same periods.
+
+    Returns between the rows of the other table are compounded. Rows dated the first of a month may
+    mean that month or the previous one. The reading that correlates more with the other table is
+    used.
+    """
     pairs = [_paired(mine, theirs) for mine in _dated(series) for theirs in _dated(other)]
     gaps = [day for day in series.returns if day not in other.returns]
     if series.year == other.year and other.since is None and gaps:
-        # A table of returns may lack rows, or hold moves over several days: whichever is more like the account.
+        # A table of returns may lack rows, or contain moves over several days. Use the reading more
+        # similar to the account.
         days = {day: earned for day, earned in series.returns.items() if day in other.returns}
         whole = _grown(series.returns)
         told = _left_out(gaps, whole, days)
@@ -702,7 +741,7 @@ def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
 
 
 def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
-    """Return both over their common spans; what one earned on days that the other lacks is compounded."""
+    """Return both series over their common periods, with returns compounded over missing days."""
     notes = [*series.notes, *other.notes]
     whole = _grown(series.returns)
     if other.year < series.year:
@@ -713,11 +752,10 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
         notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
         return replace(series, benchmark=_spans(other, series), notes=tuple(notes))
     days = [day for day in series.returns if day in other.returns]
-    if len(days) < 0.5 * len(
-        series.returns
-    ):  # they hardly meet, which is refused where they are judged
+    if len(days) < 0.5 * len(series.returns):  # their days hardly overlap, which the judge refuses
         return replace(series, benchmark=other.returns, notes=tuple(notes))
-    # Where nobody says since when the first row was earned, that row cannot be split: both begin after it.
+    # If the start of the first row is not known, the row cannot be split. Both series then begin
+    # after it.
     began = max(one.since or next(iter(one.returns)) for one in (series, other))
     start = began if began < days[0] else None
     mine, theirs = (_compounded(one, days, start) for one in (series, other))
@@ -733,7 +771,8 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
         )
     if lost:
         notes.append(_left_out(lost, whole, mine))
-    # Rows that were compounded are fewer: so are those of a year, unless the calendar itself is the benchmark's.
+    # Compounding reduces the number of rows and so the rows per year, unless the benchmark's
+    # calendar has fewer rows.
     year = (
         series.year if series.year <= 52 else round(series.year * len(mine) / (len(mine) + inside))
     )
@@ -750,7 +789,10 @@ def _left_out(days: Sequence[str], whole: float, kept: Mapping[str, float]) -> s
 
 
 def _compounded(series: OwnSeries, days: Sequence[str], start: str | None) -> dict[str, float]:
-    """Return what was earned from each of ``days`` to the next; the first day's own return without a ``start``."""
+    """Return the compounded return from each of ``days`` to the next.
+
+    Without a ``start`` the first day keeps its own return.
+    """
     found, grown = {}, 1.0
     wanted, last = set(days), days[-1]
     for day, earned in series.returns.items():
@@ -765,7 +807,7 @@ def _compounded(series: OwnSeries, days: Sequence[str], start: str | None) -> di
 
 
 def _dated(series: OwnSeries) -> list[OwnSeries]:
-    """Return the ways in which a monthly table's rows can be dated by the last days of months; others stay."""
+    """Return the possible datings of a monthly table by month ends. Other tables stay unchanged."""
     days = [*series.returns, *([] if series.since is None else [series.since])]
     if series.year != 12 or any(3 < int(day[8:]) < 25 for day in days):
         return [series]
@@ -785,13 +827,14 @@ def _dated(series: OwnSeries) -> list[OwnSeries]:
 
 
 def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
-    """Return what another series earned on an account's rows, where both have them.
+    """Return another series' returns on an account's rows, for rows that both have.
 
-    What has fewer rows a year is taken to have grown evenly in between, as interest does."""
+    A series with fewer rows per year is spread evenly in between, as interest accrues.
+    """
     if other.year >= series.year:
         pair = with_benchmark(replace(series, benchmark=None), other)
         mine, benchmark = series.returns, pair.benchmark or {}
-        # What was compounded over a day that one of them lacks belongs to no row of the account.
+        # A return compounded over a day that one series lacks belongs to no row of the account.
         same = [
             day
             for day, value in pair.returns.items()
@@ -815,7 +858,7 @@ def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
 
 
 def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
-    """Return an account over another table's rows, which are fewer a year."""
+    """Return an account compounded to the less frequent rows of another table."""
     notes = (
         *series.notes,
         f"the account is compounded to {other.year} rows a year, those of its factors",
@@ -826,7 +869,7 @@ def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
 
 
 def _likeness(pair: OwnSeries) -> float:
-    """Return how much an account moves like its benchmark; 0 where they hardly meet."""
+    """Return the similarity of an account and its benchmark, or 0 if their rows hardly overlap."""
     benchmark = pair.benchmark or {}
     both = [(value, benchmark[day]) for day, value in pair.returns.items() if day in benchmark]
     mine, theirs = np.array(both).T if len(both) > 2 else (np.zeros(3), np.zeros(3))
@@ -839,7 +882,7 @@ def _grown(returns: Mapping[str, float]) -> float:
 
 
 def _spans(fine: OwnSeries, coarse: OwnSeries) -> dict[str, float]:
-    """Return what ``fine`` earned between the rows of ``coarse``, by the later one."""
+    """Return the returns of ``fine`` between the rows of ``coarse``, by the later row."""
     days, found = np.array(list(fine.returns), dtype="datetime64[D]"), {}
     grown = np.cumprod(np.concatenate([[1.0], 1.0 + np.array(list(fine.returns.values()))]))
     before, began = coarse.since, days[0] if fine.since is None else np.datetime64(fine.since)

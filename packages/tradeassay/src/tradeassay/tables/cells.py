@@ -1,8 +1,8 @@
-"""Files as tables of cells: bytes to texts, texts to numbers.
+"""Read files as tables of cells: bytes to texts, texts to numbers.
 
-Nothing here knows what a column means, and nothing is misread silently: every row keeps its line, and a line that
-is not a row becomes a fault. Parquet files and workbooks need packages of the extra ``files``, which are imported
-where such a file is read.
+This module does not know the meaning of columns, and nothing is silently misread. Every row keeps
+its line number, and a line that is not a row becomes a fault. Parquet files and workbooks need
+packages of the extra ``files``, which are imported when such a file is read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CSV_ENDINGS = (".csv", ".txt", ".tsv", ".xlsx")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _WORKBOOK = b"PK\x03\x04"
 _ENCODINGS = ("utf_8", "gb18030", "cp932", "cp1251", "cp1252")
-"""Encodings of tables: Chinese, Japanese, Cyrillic and Western beside UTF-8."""
+"""Encodings of tables besides UTF-8: Chinese, Japanese, Cyrillic and Western."""
 _NO_TEXT = {
     _WORKBOOK: "a zip file",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls)",
@@ -51,21 +51,22 @@ _NO_TEXT = {
 }
 _MARKUP = re.compile(r"\s*(?:(?P<page><(?i:!doctype|html|head|body|table|\?xml))|[\[{]\s*[\"\[{])")
 _PREAMBLE = 15
-"""Lines above the titles that are looked through."""
+"""Largest number of lines above the titles that are searched."""
 _MOST_COLUMNS = 20_000
-"""Columns of a table; more are a mistake, over which reading would take minutes."""
+"""Largest number of columns. More are a mistake, and reading them would take minutes."""
 _KNOWN_TITLES = frozenset(DATE_TITLES) - {"", "index"}
 RULES = " \t|:+-="
-"""What lines between the rows of a drawn table consist of."""
+"""Characters of ruler lines between the rows of a drawn table."""
 NOTHING = ("", "nan", "na", "n/a", "<na>", "nat", "none", "null", "-")
-"""Cells of an account's table that say that there is no number."""
+"""Cells of an account's table that mean a missing number."""
 
 
 class CellTable(msgspec.Struct, frozen=True):
     """A file's columns as Python values: texts of a CSV file, typed values of a Parquet file.
 
-    ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row. ``faults`` are lines that
-    are not rows. ``texts`` says whether every column holds texts."""
+    ``rows`` is the line (CSV, header = 1) or data row (Parquet, from 1) of every row. ``faults``
+    are lines that are not rows. ``texts`` means that every column contains texts.
+    """
 
     file: str
     columns: dict[str, list[Any]]
@@ -77,8 +78,10 @@ class CellTable(msgspec.Struct, frozen=True):
 class _CsvText(NamedTuple):
     """The text of a CSV file and its layout.
 
-    ``skip`` rows hold titles and what stands above them. ``remarks`` lines were taken from the top of the file.
-    ``plain`` says that nothing but a row of titles stands above the rows."""
+    ``skip`` is the number of rows with titles and remarks above the data. ``remarks`` is the number
+    of lines removed from the top of the file. ``plain`` means that only a row of titles is above
+    the data.
+    """
 
     text: bytes
     names: tuple[str, ...]
@@ -89,7 +92,7 @@ class _CsvText(NamedTuple):
 
 
 class _CsvRows(NamedTuple):
-    """The rows of a CSV file, the line of each, and the lines that are not rows."""
+    """The rows of a CSV file, their line numbers, and the lines that are not rows."""
 
     rows: list[list[str]]
     lines: list[int]
@@ -97,12 +100,12 @@ class _CsvRows(NamedTuple):
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an error on one line of at most 200 characters."""
+    """Return an error's message on one line of at most 200 characters."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file's name says it is a table we can read."""
+    """Return whether a file's name has the ending of a readable table."""
     name = path.name.lower()
     for ending in _OPENERS:
         name = name.removesuffix(ending)
@@ -110,7 +113,7 @@ def is_table(path: Path) -> bool:
 
 
 def stem_of(path: Path) -> str:
-    """Return a table's name without its endings (``600000.SH.csv.gz`` gives ``600000.SH``)."""
+    """Return a table's name without its file endings (``600000.SH.csv.gz`` gives ``600000.SH``)."""
     name = path.name
     for ending in (*_OPENERS, *_CSV_ENDINGS, *_PARQUET_ENDINGS):
         if name.lower().endswith(ending):
@@ -118,11 +121,14 @@ def stem_of(path: Path) -> str:
     return name
 
 
-# -- files -------------------------------------------------------------------------------------------------------
+# -- files ------------------------------------------------------------------------------------
 
 
 def other_than_file(path: Path) -> str | None:
-    """Return what is at ``path`` if it is no file with content: reading a pipe would wait for a writer."""
+    """Return a description of ``path`` if it is not a regular file, else None.
+
+    Reading a pipe would wait for a writer.
+    """
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except OSError:
@@ -137,9 +143,11 @@ def other_than_file(path: Path) -> str | None:
 
 
 def read_cells(path: Path, label: str) -> CellTable:
-    """Return the columns of a CSV file (plain, gz, bz2 or xz), a workbook's sheet or a Parquet file.
+    """Return the columns of a CSV file (plain, gz, bz2 or xz), a workbook's sheet or a Parquet
+    file.
 
-    Raises :class:`UserError` for a file that is not a table."""
+    Raises :class:`UserError` for a file that is not a table.
+    """
     content = table_content(path, label)
     if isinstance(content, bytes):
         try:
@@ -162,9 +170,10 @@ def read_cells(path: Path, label: str) -> CellTable:
 
 
 def table_content(path: Path, label: str) -> bytes | Path | io.BytesIO:
-    """Return the text of a CSV file or of a workbook's sheet, or where Parquet is read from.
+    """Return the text of a CSV file or of a workbook's sheet, or the source of a Parquet file.
 
-    Raises :class:`UserError` for a file that cannot be read."""
+    Raises :class:`UserError` for an unreadable file.
+    """
     if what := other_than_file(path):
         raise UserError(f"{label} is {what}, not a file", hint="save the table as a file")
     if path.name.lower().endswith(_PARQUET_ENDINGS):
@@ -188,12 +197,15 @@ def table_content(path: Path, label: str) -> bytes | Path | io.BytesIO:
 
 
 def read_parquet(source: Path | io.BytesIO, label: str) -> pa.Table:
-    """Return a Parquet file's table. Raises :class:`UserError` for another file, or without pyarrow."""
+    """Return a Parquet file's table.
+
+    Raises :class:`UserError` if it is not a Parquet file, or without pyarrow.
+    """
     arrow: Any = require("pyarrow", "files", f"{label}: a Parquet file", instead="save it as CSV")
     parquet: Any = require("pyarrow.parquet", "files", f"{label}: a Parquet file")
     try:
         table = parquet.read_table(source)
-        table.validate(full=True)  # Arrow takes texts as they stand, also where they are none
+        table.validate(full=True)  # Arrow accepts column names that are not valid text.
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise UserError(
             f"{label} is not a Parquet file: {one_line(error)}", hint="check the file"
@@ -203,9 +215,11 @@ def read_parquet(source: Path | io.BytesIO, label: str) -> pa.Table:
 
 
 def _sheet(content: bytes, label: str) -> bytes:
-    """A workbook's table as CSV: days as ISO, numbers shown with a per cent sign with it.
+    """Return a workbook's table as CSV, with ISO days and per cent signs as displayed.
 
-    Sheets with the same titles are one table; of others the longest counts, unless two of them are long."""
+    Sheets with the same titles form one table. If the titles differ, the longest sheet is used,
+    unless two sheets are long.
+    """
     if not content.startswith(_WORKBOOK):
         return content
     openpyxl: Any = require(
@@ -222,12 +236,12 @@ def _sheet(content: bytes, label: str) -> bytes:
                 tables.setdefault(tuple(rows[0]), rows[:1]).extend(rows[1:])
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, zlib.error) as error:
         raise UserError(
-            f"{label} is no Excel workbook: {one_line(error)}", hint="save it as CSV"
+            f"{label} is not an Excel workbook: {one_line(error)}", hint="save it as CSV"
         ) from error
     if not tables:
         raise UserError(f"{label} is empty", hint="remove it, or fill it")
     longest, *others = sorted(tables.values(), key=len, reverse=True)
-    if others and len(others[0]) > 12:  # a shorter one is a cover
+    if others and len(others[0]) > 12:  # a shorter sheet is a cover
         raise UserError(
             f"{label} holds several tables", hint="save the sheet that counts as a file of its own"
         )
@@ -252,7 +266,7 @@ def _shown(cell: Any) -> str:
 
 
 def _utf8(content: bytes, label: str) -> bytes:
-    """Return a text in UTF-8; raises :class:`UserError` for what is no text."""
+    """Return a text in UTF-8. Raises :class:`UserError` if the content is not text."""
     for sign, what in _NO_TEXT.items():
         if content.startswith(sign):
             raise UserError(f"{label} is {what}, not text", hint="save it as CSV or .xlsx")
@@ -277,9 +291,10 @@ def _utf8(content: bytes, label: str) -> bytes:
 
 
 def _encoding_of(content: bytes) -> str:
-    """Return the encoding of a text that is not UTF-8, by a title that is known or by its bytes.
+    """Return the encoding of a text that is not UTF-8, from a known title or from its bytes.
 
-    Most bytes are text in several encodings, so what can be decoded proves nothing."""
+    Most bytes are text in several encodings, so a successful decoding proves nothing.
+    """
     for encoding in _ENCODINGS:
         for line in content[:2000].decode(encoding, "replace").splitlines()[:5]:
             cells = re.split("[;,\t|]", line)
@@ -288,12 +303,12 @@ def _encoding_of(content: bytes) -> str:
     runs = re.findall(rb"[A-Za-z]?[\x80-\xff]+[A-Za-z]?", content[:100_000])
     foreign = bytes(byte for run in runs for byte in run if byte > 0x7F)
     if _share(foreign, 0x81, 0x9F) > 0.25 and _decodes(content, "cp932"):
-        return "cp932"  # elsewhere these bytes are rare signs
+        return "cp932"  # in other encodings these bytes are rare characters
     accents = [run for run in runs if len(run) == 1 or any(byte <= 0x7F for byte in run)]
     if len(accents) >= len(runs) / 2:
-        return "cp1252"  # single signs, and accents beside plain letters
+        return "cp1252"  # single symbols, and accents next to plain letters
     if _share(foreign, 0xC0, 0xFF) > 0.9:
-        return "cp1251"  # Cyrillic letters, where a second Chinese byte may also be lower
+        return "cp1251"  # Cyrillic letters; in Chinese the second byte may also be lower
     return "gb18030"
 
 
@@ -311,10 +326,13 @@ def _decodes(content: bytes, encoding: str) -> bool:
 
 
 def csv_text(content: bytes, label: str, header: tuple[str, ...] = ()) -> _CsvText:
-    """Return the text and layout of a CSV file, with remarks around the table and titles, units or rules above its
-    rows. Raises :class:`UserError` for a file that is not a table of text."""
+    """Return the text and layout of a CSV file.
+
+    It may have remarks around the table, and titles, units or rules above its rows. Raises
+    :class:`UserError` for a file that is not a table of text.
+    """
     text = _utf8(content, label)
-    if b"\n" not in text:  # lines end as on an old Macintosh, which Excel still offers
+    if b"\n" not in text:  # line ends of an old Macintosh, which Excel still offers
         text = text.replace(b"\r", b"\n")
     remarks = 0
     while text.startswith(b"#"):
@@ -343,15 +361,18 @@ def csv_text(content: bytes, label: str, header: tuple[str, ...] = ()) -> _CsvTe
 
 
 def _refuse_width(columns: int, label: str) -> None:
-    """Refuse a table that is no table of days: every column costs time, and nobody has so many."""
+    """Raise an error for too many columns. Every column takes time, and real tables are narrower."""
     if columns > _MOST_COLUMNS:
         problem = f"{label} has {columns:,} columns, at most {_MOST_COLUMNS:,} are read"
         raise UserError(problem, hint="give one row per day and symbol")
 
 
 def _delimiter(lines: list[str]) -> str:
-    """Return what separates columns (a blank: any number). What most lines have counts, if the titles have it:
-    remarks above a table have other signs than its rows, and commas may stand inside numbers."""
+    """Return the column separator (a blank means any number of blanks).
+
+    It is the separator on most lines that the titles contain too. Remarks above a table contain
+    other characters than its rows, and numbers may contain commas.
+    """
     bare = [re.sub('"[^"]*"', "", line) if '"' in line else line for line in lines]
     middle = {sign: sorted(line.count(sign) for line in bare)[len(bare) // 2] for sign in ";\t|,"}
     for sign in sorted(";\t|", key=lambda sign: -middle[sign]):
@@ -368,7 +389,10 @@ def _delimiter(lines: list[str]) -> str:
 
 
 def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
-    """Return the titles, and how many rows they and what is above them take; units below are put behind them."""
+    """Return the titles, and the number of rows of titles and remarks.
+
+    Units below the titles are appended to them.
+    """
     if is_day(rows[0][0].strip()):
         return ("date", *(f"column {n}" for n in range(2, len(rows[0]) + 1))), 0
     titled = (
@@ -378,7 +402,7 @@ def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
     )
     at = next(titled, None)
     if at and len(rows[0]) == len(rows[at]) and all(cell.strip() for cell in rows[0]):
-        at = None  # a table without dates, in which DAY is a ticker
+        at = None  # a table without dates, with DAY as a ticker
     dated, at = at is not None, at or 0
     titles, below = [title.strip() for title in rows[at]], rows[at + 1 :]
     units = below[0] if dated and len(below) > 1 else []
@@ -390,7 +414,7 @@ def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
         ]
         skip += 1
     names: list[str] = []
-    taken: set[str] = set()  # a list of a hundred thousand names takes minutes to search
+    taken: set[str] = set()  # searching a list of a hundred thousand names takes minutes
     for index, title in enumerate(titles):
         plain = title or f"column{index + 1}"
         names.append(plain if plain not in taken else f"{plain}.{index + 1}")
@@ -399,7 +423,7 @@ def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
 
 
 def csv_rows(layout: _CsvText, label: str) -> _CsvRows:
-    """Return the rows of a CSV file; empty lines, rules and remarks between them are left out."""
+    """Return the rows of a CSV file without empty lines, rules and remarks between them."""
     text, names, skip, remarks, delimiter, _ = layout
     reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=delimiter)
     found: list[tuple[int, int, list[str]]] = []
@@ -408,7 +432,7 @@ def csv_rows(layout: _CsvText, label: str) -> _CsvRows:
         line, previous = previous + 1, reader.line_num
         if not row or row[0].startswith("#"):
             continue
-        # Most rows begin with a date, and need no look at their other cells.
+        # Most rows begin with a date, and their other cells need no check.
         if row[0].strip(RULES) or any(cell.strip(RULES) for cell in row):
             found.append((line + remarks, previous - line + 1, row))
     found = found[skip:]
@@ -416,13 +440,13 @@ def csv_rows(layout: _CsvText, label: str) -> _CsvRows:
     if found and all(len(row) == width + 1 and not row[-1].strip() for _, _, row in found):
         found = [
             (line, lines, row[:-1]) for line, lines, row in found
-        ]  # a separator behind every row
+        ]  # a separator at the end of every row
     good, faults = [], []
     for line, lines, row in found:
         if lines == 1 and len(row) == width:
             good.append((line, row))
             continue
-        # A cell holds rows where a line in it has as many columns and a date, as no text has.
+        # A cell contains rows if a line in it has as many columns and a date, unlike any text.
         inside = (
             [text.split(delimiter) for cell in row for text in cell.splitlines()[1:]]
             if lines > 1
@@ -432,7 +456,7 @@ def csv_rows(layout: _CsvText, label: str) -> _CsvRows:
             len(cells) == width and any(is_day(cell.strip()) for cell in cells) for cells in inside
         )
         if lines > 1 and (len(row) != width or rows):
-            # Every line inside the quote is lost, and counted.
+            # Every line inside the quote is lost and counted.
             faults += [
                 DataFault(
                     check="broken line",
@@ -450,7 +474,7 @@ def csv_rows(layout: _CsvText, label: str) -> _CsvRows:
     return _CsvRows([row for _, row in good], [line for line, _ in good], tuple(faults))
 
 
-# -- numbers -----------------------------------------------------------------------------------------------------
+# -- numbers ----------------------------------------------------------------------------------
 
 
 def read_numbers(
@@ -462,8 +486,11 @@ def read_numbers(
     like: Sequence[Any] = (),
     gaps: bool = False,
 ) -> tuple[Floats, bool]:
-    """Return an account's column as numbers, and whether it has per cent signs; UserError for any other cell,
-    or NaN with ``gaps``. ``like`` are cells of a column beside it, whose commas mean the same."""
+    """Return an account's column as numbers, and whether it has per cent signs.
+
+    Any other cell raises UserError, or gives NaN with ``gaps``. ``like`` are cells of another
+    column with the same meaning of commas.
+    """
     percent = False
     if all(
         isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -485,8 +512,11 @@ def read_numbers(
 
 
 def decimal_comma(cells: Sequence[str]) -> bool:
-    """Return whether commas separate decimals: the last sign of two is the decimal one, and so is a lone comma.
-    ``0,762`` is no group of thousands: those begin with another digit than 0."""
+    """Return whether commas separate decimals.
+
+    If a cell has two different signs, the last one is the decimal sign. A lone comma is decimal
+    too. ``0,762`` is not a group of thousands, because those do not begin with 0.
+    """
     texts = [_bare_number(cell) for cell in cells]
     for text in texts:
         if "," in text and "." in text:
@@ -498,7 +528,7 @@ def decimal_comma(cells: Sequence[str]) -> bool:
 
 
 def read_number(text: str, *, comma: bool) -> float:
-    """Return a cell as a number, NaN where it is none; brackets or a minus behind it make it negative."""
+    """Return a cell as a number, or NaN. Brackets or a trailing minus mean negative."""
     plain = _bare_number(text)
     try:
         return float(plain.replace(".", "").replace(",", ".") if comma else plain.replace(",", ""))

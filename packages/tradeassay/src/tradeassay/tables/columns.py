@@ -1,4 +1,4 @@
-"""What columns are called: titles of several kinds of table, in several languages."""
+"""Titles of columns in several kinds of tables and several languages."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import msgspec
 TITLES = msgspec.json.decode(
     (files(__package__) / "titles.json").read_bytes(), type=dict[str, dict[str, tuple[str, ...]]]
 )
-"""What columns of several kinds of table are called, also in other languages, the surest title first."""
+"""Titles of columns in several kinds of tables and languages, the most certain first."""
 DATE_TITLES = TITLES["account"]["dates"]
-"""Plain titles of an account's column of days."""
+"""Plain titles of an account's date column."""
 _ALL_TITLES = {title for roles in TITLES.values() for title in chain(*roles.values())}
 FOREIGN_TITLES = frozenset(title for title in _ALL_TITLES if not title.isascii())
-"""Titles that tell in which encoding they were written."""
+"""Titles that reveal the encoding of their file."""
 
 
 def plain_title(title: str) -> str:
-    """Return a title in small letters, with single blanks; empty for one that a program made up."""
+    """Return a title in small letters with single blanks, or an empty text for a generated title."""
     words = re.sub(r"[_\-]+", " ", title.strip().strip("\ufeff").lower())
     return "" if re.match(r"unnamed|column\d+$", words) else re.sub(r"\s+", " ", words)
 
 
 def bare_title(title: str) -> str:
-    """Return a plain title without its unit: ``Return (%)`` is ``return``."""
+    """Return a plain title without its unit: ``Return (%)`` becomes ``return``."""
     return re.sub(r"\(.*?\)|\[.*?\]|[%,]|\b(bps|pct|percent)\b", "", plain_title(title)).strip()

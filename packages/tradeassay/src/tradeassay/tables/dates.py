@@ -1,4 +1,4 @@
-"""Columns of dates as people write them in tables."""
+"""Read columns of dates in all usual spellings."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _STEMS = tuple(
         "sep|set oct|okt|ott|out nov dec|dez|dic|déc"
     ).split()
 )
-"""How the names of months begin in English, German, French, Italian, Spanish and Portuguese."""
+"""Beginnings of month names in English, German, French, Italian, Spanish and Portuguese."""
 _PER_SECOND = {9: 1, 10: 1, 12: 10**3, 13: 10**3, 16: 10**6, 19: 10**9}
-"""How many units of an epoch make a second, by its number of digits."""
+"""Units per second of an epoch, by its number of digits."""
 _SPREADSHEET_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - wall time before its zone is known
 _PARTS = re.compile(r"(\d{1,4})[-/.年](\d{1,2})[-/.月](\d{1,4})日?(?:[ T]+(.+))?")
 _PLAIN_DAY = re.compile(r"[12]\d{3}-[01]\d-[0-3]\d", re.ASCII)
@@ -40,11 +40,11 @@ _QUARTER = re.compile(r"((?:19|20)\d{2})[ -]?Q([1-4])|Q([1-4])[ /-]?((?:19|20)\d
 _LEADING_WEEKDAY = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.I)
 _TIME_BEHIND = re.compile(r"[T\s]+\d{1,2}:\d{2}.*$")
 UNREADABLE = (ValueError, OverflowError, OSError)
-"""What a parser raises for a cell that is no date."""
+"""Exceptions of a parser for a cell that is not a date."""
 
 
 def _digits(cell: str) -> datetime:
-    """Read ``20240131``, with a time of day behind it, or an epoch in seconds to nanoseconds."""
+    """Read ``20240131``, optionally with a time of day, or an epoch in seconds to nanoseconds."""
     plain = cell.removesuffix(".0").replace(" ", "").replace(":", "")
     if not plain.isdigit():
         raise ValueError(cell)
@@ -60,7 +60,7 @@ def _digits(cell: str) -> datetime:
 
 
 def _serial(cell: str, epoch: datetime = _SPREADSHEET_EPOCH) -> datetime:
-    """Read days since 1899-12-30, as spreadsheets count them; behind the point is the time of day."""
+    """Read a spreadsheet's number of days since 1899-12-30. The fraction is the time of day."""
     if not re.fullmatch(r"[2-6]\d{4}(\.\d+)?", cell):
         raise ValueError(cell)
     return epoch + timedelta(days=int(float(cell)))
@@ -70,7 +70,7 @@ _serial_1904 = partial(_serial, epoch=datetime(1904, 1, 1))  # noqa: DTZ001 - as
 
 
 def _ordered(order: str, *, short: bool = True) -> _Parser:
-    """Return a parser for three numbers; ``short`` years have two digits, or four."""
+    """Return a parser for three numbers. ``short`` allows years with two digits."""
     places = {letter: index + 1 for index, letter in enumerate(order)}
 
     def parse(cell: str) -> datetime:
@@ -89,7 +89,7 @@ def _ordered(order: str, *, short: bool = True) -> _Parser:
 
 
 def _worded(form: str, *, day: bool = True) -> _Parser:
-    """Return a parser for a month in words, whatever stands between the parts; ``form`` has single blanks."""
+    """Return a parser for a month in words with any separators. ``form`` has single blanks."""
 
     def english(word: re.Match[str]) -> str:
         text = word[0].lower()
@@ -104,7 +104,7 @@ def _worded(form: str, *, day: bool = True) -> _Parser:
 
 
 def _last_day(year: int, month: int) -> datetime:
-    """Return the day on which what happened in a month is known."""
+    """Return the last day of a month, on which the month's results are known."""
     return datetime(year, month, calendar.monthrange(year, month)[1])  # noqa: DTZ001 - the zone comes later
 
 
@@ -145,7 +145,10 @@ def _reads(parse: _Parser, cell: str) -> bool:
 
 
 def spelling_of(cells: Sequence[str], *, months: bool = False) -> tuple[str, _Parser]:
-    """Return the spelling that reads most cells (``months``: also whole months); ties go to month before day."""
+    """Return the spelling that reads most cells. In a tie, month before day wins.
+
+    ``months`` also allows whole months.
+    """
     candidates = _SPELLINGS | _MONTHS_ALONE if months else _SPELLINGS
     if cells and all(cell.removesuffix(".0").isdigit() for cell in cells[:50]):
         numeric = ("digits", "days of a spreadsheet", "2024-01")
@@ -158,7 +161,8 @@ def spelling_of(cells: Sequence[str], *, months: bool = False) -> tuple[str, _Pa
         if read == len(cells):
             break
     if best[1] is _serial and len(cells) > 9:
-        # The epochs are a day of the week apart: trading days read by the wrong one have Sundays and no Fridays.
+        # The epochs differ by one day of the week. Trading days read with the wrong epoch have
+        # Sundays and no Fridays.
         days = [
             [parse(cell).weekday() for cell in cells if _reads(parse, cell)]
             for parse in (_serial, _serial_1904)
@@ -170,22 +174,24 @@ def spelling_of(cells: Sequence[str], *, months: bool = False) -> tuple[str, _Pa
 
 
 def month_of(text: str) -> int | None:
-    """Return the month, 1 to 12, that a word names in one of the languages known here, None if it names none."""
+    """Return the month, 1 to 12, for a month's name in a supported language, else None."""
     word = text.strip().strip(".").lower()
     places = (place for place, stems in enumerate(_STEMS, start=1) if word.startswith(stems))
     return next(places, None) if word.isalpha() else None
 
 
 def _turns(days: Sequence[date]) -> int:
-    """Return how many rows are not in the order, up or down, in which most are."""
+    """Return the number of rows against the prevailing order, ascending or descending."""
     return min(sum(one > two for one, two in pairwise(way)) for way in (days, days[::-1]))
 
 
 def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[str]:
-    """Return a column as ISO days (a month is its last); :class:`UserError` for what is no day, or two without
-    ``order``."""
+    """Return a column as ISO days. A month becomes its last day.
+
+    Raises :class:`UserError` for a cell that is not a day, or an ambiguous one without ``order``.
+    """
     if all(isinstance(value, str) and _PLAIN_DAY.fullmatch(value) for value in values):
-        # Most tables are written so, and need none of the guesses below.
+        # Most tables use this spelling and need none of the guesses below.
         with suppress(ValueError):
             np.array(values, dtype="datetime64[D]")
             return list(values)
@@ -201,14 +207,15 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
             raise UserError(
                 problem, hint="say which: reading={'dates': 'dmy'} or reading={'dates': 'mdy'}"
             )
-        # Where points separate the parts, the day is first.
+        # If points separate the parts, the day is first.
         chosen = order or ("dmy" if both else _ORDER_OF[spelling])
         parse, years_first = _ordered(chosen), _ordered("ymd")
         if order is None and all(
             _reads(one, cell) for one in (parse, years_first) for cell in cells
         ):
-            # Two digits each: the years come first where that puts the rows closer together, and in order. Month
-            # ends of ten years, the year last, would be closer together as days of 2028 to 2031 as well.
+            # All parts have two digits. Years come first if the rows are then closer together and
+            # in order. Month ends of ten years with the year last would also be closer together as
+            # days of 2028 to 2031.
             late, early = ([one(cell).date() for cell in cells] for one in (parse, years_first))
             closer = max(early) - min(early) < max(late) - min(late)
             parse = years_first if closer and 3 * _turns(early) < _turns(late) else parse

@@ -1,4 +1,4 @@
-"""A fault in data, as readers find it and imports report it."""
+"""A fault in data, as found by readers and reported by imports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Literal
 import msgspec
 
 Severity = Literal["error", "warning"]
-"""``error`` = loading refuses unless told otherwise; ``warning`` = recorded, loading goes on."""
+"""``error``: loading stops unless allowed. ``warning``: recorded, and loading continues."""
 
 
 class DataFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fault. ``check`` is its counted category. ``file`` names the file (or the array of a panel), ``row`` the
-    line in it: for CSV the line of the file, the header being line 1; for Parquet the data row counted from 1;
-    None when the fault is not on one line."""
+    """A fault in data.
+
+    ``check`` is its category. ``file`` is the file (or the array of a panel). ``row`` is the line
+    in it: for CSV the line of the file, with the header as line 1, and for Parquet the data row
+    from 1. It is None if the fault is not on one line.
+    """
 
     check: str
     file: str

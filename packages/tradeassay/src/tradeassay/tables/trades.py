@@ -1,7 +1,8 @@
-"""Logs of trades as brokers export them: fills in, one list of signed quantities, prices and fees out.
+"""Read trade logs as exported by brokers: fills as signed quantities, prices and fees.
 
-Nothing is priced or booked here. What a log holds beside fills (cancelled orders, deposits, dividends) is counted
-and said; what would make another account of it (two currencies, options, two accounts) is refused.
+This module does not price or book trades. Other rows of a log (cancelled orders, deposits,
+dividends) are counted and reported. A log that is not a single account (two currencies, options,
+two accounts) raises an error.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ _CLOCK = re.compile(
     re.I,
 )
 _CLOCKS = ("time", "uhrzeit", "zeit", "heure", "ora", "hora", "成交时间")
-"""Titles of a column with the time of day, next to that of the day."""
+"""Titles of a column with the time of day, besides the column of the day."""
 _CANCELLED = " (ca.)"
-"""Interactive Brokers writes this after the side of a row that takes a fill back: the sign is the other one."""
+"""Interactive Brokers' code after the side of a row that cancels a fill, which reverses the sign."""
 _NUMBERS = re.compile(
     r"qty|quantity|filled|executed|amount|total|shares|fee|commission|notional", re.I
 )
@@ -52,10 +53,12 @@ _EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One trade: ``quantity`` is negative for a sale, ``fee`` money that was paid (a rebate is negative).
+    """One trade. ``quantity`` is negative for a sale. ``fee`` is money paid (a rebate is negative).
 
-    ``day`` is the ISO day that is written; ``at`` the moment, None where only a day is known, without a zone where
-    the log names none: it is then the market's own clock. Of a decision nothing but ``side`` is known."""
+    ``day`` is the ISO day as written. ``at`` is the time, or None if only a day is known. It has no
+    zone if the log names none, and is then in the market's own time zone. For a decision only
+    ``side`` is known.
+    """
 
     day: str
     at: datetime | None
@@ -68,7 +71,10 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class TradeLog:
-    """Fills in the order of time; ``decisions`` says that they are a list of BUY, SELL and HOLD without prices."""
+    """Fills in the order of time.
+
+    ``decisions`` means a list of BUY, SELL and HOLD without prices.
+    """
 
     name: str
     fills: tuple[Fill, ...]
@@ -77,9 +83,11 @@ class TradeLog:
 
 
 def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLog | None:
-    """Read a log of trades, from a file, its cells, or a pandas or polars table; None where it is another kind of table.
+    """Read a trade log from a file, its cells, or a pandas or polars table.
 
-    Raises :class:`UserError` with one line for a log that cannot be made an account of."""
+    Returns None for another kind of table. Raises :class:`UserError` for a log that is not a single
+    account.
+    """
     if isinstance(source, Path) and not is_statement(source):
         source = read_cells(source, str(source))
     name = "the table"
@@ -123,7 +131,7 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
         fills = _filled(name, rows, title)
     moments = _moments(name, rows, title, order)
     placed = [replace(fill, day=day, at=at) for fill, (day, at) in zip(fills, moments, strict=True)]
-    if placed[0].day > placed[-1].day:  # the newest come first: so do those of one moment
+    if placed[0].day > placed[-1].day:  # newest first: fills of the same time are reversed too
         placed.reverse()
     placed.sort(key=lambda fill: (fill.day, "" if fill.at is None else fill.at.isoformat()))
     said_of: dict[tuple[str, datetime | None, str], int] = {}
@@ -137,7 +145,9 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
 
 
 def is_statement(path: Path) -> bool:
-    """Return whether a file is a log of trades that is no plain table: JSON, or a statement with sections."""
+    """Return whether a file is a trade log but not a plain table: JSON, or a statement with
+    sections.
+    """
     if path.suffix.lower() == ".csv":
         head = path.read_bytes()[:1_000_000]
         return re.search(rb'(?m)^(\xef\xbb\xbf)?"?Trades"?,"?Header', head) is not None
@@ -145,16 +155,16 @@ def is_statement(path: Path) -> bool:
 
 
 def _may_be_trades(table: CellTable) -> bool:
-    """Return whether the titles of a table allow a log of trades: a side, or all of symbol, quantity and price."""
+    """Return whether a table's titles allow a trade log: a side, or symbol, quantity and price."""
     titles = dict.fromkeys(map(plain_title, table.columns), "")
     found = _roles([titles])
     return "side" in found or "" in titles or {"symbol", "quantity", "price"} <= set(found)
 
 
 def _rows(source: Path | object) -> list[_Row]:
-    """Return rows by plain title, of a statement with sections those of its trades, money and dividends."""
+    """Return rows by plain title. Of a statement with sections, return trades, money and dividends."""
     if isinstance(source, Path):
-        if source.suffix.lower() == ".json":  # as Alpaca's interface answers
+        if source.suffix.lower() == ".json":  # as returned by Alpaca's interface
             try:
                 listed = msgspec.json.decode(source.read_bytes(), type=list[dict[str, object]])
             except UNDECODABLE as error:
@@ -181,7 +191,10 @@ def _rows(source: Path | object) -> list[_Row]:
 
 
 def _sections(text: str) -> list[_Row]:
-    """Return the rows of an activity statement of Interactive Brokers: section, Header or Data, then cells."""
+    """Return the rows of an Interactive Brokers activity statement.
+
+    A line has the section, then Header or Data, then cells.
+    """
     titles: dict[str, list[str]] = {}
     found: list[_Row] = []
     for row in csv.reader(io.StringIO(text, newline="")):
@@ -200,16 +213,14 @@ def _sections(text: str) -> list[_Row]:
 
 
 def _roles(rows: Sequence[_Row]) -> dict[str, str]:
-    """Return which title has which role, of all rows of a log."""
+    """Return the title of each role, for all rows of a log."""
     known = dict.fromkeys(title for row in rows for title in row)
     found: dict[str, str] = {}
     for role, titles in _TITLES.items():
         title = next((one for one in titles if one in known and one not in found.values()), None)
         if title is not None:
             found[role] = title
-    if "side" not in found and {"symbol", "quantity", "price"} <= set(
-        found
-    ):  # whatever it is called
+    if "side" not in found and {"symbol", "quantity", "price"} <= set(found):  # whatever its title
         sided = {title: sum(_side(row.get(title, "")) in _SIDES for row in rows) for title in known}
         if rows and max(sided.values()) > len(rows) / 2:
             found["side"] = max(sided, key=sided.__getitem__)
@@ -219,9 +230,9 @@ def _roles(rows: Sequence[_Row]) -> dict[str, str]:
 def _only_fills(
     name: str, rows: Sequence[_Row], title: Mapping[str, str], notes: list[str]
 ) -> list[_Row]:
-    """Return the rows that are trades; ``notes`` say how many others there were, and of which kind."""
+    """Return the rows that are trades. ``notes`` report the number and kind of all other rows."""
     levels = {row.get(title.get("level", ""), "").lower() for row in rows}
-    # A statement repeats an order's fills below it: one of the two levels is the account.
+    # A statement repeats an order's fills below it. Use only one of the two levels.
     level = next((one for one in ("execution", "trade", "order") if one in levels), None)
     seen: set[tuple[str, ...]] = set()
     left: Counter[str] = Counter()
@@ -289,7 +300,7 @@ def _side(cell: str) -> str:
 
 
 def _filled(name: str, rows: Sequence[_Row], title: Mapping[str, str]) -> list[Fill]:
-    # Symbols are pairs of coins where the title or the currency of a fee says so.
+    # Symbols are pairs of coins if the title or the currency of a fee says so.
     coins = title["symbol"] in ("pair", "market") or any(
         row.get(title.get("fee currency", ""), "") in _QUOTES[:4] for row in rows
     )
@@ -309,14 +320,15 @@ def _filled(name: str, rows: Sequence[_Row], title: Mapping[str, str]) -> list[F
     commas = decimal_comma([text for column in cells.values() for text, _ in column])
     for role, column in cells.items():
         texts = [text for text, _ in column]
-        # 1.000 shares at 98,30 are a thousand: what a column does not say itself, the others say.
+        # 1.000 shares at 98,30 are a thousand. If a column is ambiguous, the remaining columns
+        # decide.
         grouped = commas and all(
             re.fullmatch(r"-?[1-9]\d{0,2}(\.\d{3})+|[^.]*", text) for text in texts
         )
         comma = grouped or decimal_comma(texts)
         numbers[role] = [read_number(text, comma=comma) if text else 0.0 for text in texts]
     sides = [_SIDES.get(_side(row.get(title.get("side", ""), ""))) for row in rows]
-    # Interactive Brokers books what was paid as negative, and so do some others.
+    # Interactive Brokers, like some other brokers, books payments as negative.
     booked = title.get("fee") in ("comm/fee", "ibcommission") or not any(
         fee > 0.0 for fee in numbers["fee"]
     )
@@ -344,7 +356,7 @@ def _filled(name: str, rows: Sequence[_Row], title: Mapping[str, str]) -> list[F
             )
         coin = row.get(title.get("fee currency", ""), "") or cells["fee"][k][1]
         quote = quote or row.get(title.get("currency", ""), "")
-        if fee and coin and coin == base:  # what was bought is less by it
+        if fee and coin and coin == base:  # the fee reduces the amount bought
             quantity, fee = quantity - side * fee, fee * price
         elif fee and coin and quote and coin != quote:
             raise UserError(
@@ -355,7 +367,7 @@ def _filled(name: str, rows: Sequence[_Row], title: Mapping[str, str]) -> list[F
 
 
 def pair_of(symbol: str) -> tuple[str, str]:
-    """Return the two coins of ``BTCUSDT``, ``BTC/USDT`` or ``BTC-USD``; the second may be empty."""
+    """Return the two coins of ``BTCUSDT``, ``BTC/USDT`` or ``BTC-USD``. The second may be empty."""
     base, sign, quote = re.sub(r"[-_]", "/", symbol.upper()).partition("/")
     if sign:
         return base, quote
@@ -364,7 +376,7 @@ def pair_of(symbol: str) -> tuple[str, str]:
 
 
 def _coined(cell: str, pair: tuple[str, str]) -> tuple[str, str]:
-    """Return ``0.0100000000BTC`` as its number and its coin."""
+    """Return the number and the coin of a cell such as ``0.0100000000BTC``."""
     for coin in filter(None, pair):
         if cell.endswith(coin):
             return cell.removesuffix(coin).strip(), coin
@@ -375,15 +387,15 @@ def _coined(cell: str, pair: tuple[str, str]) -> tuple[str, str]:
 def _moments(
     name: str, rows: Sequence[_Row], title: Mapping[str, str], order: DayOrder | None
 ) -> list[tuple[str, datetime | None]]:
-    """Return the day that each row names, and the moment where it has a time of day."""
+    """Return the day of each row, and the time if the row has one."""
     day_title = title["day"]
     beside = next((one for one in _CLOCKS if one in rows[0] and one != day_title), "")
     cells = []
     for row in rows:
-        # An order that was cancelled after a part of it was filled has no time of its own.
+        # An order cancelled after a partial fill has no fill time.
         given = next((row[one] for one in (day_title, *_TITLES["day"]) if row.get(one)), "")
         later = row[beside] if beside else ""
-        if re.match(r"\d{4}-", later):  # an order's last change: when it was filled
+        if re.match(r"\d{4}-", later):  # the last change of a filled order is its fill
             given, later = later, ""
         cell = re.sub(r"[,;]\s*(?=\d{1,2}:|\d{6}\b)", " ", given)
         cell = re.sub(r"^([-\d]{8,10})\s(\d{2})(\d{2})(\d{2})\b", r"\1 \2:\3:\4", cell)
@@ -402,7 +414,7 @@ def _moment(cell: str, day: str, *, utc: bool) -> datetime | None:
     if clock is None:
         return None
     hour = int(clock[1]) % 12 + 12 * (clock[4].lower() == "pm") if clock[4] else int(clock[1])
-    # Without a zone it is wall time, whose zone the market gives.
+    # A time without a zone is local time of the market.
     wall = datetime.combine(
         datetime.fromisoformat(day).date(), time(hour % 24, int(clock[2]), int(clock[3] or 0))
     )
@@ -418,7 +430,7 @@ def _moment(cell: str, day: str, *, utc: bool) -> datetime | None:
 
 
 def _said(name: str, fills: Sequence[Fill], decisions: bool) -> str:
-    """Return how a log was read, in one line."""
+    """Return one line on how a log was read."""
     window = f"{fills[0].day} to {fills[-1].day}"
     symbols = len({fill.symbol for fill in fills})
     if decisions:

@@ -1,4 +1,4 @@
-"""Verdicts: what a result is made of, in one sentence that is never stronger than the evidence."""
+"""Verdicts: one sentence about the sources of a result, never stronger than the evidence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What may be praised in an account, and what of it is memory.
+"""Find the possible skills of an account, and the part of them that is memory.
 
-A *claim* is something that is significantly positive and large enough: alpha, timing of the market, timing of
-styles. Claims that shrink where the agent cannot know names or dates are *dropped*, the others are *kept*.
+A *claim* is an effect that is significantly positive and large enough: alpha, timing of the market,
+or timing of styles. A claim is *dropped* if it shrinks when the agent cannot know names or dates.
+Otherwise it is *kept*.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ CLAIM_WORDS: dict[Claim, str] = {
 
 
 class Claims(NamedTuple):
-    """The claims that stand where memory cannot help, and those that are memory."""
+    """The claims that memory cannot explain, and the claims that are memory."""
 
     kept: tuple[Claim, ...]
     dropped: tuple[Claim, ...]
 
 
 def claims_that_persist(account: AgentFindings, config: VerdictConfig) -> Claims:
-    """Sort an account's claims into those that are kept and those that are memory."""
+    """Split an account's claims into the kept ones and the ones that are memory."""
     made = claims_of_account(account, config)
     dropped = tuple(claim for claim in made if is_memory(account, claim, config))
     kept = []
@@ -46,8 +47,9 @@ def claims_that_persist(account: AgentFindings, config: VerdictConfig) -> Claims
             continue
         kept.append(claim)
     memory = account.memory
-    # An agent that remembers the future earns by names and by dates. Either may hide in chance where their sum does
-    # not: with few names the days are a large part of it.
+    # An agent that remembers the future profits from names and from dates. Each may be
+    # insignificant while their sum is significant: with few names, dates are a large part of the
+    # sum.
     if not kept and not dropped and memory is not None and not memory.doubted:
         both = memory.together
         if both is not None and gained(both.earned, config.floor):
@@ -63,9 +65,10 @@ def _sum_is_memory(both: Contrast) -> bool:
 
 
 def claims_of_account(account: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
-    """Return what is significant and large enough to be praised, before memory is ruled out.
+    """Return the claims that are significant and large enough, before memory is ruled out.
 
-    Alpha must also not be contradicted by random portfolios."""
+    Alpha must also not be contradicted by random portfolios.
+    """
     has_alpha = _has_alpha(account, config)
     if account.method == "returns":
         return _claims_of_returns(account, config, has_alpha=has_alpha)
@@ -73,11 +76,12 @@ def claims_of_account(account: AgentFindings, config: VerdictConfig) -> tuple[Cl
     timing, styles = account.timing, account.styles
     if timing is not None and gained(timing.per_year, config.floor):
         claims.append("timing")
-    # Trades that time styles are paid from what all trades brought. If costs ate an alpha, both are asked.
+    # The costs of timing styles are paid from the proceeds of all trades. If costs removed alpha,
+    # test both.
     if styles is not None and gained(styles.timing, config.floor):
         if gained(styles.net, config.floor) or not costs_ate_alpha(account, config):
             claims.append("style_timing")
-    # What recall earned may be significant where chance hides it in the whole.
+    # Returns from recall may be significant while the total is not.
     if account.recall is not None and account.recall.told == "recalls":
         for claim in ("alpha", "timing"):
             split = split_of(account, claim)
@@ -93,7 +97,8 @@ def _has_alpha(account: AgentFindings, config: VerdictConfig) -> bool:
     least = least_alpha(account, config)
     significant = above(alpha)
     if not significant and memory is not None and not memory.doubted:
-        # Two plays of one agent say more than either. Memory helps in one of them only, so it does not persist.
+        # Two plays of one agent contain more evidence than one. Memory helps in only one of them,
+        # so it does not persist.
         significant = gained(memory.both, least) and _confirmed(memory)
     large = (alpha.value or 0.0) >= least
     if not (large and significant):
@@ -109,15 +114,16 @@ def _claims_of_returns(
     timing = account.timing
     if timing is None or not convex(account, config):
         return ("alpha",)
-    # Convexity can be bought. It is timing only if something is left after its price, which is the alpha. And then
-    # it is all of the alpha, unless something is earned where the market does not move.
+    # Convexity can be bought. It is timing only if something remains after its price, which is the
+    # alpha. It is then the whole alpha, unless the account earns something while the market does
+    # not move.
     if timing.intercept is not None and above(timing.intercept):
         return ("alpha", "timing")
     return ("timing",)
 
 
 def survives_tries(account: AgentFindings, claim: Claim) -> bool:
-    """Return whether a claim is significant after all tries behind the result are allowed for."""
+    """Return whether a claim is significant after correction for all tries."""
     alpha, memory = account.known_alpha, account.memory
     if claim == "alpha":
         if alpha.survives or memory is None or memory.doubted or memory.both_at_tries is None:
@@ -125,7 +131,7 @@ def survives_tries(account: AgentFindings, claim: Claim) -> bool:
         likelier = alpha.likelihood is not None and alpha.likelihood > 1.0
         return likelier and above(memory.both_at_tries)
     if account.method == "returns":
-        return alpha.survives  # timing by returns is paid from alpha
+        return alpha.survives  # timing estimated from returns is part of alpha
     timed = account.timing if claim == "timing" else account.styles
     if timed is None or timed.at_tries is None:
         return False
@@ -144,7 +150,9 @@ def rests_on_both_plays(account: AgentFindings) -> bool:
 
 
 def is_earned(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether alpha is more than the dividends and interest that returns alone do not show."""
+    """Return whether alpha exceeds the dividends and interest that a table of returns does not
+    show.
+    """
     missing = least_alpha(account, config) - config.floor
     at_least = account.known_alpha.at_least
     return missing <= 0.0 or at_least is None or at_least > missing
@@ -154,7 +162,7 @@ def is_earned(account: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def contrast_of(account: AgentFindings, claim: Claim) -> MemoryEvidence | Contrast | None:
-    """Return how a claim fared under a mask, or None if it was not played under one."""
+    """Return a claim's contrast with the masked play, or None without a masked play."""
     memory = account.memory
     if memory is None or memory.gap.value is None:
         return None
@@ -166,20 +174,20 @@ def contrast_of(account: AgentFindings, claim: Claim) -> MemoryEvidence | Contra
 
 
 def split_of(account: AgentFindings, claim: Claim) -> AlphaSplit | None:
-    """Return what a claim is worth without what the model recalls, or None if that was not asked."""
+    """Return a claim's value without recall, or None if recall was not tested."""
     recall = account.recall
-    # Answers that say nothing can follow what was held all the same: by where they were asked for.
+    # Uninformative answers can still correlate with the holdings, through the choice of questions.
     if recall is None or recall.reason is not None or recall.split is None or claim == "together":
         return None
     return recall.split.dates if claim == "timing" else recall.split.names
 
 
 def is_memory(account: AgentFindings, claim: Claim, config: VerdictConfig) -> bool:
-    """Return whether a claim is memory, for certain or suspected."""
+    """Return whether a claim is memory, certainly or probably."""
     if is_recalled(account, claim):
         return True
     contrast = contrast_of(account, claim)
-    # What stands under a mask was not remembered, however familiar the questions are.
+    # A claim that persists under a mask was not remembered, however familiar the questions are.
     if looks_familiar(account, claim) and (contrast is None or not _confirmed(contrast)):
         return True
     memory = account.memory
@@ -191,21 +199,25 @@ def is_memory(account: AgentFindings, claim: Claim, config: VerdictConfig) -> bo
         return True
     if contrast is None or not mostly_lost(contrast):
         return False
-    # What random portfolios do not confirm either is luck, and no memory.
+    # A claim that random portfolios do not confirm either is luck and not memory.
     return claim != "alpha" or beats_random_portfolios(account, config)
 
 
 def is_recalled(account: AgentFindings, claim: Claim) -> bool:
-    """Return whether direct evidence says memory: recall explains the claim, or the input does not matter."""
+    """Return whether direct evidence shows memory.
+
+    Either recall explains the claim, or the input does not affect the decisions.
+    """
     recall, split = account.recall, split_of(account, claim)
     if split is not None and split.remembered:
         return True
-    # A model that does not read, and shows no recall either, may be lucky. That is a limit, not memory.
+    # A model that ignores its input and shows no recall may be lucky. This is a limit and not
+    # memory.
     return recall is not None and recall.by_name and recall.told != "no recall is shown"
 
 
 def looks_familiar(account: AgentFindings, claim: Claim) -> bool:
-    """Return whether a model is right where questions are familiar, and nothing else of the claim is certain."""
+    """Return whether a model is right about familiar questions, and no other part is significant."""
     recall, split = account.recall, split_of(account, claim)
     if recall is None or recall.interaction is None or recall.told == "no recall is shown":
         return False
@@ -213,19 +225,19 @@ def looks_familiar(account: AgentFindings, claim: Claim) -> bool:
 
 
 def surely_memory(account: AgentFindings, claim: Claim) -> bool:
-    """Return whether a mask takes a claim away for certain, or recall explains it."""
+    """Return whether a mask significantly removes a claim, or recall explains it."""
     contrast = contrast_of(account, claim)
     return (contrast is not None and above(contrast.gap)) or is_recalled(account, claim)
 
 
 def stands_under_mask(account: AgentFindings, claim: Claim = "alpha") -> bool:
-    """Return whether a claim stands where memory cannot help; true if no masked run was made."""
+    """Return whether a claim persists under a mask. Without a masked run it is true."""
     contrast = contrast_of(account, claim)
     return contrast is None or contrast.masked.value is None or _confirmed(contrast)
 
 
 def partly_memory(account: AgentFindings, claim: Claim) -> bool:
-    """Return whether a mask takes a part of a claim for certain."""
+    """Return whether a mask significantly removes a part of a claim."""
     split = split_of(account, claim)
     if split is not None and split.partly:
         return True
@@ -236,9 +248,11 @@ def partly_memory(account: AgentFindings, claim: Claim) -> bool:
 
 
 def mostly_lost(contrast: MemoryEvidence | Contrast) -> bool:
-    """Return whether a mask takes more than it leaves, tested one-sided, and what it leaves may be nothing.
+    """Return whether a mask removes more than it leaves, and the remainder is not significant.
 
-    That something is significant in one play and not in the other does not say that the two differ."""
+    The test is one-sided. Significance in one play but not in the other does not show that the two
+    differ.
+    """
     gap, masked = contrast.gap.value, contrast.masked.value
     if gap is None or masked is None:
         return False
@@ -253,7 +267,7 @@ def _confirmed(contrast: MemoryEvidence | Contrast) -> bool:
 
 
 def costs_ate_alpha(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether alpha was significant before costs, and they took at least half of it."""
+    """Return whether alpha was significant before costs, and costs were at least half of it."""
     alpha = account.known_alpha
     if not alpha.costly(config) or above(alpha.tested) or not alpha.most_of_gain:
         return False
@@ -261,39 +275,42 @@ def costs_ate_alpha(account: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def allowed_share(account: AgentFindings, config: VerdictConfig) -> float:
-    """Return the share of random portfolios that may do as well as a skilled account.
+    """Return the largest share of random portfolios that may do as well as a skilled account.
 
-    They are a second opinion, on the whole return: twice the chance of error that alpha itself is allowed. It
-    cannot ask for more than that none of the portfolios did as well."""
+    They are a second opinion on the whole return, with twice the error level of alpha itself. The
+    strictest possible condition is that none of the portfolios did as well.
+    """
     error = (1.0 - config.level) / account.known_alpha.comparisons
     return max(error, 1.0 / max(1, account.luck.portfolios))
 
 
 def beats_random_portfolios(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether random portfolios with the same trades rarely do as well; true if there are none."""
+    """Return whether few random portfolios with the same trades do as well; true if there are none."""
     return account.luck.p is None or account.luck.p <= allowed_share(account, config)
 
 
 def most_portfolios_did_better(account: AgentFindings) -> bool:
     """Return whether most random portfolios with the same trades did better.
 
-    That some did as well is a limit and no veto: they are compared by the whole return, in which market and style
-    are noise, and a second test of the same question would miss skill that the first has found."""
+    If some did as well, this is a limit and not a veto. The comparison uses the whole return, in
+    which market and style are noise. A second test of the same question would miss skill that the
+    first test has found.
+    """
     share = account.luck.percentile.value
     return share is not None and share < 0.5
 
 
 def lacks_market(account: AgentFindings) -> bool:
-    """Return whether returns are known and no market's: what they earned is no alpha then."""
+    """Return whether only returns are known, without a benchmark. There is then no alpha."""
     common = account.parts.get("common")
     return account.method == "returns" and (common is None or common.value is None)
 
 
 def is_passive(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether an account follows a passive portfolio and nothing worth the name is left beyond it."""
+    """Return whether an account follows a passive portfolio without any meaningful rest."""
     alpha = account.known_alpha.tested
     if account.active_variance is not None and account.active_variance <= config.market_variance:
-        # Many names, held now more and now less, or traded away at a cost, follow the market too.
+        # Many names with varying weights, or frequent trading at a cost, follow the market too.
         other = set(claims_of_account(account, config)) - {"alpha"}
         if not other and not costs_ate_alpha(account, config):
             if not is_significant(alpha) or abs(alpha.value or 0.0) < config.floor:
@@ -303,25 +320,26 @@ def is_passive(account: AgentFindings, config: VerdictConfig) -> bool:
         return False
     beyond, value = followed.beyond, followed.beyond.value or 0.0
     if value < 0.0 and account.method == "returns":
-        # Leverage, fees and trading cost something. What trails the portfolio that moves it is still that one.
+        # Leverage, fees and trading have costs. An account that lags the portfolio that moves it is
+        # still passive.
         return True
     allowed = config.floor + (unearned(account, config) if value > 0.0 else 0.0)
     return not is_significant(beyond) or abs(value) < allowed
 
 
 def holds_cash(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether an account held cash, or moves as cash does."""
+    """Return whether an account held cash, or has returns like cash."""
     followed = account.passive
     return followed is not None and followed.portfolio == CASH and is_passive(account, config)
 
 
 def is_significant(measure: Measure) -> bool:
-    """Return whether an interval leaves zero out."""
+    """Return whether an interval excludes zero."""
     return above(measure) or below(measure)
 
 
 def too_small(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether alpha, or a loss, is significant and too small to be called one."""
+    """Return whether alpha, or a loss, is significant but below the floor."""
     tested = account.known_alpha.tested
     value = tested.value or 0.0
     least = least_alpha(account, config) if value > 0.0 else config.floor
@@ -329,12 +347,12 @@ def too_small(account: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def too_good(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether even the lower end of the alpha ratio is one that nobody achieves."""
+    """Return whether even the lower end of the alpha ratio is implausibly high."""
     alpha, followed = account.known_alpha, account.passive
     value = alpha.tested.value or 0.0
     if never_moves(account, config):
         return value >= least_alpha(account, config) and not is_passive(account, config)
-    # A tracker's residual is tiny, so its ratio says nothing. Nor does that of stale prices.
+    # A tracker's residual is tiny, so its ratio has no meaning. The same holds for stale prices.
     if followed is not None and followed.explained >= config.tracks:
         return False
     low = alpha.ratio.low

@@ -1,8 +1,8 @@
-"""What was not examined, or keeps a verdict from being firm.
+"""Find the limits of a verdict: missing tests, and findings that make it less firm.
 
-Each limit is a clause and, after a colon, what it comes from. What matters most comes first, because a sentence has
-room for three: style that nobody measured, which looks like alpha; whether the agent could look anything up; what
-is particular to this account; and what was not examined.
+Each limit is a clause, a colon and its source. The most important limits come first, because a
+sentence has room for three: unmeasured style, which looks like alpha; possible access to stored
+answers; facts about this account; and missing tests.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tradeassay.verdict.record import (
 )
 
 _LARGE_SKEW = -3.0
-"""From such a skew on, a window may hold fewer of the large losses than are to come."""
+"""A skew at or below which a window may contain too few of the large losses."""
 _RESTS_ON_NAME = 0.5
 
 
@@ -81,7 +81,7 @@ def _memory_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def answer_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return what is missing because an agent did not answer."""
+    """Return the limits caused by missing answers of an agent."""
     limits = []
     if account.failed_seeds:
         of = account.seeds + account.failed_seeds
@@ -93,7 +93,10 @@ def answer_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def alpha_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return where alpha rests on little: what confirms nothing, a few days, one month, one name."""
+    """Return the limits of an alpha with little support.
+
+    Examples are missing confirmation, or an alpha from a few days, one month or one name.
+    """
     limits = []
     if not beats_random_portfolios(account, config):
         share = "some" if account.luck.p is None else f"{account.luck.p:.1%}"
@@ -112,7 +115,7 @@ def alpha_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def _rests_on_little(stability: StabilityEvidence) -> list[str]:
-    """Return the limit that alpha rests on a few rows or on one month."""
+    """Return the limit that alpha comes from a few rows or from one month."""
     if not above(stability.without_best):
         left = f"without the five best {spanned(stability.without_best)} a year"
         return [f"it rests on a few days: {left}"]
@@ -125,7 +128,7 @@ def _rests_on_little(stability: StabilityEvidence) -> list[str]:
 
 
 def _unseen_income(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return the limit that dividends or interest, which returns alone do not show, may be part of alpha."""
+    """Return the limit that dividends or interest missing from the returns may be part of alpha."""
     missing = least_alpha(account, config) - config.floor
     low = account.known_alpha.tested.low
     if account.method != "returns" or low is None or low >= missing:
@@ -146,7 +149,7 @@ def _large_losses(account: AgentFindings) -> list[str]:
 
 
 def evidence_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return which evidence is missing: of memory, look-ahead, costs, timing and luck."""
+    """Return the limits from missing evidence on memory, look-ahead, costs, timing and luck."""
     if account.method == "returns":
         return _limits_of_returns(account)
     limits = [*_recall_limits(account), *_look_ahead_limits(account, config)]
@@ -160,7 +163,7 @@ def evidence_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 _LATE = 0.05
-"""Share of the market exposure from which it is said that it comes late."""
+"""Smallest late share of the market exposure that is reported."""
 
 
 def _limits_of_returns(account: AgentFindings) -> list[str]:
@@ -194,7 +197,7 @@ def _look_ahead_limits(account: AgentFindings, config: VerdictConfig) -> list[st
 
 
 def _recall_limits(account: AgentFindings) -> list[str]:
-    """Return what keeps memory from being excluded; a rule has none."""
+    """Return the reasons why memory is not excluded. A rule has none."""
     memory, recall = account.memory, _recall_limit(account)
     masked = account.mask not in (None, "bright")
     contrasted = memory is not None and memory.gap.value is not None
@@ -212,7 +215,7 @@ def _recall_limits(account: AgentFindings) -> list[str]:
 
 
 def _recall_limit(account: AgentFindings) -> str | None:
-    """Return what keeps recall from being excluded, or None."""
+    """Return the reason why recall is not excluded, or None."""
     recall = account.recall
     if not account.by_model or recall is None or recall.excluded is not None:
         return None
@@ -227,7 +230,7 @@ def _recall_limit(account: AgentFindings) -> str | None:
     none_shown = recall.told == "no recall is shown"
     names = split_of(account, "alpha")
     if names is not None and (above(names.rest) or (none_shown and names.alpha.value is not None)):
-        # Nothing can follow from answers that are all alike: such a test would have found no memory either.
+        # Identical answers prove nothing: such a test would not have found any memory.
         if names.follows.value is None:
             return "recall is not excluded: its answers do not tell apart the moves that it traded"
         return None
@@ -238,7 +241,7 @@ def _recall_limit(account: AgentFindings) -> str | None:
 
 
 def chance_words(account: AgentFindings, *, well: bool) -> str:
-    """Say how many random portfolios did as well, or as badly."""
+    """Return the share of random portfolios that did as well, or as badly, as text."""
     share = account.luck.p if well else account.luck.p_low
     text = "some" if share is None else f"{share:.1%}"
     how = "well" if well else "badly"

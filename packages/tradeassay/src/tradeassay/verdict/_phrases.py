@@ -1,4 +1,4 @@
-"""Phrases that sentences, statements and limits share."""
+"""Phrases shared by sentences, statements and limits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tradeassay.verdict.record import CASH, AgentFindings, Claim, TailEvidence, 
 from tradeassay.verdict.statement import SCORED
 
 _ROWS = {52: "week", 12: "month", 4: "quarter"}
-"""What a row is called, by how many make a year; else a session."""
+"""Name of a row by the number of rows per year. The default is a session."""
 _SESSION = re.compile(r"\b(session|day)(s?)\b")
 _PACE_FROM = 1.5
-"""Years from which a return over several years is also given as one a year."""
+"""Number of years from which a total return is also stated per year."""
 
 
 def percent(value: float | None) -> str:
@@ -43,7 +43,7 @@ def signed(value: float) -> str:
 
 
 def times(value: float) -> str:
-    """Return how many times likelier something is, in words that claim no more digits than there are."""
+    """Return a likelihood ratio in words, without spurious digits."""
     if value >= 1000.0:
         return "more than 1,000 times"
     return f"{value:.0f} times" if value >= 9.95 else f"{value:.1f} times"
@@ -57,13 +57,13 @@ def count(number: int) -> str:
 
 
 def tries_words(account: AgentFindings) -> str:
-    """Name the comparison: the best result that luck alone brings in so many tries."""
+    """Return the name of the comparison: the best result by luck among this number of tries."""
     tries = account.known_alpha.tries
     return "luck" if tries == 1 else f"luck's best of {count(tries)} tries"
 
 
 def likelier_words(account: AgentFindings, likelihood: float) -> str:
-    """Say how much likelier a record is under skill than under luck's best of its tries, or the other way round."""
+    """Return in words whether skill or luck's best try is likelier, and by how much."""
     luck = tries_words(account)
     if likelihood > 1.0:
         return f"{times(likelihood)} likelier under skill than under {luck}"
@@ -71,7 +71,7 @@ def likelier_words(account: AgentFindings, likelihood: float) -> str:
 
 
 def tries_are_assumed(account: AgentFindings) -> bool:
-    """Return whether nobody disclosed the number of tries, and fewer were counted."""
+    """Return whether the number of tries was not disclosed, and fewer were counted than assumed."""
     tries, count_allowed = account.tries, account.known_alpha.tries
     if tries is None or tries.disclosed is not None or count_allowed == 1:
         return False
@@ -79,7 +79,7 @@ def tries_are_assumed(account: AgentFindings) -> bool:
 
 
 def yearly_return(account: AgentFindings) -> Measure | None:
-    """Return the return as a constant yearly growth; None if it is not told for so short a record."""
+    """Return the annualised return, or None if the record is too short for it."""
     scored = account.measures.get(SCORED["return-per-year"])
     if scored is not None:
         return scored
@@ -90,7 +90,7 @@ def yearly_return(account: AgentFindings) -> Measure | None:
 
 
 def pace(account: AgentFindings) -> str:
-    """Return what a return over several years is a year; nothing for a shorter one."""
+    """Return the annualised return of a record of several years as text, or an empty text."""
     yearly = yearly_return(account)
     if yearly is None or yearly.value is None or account.years < _PACE_FROM:
         return ""
@@ -98,16 +98,18 @@ def pace(account: AgentFindings) -> str:
 
 
 _HUGE = 10.0
-"""A part of a return that is larger, 1,000 %, is told as a share of the growth."""
+"""A larger part of a return (1,000 %) is stated as a share of the growth."""
 
 
 def part_words(account: AgentFindings, value: float | None) -> str | None:
-    """Return what a part of the return brought, or None if no number says that.
+    """Return a part of the return as text, or None if no number is meaningful.
 
-    Parts are linked, so that they sum to a return that compounds. In an account that grew a hundredfold they
-    compound each other: a style that cost 3 % a year is "-4,274 %" of a return of "+5,000 %", though nobody can
-    lose more than everything. Such a part is told as its share of the growth. If the account itself did not grow
-    so much, large parts only offset each other, and neither number means anything."""
+    Parts are linked so that they sum to a compounded return. In an account that grew a hundredfold
+    the parts compound each other: a style that cost 3 % a year is "-4,274 %" of a return of "+5,000
+    %", though a loss never exceeds everything. Such a part is stated as its share of the growth. If
+    the account itself did not grow as much, large parts only offset each other, and neither number
+    has a meaning.
+    """
     total = account.total.value
     if value is None or abs(value) <= _HUGE:
         return percent(value)
@@ -117,7 +119,7 @@ def part_words(account: AgentFindings, value: float | None) -> str | None:
 
 
 def in_rows(account: AgentFindings, text: str) -> str:
-    """Return a text that calls a monthly account's rows months, not days; the account's name stays as it is."""
+    """Return a text with "month" for "day" if the rows are months. The account's name is unchanged."""
     word = _ROWS.get(account.year)
     if word is None:
         return text
@@ -126,7 +128,7 @@ def in_rows(account: AgentFindings, text: str) -> str:
 
 
 def skew_words(tail: TailEvidence) -> str:
-    """Return the tested skew with its sign and what it is of; empty if the test found nothing."""
+    """Return the tested skew with its sign and series as text, or an empty text without a finding."""
     if tail.alpha_skew is None:
         return ""
     over = "" if tail.alpha_span in (None, 1) else f" over {tail.alpha_span} sessions"
@@ -134,18 +136,18 @@ def skew_words(tail: TailEvidence) -> str:
 
 
 def part_of(account: AgentFindings, name: str) -> float | None:
-    """Return a part of the return over the window; None if it is not known."""
+    """Return a part of the return over the window, or None if it is unknown."""
     measure = account.parts.get(name)
     return None if measure is None else measure.value
 
 
 def style_known(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether style was measured on days enough to be spoken of."""
+    """Return whether style was measured on enough days."""
     return account.styled is None or account.styled >= config.styled
 
 
 def beyond_what(account: AgentFindings, config: VerdictConfig) -> str:
-    """Name what alpha is left beyond: the benchmark, by its name if it has one, and style if it is known."""
+    """Return the name of alpha's comparison: the benchmark's name and, if measured, style."""
     market, followed = "the market", account.passive
     if account.method == "returns" and followed is not None and followed.portfolio != CASH:
         market = followed.portfolio
@@ -155,7 +157,7 @@ def beyond_what(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def too_few(account: AgentFindings, config: VerdictConfig) -> str:
-    """Say that a record is too short for any test."""
+    """Return the sentence that a record is too short for any test."""
     needed = config.rows_needed(account.year)
     return f"{account.sessions} sessions are too few for any test: at least {needed} are needed"
 
@@ -183,7 +185,10 @@ def _paid_words(account: AgentFindings) -> str:
 
 
 def alpha_size(account: AgentFindings) -> str:
-    """Return the yearly alpha with its interval; of a record that is too short for one, what it brought in all."""
+    """Return the annual alpha with its interval as text.
+
+    For a record that is too short, return the total alpha.
+    """
     tested = account.known_alpha.tested
     if tested.value is None:
         return f"{percent(part_of(account, 'alpha'))} in all"
@@ -191,7 +196,7 @@ def alpha_size(account: AgentFindings) -> str:
 
 
 def leans(account: AgentFindings, config: VerdictConfig) -> str:
-    """Name the three factors that an account leans to most."""
+    """Return the names of the three factors with the largest exposures."""
     words = [
         f"{factor_words(name)} {signed(value)}" for name, value in leaning(account, config)[:3]
     ]
@@ -199,7 +204,7 @@ def leans(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def brought(account: AgentFindings, claim: Claim) -> str:
-    """Say what a claim other than alpha earned a year, and how."""
+    """Return the annual return from a claim other than alpha, and its source, as text."""
     if claim == "style_timing":
         assert account.styles is not None
         return f"{spanned(account.styles.timing)} a year from leaning to styles when they paid"
@@ -214,7 +219,10 @@ def brought(account: AgentFindings, claim: Claim) -> str:
 
 
 def memory_of_claim(account: AgentFindings, claim: Claim, *, whole: bool) -> str:
-    """Say which part of a claim is memory, beside claims that are not; ``whole`` is that nothing else is left."""
+    """Return the part of a claim that is memory, as text.
+
+    ``whole`` means that nothing else remains.
+    """
     contrast, split, memory = contrast_of(account, claim), split_of(account, claim), account.memory
     explained = split is not None and (whole or split.partly)
     if explained and (contrast is None or not above(contrast.gap)):

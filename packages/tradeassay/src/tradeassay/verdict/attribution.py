@@ -1,4 +1,4 @@
-"""What an attribution of one account's returns finds: frozen records that can be written as JSON."""
+"""Records of one account's attribution, which can be written as JSON."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ Numbers = tuple[float, ...]
 
 
 class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """Every session: ``total`` = ``common`` + the styles + ``selection`` + ``trading``. ``tilt`` is what the
-    styles would have earned at their mean exposures. ``uncovered`` is part of ``selection``; ``trading_parts`` sum
-    to ``trading``. ``covered_share`` is None on days without a holding. ``exposures``, ``invested`` and ``gross``
-    are those at the start of the session. ``references`` are the returns of passive portfolios of the same
-    market."""
+    """The attribution of every session: ``total`` = ``common`` + styles + ``selection`` +
+    ``trading``.
+
+    ``tilt`` is the return of the styles at their mean exposures. ``uncovered`` is part of
+    ``selection``. ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days without
+    holdings. ``exposures``, ``invested`` and ``gross`` are values at the start of the session.
+    ``references`` are the returns of passive portfolios of the same market.
+    """
 
     sessions: tuple[str, ...]
     total: Numbers
@@ -38,15 +41,18 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def styles(self) -> Floats:
-        """What all styles earned together."""
+        """Return the sum of the returns from all styles."""
         each = [*self.style.values()]
         return np.sum(each, axis=0) if each else np.zeros(len(self.sessions))
 
 
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Allocation, selection and interaction by group, linked over the window. They and ``trading`` sum to
-    ``portfolio`` - ``benchmark``, the two total returns. The benchmark holds the investable names by
-    ``weighted_by``. ``reason`` says why there are no numbers."""
+    """Allocation, selection and interaction by group, linked over the window.
+
+    Together with ``trading`` they sum to ``portfolio`` - ``benchmark``, the two total returns. The
+    benchmark contains the investable names, weighted by ``weighted_by``. ``reason`` says why there
+    are no numbers.
+    """
 
     by: Literal["sector", "board"]
     weighted_by: str
@@ -62,7 +68,7 @@ class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """How the market was estimated: days with factors, with the intercept alone, with neither."""
+    """Number of days with factors, with the intercept alone, and without a fit."""
 
     full_days: int
     market_days: int
@@ -74,18 +80,24 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
-    """One account's return taken apart.
+    """The attribution of one account's return.
 
-    ``linked`` are parts of the whole return by name: ``common``, ``style``, ``selection`` and ``trading`` sum to
-    ``total``; ``style.<factor>`` sum to ``style``; ``uncovered`` is part of ``selection``; ``trading.<what>``
-    sum to ``trading``. None with a ``reason`` where linking is undefined or the account has no result.
-    ``intervals`` and ``per_year`` (mean daily part times the sessions of a year) are the same parts as measures.
-    ``preferences`` is the mean exposure per factor on invested days. ``account_return`` is what the account
-    itself returned: under ``paper`` the total leaves out trading and differs from it. ``year`` is how many
-    sessions make one. ``by_name`` is what the names that added most brought to selection, summed over days.
-    ``impact`` is what trading would have cost an account of one unit of money, by the square-root law, on every
-    day but the last (:func:`~tradeassay.metrics.capacity.impact_rate`); ``impact_known`` how much of it is known.
-    ``notes`` is what a reader must know, ``doubts`` what of the returns rests on a table's own word."""
+    ``linked`` are parts of the whole return by name. ``common``, ``style``, ``selection`` and
+    ``trading`` sum to ``total``. ``style.<factor>`` sum to ``style``, and ``trading.<what>`` sum to
+    ``trading``. ``uncovered`` is part of ``selection``. If linking is undefined or the account has
+    no result, ``linked`` is None with a ``reason``.
+
+    ``intervals`` and ``per_year`` (mean daily part times the sessions of a year) are the same parts
+    as measures. ``preferences`` is the mean exposure per factor on invested days.
+    ``account_return`` is the account's actual return. Under ``paper`` the total excludes trading
+    and differs from it. ``year`` is the number of sessions per year. ``by_name`` is the
+    contribution to selection of the names that added most, summed over days.
+
+    ``impact`` is the trading cost of an account of one unit of money, by the square-root law, on
+    every day but the last (:func:`~tradeassay.metrics.capacity.impact_rate`). ``impact_known`` is
+    the share of it that is known. ``notes`` are remarks for readers. ``doubts`` are unverified
+    facts behind the returns.
+    """
 
     source: str
     dataset: str

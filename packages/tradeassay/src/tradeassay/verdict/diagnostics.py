@@ -1,7 +1,9 @@
-"""What else a result can be made of: a passive portfolio, timing, tails, one half, one day, one name, many tries.
+"""Further explanations of a result: a passive portfolio, timing, tails, one half, one day, one
+name, many tries.
 
-Everything is computed from daily parts and from the passive portfolios of the same market. Coefficients of a
-regression over time are tested like means: through their influence function, by :mod:`tradeassay.metrics.cosine`.
+All are computed from daily parts and from passive portfolios of the same market. Coefficients of a
+regression over time are tested like means: through their influence function, by
+:mod:`tradeassay.metrics.cosine`.
 """
 
 from __future__ import annotations
@@ -45,24 +47,25 @@ if TYPE_CHECKING:
     from tradeassay.verdict.attribution import Attribution
 
 _BEST = 5
-"""Sessions that are left out to see whether alpha rests on a few."""
+"""Number of best sessions that are left out, to test whether alpha depends on a few."""
 _STILL, _INTEREST = 0.005, 0.06
-"""Yearly standard deviation below which an account does not move, and the most that cash earns in a year."""
+"""Annual standard deviation below which an account is still, and the highest annual return of cash."""
 _TRACKED = 20
-"""Sessions in which it can be seen that one account follows another; what is left beyond needs more of them."""
+"""Smallest number of sessions to detect that one account follows another. Testing the rest needs
+more."""
 _POINTS = 250
-"""Sessions of a curve that are drawn."""
+"""Number of sessions on a drawn curve."""
 _CRASH = -0.10
 _LEAST_MOVES = 30
-"""Moves that a skew needs."""
+"""Smallest number of moves for a skew."""
 _SPANS = (1, 5, 21)
-"""Sessions over which a skew is taken: a day, a week, a month."""
+"""Spans of sessions for a skew: a day, a week, a month."""
 _RISES = 0.98
-"""The share of rows on which cash does not fall."""
+"""Share of rows on which cash does not fall."""
 
 
 def is_cash(returns: Floats, year: int) -> bool:
-    """Return whether returns are those of cash: they hardly ever fall, and each is close to the one before."""
+    """Return whether returns look like cash: they hardly ever fall and change little between rows."""
     if (
         returns.size < _TRACKED
         or float(returns.mean()) * year > 0.25
@@ -82,9 +85,12 @@ def passive_evidence(
     lags: int,
     invested: Floats | None = None,
 ) -> PassiveEvidence | None:
-    """Return the passive portfolio that explains the account best; None without any that moves. What moves by less
-    than :data:`_STILL`, or as cash does, and earns no more than interest is cash; an account that never moves and
-    was never ``invested``, as far as that is known, is cash however short it is."""
+    """Return the passive portfolio that explains the account best, or None if none of them moves.
+
+    An account is cash if it moves by less than :data:`_STILL`, or like cash, and earns no more than
+    interest. An account that never moves and, as far as known, was never ``invested`` is cash,
+    however short its record is.
+    """
     year, least = test.year, test.config.rows_needed(test.year)
     idle = invested is None or not invested.any()
     if idle and total.size > 0 and not total.any():
@@ -104,7 +110,7 @@ def passive_evidence(
             or total.size < (least if lags else _TRACKED)
         ):
             continue
-        # The first sessions lack what came before them.
+        # The first sessions have no lagged values.
         tried = Regression(total[lags:], [late[lags:] for late in lagged(series, lags)])
         if best is None or tried.explained > best[1].explained:
             best = name, tried
@@ -128,8 +134,11 @@ def passive_evidence(
 def timing_evidence(
     total: Floats, market: Floats, claim: Floats | None, test: MeanTest, *, returns_only: bool
 ) -> TimingEvidence | None:
-    """Return what timing was worth; None without a market, or with too few rows. ``claim`` is what being invested
-    brought each session beyond its mean, None if that never changed."""
+    """Return the annual value of timing, or None without a market or with too few rows.
+
+    ``claim`` is the return of each session from deviating from the mean share invested. It is None
+    if the share never changed.
+    """
     config, year = test.config, test.year
     least = config.rows_needed(year)
     if market.size != total.size or market.size < least or not np.ptp(market) > 0.0:
@@ -164,7 +173,7 @@ def timing_evidence(
 def tail_evidence(
     rows: Mapping[str, Floats], sessions: Sequence[str], test: MeanTest, *, returns_only: bool
 ) -> TailEvidence:
-    """Return what the tails of an account look like."""
+    """Return the properties of the tails of an account's returns."""
     total, market, alpha, year = rows["total"], rows.get("market"), rows[ALPHA], test.year
     worst = int(np.argmin(total))
     skew = _skew(total)
@@ -191,7 +200,9 @@ def _skew(series: Floats) -> float | None:
 
 
 def _moves(series: Floats, span: int, year: int) -> list[Floats]:
-    """Return sums over so many sessions that do not overlap, once for every session on which they may begin."""
+    """Return sums over ``span`` sessions that do not overlap, once for every possible first
+    session.
+    """
     if series.size < _LEAST_MOVES * span or (span > 1 and year < 100):
         return []
     counts = [(series.size - first) // span for first in range(span)]
@@ -202,10 +213,12 @@ def _moves(series: Floats, span: int, year: int) -> list[Floats]:
 
 
 def _rare_losses(alpha: Floats, year: int, error: float) -> tuple[float, int] | None:
-    """Return the skew that makes a certain alpha uncertain once it is allowed for (Johnson 1978), and the sessions
-    over which it was taken. Return None where no skew does. An account that earns a little on most days, and loses
-    much on few, has a mean that looks certain until more of the losses have come than a short window holds.
-    ``error`` is what alpha was tested with, on one side."""
+    """Return the skew that makes a significant alpha insignificant (Johnson 1978), and its span.
+
+    The span is in sessions. Returns None if no skew does so. An account with small gains on most
+    days and large losses on a few has a mean that looks significant until more losses occur than a
+    short window contains. ``error`` is the one-sided error level of alpha's test.
+    """
     from scipy.special import stdtrit
 
     t, freedom = cosine_t(alpha, year)
@@ -222,7 +235,10 @@ def _rare_losses(alpha: Floats, year: int, error: float) -> tuple[float, int] | 
 
 
 def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> AccountCurve | None:
-    """Return the account's and the market's growth, thinned to :data:`_POINTS`; None without sessions."""
+    """Return the growth of the account and the market, thinned to :data:`_POINTS` sessions.
+
+    Returns None without sessions.
+    """
     if total.size < 2 or len(sessions) != total.size or not (total > -1.0).all():
         return None
     places = np.unique(np.linspace(0, total.size - 1, min(_POINTS, total.size)).round().astype(int))
@@ -243,17 +259,21 @@ def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> A
 
 
 _SIZES = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0)
-"""Of the power of ten nearest to the size at which alpha is gone."""
+"""Account sizes, relative to the power of ten nearest to the size at which alpha is zero."""
 _LARGEST = 1e15
 _KNOWN = 0.9
-"""Share of what was traded whose usual amounts must be known."""
+"""Smallest share of the traded value with known usual amounts."""
 
 
 def capacity_evidence(
     alpha: Floats, taken: Sequence[Attribution], test: MeanTest
 ) -> CapacityEvidence | None:
-    """Return at what size alpha is gone; None below the floor, or where amounts of what was traded are unknown.
-    Alpha of an account of size A is the measured one less the root of A times what one unit pays for impact."""
+    """Return the account size at which alpha is zero.
+
+    Returns None if alpha is below the floor, or if the usual amounts of the traded names are
+    unknown. Alpha of an account of size A is the measured alpha minus sqrt(A) times the impact cost
+    of one unit.
+    """
     known = [one.impact_known for one in taken if one.impact_known is not None]
     if (
         len(known) < len(taken)
@@ -271,13 +291,16 @@ def capacity_evidence(
         return test.of(net - math.sqrt(size) * rate)
 
     def crossing(bound: Callable[[Measure], float | None]) -> float | None:
-        """Return the size at which a bound of alpha is zero; None beyond the largest, 0 where it always is."""
+        """Return the size at which a bound of alpha is zero.
+
+        Returns None beyond the largest size, and 0 if the bound is zero or negative for all sizes.
+        """
         low, high = 0.0, math.log(_LARGEST)
         if (bound(at(0.0)) or 0.0) <= 0.0:
             return 0.0
         if (bound(at(_LARGEST)) or 0.0) > 0.0:
             return None
-        for _ in range(40):  # halvings of the logarithm: more digits than a size is shown with
+        for _ in range(40):  # halvings of the logarithm: more digits than displayed
             middle = (low + high) / 2.0
             low, high = (
                 (middle, high) if (bound(at(math.exp(middle))) or 0.0) > 0.0 else (low, middle)
@@ -299,7 +322,7 @@ def capacity_evidence(
 def stability_evidence(
     alpha: Floats, sessions: Sequence[str], test: MeanTest
 ) -> StabilityEvidence | None:
-    """Return when alpha was earned; None for fewer than twice the rows that a test needs."""
+    """Return alpha by period, or None for fewer than twice the rows that a test needs."""
     config, year = test.config, test.year
     least = config.rows_needed(year)
     if alpha.size < 2 * least or not np.ptp(alpha) > 0.0:
@@ -323,13 +346,15 @@ def stability_evidence(
 
 
 _FADED = 0.01
-"""Chance that an alpha which stays the same is called faded by the test of its halves."""
+"""Chance that the test of halves calls a constant alpha faded."""
 
 
 def _has_faded(first: Floats, second: Floats, year: int) -> bool:
-    """Return whether the second half contradicts the whole: it earned nothing, or clearly less than the first.
+    """Return whether the second half contradicts the whole.
 
-    Clearly less is a one-sided test of the difference between the halves, and that less than a quarter is left."""
+    It does if its alpha is not positive, or clearly smaller than in the first half. The latter
+    needs a significant one-sided difference between the halves, and less than a quarter left.
+    """
     from scipy.special import stdtrit
 
     later = float(second.mean())
@@ -344,11 +369,14 @@ def _has_faded(first: Floats, second: Floats, year: int) -> bool:
 
 
 _MONTHS = 12
-"""Calendar months that a record must have before its best one is left out."""
+"""Smallest number of calendar months for leaving out the best one."""
 
 
 def _best_month(alpha: Floats, sessions: Sequence[str], year: int) -> tuple[str | None, Floats]:
-    """Return the calendar month with the largest alpha and the rows without it; None for few or long months."""
+    """Return the calendar month with the largest alpha and the rows without it.
+
+    The month is None if there are too few months or the rows are longer than a month.
+    """
     if len(sessions) != alpha.size or year <= _MONTHS:
         return None, alpha
     months = np.array([session[:7] for session in sessions])
@@ -362,7 +390,10 @@ def _best_month(alpha: Floats, sessions: Sequence[str], year: int) -> tuple[str 
 def concentration_of(
     alpha: Floats, sessions: Sequence[str], by_name: Mapping[str, float], selection: Floats
 ) -> ConcentrationEvidence:
-    """Return how much one session and one name brought; ``by_name`` is what each name added to selection."""
+    """Return the contributions of the best session and the best name.
+
+    ``by_name`` is the contribution of each name to selection.
+    """
     whole, chosen = float(alpha.sum()), float(selection.sum())
     best = int(np.argmax(alpha))
     name = max(by_name, key=lambda one: by_name[one]) if by_name else None
@@ -377,7 +408,7 @@ def concentration_of(
 def tries_evidence(
     series: Floats, alpha: Alpha, test: MeanTest, *, here: int, tried: Tried
 ) -> TriesEvidence:
-    """Return what the number of tries leaves of alpha."""
+    """Return how much of alpha remains after correction for the number of tries."""
     year, config, count = test.year, test.config, max(1.0, float(test.tries))
     moves = series.size > 2 and bool(np.ptp(series) > 0.0)
     haircut = None
@@ -387,7 +418,8 @@ def tries_evidence(
         )
     probability = not_scored("it never moves")
     if moves:
-        # What worthless tries differ by: the variance of a yearly ratio over so many rows.
+        # Variation between worthless tries: the variance of an annual ratio over this number of
+        # rows.
         quiet = BootstrapConfig(draws=200, level=config.level)
         deflated = deflated_sharpe(
             series,
@@ -408,7 +440,7 @@ def tries_evidence(
 
 
 def _haircut(p: float, count: float, freedom: int) -> float | None:
-    """Return the share of the alpha ratio that so many tries take away (Harvey and Liu 2015)."""
+    """Return the share of the alpha ratio lost by correction for tries (Harvey and Liu 2015)."""
     from scipy.special import stdtrit
 
     if not math.isfinite(p):
@@ -420,7 +452,7 @@ def _haircut(p: float, count: float, freedom: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """``found`` tries in other runs of the folder, which amount to ``effective`` different ones."""
+    """``found`` tries in other runs of the folder, equivalent to ``effective`` independent tries."""
 
     found: int = 0
     effective: int = 0

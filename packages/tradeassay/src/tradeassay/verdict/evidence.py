@@ -1,4 +1,4 @@
-"""From daily parts, luck, masks, leak tests and confidences to what a verdict is made from."""
+"""Compute the evidence of a verdict from daily parts, luck, masks, leak tests and confidences."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ from tradeassay.verdict.record import (
 
 INVESTED = "invested"
 MARKET = "the market"
-"""The passive portfolio behind the market part."""
+"""Name of the passive portfolio behind the market part."""
 BENCHMARK = "the benchmark"
-"""The same of an account of which only returns are known."""
+"""The same name for an account for which only returns are known."""
 ALPHA = "alpha"
-"""The row that skill would show in: selection + trading."""
+"""Name of the part that contains skill: selection + trading."""
 
 
 HALF = 1.0
-"""Timing of the market and of styles are each tested at half the error that alpha has, so that asking for all
-three is wrong no more often than asking twice."""
+"""Timing of the market and of styles are each tested at half of alpha's error level. So testing all
+three has the same error rate as testing two."""
 _LOOSE = 4.0
-"""The lower end is a one-sided test's at twice the error of one side. It answers a second question about alpha
-that is certain: that need not be answered twice as surely."""
+"""Multiple of the one-sided error level for the lower end of alpha, a one-sided test. It answers a
+second question about a significant alpha, which does not need the same confidence again."""
 
 
 class MeanTest(msgspec.Struct, frozen=True):
-    """How the yearly mean of a series is tested.
+    """Settings of the test of a series' annual mean.
 
-    ``year`` rows make one. ``comparisons`` counts the agents judged together, and ``tries`` all that were tried to
-    find this one. A series that never moves has no interval."""
+    ``year`` is the number of rows per year. ``comparisons`` is the number of agents judged
+    together. ``tries`` is the number of all tries to find this account. A constant series has no
+    interval.
+    """
 
     year: int
     config: VerdictConfig
@@ -55,17 +57,20 @@ class MeanTest(msgspec.Struct, frozen=True):
 
     @property
     def level(self) -> float:
-        """The confidence that allows for all comparisons."""
+        """Return the confidence level corrected for all comparisons."""
         return 1.0 - 2.0 * self.config.tail(self.comparisons)
 
     def of(self, series: Floats, tails: float = 2.0) -> Measure:
-        """Return the yearly mean with its interval, wrong with ``tails`` times the chance that one side has.
+        """Return the annual mean with its interval, with an error of ``tails`` times that of one
+        side.
 
-        By default both sides count, as alpha is tested. :data:`HALF` and :data:`_LOOSE` answer other questions."""
+        The default is two-sided, as in the test of alpha. :data:`HALF` and :data:`_LOOSE` are for
+        other questions.
+        """
         return self._at(series, 1.0 - tails * self.config.tail(self.comparisons))
 
     def ratio(self, series: Floats) -> Measure:
-        """Return the yearly mean over the yearly volatility, with its interval."""
+        """Return the annual mean divided by the annual volatility, with its interval."""
         least = self.config.rows_needed(self.year)
         if series.size < least:
             return not_scored(TOO_SHORT)
@@ -74,13 +79,15 @@ class MeanTest(msgspec.Struct, frozen=True):
         )
 
     def at_tries(self, series: Floats, tails: float = 2.0) -> Measure:
-        """Return the same with an interval that allows for all tries."""
+        """Return the annual mean with an interval corrected for all tries."""
         return self._at(series, 1.0 - tails * self.config.tail(max(self.tries, self.comparisons)))
 
     def likelihood(self, series: Floats) -> float | None:
-        """Return how many times likelier a series is under skill than as luck's best of all tries.
+        """Return the likelihood of a series under skill relative to the best of all tries by luck.
 
-        Of a loss it is compared with luck's worst, by the same densities. None for a series without an interval."""
+        A loss is compared with luck's worst try, by the same densities. Returns None for a series
+        without an interval.
+        """
         if self.of(series).low is None:
             return None
         score, years = normal_score(series, self.year), series.size / self.year
@@ -90,7 +97,7 @@ class MeanTest(msgspec.Struct, frozen=True):
 
     def _at(self, series: Floats, level: float) -> Measure:
         if series.size < self.config.rows_needed(self.year):
-            # What cannot be tested is not scaled to a year either.
+            # A series that cannot be tested is not annualised either.
             return not_scored(TOO_SHORT)
         if self.config.watched:
             return watched_interval(series, periods_per_year=self.year, level=level)
@@ -99,7 +106,7 @@ class MeanTest(msgspec.Struct, frozen=True):
 
 
 def alpha_of(rows: Mapping[str, Floats], test: MeanTest) -> Alpha:
-    """Test what is left after market and style."""
+    """Test the return after market and style."""
     series, costs = rows[ALPHA], rows.get("costs")
     gross = series if costs is None else series - costs
     tested = test.of(series)
@@ -119,8 +126,9 @@ def alpha_of(rows: Mapping[str, Floats], test: MeanTest) -> Alpha:
     )
     if costs is None:
         return alpha
-    # Costs are known, and only what was earned before them is uncertain. So a gain before costs is tested, and
-    # whether costs took half of it is read off. More than half of a loss is theirs if the rest lost less.
+    # Costs are known exactly, and only the return before costs is uncertain. So a gain before costs
+    # is tested, and the share of costs is then a simple comparison. Costs are most of a loss if the
+    # rest lost less.
     paid, earned = -float(costs.mean()), float(gross.mean())
     return msgspec.structs.replace(
         alpha,
@@ -131,12 +139,15 @@ def alpha_of(rows: Mapping[str, Floats], test: MeanTest) -> Alpha:
 
 
 def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return what may be praised beside alpha, as series whose mean is what it earned: ``timing`` and
-    ``style_timing``. What never changes is left out."""
+    """Return the series of the claims besides alpha: ``timing`` and ``style_timing``.
+
+    The mean of a series is the return of the claim. Constant exposures are left out.
+    """
     series: dict[str, Floats] = {}
     invested, market = rows.get(INVESTED), rows.get("market")
     if invested is not None and market is not None and np.ptp(invested) > 1e-9:
-        # The mean of a product of centred series is their covariance: what good timing earned.
+        # The mean of a product of centred series is their covariance, which is the return from
+        # timing.
         series["timing"] = (invested - invested.mean()) * (market - market.mean())
     if "tilt" in rows and np.ptp(moved := rows["style"] - rows["tilt"]) > 1e-9:
         series["style_timing"] = moved
@@ -144,12 +155,12 @@ def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def gained(measure: Measure | None, least: float) -> bool:
-    """Return whether something is above zero for certain, and at least as large."""
+    """Return whether a measure is significantly above zero and at least ``least``."""
     return measure is not None and above(measure) and (measure.value or 0.0) >= least
 
 
 def leaning(account: AgentFindings, config: VerdictConfig) -> list[tuple[str, float]]:
-    """Return the factors an agent leans to, the strongest first, when style makes up enough of what it did."""
+    """Return the factors with an exposure, the strongest first, if style explains enough."""
     if account.style_variance is None or account.style_variance < config.style_variance:
         return []
     strong = [
@@ -163,10 +174,12 @@ def leaning(account: AgentFindings, config: VerdictConfig) -> list[tuple[str, fl
 
 
 def convex(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether returns bend up with the market's moves, by Treynor and Mazuy's and Henriksson and Merton's terms.
+    """Return whether returns are significantly convex in the market's moves.
 
-    The first is moved by a few large days, which the second hardly feels. It must be significant after all tries
-    are allowed for: among twenty stocks held for years, one bends up by chance."""
+    Both Treynor and Mazuy's and Henriksson and Merton's terms must be convex. The first depends on
+    a few large days, which hardly affect the second. It must be significant after correction for
+    all tries: among twenty stocks held for years, one is convex by chance.
+    """
     timed = account.timing
     if account.method != "returns" or timed is None or not above(timed.upside):
         return False
@@ -175,9 +188,11 @@ def convex(account: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def unearned(account: AgentFindings, config: VerdictConfig) -> float:
-    """Return what may lie between an account and the passive portfolio beside it without being alpha. What is
-    not invested may have earned interest; and a benchmark of which only returns are known may be one of prices
-    alone, which leaves the dividends out."""
+    """Return the annual income that may separate an account from a passive portfolio without alpha.
+
+    Uninvested money may have earned interest. A benchmark with only returns may be a price index,
+    which excludes dividends.
+    """
     followed = account.passive
     if followed is None or followed.portfolio == CASH:
         return 0.0
@@ -186,7 +201,7 @@ def unearned(account: AgentFindings, config: VerdictConfig) -> float:
 
 
 def unearned_words(account: AgentFindings, config: VerdictConfig) -> str:
-    """Name what :func:`unearned` allows for: dividends, interest, or both."""
+    """Return the names of the income in :func:`unearned`: dividends, interest, or both."""
     dividends = config.dividends > 0.0 and not account.dataset
     if dividends and config.interest > 0.0:
         return "dividends and interest"
@@ -194,20 +209,23 @@ def unearned_words(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def least_alpha(account: AgentFindings, config: VerdictConfig) -> float:
-    """Return the yearly alpha from which one is called so: the floor, and what returns alone do not show."""
+    """Return the smallest annual alpha that counts as alpha.
+
+    It is the floor plus the income that a table of returns does not show.
+    """
     if account.method != "returns":
         return config.floor
-    # The market of a data set has its dividends; an index of it may not.
+    # The market of a data set includes dividends. An index of the data set may exclude them.
     known = msgspec.structs.replace(config, dividends=0.0) if account.dataset else config
     return config.floor + unearned(account, known)
 
 
 def never_moves(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether what is left beyond the market is the same on every session, and sessions are enough."""
+    """Return whether the return beyond the market is constant over enough sessions."""
     alpha = account.alpha
     if alpha is None or account.sessions < config.rows_needed(account.year):
         return False
-    # An account that is watched has no interval at times. Its ratio has one unless it never moves.
+    # A watched account may have no interval. But its ratio has one unless it never moves.
     return alpha.tested.low is None and alpha.ratio.low is None
 
 
@@ -217,9 +235,11 @@ BRIGHT = "bright"
 def memory_evidence(
     bright: Mapping[str, Floats], masked: Mapping[str, Floats], test: MeanTest, *, against: str
 ) -> MemoryEvidence:
-    """Return the contrast of daily parts with those of the same agent under a mask, session by session. There is
-    none where the masked play mostly held nothing: whoever stays out, for whatever reason, loses alpha that it
-    did not remember as well."""
+    """Return the contrast of daily parts with those of the same agent under a mask.
+
+    Sessions are compared one by one. There is no contrast if the masked play mostly held nothing:
+    an agent that stays out of the market for any reason also loses alpha that is not memory.
+    """
     if bright[ALPHA].size < test.config.rows_needed(test.year):
         return no_memory(f"{TOO_SHORT}: {bright[ALPHA].size} sessions under '{against}'")
     held = _holds(bright)
@@ -228,7 +248,7 @@ def memory_evidence(
         return no_memory(
             f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it did"
         )
-    # A gap speaks against skill: it is tested as one comparison, however many were tried.
+    # A gap is evidence against skill. It is tested as one comparison, whatever the number of tries.
     gap = msgspec.structs.replace(test, comparisons=1)
     parts = {name: gap.of(bright[name] - masked[name]) for name in (*MAIN, ALPHA)}
     claims, blind = claims_of(bright), claims_of(masked)
@@ -244,7 +264,8 @@ def memory_evidence(
             "shrinks": above(gap.of(one - other, _LOOSE)),
         }
 
-    # At the claim's own error, and twice that: a twin that times by chance confirms no more often.
+    # Tested at the claim's own error level and at twice that level, so that a masked play with
+    # timing by chance confirms no more often.
     claimed = {
         name: Contrast(**contrast(row, blind[name], HALF, 2.0)) for name, row in claims.items()
     }
@@ -266,7 +287,7 @@ def memory_evidence(
 
 
 def _holds(rows: Mapping[str, Floats]) -> Bools:
-    """Return the sessions on which an account held something: its share in the market, or its return, is not 0."""
+    """Return the sessions with holdings: the market exposure or the return is not 0."""
     holds: Bools = (rows["total"] != 0.0) | (rows.get(INVESTED, rows["total"]) != 0.0)
     return holds
 

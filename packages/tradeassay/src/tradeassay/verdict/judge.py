@@ -1,4 +1,4 @@
-"""From what was found about an account to its verdict and its statements."""
+"""Turn the findings about an account into its verdict and its statements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradeassay.verdict.statements import statements_of
 
 
 def judge(account: AgentFindings, config: VerdictConfig) -> AgentAssay:
-    """Ask all questions about an account, and write down every number that the answer rests on."""
+    """Return an account's verdict with a statement for every number behind it."""
     verdict = ask_all(account, config)
     statements = statements_of(account, verdict, config)
     return AgentAssay(**msgspec.structs.asdict(account), verdict=verdict, statements=statements)

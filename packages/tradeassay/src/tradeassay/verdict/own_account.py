@@ -1,4 +1,4 @@
-"""A user's own account, and how its tables are read."""
+"""A user's own account, and how to read its tables."""
 
 from __future__ import annotations
 
@@ -12,25 +12,30 @@ Between = Literal["cash", "hold"]
 
 
 class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of a user's own account, and how they are read.
+    """The tables of a user's own account, and how to read them.
 
-    ``weights`` is a table of ``date``, ``symbol``, ``weight``: shares of the account held into that session (known
-    at the close before), shorts negative. ``returns`` is the account's (``date``, ``return``, net of costs), or
-    those of the names (``date``, ``symbol``, ``return``, optionally ``size`` and columns named like the
-    factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a
-    snapshot's folder) unless the names' returns are given. Where weights are given on at most a third of the
-    sessions, the account held what it had in between; where on more but not all, ``between`` must say whether it
-    did or was in cash. A luck baseline needs the account's returns, a
-    benchmark ``suite`` for the market's rules, and how many ``names`` were held with which yearly one-way ``turnover``.
+    ``weights`` is a table of ``date``, ``symbol``, ``weight``: shares of the account held into that
+    session (known at the previous close), with negative short positions. ``returns`` are the
+    account's (``date``, ``return``, net of costs), or the returns of the assets (``date``,
+    ``symbol``, ``return``, optionally ``size`` and columns with the names of factors, all known
+    before the date). Prices and factors come from ``dataset`` (a stored data set or a snapshot's
+    folder), unless the assets' returns are given. If weights are given on at most a third of the
+    sessions, the account held its positions in between. If they are given on more sessions but not
+    on all, ``between`` must say whether the account held its positions or was in cash. A luck
+    baseline needs the account's returns and a benchmark ``suite`` with the market's rules. It also
+    needs the number of ``names`` held and their annual one-way ``turnover``.
 
-    An account's returns may also be a pandas or polars table, hold its value instead, and be compared with
-    ``benchmark``: another table of returns, or a column of the same. ``cash`` is a table of what cash earned,
-    ``factors`` one with the returns of styles, a column each (``RF`` in it is cash, ``Mkt-RF`` the market); both
-    may be ``french``. ``reading`` says what cannot be told from the account's table.
+    An account's returns may also be a pandas or polars table, or contain the account's value. They
+    may be compared with ``benchmark``: another table of returns, or a column of the same table.
+    ``cash`` is a table of the returns of cash. ``factors`` is a table of the returns of styles, one
+    per column (``RF`` in it is cash, ``Mkt-RF`` the market). Both may be ``french``. ``reading``
+    states facts that the account's table does not show.
 
-    ``returns`` may also name a log of trades, whose account is made with the prices of ``dataset`` or of the file
-    ``prices``. It began with ``cash_at_start``, by default the least that pays for every trade, and is judged
-    ``until`` its last trade; ``symbol`` is what was traded where the log does not say."""
+    ``returns`` may also name a trade log. The account is then computed with the prices of
+    ``dataset`` or of the file ``prices``. It starts with ``cash_at_start``, by default the smallest
+    amount that pays for every trade. It is judged ``until`` its last trade. ``symbol`` is the
+    traded asset if the log does not name it.
+    """
 
     weights: str | None = None
     returns: str | object | None = None

@@ -1,7 +1,8 @@
-"""Judge an account by its returns, with those of a benchmark, of cash and of factors.
+"""Judge an account by its returns and the returns of a benchmark, of cash and of factors.
 
-An account with holdings is judged by the registered ``holdings_judge``. That needs prices, which the instrument
-does not keep."""
+An account with holdings is judged by the registered ``holdings_judge``. It needs prices, which this
+package does not store.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ WEIGHT = "weight"
 
 
 class HoldingsJudge(Protocol):
-    """Returns the assay of an account by what it held: a table of weights, or a log of trades."""
+    """Function that judges an account by its holdings: a table of weights, or a trade log."""
 
     def __call__(self, own: OwnAccount, log: TradeLog | None, config: VerdictConfig) -> Assay: ...
 
@@ -53,7 +54,7 @@ holdings_judges: Registry[HoldingsJudge] = Registry("holdings_judge")
 
 
 def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
-    """Return the assay of an own account. Raises :class:`UserError` with one line for what does not fit."""
+    """Return the assay of an own account. Raises :class:`UserError` for invalid tables or fields."""
     cells: CellTable | None = None
     if own.returns is not None and not isinstance(own.returns, OwnSeries) and own.weights is None:
         source = Path(own.returns) if isinstance(own.returns, str) else own.returns
@@ -67,10 +68,10 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
         if cells is not None and {"symbol", WEIGHT} <= columns_of(cells):
             own = msgspec.structs.replace(
                 own, weights=own.returns, returns=None
-            )  # weights, given as returns
+            )  # a table of weights passed as returns
     if own.returns is None and own.weights is None:
         raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
-    # Refuse a field that would change nothing: the user expects an effect.
+    # Reject a field without an effect, because the user expects one.
     logged = isinstance(own.returns, OwnSeries)
     unused = (
         {}
@@ -89,7 +90,7 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
         return _holdings_judge()(own, None, config)
     title = title_of(own)
     if cells is not None:
-        own = msgspec.structs.replace(own, returns=cells)  # the file was read already
+        own = msgspec.structs.replace(own, returns=cells)  # the file has already been read
     series = _explained(own)
     french = isinstance(own.factors, str) and own.factors == FRENCH and own.benchmark is None
     named = (
@@ -116,7 +117,7 @@ def _holdings_judge() -> HoldingsJudge:
 
 
 def title_of(own: OwnAccount) -> str:
-    """Return what an account is called: by its title, its file, or as the reader's own."""
+    """Return an account's title, or its file name, or a default."""
     given = own.returns if own.returns is not None else own.weights
     return own.title or (Path(given).stem if isinstance(given, str) else "your account")
 
@@ -124,18 +125,18 @@ def title_of(own: OwnAccount) -> str:
 def one_account(
     title: str, config: VerdictConfig, judged: AgentAssay, notes: Sequence[str]
 ) -> Assay:
-    """Return the assay of the one account that was judged."""
+    """Return an assay with a single judged account."""
     notes = (*notes, WATCHED) if config.watched else tuple(notes)
     return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
 
 
 def _explained(own: OwnAccount) -> OwnSeries:
-    """Return the account's returns with those of its benchmark, of cash and of factors that are given."""
+    """Return the account's returns with the given returns of its benchmark, of cash and of factors."""
     if own.factors is None and own.cash is None:
         return _series(own)
     table = None if own.factors is None else read_factors(own.factors)
     cash = None if table is None else table.cash
-    # Returns may be beyond cash already, as those of one side less another are.
+    # Returns may already be in excess of cash, as those of a long-short portfolio are.
     beyond_it = isinstance(own.cash, str) and own.cash == "none"
     if own.cash is not None and not beyond_it:
         cash = read_factors(own.cash, cash=True).cash
@@ -170,7 +171,7 @@ def _explained(own: OwnAccount) -> OwnSeries:
         series = series if market is None else with_benchmark(series, market)
     earned = None if cash is None else beside(series, replace(cash, notes=()))
     if beyond_it and series.benchmark is not None:
-        # The account's returns are beyond cash as they are, and the market's must be.
+        # The account's returns are in excess of cash, so the market's must be too.
         beyond = {
             day: value - (earned or {}).get(day, 0.0) for day, value in series.benchmark.items()
         }
@@ -188,7 +189,7 @@ def _explained(own: OwnAccount) -> OwnSeries:
 def _refuse_other_days(
     own: OwnAccount, account: OwnSeries, table: FactorTable | None, cash: OwnSeries | None
 ) -> None:
-    """Raise :class:`UserError` if the factors, or cash, lie outside most of the account's days."""
+    """Raise :class:`UserError` if the factors, or cash, miss most of the account's days."""
     if table is not None:
         subject = f"'{FRENCH}' is" if own.factors == FRENCH else "the factors are"
         factor = next(iter(table.factors.values()))
@@ -201,7 +202,7 @@ def _refuse_other_days(
 
 
 def _series(own: OwnAccount) -> OwnSeries:
-    """Return the account's returns with those it is compared with, from its own table or another."""
+    """Return the account's returns with its benchmark's, from its own table or another one."""
     given, benchmark, reading = own.returns, own.benchmark, own.reading
     source = Path(given) if isinstance(given, str) else given
     if isinstance(benchmark, str) and not Path(benchmark).is_file():
@@ -248,7 +249,7 @@ def _series(own: OwnAccount) -> OwnSeries:
 
 
 def _name_of(benchmark: object) -> str:
-    """Return what a benchmark in a table of its own is called: by its file, or by the name of a series."""
+    """Return the name of a benchmark with its own table: its file name or the series' name."""
     if isinstance(benchmark, str):
         return benchmark_name(Path(benchmark).stem)
     name = getattr(benchmark, "name", None)

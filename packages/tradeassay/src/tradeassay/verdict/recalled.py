@@ -1,4 +1,4 @@
-"""What a model's memory explains of its account: records, and a sentence about them."""
+"""The part of an account explained by a model's memory: records, and a sentence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
 
 
 class AlphaSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """A yearly alpha (or timing), the part that recall ``explains`` and the ``rest``; ``share`` is explained of all,
-    scored if the alpha itself is significant. ``follows`` is the correlation of what was held with all that is
-    recalled."""
+    """An annual alpha (or timing), the part that recall ``explains``, and the ``rest``.
+
+    ``share`` is the explained share. It is scored if the alpha itself is significant. ``follows``
+    is the correlation of the holdings with all recalled answers.
+    """
 
     alpha: Measure
     explained: Measure
@@ -24,7 +26,9 @@ class AlphaSplit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def remembered(self) -> bool:
-        """Whether recall explains most of a gain for certain, and nothing certain is left."""
+        """Return whether recall explains most of a gain significantly, and the rest is not
+        significant.
+        """
         explained, rest = self.explained, self.rest
         if explained.value is None or rest.value is None or rest.low is None:
             return False
@@ -32,13 +36,16 @@ class AlphaSplit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def partly(self) -> bool:
-        """Whether both parts are gains for certain."""
+        """Return whether both parts are significant gains."""
         return above(self.explained) and above(self.rest)
 
 
 class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent's alpha is made of. ``names`` splits what its choice of names earned, ``dates`` what being
-    invested at the right time did. ``covered`` is the share of what was held that was asked about."""
+    """The sources of an agent's alpha.
+
+    ``names`` splits the return from its choice of names, ``dates`` the return from timing.
+    ``covered`` is the share of the holdings with a recall question.
+    """
 
     names: AlphaSplit
     dates: AlphaSplit
@@ -47,7 +54,7 @@ class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_sentence(split: AlphaSplit) -> str:
-    """Say what recall explains, never more surely than the numbers."""
+    """Return a sentence on the part that recall explains, no stronger than the numbers."""
     explained, rest, share = split.explained, split.rest, split.share
     if (
         explained.value is None
@@ -73,7 +80,7 @@ def split_sentence(split: AlphaSplit) -> str:
         and share.high is not None
         and above(explained)
     ):
-        # Where the rest lost, recall brought more than the whole: that is all of it.
+        # If the rest is a loss, recall explains more than the total, which counts as all of it.
         part, low, high = (f"{min(one, 1.0):.0%}" for one in (share.value, share.low, share.high))
         return f"recall explains {part} ({low} to {high}) of alpha; {stays}."
     size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"

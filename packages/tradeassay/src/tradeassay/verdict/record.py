@@ -1,6 +1,6 @@
-"""What an assay leaves behind, as frozen records that can be written as JSON, and the thresholds behind a verdict.
+"""Records of an assay, which can be written as JSON, and the thresholds of a verdict.
 
-The thresholds are all ours; the page of a verdict says which were used.
+All thresholds are our choice. The page of a verdict lists the thresholds used.
 """
 
 from __future__ import annotations
@@ -25,36 +25,40 @@ from tradeassay.verdict.statement import QUANTITIES, Statement
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 _MOST_DRAWS = 1_000_000
 _MOST_TRIES = 1_000_000_000
-"""Beyond it a level shared among all tries cannot be told from certainty in a float."""
+"""Largest number of tries. Beyond it a level shared among all tries equals 1 in a float."""
 
 
 _LEAST_ROWS = 20
-"""Fewer rows of weeks, months or quarters give no interval, however long they are."""
+"""Smallest number of weekly, monthly or quarterly rows for an interval."""
 
 
 class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a verdict is deserved; raises :class:`UserError` for values out of range.
+    """Thresholds of a verdict. Raises :class:`UserError` for values out of range.
 
     ``level`` is the confidence of every interval, shared among the agents of a setting.
 
-    ``tries`` is how many strategies, settings or agents were tried to find this one. The best of many is lucky by
-    construction, and nothing in a record says how many there were. None means that nobody disclosed it: then
-    ``assumed_tries`` are assumed. With ``folder`` the tries recorded in other runs of the folder count, if they
-    are more. *Skill*, *timing* and *worse* are said of what survives all of them.
+    ``tries`` is the number of strategies, settings or agents tried to find this one. The best of
+    many is lucky by construction, and a record does not show the number of tries. None means that
+    the number was not disclosed: ``assumed_tries`` are then assumed. With ``folder`` the tries
+    recorded in other runs of the folder are counted, if there are more. *Skill*, *timing* and
+    *worse* require a result that survives the correction for all tries.
 
-    ``portfolios`` random ones make the luck baseline, and 0 leaves it out. A result counts as style from
-    ``style_variance`` of active variance, if one exposure is at least ``exposure`` standard deviations. Below
-    ``market_variance`` of the whole variance an account follows the market, and it is passive if a portfolio
-    explains ``tracks`` of it. ``too_good`` is a yearly alpha ratio that nobody has: look-ahead is suspected.
-    ``least`` trading days, and 20 rows, are needed for any test. ``skilled`` is the alpha ratio that the statement
-    on power is about. A yearly alpha, or loss, below the economic ``floor`` is not called one, however certain.
+    ``portfolios`` is the number of random portfolios of the luck baseline; 0 leaves it out. A
+    result is style if style explains ``style_variance`` of active variance and one exposure is at
+    least ``exposure`` standard deviations. Below ``market_variance`` of the whole variance an
+    account follows the market. It is passive if a portfolio explains ``tracks`` of it. ``too_good``
+    is an implausibly high annual alpha ratio, at which look-ahead is suspected. ``least`` trading
+    days, and 20 rows, are needed for any test. ``skilled`` is the alpha ratio in the statement on
+    power. An annual alpha, or loss, below the economic ``floor`` does not count, even if it is
+    significant.
 
-    A verdict is not firm with a larger share of ``failed_sessions`` without a usable answer, leaks not excluded on
-    ``leak_bound`` of days, factors on less than ``styled`` of the days or of what was held, or fewer than
-    ``short`` trading days. If only returns are known, ``dividends`` is the most that a benchmark is taken to leave
-    out in a year (0 for one that has them) and ``interest`` the most that what is not invested earned. The floor
-    is higher by both. ``watched`` is for results that are looked at while they grow: intervals then hold however
-    often that is done.
+    A verdict is not firm in these cases: a share above ``failed_sessions`` without a usable answer,
+    leaks not excluded on ``leak_bound`` of days, factors on less than ``styled`` of the days or of
+    the holdings, or fewer than ``short`` trading days. If only returns are known, ``dividends`` is
+    the highest annual yield that a benchmark may exclude (0 for a benchmark that includes
+    dividends), and ``interest`` the highest annual interest on uninvested money. Both are added to
+    the floor. ``watched`` is for results that are looked at while they grow. Intervals then remain
+    valid for any number of looks.
     """
 
     level: float = 0.95
@@ -100,18 +104,21 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def known_tries(self) -> int:
-        """The disclosed number of tries, or the assumed one."""
+        """Return the disclosed number of tries, or the assumed one."""
         return self.assumed_tries if self.tries is None else self.tries
 
     def rows_needed(self, year: int) -> int:
-        """Return how many rows a test needs where ``year`` rows make one: enough days, and enough rows."""
+        """Return the number of rows that a test needs with ``year`` rows per year.
+
+        Both the number of days and the number of rows must be large enough.
+        """
         if trading_days(1, year) == 1.0:
             return self.least
-        # Two years of weeks are 104 rows, although 504 / (252 / 52) is a little more in floats.
+        # Two years of weeks are 104 rows, although 504 / (252 / 52) is slightly more in floats.
         return max(_LEAST_ROWS, math.ceil(self.least / trading_days(1, year) - 1e-9))
 
     def tail(self, comparisons: int) -> float:
-        """Return the chance of error on one side that one of ``comparisons`` tests may have (Bonferroni)."""
+        """Return the one-sided error level of each of ``comparisons`` tests (Bonferroni)."""
         return (1.0 - self.level) / 2.0 / max(1, comparisons)
 
 
@@ -133,10 +140,10 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PRAISE: tuple[Kind, ...] = ("skill", "timing", "could-be-best-of-few")
-"""Kinds that something unexamined makes weaker."""
+"""Kinds of verdicts that missing tests make weaker."""
 Claim = Literal["alpha", "timing", "style_timing", "together"]
-"""What can be praised: alpha; being in the market, or in a style, when it paid. Alpha and timing of the market
-``together`` can only be blamed on memory: a sum praises nobody."""
+"""Effects that may show skill: alpha, timing of the market, and timing of styles. Alpha and timing
+of the market ``together`` can only be attributed to memory, because their sum shows no skill."""
 LABELS: dict[Kind, str] = {
     "skill": "skill",
     "timing": "timing",
@@ -160,16 +167,18 @@ NOT_FIRM: dict[Kind, str] = {
     "memory": "memory suspected",
     "hidden-risk": "hidden risk suspected",
 }
-"""Labels of verdicts that leave open something that would have to be excluded."""
+"""Labels of verdicts that are not firm."""
 OTHER_LABELS = ("baseline", "alpha too small", "faded")
-"""Labels that say more than their kind: what others are compared with, and two ways of not being skill."""
+"""Labels more specific than their kind: baselines, and two reasons for not being skill."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to the first question that settles a case: one sentence, and as ``limits`` what was not examined.
+    """The result of the first question that settles a case.
 
-    A verdict is ``firm`` if nothing is left open that would have to be excluded. The numbers behind it are
-    statements: see :class:`~tradeassay.verdict.statement.Statement`."""
+    It has one sentence, and as ``limits`` the missing tests. A verdict is ``firm`` if everything
+    that must be excluded is excluded. The numbers behind it are statements: see
+    :class:`~tradeassay.verdict.statement.Statement`.
+    """
 
     kind: Kind
     label: str
@@ -179,24 +188,27 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_likelier(likelihood: float | None) -> bool:
-    """Return whether a record is likelier under skill than as luck's best of its tries; true if nobody asked."""
+    """Return whether a record is likelier under skill than as luck's best try; true if not tested."""
     return likelihood is None or likelihood > 1.0
 
 
 class Alpha(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
+    """The return after market and style, net of costs (selection + trading), which may show skill.
 
-    ``tested`` is its yearly mean with the interval that allows for ``comparisons``, the agents judged together.
-    ``ratio`` is the alpha ratio: alpha over its own volatility. ``gross`` is alpha before costs. ``at_least`` is
-    its lower end at twice the error of one side: what may have been earned without skill must lie below it.
+    ``tested`` is its annual mean with an interval corrected for ``comparisons``, the agents judged
+    together. ``ratio`` is the alpha ratio: alpha divided by its own volatility. ``gross`` is alpha
+    before costs. ``at_least`` is its lower end at twice the one-sided error level. The possible
+    income without skill must be below this number.
 
-    ``tries`` stand behind the result, disclosed, counted or assumed, and ``at_tries`` is the interval that allows
-    for all of them. ``likelihood`` is how many times likelier the record is under skill than as luck's best of so
-    many tries, and ``equal_tries`` the number of tries of which luck's best looks the same. A negative alpha is
-    compared with luck's worst, and has no ``equal_tries``. Both are None if alpha cannot be tested.
+    ``tries`` is the number of tries, disclosed, counted or assumed. ``at_tries`` is the interval
+    corrected for all of them. ``likelihood`` is the likelihood of the record under skill relative
+    to luck's best try. ``equal_tries`` is the number of tries for which luck's best looks the same.
+    A negative alpha is compared with luck's worst try, and has no ``equal_tries``. Both are None if
+    alpha cannot be tested.
 
-    ``costs`` are those of a year, None if they are not told apart from fills. ``most_of_gain`` is whether they took
-    at least half of what was earned before them, ``most_of_loss`` whether they are most of a loss."""
+    ``costs`` are annual, None if they cannot be separated from fills. ``most_of_gain`` is true if
+    they were at least half of the return before costs, ``most_of_loss`` if they are most of a loss.
+    """
 
     tested: Measure
     ratio: Measure
@@ -213,23 +225,30 @@ class Alpha(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def survives(self) -> bool:
-        """Whether alpha is above zero after all tries are allowed for, and likelier under skill than under luck."""
+        """Return whether alpha is above zero after correction for tries, and likelier under skill
+        than luck.
+        """
         return self.at_tries is not None and above(self.at_tries) and is_likelier(self.likelihood)
 
     @property
     def survives_below(self) -> bool:
-        """Whether alpha is below zero after all tries are allowed for, and luck's worst of them is not likelier."""
+        """Return whether alpha is below zero after correction for tries, and luck's worst is not
+        likelier.
+        """
         return self.at_tries is not None and below(self.at_tries) and is_likelier(self.likelihood)
 
     def costly(self, config: VerdictConfig) -> bool:
-        """Return whether trading is known to have cost as much as the floor."""
+        """Return whether known trading costs are at least the floor."""
         return self.costs is not None and -(self.costs.value or 0.0) >= config.floor
 
 
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the result lies among random portfolios with the same trades: the chance ``p`` of doing as well, and
-    ``p_low`` of doing as badly. Several seeds have the ``percentile`` of the one in the middle and twice its
-    chances (a bound that holds however the seeds depend on each other)."""
+    """The rank of a result among random portfolios with the same trades.
+
+    ``p`` is the chance of doing as well, ``p_low`` the chance of doing as badly. For several seeds,
+    the ``percentile`` is that of the median seed, and the chances are twice its chances (a bound
+    that is valid for any dependence between seeds).
+    """
 
     percentile: Measure
     p: float | None
@@ -239,7 +258,7 @@ class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim in the play and in its twin under a mask; the fields are those of :class:`MemoryEvidence`."""
+    """One claim in the play and in the play under a mask. Fields are as in :class:`MemoryEvidence`."""
 
     gap: Measure
     masked: Measure
@@ -248,22 +267,29 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Together(Contrast, frozen=True, kw_only=True):
-    """Alpha and timing of the market as one: ``earned`` is what both brought a year, at the tested level."""
+    """Alpha and timing of the market as a sum.
+
+    ``earned`` is the annual return of both, at the tested level.
+    """
 
     earned: Measure
 
 
 class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The same agent where it could not know names or dates.
+    """The contrast with the same agent when it could not know names or dates.
 
-    ``gap`` is the yearly alpha unmasked less masked, session by session; ``parts`` are such differences by part;
-    ``masked`` is alpha under the mask, and ``both`` that of an account that holds both plays in equal parts.
-    ``both_at_tries`` is the same with an interval that allows for all tries.
-    ``confirmed`` is whether the masked alpha is above zero by a one-sided test at twice the error of one side: an
-    alpha that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
-    test. The contrast over all windows of the run says ``sentence`` and ``per_window``, the selection lost in one
-    of them; ``doubted`` is that a control, which cannot remember, shows a gap too; ``fade`` is the selection
-    before the model's cutoff less that after it. ``reason`` says why there is no contrast."""
+    ``gap`` is the annual alpha unmasked minus masked, session by session. ``parts`` are such
+    differences by part. ``masked`` is alpha under the mask. ``both`` is the alpha of an account
+    with both plays in equal parts, and ``both_at_tries`` has an interval corrected for all tries.
+    ``confirmed`` is true if the masked alpha is above zero in a one-sided test at twice the
+    one-sided error level. An unmasked alpha that is significant does not need the same confidence
+    again. ``shrinks`` is true if the gap is above zero in such a test.
+
+    ``sentence`` and ``per_window`` are the contrast over all windows of the run; ``per_window`` is
+    the selection lost per window. ``doubted`` is true if a control, which cannot remember, has a
+    gap too. ``fade`` is the selection before the model's cutoff minus the selection after it.
+    ``reason`` says why there is no contrast.
+    """
 
     against: str | None
     gap: Measure
@@ -284,11 +310,15 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What direct evidence of memory says of a model: what the recall audit ``told``, ``recall`` with its number,
-    and ``split``, what its alpha is worth without recall. ``unread`` is how alike decisions stay, 1 the same and -1
-    the opposite, when what they should rest on is reversed, ``by_name`` whether they followed the name and the day
-    instead; ``interaction`` how much more often it is right where the question's tokens are familiar. ``reason``
-    says why answers show nothing, ``excluded`` why nothing need be asked: the data cannot have been read."""
+    """Direct evidence of a model's memory.
+
+    ``told`` is the result of the recall audit, and ``recall`` is its measure. ``split`` is alpha
+    with and without recall. ``unread`` measures how similar decisions remain when their input is
+    reversed: 1 the same, -1 the opposite. ``by_name`` is true if the decisions followed the name
+    and the day instead. ``interaction`` is the gain in accuracy when the question's tokens are
+    familiar. ``reason`` says why the answers prove nothing. ``excluded`` says why no test is
+    needed: the model cannot have read the data.
+    """
 
     told: RecallWord | None = None
     recall: Measure
@@ -302,9 +332,12 @@ class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent. ``bound`` is the
-    share of days up to which a leak could have been missed, None where that is not known; ``files_open`` that the
-    agent could have read the data from the disk, which the test does not see."""
+    """The result of the leak test.
+
+    ``findings`` name channels. If ``tested`` is false, look-ahead is not excluded. ``bound`` is the
+    share of days with a leak that the test could have missed, None if unknown. ``files_open`` means
+    that the agent could have read the data from the disk, which the test does not see.
+    """
 
     tested: bool
     findings: tuple[str, ...] = ()
@@ -317,9 +350,11 @@ CASH = "cash"
 
 
 class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The passive portfolio that explains an account best, ``explained`` by R squared; ``beyond`` is the yearly
-    return that it does not explain, ``lagged`` the share of the exposure that comes late: prices are stale or
-    smoothed."""
+    """The passive portfolio that explains an account best.
+
+    ``explained`` is R squared. ``beyond`` is the annual return that it does not explain. ``lagged``
+    is the late share of the exposure, which shows stale or smoothed prices.
+    """
 
     portfolio: str
     explained: float
@@ -329,11 +364,15 @@ class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Was more held when the market rose? ``per_year`` is what that was worth, at the tested level. ``by``
-    holdings: the covariance of the share invested with the market's return. ``by`` returns: Treynor and Mazuy's
-    term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's, and
-    ``intercept`` what is earned a year where the market does not move: convexity that was bought is paid from
-    it. ``at_tries`` and ``likelihood`` of the timing by holdings allow for all tries."""
+    """The test whether the account held more when the market rose.
+
+    ``per_year`` is the annual value of timing, at the tested level. ``by`` holdings, it is the
+    covariance of the share invested with the market's return. ``by`` returns, it is Treynor and
+    Mazuy's term times the market's variance. ``curvature`` is this term and ``upside`` is
+    Henriksson and Merton's. ``intercept`` is the annual return while the market does not move, from
+    which bought convexity is paid. ``at_tries`` and ``likelihood`` of the timing by holdings are
+    corrected for all tries.
+    """
 
     by: Literal["holdings", "returns"]
     per_year: Measure
@@ -345,9 +384,12 @@ class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What style earned a year: ``tilt`` by mean exposures alone, ``timing`` by leaning more when a style paid;
-    ``net`` is ``timing`` and alpha, which has paid all costs. ``at_tries`` and ``likelihood`` of the timing allow
-    for all tries."""
+    """The annual return from style.
+
+    ``tilt`` is the return of mean exposures alone. ``timing`` is the return from higher exposures
+    when a style paid. ``net`` is ``timing`` plus alpha, net of all costs. ``at_tries`` and
+    ``likelihood`` of the timing are corrected for all tries.
+    """
 
     tilt: Measure
     timing: Measure
@@ -357,10 +399,13 @@ class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window. With
-    ``rare_losses`` alpha is not significant once its skew is allowed for (returns only). ``skew`` is that of the
-    account's returns by session. ``alpha_skew`` is the tested one: that of alpha over ``alpha_span`` sessions, None
-    without ``rare_losses``."""
+    """The tails of the returns.
+
+    ``crash`` is true if the market fell by a tenth or more in the window. With ``rare_losses``
+    alpha is not significant after correction for its skew (returns only). ``skew`` is the skew of
+    the account's returns by session. ``alpha_skew`` is the tested skew of alpha over ``alpha_span``
+    sessions, None without ``rare_losses``.
+    """
 
     skew: float | None
     worst: float
@@ -373,10 +418,12 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """At what size alpha is gone, by the square-root law of impact: a model, not a measurement. ``alphas`` are
-    left a year at ``sizes`` (the data's money), and nothing at ``dies``; up to ``low`` something certainly is (0:
-    none), from ``high`` certainly nothing (None: none). ``traded`` is the share of what was traded whose usual
-    amounts are known."""
+    """The account size at which alpha is zero, by the square-root law of impact (a model).
+
+    ``alphas`` are the annual alphas at ``sizes`` (in the data's money). Alpha is zero at ``dies``.
+    Up to ``low`` it is significantly positive (0: never), and from ``high`` on it is significantly
+    gone (None: never). ``traded`` is the share of the traded value with known usual amounts.
+    """
 
     sizes: tuple[float, ...]
     alphas: tuple[Measure, ...]
@@ -387,7 +434,7 @@ class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence."""
+        """Return the result as one sentence."""
         low = "none" if self.low <= 0.0 else money_words(self.low)
         high = "any" if self.high is None else money_words(self.high)
         what = "what alpha there may be" if self.low <= 0.0 else "its alpha"
@@ -398,7 +445,7 @@ class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def money_words(amount: float) -> str:
-    """Return a sum of money to two digits, in words from a million on."""
+    """Return an amount of money with two digits, in words from a million on."""
     rounded = float(f"{amount:.2g}")
     for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if rounded >= unit:
@@ -407,11 +454,13 @@ def money_words(amount: float) -> str:
 
 
 class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """When the yearly alpha was earned: in the ``first`` and ``second`` half and in the ``latest`` third of the
-    window, without its five best sessions, and without its ``best_month`` (None under a year).
+    """The annual alpha by period.
 
-    ``faded`` is whether the second half contradicts the whole: it earned nothing, and less than the first half by
-    a one-sided test."""
+    ``first``, ``second`` and ``latest`` are the two halves and the latest third of the window. Two
+    more are without its five best sessions, and without its ``best_month`` (None under a year).
+    ``faded`` is true if the second half contradicts the whole: its alpha is not positive, and
+    smaller than the first half's in a one-sided test.
+    """
 
     first: Measure
     second: Measure
@@ -423,7 +472,7 @@ class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of selection and alpha one name and one session brought; None where the sum is not positive."""
+    """Shares of selection and alpha from one name and one session; None if the sum is not positive."""
 
     name: str | None
     name_share: float | None
@@ -432,10 +481,14 @@ class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriesEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tries stand behind a result: ``here`` in the setting, ``disclosed`` (None: nobody said), ``found``
-    in other runs of the folder on the same sessions, and ``effective``, what these amount to when correlated ones
-    count once. ``deflated`` is the probability that the alpha ratio is above what the best of so many worthless
-    tries shows (Bailey and López de Prado 2014), ``haircut`` the share of the ratio that so many tries take away."""
+    """The number of tries behind a result.
+
+    ``here`` is the number in the setting. ``disclosed`` is None if it is not known. ``found`` is
+    the number in other runs of the folder on the same sessions. ``effective`` is their number after
+    merging correlated tries. ``deflated`` is the probability that the alpha ratio is above the
+    expected best ratio of as many worthless tries (Bailey and López de Prado 2014). ``haircut`` is
+    the share of the ratio lost by correction for tries.
+    """
 
     here: int
     disclosed: int | None
@@ -446,7 +499,7 @@ class TriesEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dollars(msgspec.Struct, frozen=True, kw_only=True):
-    """What thinking cost, in all seeds; ``net_return`` is the return when it is paid from the account."""
+    """Model costs in all seeds. ``net_return`` is the return if the account pays them."""
 
     usd: float | None
     calls: int
@@ -455,8 +508,10 @@ class Dollars(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranks(msgspec.Struct, frozen=True, kw_only=True):
-    """Places among the ``of`` agents of a setting that are ranked, 1 the best; None without a result. ``unranked``
-    says why an agent with a result has no place."""
+    """Places among the ``of`` ranked agents of a setting, 1 the best; None without a result.
+
+    ``unranked`` says why an agent with a result has no place.
+    """
 
     of: int
     by_return: int | None
@@ -465,7 +520,7 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """An account's growth since the start, its market's, and its drawdown, at some of the sessions."""
+    """Growth of an account and its market since the start, and its drawdown, at selected sessions."""
 
     sessions: tuple[str, ...]
     account: tuple[float, ...]
@@ -474,24 +529,25 @@ class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one setting: all that is known about it, before any verdict.
+    """All findings about one agent in one setting, before any verdict.
 
-    Whose account it is, and over which sessions: ``with_all`` is what it returned with those that are left out
-    because its benchmark lacks them, None where that is the same; ``failure`` says why there is no result.
+    Identity and sessions: ``with_all`` is the return including sessions that are left out because
+    the benchmark lacks them, None if it is the same. ``failure`` says why there is no result.
 
-    What its return is made of, over several seeds that of an account that holds all in equal parts: ``parts`` are
-    linked and sum to ``total``: ``common``, ``style`` (to which ``style.<factor>`` sum), ``selection``,
-    ``trading`` (to which ``costs`` and ``fills`` sum where they are told apart). ``market`` is what the market
-    behind the ``common`` part returned. ``exposures`` are mean z-exposures on invested days. ``style_variance`` is
-    the share of style in the variance of what is not market, ``active_variance`` the share of that in the whole.
-    ``styled`` is the share of days on which style was measured, ``covered`` the share of what was held that
-    factors cover.
+    Parts of the return: several seeds form an account that holds all in equal parts. ``parts`` are
+    linked and sum to ``total``: ``common``, ``style`` (the sum of ``style.<factor>``),
+    ``selection`` and ``trading`` (the sum of ``costs`` and ``fills`` if these are separate).
+    ``market`` is the return of the market behind the ``common`` part. ``exposures`` are mean
+    z-exposures on invested days. ``style_variance`` is the share of style in active variance,
+    ``active_variance`` the share of active variance in the whole. ``styled`` is the share of days
+    with measured style, ``covered`` the share of the holdings that factors cover.
 
-    From ``passive`` to ``calibration``, each is a test of what is behind it. ``versus`` is the run's own
-    comparison with its baseline. ``could_not`` is set when the result could not have been significant; ``needed``
-    sessions would find alpha as large as the one measured, None where there is none. A venue has ``year`` of
-    them in one. ``badges`` are those of the agent's own episodes, not of what played beside it. ``measures`` and
-    ``history`` are of an account that no run has scored, ``doubts`` what of its returns rests on its table's word.
+    The fields from ``passive`` to ``calibration`` are tests of the causes. ``versus`` is the run's
+    own comparison with its baseline. ``could_not`` means that the result could not have been
+    significant. ``needed`` is the number of sessions to detect an alpha as large as the measured
+    one, None without alpha. ``year`` is the number of sessions per year. ``badges`` are those of
+    the agent's own episodes. ``measures`` and ``history`` are set for an account that no run has
+    scored. ``doubts`` are unverified facts behind its returns.
     """
 
     setting: str = msgspec.field(name="cell")
@@ -558,18 +614,18 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known_alpha(self) -> Alpha:
-        """The alpha of findings that have one: a verdict other than *failed* is about it."""
+        """Return alpha. Every verdict except *failed* and those without a benchmark needs it."""
         assert self.alpha is not None
         return self.alpha
 
     @property
     def years(self) -> float:
-        """How many years the record covers."""
+        """Return the length of the record in years."""
         return self.sessions / self.year
 
 
 class AgentAssay(AgentFindings, frozen=True, kw_only=True):
-    """What was found about one agent in one setting, the verdict, and every number as a statement."""
+    """The findings about one agent in one setting, its verdict, and its numbers as statements."""
 
     verdict: Verdict
     statements: tuple[Statement, ...] = ()
@@ -583,26 +639,31 @@ class AgentAssay(AgentFindings, frozen=True, kw_only=True):
 
     @property
     def reasons_for(self) -> tuple[str, ...]:
-        """What speaks for skill, the strongest first."""
+        """Return the evidence for skill, the strongest first."""
         return tuple(one.claim for one in self.statements if one.bearing == "for")
 
     @property
     def reasons_against(self) -> tuple[str, ...]:
-        """What speaks against skill, the strongest first, and then what was not examined."""
+        """Return the evidence against skill, the strongest first, and then the limits."""
         against = (one.claim for one in self.statements if one.bearing == "against")
         return (*against, *self.verdict.limits)
 
 
 class KnownNature(msgspec.Struct, frozen=True, kw_only=True):
-    """What a planted account truly is, in words, and the kinds of verdict that are right about it."""
+    """The true nature of a planted account in words, and the kinds of verdict that are right about
+    it.
+    """
 
     is_truly: str
     deserves: tuple[Kind, ...]
 
 
 class Assay(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was found about a run, or about somebody's own account. ``titles`` name settings for readers;
-    ``key`` is the answer key, by agent, where accounts were planted."""
+    """All findings about a run, or about a user's own account.
+
+    ``titles`` name settings for readers. ``key`` is the answer key by agent, if accounts were
+    planted.
+    """
 
     title: str
     source: Literal["run", "own"]
@@ -614,7 +675,7 @@ class Assay(msgspec.Struct, frozen=True, kw_only=True):
     key: dict[str, KnownNature] = {}
 
     def agent(self, name: str, setting: str | None = None) -> AgentAssay:
-        """Return one agent; raises :class:`UserError` when there is none."""
+        """Return one agent. Raises :class:`UserError` if there is no such agent."""
         for one in self.agents:
             if (one.agent == name or one.agent.endswith(f": {name}")) and setting in (
                 None,
@@ -630,7 +691,7 @@ _SMALL = 0.1
 
 
 class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step with the interval of its part; the relative ones sum to the total, which comes last."""
+    """One step with the interval of its part. Relative steps sum to the total, which is last."""
 
     label: str
     value: float
@@ -640,12 +701,12 @@ class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rest_title(one: AgentFindings) -> str:
-    """Return what the part beyond market and style is called. Returns do not show that anything was selected."""
+    """Return the title of the part beyond market and style: selection, or unexplained for returns."""
     return QUANTITIES["unexplained" if one.method == "returns" else "selection"].title
 
 
 def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
-    """Return the steps from zero to the return; empty where the return was not taken apart."""
+    """Return the steps from zero to the return, or an empty tuple if the return has no parts."""
     parts, total = one.parts, one.total
     unknown = any(parts[name].value is None for name in ("common", "selection") if name in parts)
     if not parts or total.value is None or unknown:

@@ -1,4 +1,4 @@
-"""The verdict on an account of which daily returns are known, and what follows from daily parts of any account."""
+"""Judge an account by its daily returns, and derive findings from daily parts of any account."""
 
 from __future__ import annotations
 
@@ -54,12 +54,15 @@ WATCHED = (
 
 
 _OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "volatility", "calmar")
-"""What is scored of an account of which only returns are known."""
+"""Measures of an account for which only returns are known."""
 
 
 class TrialSetting(msgspec.Struct, frozen=True):
-    """What an account's daily parts are judged with: how many were tried, and what it was ``taken`` from; where
-    there is no attribution that knows them, passive portfolios as ``references``, and ``sessions``."""
+    """Data for judging an account's daily parts.
+
+    ``here`` and ``tried`` count the tries. ``taken`` are the attributions of the account. Without
+    attributions, ``references`` are the passive portfolios and ``sessions`` the days.
+    """
 
     here: int = 1
     tried: diagnostics.Tried = diagnostics.NO_TRIES
@@ -75,15 +78,15 @@ def with_daily(
     config: VerdictConfig,
     setting: TrialSetting,
 ) -> AgentFindings:
-    """Return findings with everything that follows from daily parts: alpha, what could have been shown, and the
-    tests of what is behind it."""
+    """Return findings with alpha, power, and all tests that follow from daily parts."""
     market, total, own = daily.get("market"), daily["total"], daily[evidence.ALPHA]
-    # The agents shown beside it share the level of intervals. All tries behind it, disclosed, counted or assumed,
-    # decide whether what is significant is called skill.
+    # Agents in the same setting share the level of intervals. All tries, disclosed, counted or
+    # assumed, decide whether a significant result is called skill.
     tries = max(config.known_tries, setting.here + setting.tried.effective)
     test = evidence.MeanTest(year, config, comparisons=setting.here, tries=tries)
-    # Parts have intervals at the level that alpha is tested with: one that excludes zero would contradict a
-    # sentence that says "cannot be told". The return itself is not tested: its interval is that of other pages.
+    # Intervals of parts have the same level as alpha's test. Otherwise a part that excludes zero
+    # could contradict a sentence with "cannot be told". The return itself is not tested, so its
+    # interval is the usual one.
     linked = {
         name: row
         for name, row in daily.items()
@@ -98,7 +101,7 @@ def with_daily(
     whole = total_parts({"total": total}, bootstrap=BootstrapConfig(level=config.level)).intervals[
         "total"
     ]
-    # Style and alpha are weighed by their own variances, so that both shares lie in 0..1.
+    # Style and alpha are weighted by their own variances, so both shares are within 0..1.
     style, moved, common = (
         float(np.var(daily[name])) for name in ("style", evidence.ALPHA, "common")
     )
@@ -144,7 +147,7 @@ def with_daily(
             options = option_selling(total, market, own, year)
     by_name = defaultdict[str, float](
         float
-    )  # what names brought to selection, in the mean over seeds
+    )  # contribution of names to selection, averaged over seeds
     for one in setting.taken:
         for name, value in one.by_name.items():
             by_name[name] += value / len(setting.taken)
@@ -187,12 +190,12 @@ def with_daily(
 
 
 def _excess(total: Floats, market: Floats, test: evidence.MeanTest) -> tuple[Measure, Measure]:
-    """Return the excess return a year and its information ratio, versus the market."""
+    """Return the annual excess return over the market and its information ratio."""
     return test.of(total - market), test.ratio(total - market)
 
 
 class _Power(NamedTuple):
-    """What a record can show: the ``chance`` that it shows skill, and the rows that its alpha would need."""
+    """The ``chance`` that a record shows skill, and the number of rows to detect its alpha."""
 
     chance: float | None
     hopeless: bool
@@ -200,7 +203,7 @@ class _Power(NamedTuple):
 
 
 def power_of_record(series: Floats, alpha: Alpha, test: evidence.MeanTest) -> _Power:
-    """Return the chance that such a record shows an alpha ratio of ``skilled``, after its tries are allowed for."""
+    """Return the chance that a record detects an alpha ratio of ``skilled``, corrected for tries."""
     config, year = test.config, test.year
     if series.size < config.rows_needed(year):
         return _Power(None, True, None)
@@ -216,7 +219,8 @@ def power_of_record(series: Floats, alpha: Alpha, test: evidence.MeanTest) -> _P
     summary = power_summary(design, ratio=config.skilled)
     ratio = alpha.ratio.value
     needed = None
-    # An account that is its market has a ratio of rounding errors: no number of sessions finds that.
+    # An account equal to its market has a ratio of rounding errors, which no number of sessions can
+    # detect.
     if ratio is not None and abs(ratio) >= LEAST_RATIO:
         needed = sessions_needed(ratio, design)
     return _Power(summary.chance, summary.hopeless, needed)
@@ -231,8 +235,10 @@ _ALONE, CONSTANT = "returns alone do not say what was held", "constant, estimate
 def assay_series(
     series: OwnSeries, config: VerdictConfig, *, agent: str
 ) -> tuple[AgentAssay, tuple[str, ...]]:
-    """Return the verdict on returns of which nothing else is known but, perhaps, those of a benchmark; and notes.
-    Raises :class:`UserError` when the two share too few days."""
+    """Return the verdict on a table of returns, with or without a benchmark, and notes.
+
+    Raises :class:`UserError` if account and benchmark share too few days.
+    """
     notes = list(series.notes)
     why = "no benchmark is given"
     if series.benchmark is not None and diagnostics.is_cash(
@@ -264,7 +270,7 @@ def assay_series(
         days,
         dataset="",
         method="returns",
-        # What rows that are left out changed by less does not show in a return.
+        # A smaller effect of left-out rows is invisible in the displayed return.
         with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= 0.001 else None,
         total=not_scored("nothing was played"),
         market=not_scored(why),
@@ -286,7 +292,7 @@ def assay_series(
         account = msgspec.structs.replace(account, style_variance=None, active_variance=None)
     passive = account.passive
     if passive is not None and account.alpha is not None and passive.portfolio != CASH:
-        # Beyond the one benchmark there is: that is alpha, and has its interval.
+        # The return beyond the only benchmark is alpha and has an interval.
         passive = msgspec.structs.replace(passive, beyond=account.alpha.tested)
     if market is None:
         parts = {**parts, "common": not_scored(why), "selection": not_scored(_ALONE)}
@@ -297,7 +303,7 @@ def assay_series(
 
 
 def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
-    """Return the days on which an account and all that it is compared with have a return; notes say the rest."""
+    """Return the days on which the account and its comparisons have a return; notes list the rest."""
     days = tuple(series.returns)
     others = {"its benchmark": series.benchmark, "cash": series.cash, **series.factors}
     for what, other in others.items():
@@ -330,7 +336,10 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
 def _rows_of_series(
     total: Floats, market: Floats | None, cash: Floats, factors: Mapping[str, Floats], year: int
 ) -> tuple[dict[str, Floats], dict[str, float]]:
-    """Return daily parts, and the exposures to factors; interest on what is not in the market counts as market."""
+    """Return daily parts, and the exposures to factors.
+
+    Interest on money outside the market is included in the market part.
+    """
     nothing = np.zeros(total.size)
     common, style, betas = cash, nothing, {}
     rows: dict[str, Floats] = {}
@@ -352,7 +361,7 @@ def _rows_of_series(
 
 
 def own_findings(agent: str, days: Sequence[str], **known: Any) -> AgentFindings:
-    """Return findings about an account that no run recorded; ``known`` are their other fields."""
+    """Return findings about an account without a recorded run. ``known`` are the remaining fields."""
     return AgentFindings(
         setting="own",
         benchmark="",
@@ -378,7 +387,7 @@ def with_history(
     year: int,
     config: VerdictConfig,
 ) -> AgentFindings:
-    """Return findings with the measures and months that a run's scores have, and an own account lacks."""
+    """Return findings with measures and monthly history, which an own account lacks without a run."""
     path = growth(total)
     if not sessions or not (path > 0.0).all():
         return account
@@ -386,7 +395,7 @@ def with_history(
     series = series_from_nav(path, sessions=sessions, periods_per_year=year)
     scored = score(series, bootstrap=drawn, only=_OWN_MEASURES)
     if account.smoothness is not None:
-        # One Sharpe ratio: a verdict on hidden risk quotes the same.
+        # A verdict on hidden risk quotes the same Sharpe ratio.
         scored["sharpe"] = account.smoothness.sharpe
     measures = {name: scored[name] for name in _OWN_MEASURES}
     return msgspec.structs.replace(

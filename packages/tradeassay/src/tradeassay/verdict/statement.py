@@ -1,7 +1,7 @@
-"""A statement: one number about an account, what it means, and what it rests on.
+"""A statement: one number about an account, its meaning, and its assumptions.
 
-Every number that a surface shows is the value of one statement. Sentence, page, terminal, JSON, LaTeX, Python and
-site are views of the same list, so that a quantity has one value everywhere.
+Every number on a page, in the terminal, in JSON, LaTeX, Python or on the site is the value of one
+statement. All of them read the same list, so a quantity has the same value everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Bearing = Literal["for", "against", "neither"]
 
 
 class Quantity(msgspec.Struct, frozen=True):
-    """What a number measures: its title on every surface, its unit, and one sentence that defines it."""
+    """A measured quantity: its title everywhere, its unit, and a definition of one sentence."""
 
     title: str
     unit: Unit
@@ -26,7 +26,7 @@ class Quantity(msgspec.Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """The title of a column or a tile, which says of a number of a year that it is one."""
+        """Return the title of a column or a tile. For an annual number it includes "per year"."""
         if self.unit != "share a year" or "year" in self.title or self.title == "Volatility":
             return self.title
         return f"{self.title} per year"
@@ -40,7 +40,7 @@ SCORED = {
     "calmar": "calmar",
     "max-drawdown": "max_drawdown",
 }
-"""Quantities that are measures of the catalogue, by its ids; they have the same titles and definitions."""
+"""Quantities that are measures of the catalogue, by id. They have the same titles and definitions."""
 _SCORED_UNITS: dict[str, Unit] = {
     "return-per-year": "share a year",
     "volatility": "share a year",
@@ -242,18 +242,20 @@ _UNSIGNED = (
     *("volatility", "explained", "late-exposure", "best-name-share", "best-day-share"),
     *("beats-random", "look-ahead-days", "chance-to-show", "deflated-sharpe"),
 )
-"""Shares that have no sign."""
+"""Shares that are displayed without a sign."""
 _SIGNED = ("sharpe", "sortino", "calmar", "information-ratio", "alpha-ratio", "autocorrelation")
-"""Ratios whose sign is worth showing."""
+"""Ratios that are displayed with their sign."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim with its number.
+    """One sentence with its number.
 
-    ``quantity`` is a key of :data:`QUANTITIES`. ``value`` has an interval from ``low`` to ``high`` at ``level``
-    where there is one, and is None with a ``reason`` if it could not be scored. ``versus`` names the benchmark
-    that it compares with. The record covers ``horizon`` years, and ``tries`` were allowed for. ``bearing`` says
-    whether it speaks for or against skill. ``claim`` says all of that in words."""
+    ``quantity`` is a key of :data:`QUANTITIES`. ``value`` is the number, None with a ``reason`` if
+    it could not be scored. If there is an interval, it is from ``low`` to ``high`` at ``level``.
+    ``versus`` names the benchmark of a comparison. The record covers ``horizon`` years. ``tries``
+    is the number of tries in the correction. ``bearing`` is the evidence for or against skill.
+    ``claim`` is the statement in words.
+    """
 
     claim: str
     quantity: str
@@ -270,24 +272,24 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unit(self) -> Unit:
-        """The unit of the value."""
+        """Return the unit of the value."""
         return QUANTITIES[self.quantity].unit
 
     @property
     def title(self) -> str:
-        """The name of the quantity on every surface."""
+        """Return the name of the quantity, which is the same everywhere."""
         return QUANTITIES[self.quantity].title
 
     @property
     def form(self) -> str:
-        """How the value is written: one of :data:`tradeassay.report.numbers.FORMS`."""
+        """Return the format of the value, one of :data:`tradeassay.report.numbers.FORMS`."""
         if self.unit in ("share", "share a year"):
             return "share" if self.quantity in _UNSIGNED else "change"
         return "signed" if self.quantity in _SIGNED else "number"
 
     @property
     def measure(self) -> Measure:
-        """The value as a measure with its interval."""
+        """Return the value as a measure with its interval."""
         level = 0.95 if self.level is None else self.level
         return Measure(
             value=self.value, low=self.low, high=self.high, level=level, reason=self.reason

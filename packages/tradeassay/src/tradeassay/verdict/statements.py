@@ -1,4 +1,4 @@
-"""Every number about an account, as a list of statements."""
+"""Build the list of statements with every number about an account."""
 
 from __future__ import annotations
 
@@ -56,17 +56,18 @@ from tradeassay.verdict.statement import QUANTITIES, SCORED, Bearing, Statement
 
 _PARTS = {"common": "market", "style": "style", "trading": "trading"}
 _MANY = 0.95
-"""Share of random portfolios from which beating them speaks for skill."""
+"""Share of random portfolios above which beating them is evidence for skill."""
 _CONCENTRATED = 0.25
-"""Share of alpha that one row brought from which it speaks against skill."""
+"""Share of alpha from one row above which it is evidence against skill."""
 
 
 def statements_of(
     account: AgentFindings, verdict: Verdict, config: VerdictConfig
 ) -> tuple[Statement, ...]:
-    """Return the statements about an account, in the order in which a reader asks for them.
+    """Return the statements about an account, in the order of a reader's questions.
 
-    What bears on skill agrees with the verdict: no reason contradicts the sentence."""
+    The evidence for and against skill agrees with the verdict: no reason contradicts the sentence.
+    """
     if verdict.kind == "failed":
         return ()
     maker = _Maker(account, verdict, config)
@@ -74,19 +75,20 @@ def statements_of(
 
 
 def _benchmark_of(account: AgentFindings) -> str:
-    """Return the name of the benchmark of an account of which only returns are known."""
+    """Return the name of the benchmark of an account for which only returns are known."""
     followed = account.passive
     return BENCHMARK if followed is None or followed.portfolio == CASH else followed.portfolio
 
 
 class _Maker:
-    """Makes the statements about one account."""
+    """Builder of the statements about one account."""
 
     def __init__(self, account: AgentFindings, verdict: Verdict, config: VerdictConfig) -> None:
         self.account = account
         self.verdict = verdict
         self.config = config
-        # One account is compared with its own benchmark. A data set has a market, and passive portfolios beside it.
+        # An own account is compared with its benchmark. A data set has a market and passive
+        # portfolios.
         self.market = _benchmark_of(account) if _has_own_benchmark(account) else MARKET
         self.benchmark: str | None = self.market if account.market.value is not None else None
         self.kept, self.dropped = claims_that_persist(account, config)
@@ -96,17 +98,19 @@ class _Maker:
 
     @property
     def skilled(self) -> bool:
-        """Whether the verdict says skill or timing."""
+        """Return whether the verdict is skill or timing."""
         return self.verdict.kind in ("skill", "timing")
 
     @property
     def praised(self) -> bool:
-        """Whether the verdict praises something."""
+        """Return whether the verdict is positive."""
         return self.verdict.kind in PRAISE
 
     @property
     def alpha_helps(self) -> bool:
-        """Whether alpha is what is praised. Timing by returns is paid from it."""
+        """Return whether alpha supports the verdict. Timing estimated from returns is part of
+        alpha.
+        """
         return self.praised and ("alpha" in self.kept or self.account.method == "returns")
 
     def statements(self) -> Iterator[Statement]:
@@ -117,7 +121,7 @@ class _Maker:
         if self.verdict.kind == "cash":
             return
         if lacks_market(self.account):
-            # What it earned in all is no alpha, so nothing is said of one.
+            # A total return is not an annual alpha, so there is no statement about alpha.
             yield from self.risk()
             return
         yield from self.alpha()
@@ -173,7 +177,7 @@ class _Maker:
         return self.make(quantity, claim, Measure(value=value), bearing, versus=versus)
 
     def returns(self) -> Iterator[Statement]:
-        """Yield what the account and its benchmark returned."""
+        """Yield the returns of the account and its benchmark."""
         account = self.account
         yield self.make("return", f"it returned {spanned(account.total)}", account.total)
         if account.market.value is None:
@@ -189,7 +193,7 @@ class _Maker:
             yield self.make("information-ratio", words, ratio, versus=self.market)
 
     def scored(self) -> Iterator[Statement]:
-        """Yield the usual measures of an account. Those of a run's agent are in the run's own table."""
+        """Yield the usual measures of an account. A run has its own table of measures."""
         account = self.account
         yearly, drawdown = yearly_return(account), account.measures.get("max_drawdown")
         if yearly is not None:
@@ -210,7 +214,7 @@ class _Maker:
             yield self.make("max-drawdown", deepest, drawdown)
 
     def parts(self) -> Iterator[Statement]:
-        """Yield the parts of the return, which sum to it."""
+        """Yield the parts that sum to the return."""
         account = self.account
         names = dict(_PARTS)
         names["selection"] = "unexplained" if account.method == "returns" else "selection"
@@ -281,7 +285,7 @@ class _Maker:
         return f"{yearly}, significantly above zero ({level})", bearing
 
     def tries(self) -> Iterator[Statement]:
-        """Yield how likely luck's best of the tries would look the same."""
+        """Yield the comparison with luck's best try."""
         alpha, found = self.account.known_alpha, self.account.tries
         positive = above(alpha.tested) or self.verdict.kind == "skill"
         if alpha.likelihood is None or not positive:
@@ -299,7 +303,7 @@ class _Maker:
         if alpha.likelihood <= 1.0:
             bearing = "against"
         elif self.skilled and self.alpha_helps and self.account.method == "holdings":
-            # Who chose afterwards needs no tries, and returns do not say when it was chosen.
+            # A choice made afterwards needs no tries, and returns do not show when it was made.
             bearing = "for"
         measure = Measure(value=alpha.likelihood)
         yield self.make("likelihood-ratio", likelier, measure, bearing, assumptions=assumptions)
@@ -313,7 +317,7 @@ class _Maker:
             yield self.make("deflated-sharpe", words, found.deflated)
 
     def random_portfolios(self) -> Iterator[Statement]:
-        """Yield how many random portfolios the account beats."""
+        """Yield the share of random portfolios that the account beats."""
         share, portfolios = self.account.luck.percentile, self.account.luck.portfolios
         if share.value is None:
             return
@@ -330,7 +334,7 @@ class _Maker:
         yield self.make("beats-random", words, share, bearing)
 
     def memory(self) -> Iterator[Statement]:
-        """Yield what a mask takes away and leaves."""
+        """Yield the parts of alpha that a mask removes and leaves."""
         memory = self.account.memory
         if memory is None or memory.gap.value is None:
             return
@@ -360,7 +364,9 @@ class _Maker:
         yield from self.memory_of_days(memory)
 
     def memory_of_days(self, memory: MemoryEvidence) -> Iterator[Statement]:
-        """Yield what a mask takes of timing, and of names and days together, where it matters."""
+        """Yield the parts of timing, and of names and days together, that a mask removes, if
+        relevant.
+        """
         contrasts: dict[Claim, tuple[str, Contrast | None]] = {
             "timing": ("timing-mask-gap", memory.timing),
             "style_timing": ("style-timing-mask-gap", memory.style_timing),
@@ -379,7 +385,7 @@ class _Maker:
             yield self.make(quantity, takes, contrast.gap, lost, versus=memory.against)
 
     def recall(self) -> Iterator[Statement]:
-        """Yield what a model recalls of the period, and whether its orders follow it."""
+        """Yield a model's recall of the period, and whether its orders follow it."""
         recall = self.account.recall
         if recall is None:
             return
@@ -410,7 +416,7 @@ class _Maker:
             )
 
     def look_ahead(self) -> Iterator[Statement]:
-        """Yield what a leak test excludes."""
+        """Yield the result of the leak test."""
         leaks = self.account.leaks
         if leaks.findings:
             seen = leaks.sentence.rstrip(".") or f"it saw the future ({', '.join(leaks.findings)})"
@@ -458,7 +464,7 @@ class _Maker:
             yield self.make("style-timing", words, styles.timing, helps)
 
     def time(self) -> Iterator[Statement]:
-        """Yield when alpha was earned."""
+        """Yield alpha by period."""
         stability = self.account.stability
         if stability is None:
             return
@@ -482,7 +488,7 @@ class _Maker:
         yield self.make("alpha-latest-third", latest, stability.latest, bearing)
 
     def concentration(self) -> Iterator[Statement]:
-        """Yield on how few days, months and names alpha rests."""
+        """Yield how much alpha depends on a few days, months and names."""
         stability, kept = self.account.stability, self.account.concentration
         alpha = self.account.known_alpha.tested
         if stability is not None:
@@ -516,7 +522,7 @@ class _Maker:
             )
 
     def risk(self) -> Iterator[Statement]:
-        """Yield losses, and what the record cannot show of them."""
+        """Yield losses, and risks that the record does not show."""
         account, tail = self.account, self.account.tail
         hidden: Bearing = "against" if self.verdict.kind == "hidden-risk" else "neither"
         if tail is not None:
@@ -547,7 +553,7 @@ class _Maker:
             yield self.number("smoothed-sharpe", words, smooth.unsmoothed_sharpe)
 
     def power(self) -> Iterator[Statement]:
-        """Yield what a record of this length can show, and how long it takes to know."""
+        """Yield the power of a record of this length, and the time until the question is settled."""
         account = self.account
         if account.chance is not None:
             ratio = f"an alpha ratio of {self.config.skilled:g}"
@@ -562,7 +568,7 @@ class _Maker:
 
 
 def _is_compared(account: AgentFindings) -> bool:
-    """Return whether there is a market, without which returns say nothing of alpha."""
+    """Return whether there is a benchmark. Without one, returns contain no information on alpha."""
     return account.method != "returns" or part_of(account, "common") is not None
 
 
@@ -571,7 +577,7 @@ def _has_own_benchmark(account: AgentFindings) -> bool:
 
 
 def _ratio_words(ratio: Measure) -> str:
-    """Return a ratio with two decimals, and its interval if it has one; nothing without a value."""
+    """Return a ratio with two decimals and its interval, if any, or an empty text without a value."""
     if ratio.value is None:
         return ""
     text = f"{ratio.value:.2f}"
@@ -581,7 +587,7 @@ def _ratio_words(ratio: Measure) -> str:
 
 
 def _unsigned(share: Measure) -> str:
-    """Return a share that has no sign, and its interval if it has one; nothing without a value."""
+    """Return an unsigned share with its interval, if any, or an empty text without a value."""
     if share.value is None:
         return ""
     text = f"{share.value:.1%}"
@@ -589,12 +595,12 @@ def _unsigned(share: Measure) -> str:
 
 
 def _told(name: str, words: str, measure: Measure) -> str:
-    """Return the words about a measure, or why it is not scored."""
+    """Return the words about a measure, or the reason why it is not scored."""
     return words if measure.value is not None else f"no {name}: {measure.reason}"
 
 
 def _part_claim(account: AgentFindings, quantity: str, measure: Measure) -> str:
-    """Say what a part of the return brought."""
+    """Return a part of the return in words."""
     words = part_words(account, measure.value)
     if words is None:
         return (
@@ -610,13 +616,15 @@ def _share(value: float) -> str:
 
 
 _FOREVER = 100.0
-"""Years beyond which it only matters that nobody will wait for it."""
+"""Number of years beyond which the exact waiting time is not stated."""
 
 
 def years_to_know(account: AgentFindings, verdict: Verdict) -> float | None:
-    """Return how many more years would settle whether there is alpha; 0 if the verdict settled it.
+    """Return the number of further years until it is settled whether there is alpha.
 
-    None if none was measured, or if what keeps the verdict open is no matter of time."""
+    Returns 0 if the verdict has settled it. Returns None if no alpha was measured, or if more time
+    would not settle it.
+    """
     alpha = account.alpha
     if alpha is None or alpha.tested.low is None or account.needed is None:
         return None
@@ -626,7 +634,8 @@ def years_to_know(account: AgentFindings, verdict: Verdict) -> float | None:
         return None
     if verdict.label in ("faded", "alpha too small"):
         return None
-    # A design finds an effect in 80 % of such records: what was needed may be less than what was had.
+    # A design detects an effect in 80 % of such records, so the required length may be shorter than
+    # the record.
     more = max(account.needed - account.sessions, account.sessions // 4, 1)
     return more / account.year
 

@@ -1,6 +1,8 @@
-"""The questions that make a verdict, one module each, in the order in which they are asked.
+"""The questions of a verdict, one module each, in their order.
 
-Each returns a verdict if it settles the case, and None otherwise. The first verdict is the answer."""
+Each function returns a verdict if it settles the case, and None otherwise. The first verdict is the
+result.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from tradeassay.verdict.questions.worse import did_worse_than_chance
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 Question = Callable[[AgentFindings, VerdictConfig], Verdict | None]
-"""Returns a verdict if the question settles the case, otherwise None."""
+"""Function that returns a verdict if it settles the case, otherwise None."""
 
 QUESTIONS: tuple[Question, ...] = (
     failed,
@@ -39,7 +41,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def ask_all(account: AgentFindings, config: VerdictConfig) -> Verdict:
-    """Ask every question in order and return the first verdict."""
+    """Evaluate the questions in order and return the first verdict."""
     for question in QUESTIONS:
         verdict = question(account, config)
         if verdict is not None:

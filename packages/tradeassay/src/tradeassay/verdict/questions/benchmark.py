@@ -1,4 +1,4 @@
-"""Is there anything to compare with?"""
+"""Question: is there a benchmark?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def has_no_benchmark(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Without a market the return cannot be taken apart, so skill and market exposure look the same."""
+    """Return the verdict for an account without a benchmark.
+
+    Without a market the return cannot be split into parts, so skill and market exposure look the
+    same.
+    """
     if not lacks_market(account):
         return None
     why = account.market.reason or "no benchmark is given"

@@ -1,4 +1,4 @@
-"""Did it hold cash?"""
+"""Question: did the account hold cash?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictCon
 
 
 def held_cash(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """The account was never invested, or it moves as cash does and earns no more than interest.
+    """Return the verdict *cash* if the account was never invested, or if its returns look like
+    cash.
 
-    Skill cannot be assessed, and nothing needs to be ruled out. If the agent gave no usable answers, the limits say
-    so, because that may be why it bought nothing."""
+    Returns like cash earn no more than interest. Skill cannot be assessed, and nothing needs to be
+    ruled out. If the agent gave no usable answers, the limits say so, because that may be the
+    reason why it bought nothing.
+    """
     if not holds_cash(account, config):
         return None
     did = "it held cash" if account.total.value == 0.0 else "it moves as cash does"

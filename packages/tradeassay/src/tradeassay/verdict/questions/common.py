@@ -1,4 +1,4 @@
-"""What all questions share: how a verdict is put together, and how its sentence begins."""
+"""Helpers of all questions: build a verdict, and begin its sentence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tradeassay.verdict.record import (
 )
 
 _MOST_LIMITS = 3
-"""Limits that a sentence has room for."""
+"""Largest number of limits in a sentence."""
 
 
 def make_verdict(
@@ -49,16 +49,18 @@ def make_verdict(
     firm: bool | None = None,
     label: str | None = None,
 ) -> Verdict:
-    """Return a verdict with its limits; the sentence of a praise names the first of them.
+    """Return a verdict with its limits. A sentence of praise includes the first limits.
 
-    ``said`` follows the account's return. A verdict is firm by default if it is no praise or has no limits."""
+    ``said`` follows the account's return. A verdict is firm by default if it is no praise or has no
+    limits.
+    """
     limits = tuple(in_rows(account, limit) for limit in limits_of(account, config, kind))
     if firm is None:
         firm = kind not in PRAISE or not limits
     if label is None:
         label = LABELS[kind] if firm else NOT_FIRM.get(kind, LABELS[kind])
     if account.baseline and kind != "look-ahead":
-        label = "baseline"  # what others are compared with is there to be simple, not to be skilled
+        label = "baseline"  # a baseline is meant to be simple, not skilled
     sentence = f"{opening(account)}{said}"
     if kind in PRAISE and limits:
         sentence += f" But {_first_clauses(limits)}."
@@ -76,7 +78,7 @@ def _first_clauses(limits: tuple[str, ...]) -> str:
 
 
 def opening(account: AgentFindings) -> str:
-    """Return how every sentence begins: what the account returned."""
+    """Return the beginning of every sentence: the account's return."""
     name = f"{account.agent}, the baseline," if account.baseline else account.agent
     text = f"{name} returned {percent(account.total.value)}{pace(account)}"
     if account.seeds > 1:
@@ -87,7 +89,7 @@ def opening(account: AgentFindings) -> str:
 
 
 def likelihood_words(account: AgentFindings) -> str:
-    """Say how much likelier the record is under skill than under luck's best of its tries."""
+    """Return in words how much likelier the record is under skill than under luck."""
     likelihood = account.known_alpha.likelihood
     if likelihood is None:
         return ""
@@ -103,7 +105,7 @@ def significant_alpha(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def what_it_is(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:
-    """Say what is praised, claim by claim, and which part of it is memory or a style."""
+    """Return the claims as text, with the parts that are memory or style."""
     words = []
     for claim in kept:
         if claim == "alpha":
@@ -126,7 +128,7 @@ def what_it_is(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim,
 
 
 def _memory_part(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:
-    """Return which part of the claims is memory, or nothing."""
+    """Return the part of the claims that is memory, or an empty text."""
     for claim in claims_that_persist(account, config).dropped:
         return memory_of_claim(account, claim, whole=True)
     for claim in kept:

@@ -1,4 +1,4 @@
-"""Did costs eat it?"""
+"""Question: did costs consume the return?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def lost_it_to_costs(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Alpha before costs is significant and costs took at least half of it; or a loss is mostly costs.
+    """Return the verdict *costs* if costs were half of a significant alpha, or most of a loss.
 
-    Costs are known, so only what was earned before them is tested. The move between a fill and the close is no
-    cost. Costs below the floor are never the reason."""
+    Costs are known exactly, so only the return before costs is tested. The move between a fill and
+    the close is not a cost. Costs below the floor are never the reason.
+    """
     alpha = account.known_alpha
     if costs_ate_alpha(account, config):
         assert alpha.costs is not None

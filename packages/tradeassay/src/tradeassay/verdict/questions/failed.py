@@ -1,4 +1,4 @@
-"""Did it fail?"""
+"""Question: did the account fail?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictCon
 
 
 def failed(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """An account without a result failed. It is never a return of zero."""
+    """Return the verdict *failed* if the account has no result, which is not a return of zero."""
     if account.failure is None and account.alpha is not None and account.total.value is not None:
         return None
     why = account.failure or str(account.total.reason)

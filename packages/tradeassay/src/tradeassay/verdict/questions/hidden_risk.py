@@ -1,4 +1,4 @@
-"""Is it paid for a risk that the record does not show?"""
+"""Question: is the account paid for a risk that its record does not show?"""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """What was earned is significant, and its record looks like that of a risk which has not come yet.
+    """Return the verdict *hidden risk* if a significant return looks like payment for a hidden
+    risk.
 
-    Returns alone are examined for four signs, in this order, and the first that shows decides:
+    A table of returns is tested for four signs, in this order. The first sign found decides:
 
-    1. It falls when the market moves far, or when volatility rises, as what sellers of options hold does.
+    1. The account loses when the market moves far or when volatility rises, like sellers of options.
     2. It is smoother than any audited record of liquid assets, or its alpha ratio is above ``too_good``.
-    3. Its returns carry signs of smoothing or invention: they follow each other, small losses are missing, or
-       digits repeat.
-    4. Its losses are so rare and large that alpha is not significant once their skew is allowed for (Johnson 1978).
+    3. Its returns show signs of smoothing or invention: autocorrelation, missing small losses, or
+       repeated digits.
+    4. Its losses are so rare and large that alpha is not significant after correction for their skew
+       (Johnson 1978).
 
-    The third and fourth sign make hidden risk suspected, not certain."""
+    For the third and fourth sign, hidden risk is suspected but not certain.
+    """
     if account.method != "returns" or most_portfolios_did_better(account):
         return None
     smooth, options = account.smoothness, account.options
@@ -50,13 +53,14 @@ def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | Non
 
 
 _INTEREST, _QUIET = 0.06, 0.02
-"""The most that cash earns in a year, and a yearly volatility that a fund of bills or deposits stays below."""
+"""Highest annual return of cash, and a volatility above that of funds of bills or deposits."""
 
 
 def _earns_interest(account: AgentFindings) -> bool:
-    """Return whether a record is as quiet as a fund of bills, and earns no more than interest.
+    """Return whether a record is as calm as a fund of bills, and earns no more than interest.
 
-    Such a record is smooth because interest is: it hides nothing."""
+    Such a record is smooth because interest is smooth. It hides nothing.
+    """
     earned, spread = (account.measures.get(one) for one in ("annualised_return", "volatility"))
     if earned is None or spread is None or earned.value is None or spread.value is None:
         return False
@@ -86,7 +90,7 @@ def _too_smooth(account: AgentFindings, config: VerdictConfig) -> Verdict | None
         return None
     why = why_too_good(account)
     if smooth is not None and (lacks_market(account) or not too_good(account, config)):
-        # Without a benchmark there is no alpha. The ratio is that of the whole return.
+        # Without a benchmark there is no alpha, and the ratio is that of the whole return.
         why = f"a Sharpe ratio of {smooth.sharpe.value:.1f}, at least {smooth.sharpe.low:.1f}"
     causes = "losses that are not booked, options sold, and stale or made-up prices"
     said = f"; hidden risk: smoother than any audited record of liquid assets ({why}); look for {causes}."

@@ -1,4 +1,4 @@
-"""Did it see the future?"""
+"""Question: did the account use future data?"""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def saw_the_future(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """A leak test found a channel: the result is void.
+    """Return the verdict *look-ahead* if a leak test found a channel. The result is then void.
 
-    Look-ahead is suspected if holdings are known and even the lower end of the alpha ratio is above ``too_good``,
-    or if alpha is the same on every session. A mask that takes such an alpha away shows what it is: memory. Of
-    returns alone the same is said as hidden risk, because a smooth record has other causes as well."""
+    Look-ahead is suspected if holdings are known and even the lower end of the alpha ratio is above
+    ``too_good``, or if alpha is the same on every session. If a mask removes such an alpha, it is
+    memory. For a table of returns the verdict is hidden risk instead, because a smooth record has
+    other causes as well.
+    """
     channels = account.leaks.findings
     if channels:
         seen = ", ".join(channels[:3])
@@ -27,7 +29,7 @@ def saw_the_future(account: AgentFindings, config: VerdictConfig) -> Verdict | N
 
 
 def why_too_good(account: AgentFindings) -> str:
-    """Return the number that nobody achieves."""
+    """Return the implausible number as text."""
     ratio = account.known_alpha.ratio
     if ratio.low is None:
         return "beyond the market it earns the same on every session"

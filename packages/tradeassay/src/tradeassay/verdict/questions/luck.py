@@ -1,4 +1,4 @@
-"""What is left: not distinguishable from luck."""
+"""Question: none left. The account is not distinguishable from luck."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tradeassay.verdict.record import AgentFindings, Kind, Verdict, VerdictConfi
 
 
 def is_not_distinguishable(account: AgentFindings, config: VerdictConfig) -> Verdict:
-    """No other question settled the case: luck alone gives such a record often enough.
+    """Return the verdict *not distinguishable from luck*: luck often gives such a record.
 
-    A significant alpha that is too small to be called one gets a label of its own."""
+    A significant alpha below the floor has a separate label.
+    """
     small = too_small(account, config)
     label = "alpha too small" if small else None
     kind: Kind = "not-distinguishable-from-luck"
@@ -29,7 +30,8 @@ def is_not_distinguishable(account: AgentFindings, config: VerdictConfig) -> Ver
     if versus is None or versus.side is None:
         said = f", which is not distinguishable from luck: {yearly}{short}."
         return make_verdict(account, config, kind, said, label=label)
-    # That it beat its baseline says nothing of what made it: both are true, and both are said.
+    # Beating the baseline does not show the cause. Both facts are true, so the sentence states
+    # both.
     verb = "beats" if versus.side == "above" else "falls behind"
     beyond = f"what it did beyond {beyond_what(account, config)} is not distinguishable from luck"
     said = f" and {verb} {versus.baseline}, but {beyond}: {yearly}{short}."
@@ -37,14 +39,15 @@ def is_not_distinguishable(account: AgentFindings, config: VerdictConfig) -> Ver
 
 
 def too_short_words(account: AgentFindings) -> str:
-    """Say that no skill could have shown in so short a record; nothing for a longer one."""
+    """Return the clause that skill is not detectable in a short record, or an empty text."""
     return "; the window is too short for skill to show" if account.could_not else ""
 
 
 def why_no_alpha(account: AgentFindings, config: VerdictConfig) -> str | None:
-    """Return what speaks against an alpha, or a loss, whose interval excludes zero; None if it does not.
+    """Return the reason against an alpha, or a loss, whose interval excludes zero, or None.
 
-    Such an interval is not shown beside "not distinguishable" without what speaks against it."""
+    The page never shows such an interval next to "not distinguishable" without this reason.
+    """
     alpha = account.known_alpha.tested
     if not is_significant(alpha):
         return None

@@ -1,4 +1,4 @@
-"""Is it a passive portfolio?"""
+"""Question: is the account a passive portfolio?"""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.record import AgentFindings, PassiveEvidence, Verdict, VerdictConfig
 
 _LATE = 0.05
-"""Share of the exposure from which it is said that it comes late."""
+"""Smallest late share of the exposure that is reported."""
 
 
 def followed_the_market(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """A passive portfolio explains ``tracks`` of the variance, and nothing worth the name is left.
+    """Return the verdict *market* if a passive portfolio explains ``tracks`` of the variance.
 
-    What is left is not significant, or smaller than the floor and what returns do not show. Of returns alone any
-    loss counts too, because leverage, fees and trading cost something."""
+    The rest must be insignificant, or smaller than the floor plus the income that returns do not
+    show. For a table of returns any loss is allowed, because leverage, fees and trading have costs.
+    """
     if not is_passive(account, config):
         return None
     followed = account.passive

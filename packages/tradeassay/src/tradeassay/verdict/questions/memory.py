@@ -1,4 +1,4 @@
-"""Is it memory of the period?"""
+"""Question: is the result memory of the period?"""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConf
 
 
 def remembered_the_period(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """There is a claim, and nothing of it stands where the agent cannot know names or dates.
+    """Return the verdict *memory* if no claim persists when the agent cannot know names or dates.
 
-    It is memory for certain if a mask takes it away or recall explains it, and suspected if selection fades after
-    the model's cutoff, if the model is right where questions are familiar, or if the mask takes more than it
-    leaves (one-sided, 5 %)."""
+    It is certain if a mask removes the claim or recall explains it. It is suspected if selection
+    fades after the model's cutoff, if the model is right about familiar questions, or if the mask
+    removes more than it leaves (one-sided, 5 %).
+    """
     claims = claims_that_persist(account, config)
     if not claims.dropped or claims.kept:
         return None

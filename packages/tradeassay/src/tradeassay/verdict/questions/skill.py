@@ -1,4 +1,4 @@
-"""Was it earned, by alpha or by timing?"""
+"""Question: does alpha or timing show skill?"""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConf
 
 
 def earned_it(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Something significant stands that style, memory and hidden risk do not explain.
+    """Return the verdict *skill* or *timing* for a claim not explained by style, memory or hidden
+    risk.
 
-    *Skill* and *timing* are said of what survives the tries behind it: alpha is above zero at the level shared
-    among all of them, and the record is likelier under skill than under luck's best of so many. What does not is
-    *positive, and could be the best of a few tries*. No praise rests on what the latest half of the record
-    contradicts: then the alpha has faded. Timing by returns is paid from alpha and fades with it."""
+    The claim must survive the correction for tries: alpha is above zero at the level shared among
+    all tries, and the record is likelier under skill than under luck's best try. Otherwise the
+    verdict is *positive, and could be the best of a few tries*. If the latest half of the record
+    contradicts the claim, alpha has faded and there is no praise. Timing estimated from returns is
+    part of alpha and fades with it.
+    """
     claims = claims_that_persist(account, config)
     kept = claims.kept
     if not kept:
@@ -81,13 +84,16 @@ def _timing(
     said = f"; {what_it_is(account, config, surviving)}"
     if account.method == "returns":
         said += f"; {likelihood_words(account)}"
-    elif "alpha" not in claims.dropped:  # that the names are memory has been said
+    elif "alpha" not in claims.dropped:  # the sentence already says that the names are memory
         said += f"; {_rest_of_timing(account, config, claims)}"
     return make_verdict(account, config, "timing", f"{said}.")
 
 
 def _rest_of_timing(account: AgentFindings, config: VerdictConfig, claims: Claims) -> str:
-    """Say what the names brought beside timing. What is significant has what speaks against it."""
+    """Return the return from names besides timing as text.
+
+    If it is significant, the text includes the reason against it.
+    """
     tested = account.known_alpha.tested
     if below(tested):
         return f"the rest lost significantly ({spanned(tested)} a year)"

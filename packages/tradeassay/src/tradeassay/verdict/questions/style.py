@@ -1,4 +1,4 @@
-"""Is it a style?"""
+"""Question: is the result a style?"""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from tradeassay.verdict.questions.luck import too_short_words, why_no_alpha
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 _MOST = 0.5
-"""Share of active variance from which style is most of what moved an account."""
+"""Share of active variance above which style is the main cause of an account's moves."""
 
 
 def leaned_to_styles(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """The account leans to styles, and they moved it, or brought it, more than its names did."""
+    """Return the verdict *style* if style exposures moved the account, or paid, more than its names
+    did.
+    """
     if not leaning(account, config):
         return None
     moved = account.style_variance or 0.0

@@ -1,4 +1,4 @@
-"""Is it worse than chance?"""
+"""Question: is the account worse than chance?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def did_worse_than_chance(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Alpha is below zero after all tries are allowed for, and by the floor or more.
+    """Return the verdict *worse* if alpha is below zero after correction for all tries.
 
-    The same rule binds it as skill: luck's worst of so many tries must not look the same. If there are random
-    portfolios, they rarely did as badly."""
+    The loss must be at least the floor. As for skill, luck's worst try must not look the same. If
+    there are random portfolios, few of them did as badly.
+    """
     alpha = account.known_alpha
     if not alpha.survives_below or (alpha.tested.value or 0.0) > -config.floor:
         return None
