@@ -135,19 +135,26 @@ def assay(
 ) -> ShownAssay:
     """Judge an account: skill, luck, market, style, a leaked future, or memory.
 
-    ``what`` is one of these: a recorded run (its folder or name); the returns or values of an
-    account (a pandas or polars table, or a CSV or Parquet file); a file with the account's trades.
-    ``agents`` selects agents of a run.
+    ``what`` is one of the following:
 
-    Keywords for a table: ``benchmark``: the benchmark as a table, a file, a column, or a name
-    (``sp500``, ``nasdaq`` or ``us-market``, until 2018); ``reading``: facts that the table does not
-    show (a :class:`TableReading`, or a dict with unit, dates and column); ``weights``: a file with
-    the weights held; ``dataset``, ``universe``: prices of the assets held, which are used to
-    measure style; ``between``: the meaning of sessions without weights, ``cash`` or ``hold``;
-    ``suite``, ``names``, ``turnover``: rules and trading of the random portfolios for comparison;
-    ``dividends``: the highest annual dividend yield missing from the market's returns;
-    ``interest``: the highest annual interest that cash earned; ``prices``, ``cash_at_start``,
-    ``until``, ``symbol``: for a trade log (:class:`OwnAccount`); ``title``: the title of the assay.
+    - a recorded run (its folder or name), of which ``agents`` selects some agents;
+    - the returns or values of an account (a pandas or polars table, or a CSV or Parquet file);
+    - a file with the account's trades.
+
+    Keywords for a table:
+
+    - ``benchmark``: the benchmark as a table, a file, a column, or a name (``sp500``, ``nasdaq`` or
+      ``us-market``, until 2018)
+    - ``reading``: facts that the table does not show (a :class:`TableReading`, or a dict with unit,
+      dates and column)
+    - ``weights``: a file with the weights held
+    - ``dataset``, ``universe``: prices of the assets held, which are used to measure style
+    - ``between``: the meaning of sessions without weights, ``cash`` or ``hold``
+    - ``suite``, ``names``, ``turnover``: rules and trading of the random portfolios for comparison
+    - ``dividends``: the highest annual dividend yield missing from the benchmark's returns
+    - ``interest``: the highest annual interest that cash earned
+    - ``prices``, ``cash_at_start``, ``until``, ``symbol``: for a trade log (:class:`OwnAccount`)
+    - ``title``: the title of the assay
 
     ``tries`` is the number of strategies tried to find this one (None: 20 are assumed).
     ``portfolios`` is the number of random portfolios. Set ``watched`` if the account is judged
@@ -208,7 +215,7 @@ def _assay_of_run(
 
 
 def _spelled_out() -> inspect.Signature:
-    """Return the signature of :func:`assay` with all keywords listed, for ``help`` and notebooks."""
+    """Return the signature of :func:`assay` with all keywords, for ``help`` and notebooks."""
     written = inspect.signature(assay)
     fields = (*msgspec.structs.fields(VerdictConfig), *msgspec.structs.fields(OwnAccount))
     usual = {field.name: field.default for field in fields}
@@ -228,7 +235,10 @@ assay.__signature__ = _spelled_out()  # type: ignore[attr-defined]  # inspect re
 
 
 def _typed_fields(given: Mapping[str, Any], described: type) -> dict[str, Any]:
-    """Return keywords converted as in :func:`typed`. Date and path objects are accepted unchanged."""
+    """Return keywords converted as in :func:`typed`.
+
+    Date and path objects are accepted unchanged.
+    """
     texts = {
         name: str(value) if isinstance(value, date | Path) else value
         for name, value in given.items()

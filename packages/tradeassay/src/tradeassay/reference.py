@@ -100,7 +100,7 @@ def read_market(name: str, days: Iterable[str], home: Path | str | None = None) 
 
 
 def refuse_other_days(subject: str, known: Iterable[str], days: Iterable[str], hint: str) -> None:
-    """Raise :class:`UserError` if less than half of an account's days are in the span of ``known``."""
+    """Raise :class:`UserError` if ``known`` covers less than half of an account's days."""
     spanned, asked = sorted(known), sorted(days)
     first, last = spanned[0], spanned[-1]
     if 2 * sum(first <= day <= last for day in asked) < len(asked):
@@ -140,7 +140,10 @@ def _arch_table(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def _months(table: dict[str, tuple[str, ...]]) -> list[str]:
-    """Return the last days of French's months (such as 192607), and of the month before the first."""
+    """Return the last days of French's months, and of the month before the first.
+
+    The table contains months such as 192607.
+    """
     starts = np.array(
         [f"{month[:4]}-{month[4:]}" for month in table["Date"]], dtype="datetime64[M]"
     )
@@ -155,7 +158,10 @@ _MARKET = ("mkt rf", "mktrf")
 
 
 class FactorTable(msgspec.Struct, frozen=True):
-    """Returns by factor. ``market`` (minus cash) and ``cash`` are set if the table contains them."""
+    """Returns by factor.
+
+    ``market`` (minus cash) and ``cash`` are set if the table contains them.
+    """
 
     factors: dict[str, OwnSeries]
     market: OwnSeries | None

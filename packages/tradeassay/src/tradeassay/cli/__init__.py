@@ -66,7 +66,10 @@ def _open_streams() -> None:
 
 
 def _speak_plainly() -> None:
-    """Replace characters that the terminal's encoding lacks, such as the minus sign, by ASCII ones."""
+    """Replace characters that the terminal's encoding lacks by ASCII ones.
+
+    The minus sign is such a character.
+    """
 
     def plain(error: UnicodeError) -> tuple[str, int]:
         if not isinstance(error, UnicodeEncodeError):

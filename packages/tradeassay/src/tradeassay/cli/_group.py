@@ -127,8 +127,9 @@ class _LazyGroup(CommandGroup):
         return None if entry is None else entry.load()
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command and remove secrets from its log. (:func:`main` removes them from the
-        screen.)
+        """Run a command and remove secrets from its log.
+
+        :func:`main` removes them from the screen.
         """
         from tradeassay.core.screen import clean_log
 

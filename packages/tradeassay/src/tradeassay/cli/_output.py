@@ -47,7 +47,10 @@ def print_rows(
 
 
 def say(text: str) -> None:
-    """Print prose on stderr. Control characters are removed because it may quote an agent's answer."""
+    """Print prose on stderr.
+
+    Control characters are removed because it may quote an agent's answer.
+    """
     click.echo(printable(text, kept="\n\t\xa0\u202f"), err=True)
 
 

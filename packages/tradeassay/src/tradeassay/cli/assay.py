@@ -196,9 +196,10 @@ portfolios_option = opt.advanced(
 def assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **given: Any) -> None:
     """Say what an account of your own is made of.
 
-    FILE is a Parquet or CSV table of returns or values (date, return), of weights (date, symbol, weight), or a
-    trade log (time, symbol, side, quantity, price, fees; a broker's export; days with BUY, SELL or HOLD). The
-    judgement needs a market to compare with: the prices of --dataset, or the returns of --benchmark.
+    FILE is a Parquet or CSV table of returns or values (date, return), of weights (date, symbol,
+    weight), or a trade log (time, symbol, side, quantity, price, fees; a broker's export; days with
+    BUY, SELL or HOLD). The judgement needs a market to compare with: the prices of --dataset, or
+    the returns of --benchmark.
     """
     with _without_collection():
         _assay_file(table, page, capacity, as_json, **given)

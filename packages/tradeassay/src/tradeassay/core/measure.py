@@ -1,4 +1,7 @@
-"""A number with its interval, or the reason for its absence. Badges state where numbers come from."""
+"""A number with its interval, or the reason for its absence.
+
+Badges state where numbers come from.
+"""
 
 from __future__ import annotations
 
@@ -73,5 +76,8 @@ BadgeTexts = tuple[tuple[str, str], ...]
 
 
 def at_most(share: float) -> str:
-    """Return an upper bound in per cent. It is rounded up so that it is not tighter than the test."""
+    """Return an upper bound in per cent.
+
+    It is rounded up so that it is not tighter than the test.
+    """
     return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f} %"

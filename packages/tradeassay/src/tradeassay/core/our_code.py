@@ -1,5 +1,6 @@
-"""Identify tradeassay's own modules. They have a version, while code of agents and plug-ins is
-hashed.
+"""Identify tradeassay's own modules.
+
+They have a version, while code of agents and plug-ins is hashed.
 """
 
 from __future__ import annotations

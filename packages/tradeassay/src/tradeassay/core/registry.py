@@ -80,8 +80,7 @@ class Registry(Generic[_T]):
         return newest(name, {*self._items, *self._declared})
 
     def get(self, name: str) -> _T:
-        """Return the object registered as ``name``. An id without a version means its newest
-        version.
+        """Return the object registered as ``name``. An id without a version means the newest.
 
         Raises :class:`UserError` with similar names if there is no such object.
         """
@@ -165,7 +164,7 @@ class Registry(Generic[_T]):
 
 
 def newest(name: str, known: Collection[str]) -> str:
-    """Return the newest version ``name-v1``, ``name-v2`` ... in ``known``, or ``name`` unchanged."""
+    """Return the newest version ``name-v1``, ``name-v2`` ... in ``known``, else ``name``."""
     if name in known:
         return name
     versions = {

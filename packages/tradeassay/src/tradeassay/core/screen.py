@@ -51,9 +51,7 @@ class StackedTable:
         ]
 
     def _least(self, place: int) -> int:
-        """Return the smallest width at which a column is readable. Numbers need all of their
-        digits.
-        """
+        """Return the smallest readable width of a column. Numbers need all of their digits."""
         longest = max((row[place].cell_len for row in self._rows), default=0)
         word = max((len(word) for word in self._titles[place].split()), default=0)
         return max(longest if self._numeric[place] else min(longest, _READABLE), word)

@@ -58,7 +58,7 @@ _GIVEN = (
 
 _PERCENT = rb"%[0-9A-Fa-f]{2}"
 _JSON = (
-    rb"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"  # two surrogates encode one character
+    rb"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"  # two surrogates are one character
     rb"|u[0-9A-Fa-f]{4}|[\"\\/bfnrt])"
 )
 _BASE64 = rb"[A-Za-z0-9+/_-]{10,}"
@@ -136,8 +136,9 @@ class Secrets:
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
-        """Store the password of an address such as ``https://user:password@host``, and keys in its
-        query.
+        """Store the password of an address such as ``https://user:password@host``.
+
+        Also store the keys in its query.
         """
         from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -190,8 +191,9 @@ class Secrets:
                 )
 
     def _find_pieces(self, data: bytes) -> Iterator[_Place]:
-        """Yield the places of secrets and of sufficiently long pieces, in any order and possibly
-        overlapping.
+        """Yield the places of secrets and of sufficiently long pieces, in any order.
+
+        Places may overlap.
         """
         pattern, places, size = self.prepared or self._prepare()
         at = 0
@@ -394,7 +396,10 @@ environment_read = False
 
 
 def refresh() -> None:
-    """Read the environment again. A key may have been set, or loaded from a file, in the meantime."""
+    """Read the environment again.
+
+    A key may have been set, or loaded from a file, in the meantime.
+    """
     global environment_read
     environment_read = True
     KNOWN.add_settings(os.environ)
@@ -431,7 +436,10 @@ def without_secrets(value: _T) -> _T:
 
 
 def clean_foreign(words: _Words) -> _Words:
-    """Return external text without configured secrets. Text that only resembles a key is counted."""
+    """Return external text without configured secrets.
+
+    Text that only resembles a key is counted.
+    """
     cleaned = without_secrets(words)
     raw = _utf8(cleaned) if isinstance(cleaned, str) else cleaned
     KNOWN.lookalikes += len(re.findall(_LOOKS, raw))

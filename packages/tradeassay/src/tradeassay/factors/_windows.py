@@ -125,8 +125,9 @@ def keep(values: Floats, known: Bools) -> Floats:
 
 
 def log(values: Floats) -> Floats:
-    """Return natural logarithms within 2 ulp, or NaN for zero, negative, infinite and missing
-    values.
+    """Return natural logarithms within 2 ulp.
+
+    The result is NaN for zero, negative, infinite and missing values.
     """
     # The digits of a series seed its resamples, and recorded intervals depend on these resamples.
     # So a factor must keep its last digit, even if numpy's own logarithm changes.
@@ -170,7 +171,10 @@ def spread(n: Floats, deviations: Floats, enough: int) -> Floats:
 def skewness(
     n: Floats, sums: Floats, squares: Floats, cubes: Floats, deviations: Floats, enough: int
 ) -> Floats:
-    """Return the bias-corrected sample skewness (adjusted Fisher-Pearson), or NaN without spread."""
+    """Return the bias-corrected sample skewness (adjusted Fisher-Pearson).
+
+    It is NaN without spread.
+    """
     mean = sums / n
     value: Floats = 3.0 * mean
     value *= squares

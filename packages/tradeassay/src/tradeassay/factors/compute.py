@@ -73,7 +73,10 @@ class _DailyBars(Protocol):
 
 
 def last_row_of(view: _DailyBars) -> Floats:
-    """Return the factors known now, shape (9, columns of the view), from as few bars as possible."""
+    """Return the factors known now, shape (9, columns of the view).
+
+    It reads no more bars than needed.
+    """
     return _last_row(
         FACTOR_NAMES,
         view.bars("open", _SHORT + 1),
@@ -113,7 +116,10 @@ def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
 
 
 def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
-    """Return factors at the last session. Factors with the same lookback share intermediate series."""
+    """Return factors at the last session.
+
+    Factors with the same lookback share intermediate series.
+    """
     sessions, columns = fields[2].shape
     values = np.full((len(names), columns), np.nan)
     if sessions == 0 or columns == 0:
@@ -133,7 +139,10 @@ def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
 
 
 class _EveryRow:
-    """The factors of every session, shape (sessions, names). Series shared by factors are cached."""
+    """The factors of every session, shape (sessions, names).
+
+    Series shared by factors are cached.
+    """
 
     _spans: tuple[int, ...] = (_LONG, _SHORT)
     """Window lengths for which sums of returns are computed together."""
@@ -205,7 +214,10 @@ class _EveryRow:
 
     @cached_property
     def _return_sums(self) -> tuple[list[Floats], list[Floats], Floats]:
-        """Return sums of returns and squared returns over each span, and of cubes over 60 sessions."""
+        """Return sums of returns, squared returns and cubed returns.
+
+        The first two are over each of the spans, the third over 60 sessions.
+        """
         x = _filled(self._returns, self._returns_present)
         square = x * x
         return (
@@ -266,8 +278,7 @@ class _EveryRow:
         return rolling_max(values, _YEAR)
 
     def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
-        """Return the close ``back`` rows before each row, or the first close if there are fewer
-        rows.
+        """Return the close ``back`` rows before each row, or the first close of a shorter record.
 
         If that close is missing and the value will be ``known``, take the next present close in the
         direction of ``step`` (1 = later, -1 = earlier) within the year that ends at the row. Such

@@ -1,8 +1,7 @@
-"""Compute the nine factors one session at a time. A new bar costs a few array operations on one
-row.
+"""Compute the nine factors one session at a time.
 
-Simulators and live trading use this module. After the same bars, the values equal those of
-:func:`compute` to the last bit.
+A new bar costs a few array operations on one row. Simulators and live trading use this module.
+After the same bars, the values equal those of :func:`compute` to the last bit.
 """
 
 from collections import deque

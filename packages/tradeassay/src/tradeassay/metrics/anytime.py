@@ -96,7 +96,10 @@ def watched_interval(values: Floats, *, periods_per_year: float, level: float = 
 
 
 def watched_sign(values: Floats, *, level: float = 0.95) -> Ints:
-    """Return the sign of a mean along the last axis whose band excluded zero at some look, else 0."""
+    """Return the sign of a mean along the last axis, or 0 if it is not significant.
+
+    It is significant if its band excluded zero at some look.
+    """
     sums, alpha = _together(np.asarray(values, dtype=np.float64)), 1.0 - level
     total, squares = np.cumsum(sums, axis=-1), np.cumsum(sums**2, axis=-1)
     prior = _scale(sums) * _weight(alpha)
@@ -150,7 +153,10 @@ def e_bh(e_values: Sequence[float | None], level: float = 0.95) -> list[bool | N
 
 
 def _together(values: Floats) -> Floats:
-    """Return sums of whole weeks along the last axis. Sessions of an incomplete week are left out."""
+    """Return sums of whole weeks along the last axis.
+
+    Sessions of an incomplete week are left out.
+    """
     whole = values.shape[-1] // TOGETHER
     return np.asarray(
         values[..., : whole * TOGETHER].reshape(*values.shape[:-1], whole, TOGETHER).sum(axis=-1)

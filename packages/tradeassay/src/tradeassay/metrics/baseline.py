@@ -24,7 +24,8 @@ from tradeassay.metrics.intervals import DEFAULT, BootstrapConfig, significant
 
 _SAME = 1e-12
 _USUAL = 0.9
-"""Below this level a sentence names the level, because an interval then excludes zero too easily."""
+"""Below this level a sentence names the level, because an interval then excludes zero too
+easily."""
 
 
 class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,8 +34,9 @@ _Right = NDArray[Any]
 
 
 class Bin(msgspec.Struct, frozen=True, kw_only=True):
-    """One bin of a calibration curve. ``confidence`` and ``accuracy`` are means, None if it is
-    empty.
+    """One bin of a calibration curve.
+
+    ``confidence`` and ``accuracy`` are means, None in an empty bin.
     """
 
     low: float
@@ -101,7 +102,10 @@ def calibration(
     bins: int = _BINS,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> dict[str, Measure]:
-    """Return ``ece`` and ``brier`` with intervals. ``session`` is the session of each confidence."""
+    """Return ``ece`` and ``brier`` with intervals.
+
+    ``session`` is the session of each confidence.
+    """
     confidence, hit = _checked(confidence, right)
     if not confidence.size:
         nothing = not_scored("no order with a confidence and a known next return")

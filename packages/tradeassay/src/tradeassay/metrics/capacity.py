@@ -21,13 +21,13 @@ _PAID = 2.0 / 3.0
 def impact_rate(
     weights: Floats, returns: Floats, total: Floats, traded: Floats
 ) -> tuple[Floats, float]:
-    """Return the impact cost of each session but the last, and the share of trades with a known
-    amount.
+    """Return the impact cost of each session but the last, and the known share of trades.
 
     The cost is a share of an account of one unit of money. An account of size A pays sqrt(A) times
-    as much. ``weights`` (T, N) are held into each session. ``returns`` (T, N) are the returns of
-    the names, ``total`` (T,) the returns of the account, ``traded`` (T, N) the usual traded amounts
-    in money. A name without an amount is charged the average cost of the remaining names.
+    as much. A trade is known if its asset has a usual amount. ``weights`` (T, N) are held into each
+    session. ``returns`` (T, N) are the returns of the names, ``total`` (T,) the returns of the
+    account, ``traded`` (T, N) the usual traded amounts in money. A name without an amount is
+    charged the average cost of the remaining names.
     """
     drifted = weights[:-1] * (1.0 + returns[:-1]) / (1.0 + total[:-1, None])
     change = np.abs(weights[1:] - drifted)

@@ -67,8 +67,7 @@ def cosine_variance(values: Floats, periods_per_year: float = 252) -> Floats:
 
 
 def cosine_t(values: Floats, periods_per_year: float = 252) -> tuple[Floats, int]:
-    """Return the ratio of the mean to its standard error along the last axis, and its degrees of
-    freedom.
+    """Return the t ratio of the mean along the last axis, and its degrees of freedom.
 
     The ratio is NaN if a series does not vary.
     """
@@ -177,8 +176,9 @@ def growth_ends(logs: Measure) -> Measure:
 
 
 def reach_ratio(n: int, level: float, other: float) -> float:
-    """Return the ratio of interval widths at the level ``other`` and at ``level`` for ``n``
-    sessions.
+    """Return the width of an interval at the level ``other`` relative to its width at ``level``.
+
+    ``n`` is the number of sessions.
     """
     return student_reach(cosine_terms(n), other) / student_reach(cosine_terms(n), level)
 
@@ -198,9 +198,7 @@ def _sharpe_of(values: Floats) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def _cosines(n: int, terms: int) -> Floats:
-    """Return the weights (n, terms) of the first cosine transforms (type II), normalised to length
-    1.
-    """
+    """Return the weights (n, terms) of the first cosine transforms (type II), of length 1."""
     at = (np.arange(n) + 0.5) / n
     order = np.arange(1, terms + 1)
     weights: Floats = math.sqrt(2.0 / n) * np.cos(math.pi * at[:, None] * order)

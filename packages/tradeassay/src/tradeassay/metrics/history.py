@@ -1,5 +1,4 @@
-"""History of an account's value: returns by month, a rolling Sharpe ratio, and the deepest
-drawdowns.
+"""History of an account's value: monthly returns, rolling Sharpe ratio, and deepest drawdowns.
 
 ``path`` has shape (n + 1,) with the initial value first. ``sessions`` are n ISO dates. A path that
 touches zero has no history.

@@ -55,7 +55,10 @@ class Horizon(msgspec.Struct, frozen=True):
         return scored
 
     def grown(self, yearly: Measure) -> Measure:
-        """Return annual growth with its interval, or for a short record the growth over the record."""
+        """Return annual growth with its interval.
+
+        For a short record, return the growth over the record.
+        """
         if not self.is_short or yearly.value is None:
             return yearly
         share = self.rows / self.year

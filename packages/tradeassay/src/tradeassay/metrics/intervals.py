@@ -158,8 +158,9 @@ def ar1_inflation(correlation: float) -> float:
 
 
 def _longest_block(n: int) -> float:
-    """Return the largest mean block length for ``n`` observations: min(3 sqrt(n), n / 3), rounded
-    up.
+    """Return the largest mean block length for ``n`` observations.
+
+    It is min(3 sqrt(n), n / 3), rounded up.
     """
     return float(math.ceil(min(3.0 * math.sqrt(n), n / 3.0)))
 
@@ -204,7 +205,8 @@ def mean_block_length(values: Floats) -> float:
 CHUNK = 1 << 16
 """Cells per chunk of resamples, which fit into a processor's cache. They do not affect results."""
 _RESERVED = 1 << 21
-"""Cells of an array that is allocated and freed before the first chunk. It is larger than a chunk."""
+"""Cells of an array that is allocated and freed before the first chunk. It is larger than a
+chunk."""
 
 
 MOST_DRAWS = 1_000_000
@@ -276,10 +278,9 @@ def content_seed(config: BootstrapConfig, *arrays: Floats) -> int:
 
 
 def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
-    """Yield index matrices of a stationary bootstrap, shape (rows, n), with ``draws`` rows in
-    total.
+    """Yield index matrices of a stationary bootstrap, shape (rows, n).
 
-    The rows do not depend on the size of the chunks.
+    They have ``draws`` rows in total. The rows do not depend on the size of the chunks.
     """
     # After a large array was freed, the C library reuses the memory of smaller arrays instead of
     # returning it each time. A thousand resamples of ten years then cause a tenth of the page
@@ -306,8 +307,9 @@ def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
 
 
 def seed_resamples(seeds: int, draws: int, seed: int) -> Ints:
-    """Return the seeds (repetitions of an episode) of each draw, shape (draws, seeds), with
-    replacement.
+    """Return the seeds of each draw, with replacement, shape (draws, seeds).
+
+    Seeds are repetitions of an episode.
     """
     uniform = _whole(np.random.PCG64(seed ^ 0x5EED), draws * seeds) * 2.0**-53
     return (uniform * seeds).astype(np.int64).reshape(draws, seeds)

@@ -3,11 +3,11 @@
 A record of Y years whose alpha has the t statistic t is compared under two hypotheses. The scale is
 a standard normal score z with the same tail as t:
 
-* *skill*: the annual alpha ratio is drawn from a half-normal of scale 1. Given the ratio, z is normal with
-  mean ratio x sqrt(Y) and standard deviation 1.
-* *luck*: z is the largest of independent standard normal scores, like the best of worthless tries. The
-  number of tries is the one up to N that makes z likeliest. So a score far below the usual best of
-  N tries is still the best of fewer tries.
+* *skill*: the annual alpha ratio is drawn from a half-normal of scale 1. Given the ratio, z is
+  normal with mean ratio x sqrt(Y) and standard deviation 1.
+* *luck*: z is the largest of independent standard normal scores, like the best of worthless tries.
+  The number of tries is the one up to N that makes z likeliest. So a score far below the usual best
+  of N tries is still the best of fewer tries.
 
 The likelihood ratio is the density of z under skill divided by its density under luck. It needs no
 prior probability of skill. Readers can multiply it by their own prior odds.
@@ -46,8 +46,9 @@ def normal_score(values: Floats, periods_per_year: float = 252) -> float:
 
 
 def likelihood_ratio(score: float, years: float, tries: int) -> float:
-    """Return the likelihood of a score under skill relative to the best of ``tries`` worthless
-    tries.
+    """Return the likelihood of a score under skill relative to luck.
+
+    Luck means the best of ``tries`` worthless tries.
     """
     return math.exp(min(_log_skill(score, years) - _log_luck(score, tries), 700.0))
 
@@ -84,10 +85,10 @@ def _log_skill(score: float, years: float) -> float:
 
 
 def _log_luck(score: float, tries: int) -> float:
-    """Return the log density of the largest of k standard normal scores, maximised over k <=
-    ``tries``.
+    """Return the log density of the largest of k standard normal scores.
 
-    The density n phi(z) Phi(z)^(n - 1) increases with n up to 1 / (1 - Phi(z)).
+    It is maximised over k <= ``tries``. The density n phi(z) Phi(z)^(n - 1) increases with n up to
+    1 / (1 - Phi(z)).
     """
     from scipy.special import log_ndtr
 

@@ -111,7 +111,10 @@ def _share_of_peak(nav: Floats) -> Floats:
 
 
 def sharpe(returns: Floats, periods_per_year: float, risk_free: float = 0.0) -> Floats:
-    """Return mean(returns - risk_free) / std(returns - risk_free, ddof = 1) x sqrt(periods_per_year)."""
+    """Return the annualised Sharpe ratio.
+
+    It is mean(returns - risk_free) / std(returns - risk_free, ddof = 1) x sqrt(periods_per_year).
+    """
     excess = np.asarray(returns, dtype=np.float64) - risk_free
     return np.asarray(ratio(mean(excess), spread(excess)) * np.sqrt(periods_per_year))
 
@@ -161,7 +164,11 @@ def calmar(nav: Floats, periods_per_year: float) -> Floats:
 
 
 def information_ratio(returns: Floats, index_returns: Floats, periods_per_year: float) -> Floats:
-    """Return mean(active) / std(active, ddof = 1) x sqrt(periods_per_year), active = returns - index_returns."""
+    """Return the annualised information ratio.
+
+    It is mean(active) / std(active, ddof = 1) x sqrt(periods_per_year), with active = returns -
+    index_returns.
+    """
     return sharpe(np.asarray(returns, dtype=np.float64) - index_returns, periods_per_year)
 
 
@@ -198,12 +205,11 @@ def cost_rate(costs: Floats, nav_before: Floats, periods_per_year: float) -> Flo
 
 
 def concentration(values: Floats) -> Floats:
-    """Return the Herfindahl-Hirschman index of one session: the sum of squared shares of
-    abs(value).
+    """Return the Herfindahl-Hirschman index of one session: the sum of squared shares.
 
     ``values`` are position values, shape (..., symbols), with negative short positions. The shares
-    refer to the *invested* value, so cash has no effect: 1.0 = one name, 1 / k = k equal names. NaN
-    without positions.
+    are those of abs(value) in the *invested* value, so cash has no effect: 1.0 = one name, 1 / k =
+    k equal names. NaN without positions.
     """
     size = np.abs(np.asarray(values, dtype=np.float64))
     total = size.sum(axis=-1)
@@ -222,7 +228,10 @@ def mean_held(per_session: Floats) -> Floats:
 
 
 def cash_ratio(cash: Floats, nav: Floats) -> Floats:
-    """Return the mean of cash / nav at the end of each session (above 1 with short sales, below 0 on margin)."""
+    """Return the mean of cash / nav at the end of each session.
+
+    It is above 1 with short sales, and below 0 on margin.
+    """
     return np.asarray((np.asarray(cash) / nav).mean(axis=-1))
 
 
@@ -237,7 +246,10 @@ def _rate(happened: _Counts) -> Floats:
 
 
 def abstention_rate(abstained: _Counts) -> Floats:
-    """Return the share of sessions with a usable answer but no order. A failure is not an abstention."""
+    """Return the share of sessions with a usable answer but no order.
+
+    A failure is not an abstention.
+    """
     return _rate(abstained)
 
 

@@ -37,8 +37,7 @@ _MANY = 20
 
 
 def lucky_share(gaps: Sequence[Floats]) -> Measure:
-    """Estimate the share of a table's winners that have no alpha (Barras, Scaillet and Wermers
-    2010).
+    """Estimate the share of a table's winners without alpha (Barras, Scaillet and Wermers 2010).
 
     ``gaps`` are one series per agent of returns minus the benchmark's. The p-values of agents
     without alpha are uniformly distributed: twice the share above a half estimates the share of

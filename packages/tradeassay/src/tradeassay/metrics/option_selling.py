@@ -28,7 +28,8 @@ _TENORS = (5, 21, 63)
 """Tenors of the options in sessions: a week, a month, a quarter."""
 _TENOR_NAMES = ("weekly", "monthly", "quarterly")
 _PHASES = 5
-"""Largest number of first sale rows per tenor, evenly spread, because the actual day is not known."""
+"""Largest number of first sale rows per tenor, evenly spread, because the actual day is not
+known."""
 _STRIKES: tuple[tuple[float, ...], ...] = (
     (-0.05, -0.025, 0.0, 0.025),
     (-0.20, -0.15, -0.10, -0.05, 0.0, 0.05),
@@ -138,8 +139,10 @@ class OptionSelling(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Design:
-    """A seller: index of the tenor, its rows, the row of the first sale, and (strike, amount)
-    pairs.
+    """A seller of options.
+
+    The fields are the index of the tenor, its rows, the row of the first sale, and the strike and
+    amount of each option.
     """
 
     tenor: int
@@ -178,13 +181,13 @@ def option_selling(
     weighted volatility, marked on every row and rolled at expiry. The account minus its market
     exposure is regressed on each seller. The account is like a seller if one of these holds:
 
-    * The seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's sign at
-      :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom from the rows that decide
-      it). The account has the seller's convexity as well as its changing exposure. Buying after falls
-      explains the account less well.
+    * The seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's
+      sign at :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom from the
+      rows that decide it). The account has the seller's convexity as well as its changing exposure.
+      Buying after falls explains the account less well.
     * The convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`: sellers who hedge.
-    * Returns over a day, a week or a month fall like the payoff of options at expiry: sellers whose options
-      are not marked.
+    * Returns over a day, a week or a month fall like the payoff of options at expiry: sellers whose
+      options are not marked.
 
     In addition, premiums must be able to be most of the alpha (:data:`_PAID`,
     :data:`_PAID_FOR_CRASH`).
@@ -401,7 +404,7 @@ def _line(market: Floats) -> Floats:
 
 
 def _turned(total: Floats, market: Floats) -> float:
-    """Return the share of an account's variance beyond its market that buying after falls explains."""
+    """Return the share of the variance beyond the market that buying after falls explains."""
     line = _line(market)
     rest = total - line @ (line.T @ total)
     return _reversal(rest, market, line) / max(float(rest @ rest), 1e-300)
@@ -477,8 +480,9 @@ def _whole_seller(
     bank: _Bank,
     explained: float,
 ) -> _Alike | None:
-    """Return the fit of a seller who does not hedge, or None if it is not significant or not
-    convex.
+    """Return the fit of a seller who does not hedge.
+
+    Returns None if it is not significant or not convex.
     """
     n = rest.size
     leverage = (line * line).sum(axis=1)
@@ -525,7 +529,10 @@ def _beta(series: Floats, market: Floats) -> float:
 
 
 def _convexity(total: Floats, market: Floats) -> tuple[float, float]:
-    """Return the slope on the market's squared move, controlling for the move, and its HC3 error."""
+    """Return the slope on the market's squared move and its HC3 error.
+
+    The regression includes the move itself.
+    """
     line = _line(market)
     gap = market - market.mean()
     bent = gap * gap
@@ -565,13 +572,13 @@ def _moves(series: Floats, span: int, year: int) -> list[Floats]:
 
 
 def _payoff(total: Floats, market: Floats, year: int, enough: float) -> _Payoff | None:
-    """Return the account's payoff at expiry, if it explains ``enough`` of the variance beyond the
-    market.
+    """Return the account's payoff at expiry.
 
-    Sellers who book premiums daily and losses at expiry are not marked in between. No replicated
-    seller moves like them. Their returns over a day, a week or a month fall with the square of the
-    market's move, or with the payoff of a put or a call. The level is :data:`_PAYOFF_LEVEL` and
-    errors are HC3. The degrees of freedom are the number of moves with a payoff.
+    Returns None if it explains less than ``enough`` of the variance beyond the market. Sellers who
+    book premiums daily and losses at expiry are not marked in between. No replicated seller moves
+    like them. Their returns over a day, a week or a month fall with the square of the market's
+    move, or with the payoff of a put or a call. The level is :data:`_PAYOFF_LEVEL` and errors are
+    HC3. The degrees of freedom are the number of moves with a payoff.
     """
     from scipy.special import stdtr
 
@@ -635,8 +642,9 @@ def _payoff_name(payoff: _Payoff) -> str:
 def _loss(
     fit: _Alike, beta: float, market: Floats, volatility: Floats, bank: _Bank, fall: float
 ) -> tuple[float, float]:
-    """Return the account's return on a day of ``fall``, averaged over all possible days, and its
-    bound.
+    """Return the account's return on a day of ``fall``, and its bound.
+
+    The return is averaged over all possible days of the fall.
     """
     design = bank.designs[fit.place]
     n = market.size

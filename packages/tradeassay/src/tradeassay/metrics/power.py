@@ -71,8 +71,9 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noise(self) -> float:
-        """Return the variance of the mean of one session over all seeds, relative to one seed's
-        variance.
+        """Return the variance of the mean of one session over all seeds.
+
+        The unit is the variance of one seed.
         """
         shared = self.seed_correlation
         return self.inflation * (shared + (1.0 - shared) / self.seeds)
@@ -89,8 +90,9 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> float:
-        """Return the true mean that is detected with the design's power, in standard deviations of
-        one seed.
+        """Return the smallest true mean that is detected with the design's power.
+
+        The unit is the standard deviation of one seed.
         """
         return self.critical * math.sqrt(self.judged) + _NORMAL.inv_cdf(self.power) * math.sqrt(
             self.noise

@@ -43,8 +43,9 @@ failure (docs/reference)."""
 
 
 def _over_limit(share: float) -> str:
-    """Return a share above :data:`MOST_FAILED` in per cent, with enough digits to differ from the
-    limit.
+    """Return a share above :data:`MOST_FAILED` in per cent.
+
+    It has enough digits to differ from the limit.
     """
     return next(
         text

@@ -94,7 +94,7 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_spread(self) -> str:
-        """Return one sentence on the sources of the variance, or an empty text if they are unknown."""
+        """Return one sentence on the sources of the variance, or an empty text."""
         known = {name: one for name, one in self.spread.items() if one.value is not None}
         shares = ", ".join(f"{self.axis_name(name)} {_share(one)}" for name, one in known.items())
         return f"The spread of {self.called.score} by source: {shares}." if shares else ""
@@ -247,7 +247,7 @@ def _share_ends(share: float, without: Floats, level: float) -> tuple[float, flo
 
 
 def _passes(plays: Sequence[Play], level: float) -> dict[_Axis, tuple[int, tuple[Measure, ...]]]:
-    """Return for each repeated dimension the number of repetitions per model and pass^1, pass^2 ..."""
+    """Return the number of repetitions and pass^1, pass^2 ... by repeated dimension."""
     made: dict[_Axis, tuple[int, tuple[Measure, ...]]] = {}
     units = len({one.unit or one.window for one in plays})
     for axis in _AXES:

@@ -228,7 +228,10 @@ def _one(
 def _certain_rate(
     name: str, series: EpisodeSeries, value: float, config: BootstrapConfig
 ) -> Measure:
-    """Return a rate of exactly 0 or 1 with Wilson's interval, because all resamples would be equal."""
+    """Return a rate of exactly 0 or 1 with Wilson's interval.
+
+    All of its resamples would be equal.
+    """
     counted = {"rejection_rate": series.orders.sum(), "hit_rate": (series.returns != 0).sum()}
     n = int(counted.get(name, len(series.sessions)))
     low, high = wilson_interval(value * n, n, config.level)
@@ -309,7 +312,10 @@ class SeedSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(measures: Sequence[Measure], *, median: Measure | None = None) -> SeedSummary:
-    """Return the spread of one measure over repetitions. Without ``median`` there is no interval."""
+    """Return the spread of one measure over repetitions.
+
+    Without ``median`` there is no interval.
+    """
     present = np.array(
         [measure.value for measure in measures if measure.value is not None], dtype=np.float64
     )

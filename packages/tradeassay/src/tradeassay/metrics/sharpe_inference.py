@@ -117,11 +117,10 @@ def _psr(returns: Floats, hurdle: float) -> Floats:
 
 
 def _sharpe_error(returns: Floats) -> tuple[Floats, Floats]:
-    """Return the Sharpe ratio per period and sqrt(1 - skew x ratio + (kurtosis - 1) / 4 x ratio **
-    2).
+    """Return the Sharpe ratio per period and a multiple of its standard error.
 
-    The second number divided by sqrt(n - 1) is the ratio's standard error (Mertens 2002). Both are
-    NaN if the returns do not vary.
+    The second number is sqrt(1 - skew x ratio + (kurtosis - 1) / 4 x ratio ** 2). Divided by sqrt(n
+    - 1) it is the ratio's standard error (Mertens 2002). Both are NaN if the returns do not vary.
     """
     returns = np.asarray(returns, dtype=np.float64)
     ratio = sharpe(returns, 1.0)

@@ -1,8 +1,8 @@
-"""Test whether returns are smoother than markets: smoothed values, avoided losses, invented
-numbers.
+"""Test whether returns are smoother than markets.
 
-No test needs a market series. Every sign is a separate test at 1 in 1,000 with a smallest effect
-size. So a long honest record is not flagged for a meaningless difference.
+The causes are smoothed values, avoided losses and invented numbers. No test needs a market series.
+Every sign is a separate test at 1 in 1,000 with a smallest effect size. So a long honest record is
+not flagged for a meaningless difference.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ Sharpe ratio has no meaning unless interest was subtracted."""
 _BINS_LEAST = 60
 """Smallest number of rows to estimate the density at zero."""
 _BIN = 0.776 * 1.364
-"""Width of a bin in units of spread x n^(-1/5): Silverman's rule as used by Bollen and Pool (2009)."""
+"""Width of a bin in units of spread x n^(-1/5): Silverman's rule as used by Bollen and Pool
+(2009)."""
 _GAP = 0.6
 """Smallest missing share of the smooth density in the bin below zero."""
 
@@ -76,7 +77,8 @@ _LEAST_CHANCE = 0.05
 _QUIET_SPELLS = 1.5
 """Factor by which equal returns are likelier in calm periods of a price in cents."""
 _STILL_ROWS = 3
-"""Smallest number of consecutive unchanged rows that count as idle: cash, and days without a price."""
+"""Smallest number of consecutive unchanged rows that count as idle: cash, and days without a
+price."""
 _NO_CHANGE = 0.005
 """Largest change between two rows, in standard deviations, that counts as no change."""
 
@@ -291,7 +293,10 @@ def _discontinuity(active: Floats) -> tuple[float | None, str | None]:
 
 
 def _digits(active: Floats) -> tuple[float | None, list[str]]:
-    """Return the ratio of equal pairs to the number that rounding explains, and signs of invention."""
+    """Return the ratio of equal pairs to the expected number, and signs of invented numbers.
+
+    The expected number is the number that rounding explains.
+    """
     signs: list[str] = []
     if active.size < _LEAST_ROWS:
         return None, signs
@@ -422,7 +427,7 @@ def _paired(first: Ints, second: Ints, shift: int) -> Ints:
 def _too_smooth(
     total: Floats, year: int, sharpe: Measure, beyond_cash: bool, alpha_ratio: Measure | None
 ) -> tuple[bool, str | None]:
-    """Return whether the lower bound of the annualised Sharpe or alpha ratio is implausibly high."""
+    """Return whether the lower bound of the Sharpe or alpha ratio is implausibly high."""
     if total.size < max(year, _LEAST_ROWS // 2) or sharpe.low is None:
         return False, None
     quiet = float(total.std()) * math.sqrt(year) <= _QUIET

@@ -32,7 +32,8 @@ _ROWS_PER_LAG = 20
 """Number of rows per tested lag that gives the sum of the lags a usable error."""
 _LEAST_HORIZON = 3
 """Lags that are always allowed in a record of at least :data:`_LEAST_ROWS` rows. A quarterly
-appraisal on monthly rows needs them, and its effect is strong enough to be visible in three years."""
+appraisal on monthly rows needs them, and its effect is strong enough to be visible in three
+years."""
 _LEAST_ROWS = 36
 _LEVEL = 0.001
 """One-sided level of the whole search: one liquid account in a thousand is called stale. It is
@@ -64,7 +65,8 @@ _EXACT = 1e-9
 _SURE = 1e-12
 """Smaller p-values are treated as equal, and the shortest horizon among them is selected."""
 _MOST_LEVERAGE = 0.95
-"""Smallest remaining leverage in HC3. A row that determines its own fitted value has no residual."""
+"""Smallest remaining leverage in HC3. A row that determines its own fitted value has no
+residual."""
 
 
 class Regression:
@@ -161,7 +163,10 @@ class _Fit:
         self.slopes: Floats = fitted[1:] / scale
 
     def t_of_sum(self, first: int, *, sign: float) -> float:
-        """Return the HC3 t ratio of ``sign`` times the sum of slope ``first`` and all later slopes."""
+        """Return the HC3 t ratio of the sum of slope ``first`` and all later slopes.
+
+        It is multiplied by ``sign``.
+        """
         influence = self._weights[:, first:].sum(axis=1) * self._missed
         error = math.sqrt(float(influence @ influence))
         value = sign * float(self.slopes[first:].sum())
@@ -173,8 +178,9 @@ class _Fit:
 
 
 def _lag_fit(total: Floats, market: Floats, lags: int) -> _Fit:
-    """Regress a series on its market and ``lags`` lags. Rows before the first full lag are left
-    out.
+    """Regress a series on its market and ``lags`` lags.
+
+    Rows before the first full lag are left out.
     """
     n = total.size - lags
     return _Fit(total[lags:], [market[lags - lag : lags - lag + n] for lag in range(lags + 1)])

@@ -141,8 +141,9 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
 def picked(
     values: Sequence[float], places: Sequence[int], digits: int = 5
 ) -> tuple[float | None, ...]:
-    """Return the values at ``places`` rounded to ``digits`` decimals, with None for values not
-    finite.
+    """Return the values at ``places`` rounded to ``digits`` decimals.
+
+    A value that is not finite becomes None.
     """
     found = (float(values[place]) for place in places)
     return tuple(round(value, digits) if np.isfinite(value) else None for value in found)
@@ -342,7 +343,10 @@ def _logs(values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    """Return positions on a log axis and the growth there: 1, 2 and 5, or powers of ten, or fewer."""
+    """Return positions on a log axis and the growth there.
+
+    They are 1, 2 and 5 times powers of ten, or fewer.
+    """
     first, last = math.floor(low / math.log(10.0)), math.ceil(high / math.log(10.0))
     every = math.ceil((last - first) / count)
     sizes = (1.0, 2.0, 5.0) if 3 * (last - first) <= 1.5 * count else (1.0,)
@@ -505,7 +509,10 @@ def _mark_texts(frame: _Frame, marks: Sequence[Marks]) -> list[str]:
 
 
 def _placed(spots: Sequence[tuple[float, float]], glyph: str) -> str:
-    """Return the positions and the text of one glyph's copies, because SVG can place each letter."""
+    """Return the positions and the text of one glyph's copies.
+
+    An SVG text can position each of its letters.
+    """
     across, down = (" ".join(f"{spot[axis]:g}%" for spot in spots) for axis in (0, 1))
     return f'x="{across}" y="{down}">{glyph * len(spots)}'
 

@@ -47,7 +47,8 @@ _TILES = (
 _BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
 _MONTHS = tuple(name[:3] for name in ENGLISH_MONTHS)
 _DETAILED = 27
-"""Number of accounts of a page with charts and decisions. Further accounts only have their numbers."""
+"""Number of accounts of a page with charts and decisions. Further accounts only have their
+numbers."""
 
 
 class Tile(NamedTuple):
@@ -153,7 +154,10 @@ class AccountOnPage:
         self.rolling = None if self.history is None else rolling_chart(self.history)
 
     def _read(self, place: int) -> Measure | None:
-        """Fill in the account's results, and return the difference to draw if there is no verdict."""
+        """Fill in the account's results.
+
+        Return the difference to draw if there is no verdict.
+        """
         assert self.assayed is not None
         self.name = self.assayed.agent
         self.result = self.assayed.total
@@ -317,11 +321,10 @@ class PageData:
 
 
 def most_detailed(tabs: int, accounts: int) -> int:
-    """Return the number of accounts per tab with charts. ``accounts`` is the size of the largest
-    tab.
+    """Return the number of accounts per tab with charts.
 
-    A page of two hundred accounts stays below two megabytes because only drawn accounts have
-    details.
+    ``accounts`` is the size of the largest tab. A page of two hundred accounts stays below two
+    megabytes because only drawn accounts have details.
     """
     fits = max(3, _DETAILED // max(1, tabs))
     return min(fits, MOST_LINES) if accounts > fits else fits

@@ -52,7 +52,8 @@ _PERCENT_FROM = 0.2
 """A spread per session above which numbers cannot be fractions."""
 _POINTS_FROM = 20.0
 _FASTEST = 100.0
-"""Largest plausible growth per year, or in total for a shorter record. More means a misread table."""
+"""Largest plausible growth per year, or in total for a shorter record. More means a misread
+table."""
 _CASH_UNTIL = 0.01
 """Positive numbers below this that hardly change may be a price or the returns of cash."""
 _MONEY_FROM = 1000.0
@@ -118,8 +119,7 @@ class TableReading:
 
 
 class _Table:
-    """Columns by title, from a file, its cells, a pandas Series or DataFrame, or a polars
-    DataFrame.
+    """Columns by title, from a file, its cells, or a pandas or polars object.
 
     ``titles`` maps the plain form of titles to the titles. Messages call the table ``name``.
     """
@@ -269,7 +269,10 @@ def table_columns(source: Path | object) -> dict[str, list[Any]]:
 
 
 def columns_of(source: Path | object) -> set[str]:
-    """Return the plain titles of a table. A title ``symbol`` means several assets, not one account."""
+    """Return the plain titles of a table.
+
+    A title ``symbol`` means several assets, not one account.
+    """
     if isinstance(source, OwnSeries):
         return set()
     return set(_Table(source).titles)
@@ -476,8 +479,9 @@ class _Column:
         return UserError(f"{self.name}: {what}", hint=hint)
 
     def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
-        """Return whether numbers are an account's value: never negative, and hardly moving from row
-        to row.
+        """Return whether numbers are an account's value.
+
+        A value is never negative and hardly moves from row to row.
         """
         if _CUMULATIVE.search(plain_title(self.title)):
             return False
@@ -614,8 +618,9 @@ class _Column:
         )
 
     def _title_unit(self, numbers: Floats) -> _Unit | None:
-        """Return the unit that a title states. Raises :class:`UserError` if the numbers contradict
-        it.
+        """Return the unit that a title states.
+
+        Raises :class:`UserError` if the numbers contradict it.
         """
         for pattern, unit in _TITLE_UNITS:
             if re.search(pattern, plain_title(self.title)):
@@ -677,7 +682,10 @@ def _accumulates(numbers: Floats) -> bool:
 
 
 def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
-    """Return a column without its earliest row if that row is empty, as in a column of differences."""
+    """Return a column without its earliest row if that row is empty.
+
+    A column of differences has no value in its first row.
+    """
     at = min(range(len(days)), key=lambda row: days[row], default=0)
     if len(days) < 2 or str(values[at]).strip().lower() not in NOTHING:
         return values, days
@@ -685,8 +693,9 @@ def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], S
 
 
 def _spread(numbers: Floats) -> float:
-    """Return the standard deviation of most numbers, so that one typing error cannot change the
-    unit.
+    """Return the standard deviation of most numbers.
+
+    One typing error cannot change the unit.
     """
     if numbers.size < 2:
         return 0.0

@@ -143,10 +143,10 @@ def other_than_file(path: Path) -> str | None:
 
 
 def read_cells(path: Path, label: str) -> CellTable:
-    """Return the columns of a CSV file (plain, gz, bz2 or xz), a workbook's sheet or a Parquet
-    file.
+    """Return the columns of a CSV file, a workbook's sheet or a Parquet file.
 
-    Raises :class:`UserError` for a file that is not a table.
+    A CSV file may be plain, gz, bz2 or xz. Raises :class:`UserError` for a file that is not a
+    table.
     """
     content = table_content(path, label)
     if isinstance(content, bytes):
@@ -361,7 +361,10 @@ def csv_text(content: bytes, label: str, header: tuple[str, ...] = ()) -> _CsvTe
 
 
 def _refuse_width(columns: int, label: str) -> None:
-    """Raise an error for too many columns. Every column takes time, and real tables are narrower."""
+    """Raise an error for too many columns.
+
+    Every column takes time, and real tables are narrower.
+    """
     if columns > _MOST_COLUMNS:
         problem = f"{label} has {columns:,} columns, at most {_MOST_COLUMNS:,} are read"
         raise UserError(problem, hint="give one row per day and symbol")

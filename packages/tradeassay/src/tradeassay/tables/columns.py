@@ -20,7 +20,10 @@ FOREIGN_TITLES = frozenset(title for title in _ALL_TITLES if not title.isascii()
 
 
 def plain_title(title: str) -> str:
-    """Return a title in small letters with single blanks, or an empty text for a generated title."""
+    """Return a title in small letters with single blanks.
+
+    Return an empty text for a generated title.
+    """
     words = re.sub(r"[_\-]+", " ", title.strip().strip("\ufeff").lower())
     return "" if re.match(r"unnamed|column\d+$", words) else re.sub(r"\s+", " ", words)
 

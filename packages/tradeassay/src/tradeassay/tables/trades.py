@@ -44,7 +44,8 @@ _CLOCK = re.compile(
 _CLOCKS = ("time", "uhrzeit", "zeit", "heure", "ora", "hora", "成交时间")
 """Titles of a column with the time of day, besides the column of the day."""
 _CANCELLED = " (ca.)"
-"""Interactive Brokers' code after the side of a row that cancels a fill, which reverses the sign."""
+"""Interactive Brokers' code after the side of a row that cancels a fill, which reverses the
+sign."""
 _NUMBERS = re.compile(
     r"qty|quantity|filled|executed|amount|total|shares|fee|commission|notional", re.I
 )
@@ -145,8 +146,9 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
 
 
 def is_statement(path: Path) -> bool:
-    """Return whether a file is a trade log but not a plain table: JSON, or a statement with
-    sections.
+    """Return whether a file is a trade log but not a plain table.
+
+    Such a log is JSON, or a statement with sections.
     """
     if path.suffix.lower() == ".csv":
         head = path.read_bytes()[:1_000_000]
@@ -162,7 +164,10 @@ def _may_be_trades(table: CellTable) -> bool:
 
 
 def _rows(source: Path | object) -> list[_Row]:
-    """Return rows by plain title. Of a statement with sections, return trades, money and dividends."""
+    """Return rows by plain title.
+
+    Of a statement with sections, return trades, money and dividends.
+    """
     if isinstance(source, Path):
         if source.suffix.lower() == ".json":  # as returned by Alpaca's interface
             try:

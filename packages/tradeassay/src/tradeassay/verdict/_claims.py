@@ -150,8 +150,9 @@ def rests_on_both_plays(account: AgentFindings) -> bool:
 
 
 def is_earned(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether alpha exceeds the dividends and interest that a table of returns does not
-    show.
+    """Return whether alpha exceeds the income that a table of returns does not show.
+
+    Such income is dividends and interest.
     """
     missing = least_alpha(account, config) - config.floor
     at_least = account.known_alpha.at_least
@@ -217,7 +218,10 @@ def is_recalled(account: AgentFindings, claim: Claim) -> bool:
 
 
 def looks_familiar(account: AgentFindings, claim: Claim) -> bool:
-    """Return whether a model is right about familiar questions, and no other part is significant."""
+    """Return whether only familiar questions explain a claim.
+
+    The model is right about familiar questions, and no other part of the claim is significant.
+    """
     recall, split = account.recall, split_of(account, claim)
     if recall is None or recall.interaction is None or recall.told == "no recall is shown":
         return False
@@ -285,7 +289,10 @@ def allowed_share(account: AgentFindings, config: VerdictConfig) -> float:
 
 
 def beats_random_portfolios(account: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether few random portfolios with the same trades do as well; true if there are none."""
+    """Return whether few random portfolios with the same trades do as well.
+
+    Without random portfolios it is true.
+    """
     return account.luck.p is None or account.luck.p <= allowed_share(account, config)
 
 

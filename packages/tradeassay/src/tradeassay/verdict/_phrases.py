@@ -119,7 +119,10 @@ def part_words(account: AgentFindings, value: float | None) -> str | None:
 
 
 def in_rows(account: AgentFindings, text: str) -> str:
-    """Return a text with "month" for "day" if the rows are months. The account's name is unchanged."""
+    """Return a text with "month" for "day" if the rows are months.
+
+    The account's name is unchanged.
+    """
     word = _ROWS.get(account.year)
     if word is None:
         return text
@@ -128,7 +131,7 @@ def in_rows(account: AgentFindings, text: str) -> str:
 
 
 def skew_words(tail: TailEvidence) -> str:
-    """Return the tested skew with its sign and series as text, or an empty text without a finding."""
+    """Return the tested skew as text, with its sign and series, or an empty text."""
     if tail.alpha_skew is None:
         return ""
     over = "" if tail.alpha_span in (None, 1) else f" over {tail.alpha_span} sessions"

@@ -15,13 +15,13 @@ Numbers = tuple[float, ...]
 
 
 class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """The attribution of every session: ``total`` = ``common`` + styles + ``selection`` +
-    ``trading``.
+    """The attribution of every session.
 
-    ``tilt`` is the return of the styles at their mean exposures. ``uncovered`` is part of
-    ``selection``. ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days without
-    holdings. ``exposures``, ``invested`` and ``gross`` are values at the start of the session.
-    ``references`` are the returns of passive portfolios of the same market.
+    ``total`` = ``common`` + styles + ``selection`` + ``trading``. ``tilt`` is the return of the
+    styles at their mean exposures. ``uncovered`` is part of ``selection``. ``trading_parts`` sum to
+    ``trading``. ``covered_share`` is None on days without holdings. ``exposures``, ``invested`` and
+    ``gross`` are values at the start of the session. ``references`` are the returns of passive
+    portfolios of the same market.
     """
 
     sessions: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Further explanations of a result: a passive portfolio, timing, tails, one half, one day, one
-name, many tries.
+"""Further explanations of a result.
 
-All are computed from daily parts and from passive portfolios of the same market. Coefficients of a
+These are a passive portfolio, timing, tails, one half, one day, one name, and many tries. All are
+computed from daily parts and from passive portfolios of the same market. Coefficients of a
 regression over time are tested like means: through their influence function, by
 :mod:`tradeassay.metrics.cosine`.
 """
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 _BEST = 5
 """Number of best sessions that are left out, to test whether alpha depends on a few."""
 _STILL, _INTEREST = 0.005, 0.06
-"""Annual standard deviation below which an account is still, and the highest annual return of cash."""
+"""Annual standard deviation below which an account is still, and the highest annual return of
+cash."""
 _TRACKED = 20
 """Smallest number of sessions to detect that one account follows another. Testing the rest needs
 more."""
@@ -65,7 +66,10 @@ _RISES = 0.98
 
 
 def is_cash(returns: Floats, year: int) -> bool:
-    """Return whether returns look like cash: they hardly ever fall and change little between rows."""
+    """Return whether returns look like cash.
+
+    Such returns hardly ever fall and change little between rows.
+    """
     if (
         returns.size < _TRACKED
         or float(returns.mean()) * year > 0.25
@@ -200,9 +204,7 @@ def _skew(series: Floats) -> float | None:
 
 
 def _moves(series: Floats, span: int, year: int) -> list[Floats]:
-    """Return sums over ``span`` sessions that do not overlap, once for every possible first
-    session.
-    """
+    """Return sums over ``span`` sessions that do not overlap, once for every possible start."""
     if series.size < _LEAST_MOVES * span or (span > 1 and year < 100):
         return []
     counts = [(series.size - first) // span for first in range(span)]
@@ -452,7 +454,10 @@ def _haircut(p: float, count: float, freedom: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """``found`` tries in other runs of the folder, equivalent to ``effective`` independent tries."""
+    """Tries in other runs of the folder.
+
+    ``found`` is their number, ``effective`` the equivalent number of independent tries.
+    """
 
     found: int = 0
     effective: int = 0

@@ -61,11 +61,10 @@ class MeanTest(msgspec.Struct, frozen=True):
         return 1.0 - 2.0 * self.config.tail(self.comparisons)
 
     def of(self, series: Floats, tails: float = 2.0) -> Measure:
-        """Return the annual mean with its interval, with an error of ``tails`` times that of one
-        side.
+        """Return the annual mean with its interval.
 
-        The default is two-sided, as in the test of alpha. :data:`HALF` and :data:`_LOOSE` are for
-        other questions.
+        Its error level is ``tails`` times the one-sided level. The default is two-sided, as in the
+        test of alpha. :data:`HALF` and :data:`_LOOSE` are for other questions.
         """
         return self._at(series, 1.0 - tails * self.config.tail(self.comparisons))
 

@@ -54,7 +54,10 @@ holdings_judges: Registry[HoldingsJudge] = Registry("holdings_judge")
 
 
 def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
-    """Return the assay of an own account. Raises :class:`UserError` for invalid tables or fields."""
+    """Return the assay of an own account.
+
+    Raises :class:`UserError` for invalid tables or fields.
+    """
     cells: CellTable | None = None
     if own.returns is not None and not isinstance(own.returns, OwnSeries) and own.weights is None:
         source = Path(own.returns) if isinstance(own.returns, str) else own.returns
@@ -131,7 +134,7 @@ def one_account(
 
 
 def _explained(own: OwnAccount) -> OwnSeries:
-    """Return the account's returns with the given returns of its benchmark, of cash and of factors."""
+    """Return the account's returns with those of its benchmark, of cash and of factors."""
     if own.factors is None and own.cash is None:
         return _series(own)
     table = None if own.factors is None else read_factors(own.factors)

@@ -26,8 +26,9 @@ class AlphaSplit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def remembered(self) -> bool:
-        """Return whether recall explains most of a gain significantly, and the rest is not
-        significant.
+        """Return whether recall significantly explains most of a gain.
+
+        The rest must not be significant.
         """
         explained, rest = self.explained, self.rest
         if explained.value is None or rest.value is None or rest.low is None:

@@ -188,7 +188,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_likelier(likelihood: float | None) -> bool:
-    """Return whether a record is likelier under skill than as luck's best try; true if not tested."""
+    """Return whether a record is likelier under skill than as luck's best try.
+
+    Without a test it is true.
+    """
     return likelihood is None or likelihood > 1.0
 
 
@@ -225,15 +228,17 @@ class Alpha(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def survives(self) -> bool:
-        """Return whether alpha is above zero after correction for tries, and likelier under skill
-        than luck.
+        """Return whether alpha is above zero after correction for tries.
+
+        The record must also be likelier under skill than under luck.
         """
         return self.at_tries is not None and above(self.at_tries) and is_likelier(self.likelihood)
 
     @property
     def survives_below(self) -> bool:
-        """Return whether alpha is below zero after correction for tries, and luck's worst is not
-        likelier.
+        """Return whether alpha is below zero after correction for tries.
+
+        Luck's worst try must not be likelier.
         """
         return self.at_tries is not None and below(self.at_tries) and is_likelier(self.likelihood)
 
@@ -258,7 +263,10 @@ class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim in the play and in the play under a mask. Fields are as in :class:`MemoryEvidence`."""
+    """One claim in the play and in the play under a mask.
+
+    Fields are as in :class:`MemoryEvidence`.
+    """
 
     gap: Measure
     masked: Measure
@@ -472,7 +480,10 @@ class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of selection and alpha from one name and one session; None if the sum is not positive."""
+    """Shares of selection and alpha from one name and one session.
+
+    A share is None if the sum is not positive.
+    """
 
     name: str | None
     name_share: float | None
@@ -520,7 +531,7 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """Growth of an account and its market since the start, and its drawdown, at selected sessions."""
+    """Growth of an account and its market, and its drawdown, at selected sessions."""
 
     sessions: tuple[str, ...]
     account: tuple[float, ...]
@@ -650,9 +661,7 @@ class AgentAssay(AgentFindings, frozen=True, kw_only=True):
 
 
 class KnownNature(msgspec.Struct, frozen=True, kw_only=True):
-    """The true nature of a planted account in words, and the kinds of verdict that are right about
-    it.
-    """
+    """The true nature of a planted account in words, and the correct kinds of verdict."""
 
     is_truly: str
     deserves: tuple[Kind, ...]
@@ -701,7 +710,10 @@ class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rest_title(one: AgentFindings) -> str:
-    """Return the title of the part beyond market and style: selection, or unexplained for returns."""
+    """Return the title of the part beyond market and style.
+
+    It is selection, or unexplained for a table of returns.
+    """
     return QUANTITIES["unexplained" if one.method == "returns" else "selection"].title
 
 

@@ -203,7 +203,10 @@ class _Power(NamedTuple):
 
 
 def power_of_record(series: Floats, alpha: Alpha, test: evidence.MeanTest) -> _Power:
-    """Return the chance that a record detects an alpha ratio of ``skilled``, corrected for tries."""
+    """Return the chance that a record detects an alpha ratio of ``skilled``.
+
+    It is corrected for tries.
+    """
     config, year = test.config, test.year
     if series.size < config.rows_needed(year):
         return _Power(None, True, None)
@@ -303,7 +306,10 @@ def assay_series(
 
 
 def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
-    """Return the days on which the account and its comparisons have a return; notes list the rest."""
+    """Return the days on which the account and its comparisons have a return.
+
+    ``notes`` list the rows that are left out.
+    """
     days = tuple(series.returns)
     others = {"its benchmark": series.benchmark, "cash": series.cash, **series.factors}
     for what, other in others.items():
@@ -361,7 +367,10 @@ def _rows_of_series(
 
 
 def own_findings(agent: str, days: Sequence[str], **known: Any) -> AgentFindings:
-    """Return findings about an account without a recorded run. ``known`` are the remaining fields."""
+    """Return findings about an account without a recorded run.
+
+    ``known`` are the remaining fields.
+    """
     return AgentFindings(
         setting="own",
         benchmark="",
@@ -387,7 +396,10 @@ def with_history(
     year: int,
     config: VerdictConfig,
 ) -> AgentFindings:
-    """Return findings with measures and monthly history, which an own account lacks without a run."""
+    """Return findings with measures and monthly history.
+
+    An own account has no run with these.
+    """
     path = growth(total)
     if not sessions or not (path > 0.0).all():
         return account

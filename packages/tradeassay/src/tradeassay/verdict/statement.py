@@ -40,7 +40,8 @@ SCORED = {
     "calmar": "calmar",
     "max-drawdown": "max_drawdown",
 }
-"""Quantities that are measures of the catalogue, by id. They have the same titles and definitions."""
+"""Quantities that are measures of the catalogue, by id. They have the same titles and
+definitions."""
 _SCORED_UNITS: dict[str, Unit] = {
     "return-per-year": "share a year",
     "volatility": "share a year",

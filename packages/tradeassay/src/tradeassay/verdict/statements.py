@@ -108,8 +108,9 @@ class _Maker:
 
     @property
     def alpha_helps(self) -> bool:
-        """Return whether alpha supports the verdict. Timing estimated from returns is part of
-        alpha.
+        """Return whether alpha supports the verdict.
+
+        Timing estimated from returns is part of alpha.
         """
         return self.praised and ("alpha" in self.kept or self.account.method == "returns")
 
@@ -364,8 +365,9 @@ class _Maker:
         yield from self.memory_of_days(memory)
 
     def memory_of_days(self, memory: MemoryEvidence) -> Iterator[Statement]:
-        """Yield the parts of timing, and of names and days together, that a mask removes, if
-        relevant.
+        """Yield the parts of timing, and of names and days together, that a mask removes.
+
+        They are stated only if relevant.
         """
         contrasts: dict[Claim, tuple[str, Contrast | None]] = {
             "timing": ("timing-mask-gap", memory.timing),
@@ -553,7 +555,7 @@ class _Maker:
             yield self.number("smoothed-sharpe", words, smooth.unsmoothed_sharpe)
 
     def power(self) -> Iterator[Statement]:
-        """Yield the power of a record of this length, and the time until the question is settled."""
+        """Yield the power of a record of this length, and the time until a result is clear."""
         account = self.account
         if account.chance is not None:
             ratio = f"an alpha ratio of {self.config.skilled:g}"
@@ -577,7 +579,10 @@ def _has_own_benchmark(account: AgentFindings) -> bool:
 
 
 def _ratio_words(ratio: Measure) -> str:
-    """Return a ratio with two decimals and its interval, if any, or an empty text without a value."""
+    """Return a ratio with two decimals and its interval, if any.
+
+    Return an empty text without a value.
+    """
     if ratio.value is None:
         return ""
     text = f"{ratio.value:.2f}"

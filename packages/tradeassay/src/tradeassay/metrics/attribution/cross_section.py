@@ -162,7 +162,10 @@ class StyleModel:
 
 
 def fit(cross: CrossSection, config: AttributionConfig | None = None) -> StyleModel:
-    """Standardise the exposures and regress every day (:func:`exposures_of`, then :func:`regress`)."""
+    """Standardise the exposures and regress every day.
+
+    See :func:`exposures_of` and :func:`regress`.
+    """
     config = config or AttributionConfig()
     return regress(cross, exposures_of(cross, config), config)
 
@@ -298,8 +301,9 @@ def _correlations(values: Floats, covered: Floats) -> Floats:
 
 
 def _vifs(correlation: Floats) -> Floats:
-    """Return the diagonals of the inverses. A factor that the other factors explain has a huge
-    value.
+    """Return the diagonals of the inverses.
+
+    A factor that the remaining factors explain has a huge value.
     """
     values, vectors = np.linalg.eigh(correlation)
     inverse = 1.0 / np.maximum(values, 1e-12)

@@ -44,7 +44,10 @@ class DailyParts(msgspec.Struct, frozen=True):
     funds: Floats | None = None
 
     def error(self) -> float:
-        """Return the largest difference between a day's total and its sum of parts; 0 without days."""
+        """Return the largest difference between a day's total and its sum of parts.
+
+        Without days it is 0.
+        """
         parts = self.common + self.style.sum(axis=1) + self.selection + self.trading
         return float(np.max(np.abs(parts - self.total), initial=0.0))
 

@@ -72,7 +72,8 @@ def _gap_slope(one: Floats, other: Floats) -> Floats:
 
 
 MAIN = ("common", "style", "selection", "trading")
-"""Parts that sum to the total. Single styles belong to ``style``, ``uncovered`` to ``selection``."""
+"""Parts that sum to the total. Single styles belong to ``style``, ``uncovered`` to
+``selection``."""
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -90,8 +91,9 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 def rows_of(daily: DailyParts, extra: Mapping[str, Floats] | None = None) -> dict[str, Floats]:
-    """Return the daily parts by name: total, its four parts, single styles, uncovered, and
-    ``extra``.
+    """Return the daily parts by name, together with ``extra``.
+
+    They are the total, its four parts, the single styles and the uncovered part.
     """
     rows = {
         "total": daily.total,

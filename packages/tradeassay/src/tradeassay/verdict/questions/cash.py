@@ -10,8 +10,7 @@ from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictCon
 
 
 def held_cash(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *cash* if the account was never invested, or if its returns look like
-    cash.
+    """Return the verdict *cash* if the account was never invested or its returns look like cash.
 
     Returns like cash earn no more than interest. Skill cannot be assessed, and nothing needs to be
     ruled out. If the agent gave no usable answers, the limits say so, because that may be the

@@ -12,17 +12,18 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *hidden risk* if a significant return looks like payment for a hidden
-    risk.
+    """Return the verdict *hidden risk* if a significant return may be paid for such a risk.
 
     A table of returns is tested for four signs, in this order. The first sign found decides:
 
-    1. The account loses when the market moves far or when volatility rises, like sellers of options.
-    2. It is smoother than any audited record of liquid assets, or its alpha ratio is above ``too_good``.
+    1. The account loses when the market moves far or when volatility rises, like sellers of
+       options.
+    2. It is smoother than any audited record of liquid assets, or its alpha ratio is above
+       ``too_good``.
     3. Its returns show signs of smoothing or invention: autocorrelation, missing small losses, or
        repeated digits.
-    4. Its losses are so rare and large that alpha is not significant after correction for their skew
-       (Johnson 1978).
+    4. Its losses are so rare and large that alpha is not significant after correction for their
+       skew (Johnson 1978).
 
     For the third and fourth sign, hidden risk is suspected but not certain.
     """

@@ -21,8 +21,8 @@ from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConf
 
 
 def earned_it(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *skill* or *timing* for a claim not explained by style, memory or hidden
-    risk.
+    """Return the verdict *skill* or *timing* if style, memory and hidden risk do not explain a
+    claim.
 
     The claim must survive the correction for tries: alpha is above zero at the level shared among
     all tries, and the record is likelier under skill than under luck's best try. Otherwise the

@@ -13,9 +13,7 @@ _MOST = 0.5
 
 
 def leaned_to_styles(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *style* if style exposures moved the account, or paid, more than its names
-    did.
-    """
+    """Return the verdict *style* if styles moved the account, or paid, more than its names did."""
     if not leaning(account, config):
         return None
     moved = account.style_variance or 0.0
