@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from judging import assay
 
-from tradeassay.reference import read_factors, read_market
+from tradeassay.reference import read_benchmark, read_factors
 from tradeassay.verdict.own_account import OwnAccount
 from tradeassay.verdict.record import VerdictConfig
 
@@ -43,7 +43,7 @@ def judged(returns, **given):
 
 
 def named(name):
-    found = read_market(name, ["2001-01-02", "2018-11-30"]).returns
+    found = read_benchmark(name, ["2001-01-02", "2018-11-30"]).returns
     return pd.Series(found)
 
 

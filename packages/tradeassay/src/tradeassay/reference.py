@@ -38,7 +38,7 @@ index_readers: Registry[IndexReader] = Registry("index_reader")
 """Readers of an index of a data set: ``store``, if a store is installed."""
 
 
-class _NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
+class _NamedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     """A named benchmark whose data is in the package ``arch``.
 
     ``module`` is the module with the data. The remaining fields are its title, its span and its
@@ -55,12 +55,12 @@ class _NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
     stored: tuple[str, str, str, str] | None = None
 
 
-MARKETS = {
-    "sp500": _NamedMarket(
+BENCHMARKS = {
+    "sp500": _NamedBenchmark(
         module="sp500", title="S&P 500", stored=("skfolio-sp500", "SPX", "1990-01-02", "2022-12-28")
     ),
-    "nasdaq": _NamedMarket(module="nasdaq", title="Nasdaq Composite"),
-    "us-market": _NamedMarket(
+    "nasdaq": _NamedBenchmark(module="nasdaq", title="Nasdaq Composite"),
+    "us-market": _NamedBenchmark(
         module="frenchdata",
         title="all US stocks by size, monthly (Kenneth French)",
         first="1926-07-31",
@@ -71,29 +71,32 @@ MARKETS = {
 }
 
 
-def read_market(name: str, days: Iterable[str], home: Path | str | None = None) -> OwnSeries:
+def read_benchmark(name: str, days: Iterable[str], home: Path | str | None = None) -> OwnSeries:
     """Return the returns of a benchmark by name, with a note that describes it.
 
     Raises :class:`UserError` if its span does not cover the account.
     """
-    market, asked = MARKETS[name], sorted(days)
-    found, levels, source = _packaged(market)
+    benchmark, asked = BENCHMARKS[name], sorted(days)
+    found, levels, source = _packaged(benchmark)
     more = ""
-    if market.stored is not None and not market.first <= asked[0] <= asked[-1] <= market.last:
-        dataset, _, first, last = market.stored
+    if (
+        benchmark.stored is not None
+        and not benchmark.first <= asked[0] <= asked[-1] <= benchmark.last
+    ):
+        dataset, _, first, last = benchmark.stored
         try:
-            found, levels = index_readers.get("store")(dataset, market.stored[1], home)
-            source = f"the data set {market.stored[0]}"
+            found, levels = index_readers.get("store")(dataset, benchmark.stored[1], home)
+            source = f"the data set {benchmark.stored[0]}"
         except UserError:
             if first <= asked[0] <= asked[-1] <= last:
                 more = f", or get a data set that has them: tradeassay data get {dataset}"
     hint = f"give the market's prices or returns on these days as a file (benchmark=FILE){more}"
     refuse_other_days(f"'{name}' is", found, asked, hint)
-    note = f"the market is '{name}': {market.title}, {found[0]} to {found[-1]}, from {source}; {market.bias}"
+    note = f"the market is '{name}': {benchmark.title}, {found[0]} to {found[-1]}, from {source}; {benchmark.bias}"
     returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
     return OwnSeries(
         returns=returns,
-        year=12 if market.module == "frenchdata" else 252,
+        year=12 if benchmark.module == "frenchdata" else 252,
         notes=(note,),
         since=found[0],
     )
@@ -110,9 +113,9 @@ def refuse_other_days(subject: str, known: Iterable[str], days: Iterable[str], h
         raise UserError(problem, hint=hint)
 
 
-def _packaged(market: _NamedMarket) -> tuple[list[str], Floats, str]:
-    table = _arch_table(market.module)
-    if market.module != "frenchdata":
+def _packaged(benchmark: _NamedBenchmark) -> tuple[list[str], Floats, str]:
+    table = _arch_table(benchmark.module)
+    if benchmark.module != "frenchdata":
         parts = (day.split("/") for day in table["Date"])
         days = [f"{year}-{int(month):02d}-{int(day):02d}" for month, day, year in parts]
         return days, np.array(table["Adj Close"], dtype=np.float64), "the package arch"
@@ -217,7 +220,7 @@ def offer(days: Iterable[str]) -> str:
     """Return the named benchmarks for these days, as a hint if no benchmark was given."""
     asked = sorted(days)
     fits = []
-    for name, one in MARKETS.items():
+    for name, one in BENCHMARKS.items():
         if asked and one.first <= asked[0] and asked[-1] <= one.last:
             fits.append(f"--benchmark {name}")
         elif (
@@ -229,5 +232,7 @@ def offer(days: Iterable[str]) -> str:
             fits.append(f"--benchmark {name} (after tradeassay data get {one.stored[0]})")
     if fits:
         return f"no market was given; known by name for these days: {', '.join(fits)}"
-    spans = ", ".join(f"{name} {one.first[:4]} to {one.last[:4]}" for name, one in MARKETS.items())
+    spans = ", ".join(
+        f"{name} {one.first[:4]} to {one.last[:4]}" for name, one in BENCHMARKS.items()
+    )
     return f"no market was given, and none known by name covers these days ({spans}): give --benchmark FILE"

@@ -38,7 +38,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     import msgspec
     import pandas as pd
 
-    from tradeassay.reference import MARKETS, read_market
+    from tradeassay.reference import BENCHMARKS, read_benchmark
     from tradeassay.verdict import OwnAccount, VerdictConfig
     from tradeassay_bench.examine.judge import assay
     from tradeassay_bench.examine.planted import answer_key
@@ -53,7 +53,9 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     model = assay(played, config, agents=labels)
     # Show the model's account in which it saw names and dates.
     bright = next((agent for agent in model.agents if agent.mask == "bright"), model.agents[0])
-    returns = pd.Series(read_market("nasdaq", [MARKETS["nasdaq"].last]).returns, name="return")
+    returns = pd.Series(
+        read_benchmark("nasdaq", [BENCHMARKS["nasdaq"].last]).returns, name="return"
+    )
     famous = assay(
         OwnAccount(returns=returns, benchmark="sp500", title="The Nasdaq (1999 to 2018)"), config
     )

@@ -18,7 +18,7 @@ from tradeassay.verdict.own_returns import assay_own, one_account, title_of
 from tradeassay.verdict.record import AgentAssay, Assay, LuckEvidence, VerdictConfig
 from tradeassay.verdict.returns import (
     CONSTANT,
-    TrialSetting,
+    JudgingContext,
     own_findings,
     with_daily,
     with_history,
@@ -109,7 +109,7 @@ def _judged(
     if attribution.linked is not None and attribution.daily.sessions:
         daily = run_evidence.rows_of_seeds([attribution])
         findings = with_daily(
-            findings, daily, attribution.year, config, TrialSetting(taken=(attribution,))
+            findings, daily, attribution.year, config, JudgingContext(attributions=(attribution,))
         )
         findings = with_history(
             findings, daily["total"], attribution.daily.sessions, attribution.year, config

@@ -25,11 +25,11 @@ from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.intervals import significant
 
-TOGETHER = 5
+SESSIONS_PER_SUM = 5
 """Number of sessions that are summed into one observation."""
 FIRST_LOOK = 60
 """Number of sessions before the first result. They set the scale for the later ones."""
-_BURN = FIRST_LOOK // TOGETHER
+_BURN = FIRST_LOOK // SESSIONS_PER_SUM
 _NARROWEST = 378
 """Number of sessions at which the band is optimised to be narrowest: a year and a half."""
 _STEPS = 40
@@ -50,15 +50,15 @@ class WatchedMean(msgspec.Struct, frozen=True):
 
 def watched_mean(values: Floats, *, level: float = 0.95) -> WatchedMean:
     """Return the band of the mean of a series of shape (n,) at all looks from the first one on."""
-    sums = _together(np.asarray(values, dtype=np.float64))
+    sums = _weekly_sums(np.asarray(values, dtype=np.float64))
     low, high = _bounds(sums, 1.0 - level)
     looks = np.flatnonzero(np.isfinite(low))
     count = np.arange(1, sums.size + 1)
     return WatchedMean(
-        sessions=tuple(int(TOGETHER * count[look]) for look in looks),
-        mean=(np.cumsum(sums) / count / TOGETHER)[looks],
-        low=np.maximum.accumulate(low[looks]) / TOGETHER,
-        high=np.minimum.accumulate(high[looks]) / TOGETHER,
+        sessions=tuple(int(SESSIONS_PER_SUM * count[look]) for look in looks),
+        mean=(np.cumsum(sums) / count / SESSIONS_PER_SUM)[looks],
+        low=np.maximum.accumulate(low[looks]) / SESSIONS_PER_SUM,
+        high=np.minimum.accumulate(high[looks]) / SESSIONS_PER_SUM,
     )
 
 
@@ -100,7 +100,7 @@ def watched_sign(values: Floats, *, level: float = 0.95) -> Ints:
 
     It is significant if its band excluded zero at some look.
     """
-    sums, alpha = _together(np.asarray(values, dtype=np.float64)), 1.0 - level
+    sums, alpha = _weekly_sums(np.asarray(values, dtype=np.float64)), 1.0 - level
     total, squares = np.cumsum(sums, axis=-1), np.cumsum(sums**2, axis=-1)
     prior = _scale(sums) * _weight(alpha)
     with np.errstate(invalid="ignore"):
@@ -112,7 +112,7 @@ def watched_sign(values: Floats, *, level: float = 0.95) -> Ints:
 def level_at(n: int, level: float) -> float:
     """Return the level of a single test after ``n`` sessions that is as strict as the band."""
     alpha = 1.0 - level
-    prior, seen = _weight(alpha), max(n, FIRST_LOOK) / TOGETHER
+    prior, seen = _weight(alpha), max(n, FIRST_LOOK) / SESSIONS_PER_SUM
     z = math.sqrt((1.0 + prior / seen) * math.log((seen + prior) / (prior * alpha**2)))
     return math.erf(z / math.sqrt(2.0))
 
@@ -123,7 +123,7 @@ def e_value(values: Floats) -> float | None:
     If the mean is not positive, the chance that the e-value *ever* reaches 20 is at most 5 %.
     ``values`` has shape (n,).
     """
-    sums = _together(np.asarray(values, dtype=np.float64))
+    sums = _weekly_sums(np.asarray(values, dtype=np.float64))
     scale = _scale(sums)
     if not sums.size or not np.isfinite(scale[-1]):
         return None
@@ -152,14 +152,16 @@ def e_bh(e_values: Sequence[float | None], level: float = 0.95) -> list[bool | N
     return [None if e is None else e >= least for e in e_values]
 
 
-def _together(values: Floats) -> Floats:
+def _weekly_sums(values: Floats) -> Floats:
     """Return sums of whole weeks along the last axis.
 
     Sessions of an incomplete week are left out.
     """
-    whole = values.shape[-1] // TOGETHER
+    whole = values.shape[-1] // SESSIONS_PER_SUM
     return np.asarray(
-        values[..., : whole * TOGETHER].reshape(*values.shape[:-1], whole, TOGETHER).sum(axis=-1)
+        values[..., : whole * SESSIONS_PER_SUM]
+        .reshape(*values.shape[:-1], whole, SESSIONS_PER_SUM)
+        .sum(axis=-1)
     )
 
 
@@ -177,7 +179,7 @@ def _weight(alpha: float) -> float:
     The unit is the variance of a week.
     """
     log = 2.0 * math.log(1.0 / alpha)
-    return _NARROWEST / TOGETHER / (log + math.log1p(log))
+    return _NARROWEST / SESSIONS_PER_SUM / (log + math.log1p(log))
 
 
 def _bounds(sums: Floats, alpha: float) -> tuple[Floats, Floats]:

@@ -54,14 +54,14 @@ numbers."""
 class Tile(NamedTuple):
     """A number with its title. ``shown`` is its text, ``more`` an additional remark.
 
-    ``claim`` names the owner of the number and the quantity. Tests use it to compare all surfaces.
+    ``identity`` names the account and the quantity. Tests use it to compare all surfaces.
     """
 
     title: str
     shown: MeasureShown
     defined: str = ""
     more: str = ""
-    claim: str = ""
+    identity: str = ""
 
 
 def stated_tile(judged: AgentAssay, quantity: str, owner: str, more: str = "") -> Tile | None:
@@ -83,7 +83,7 @@ def stated_tile(judged: AgentAssay, quantity: str, owner: str, more: str = "") -
     return Tile(title, made, known.definition, more, f"{owner}/{quantity}")
 
 
-def _claim(judged: AgentAssay, quantity: str) -> str:
+def _sentence_of(judged: AgentAssay, quantity: str) -> str:
     """Return the sentence of a statement, or an empty text without the statement."""
     statement = judged.statement(quantity)
     if statement is None:
@@ -133,9 +133,9 @@ class AccountOnPage:
         drawn = self._read(place)
         # Owner of the statements on the page, and the subject of a label: see ``data-claim`` in the
         # templates.
-        self.claim = f"{tab.name if assayed is None else assayed.setting}/{self.name}"
+        self.identity = f"{tab.name if assayed is None else assayed.setting}/{self.name}"
         judged = assayed is not None and not self.baseline
-        self.labelled = f"{self.claim}/{'verdict' if judged else 'standing'}"
+        self.labelled = f"{self.identity}/{'verdict' if judged else 'standing'}"
         if assayed is not None:
             if judged:
                 verdict = assayed.verdict
@@ -147,7 +147,7 @@ class AccountOnPage:
                 stated = assayed.statement("alpha")
                 drawn = None if stated is None else stated.measure
             self.waterfall = waterfall_svg(assayed) if detailed else None
-            self.until = _claim(assayed, "years-to-know")
+            self.until = _sentence_of(assayed, "years-to-know")
             self.badges = () if assayed.badges is None else badge_words(assayed.badges)
             self.mistakes = ", ".join(f"{kind} {n}" for kind, n in assayed.failures.items())
         self.alpha_measure = None if drawn is None or drawn.value is None else drawn
@@ -182,13 +182,15 @@ class AccountOnPage:
         """The usual measures, as they are stated; one that a short record does not have says so."""
         if self.assayed is None or not self.assayed.measures:
             return []
-        made = (stated_tile(self.assayed, quantity, self.claim) for quantity in _TILES)
+        made = (stated_tile(self.assayed, quantity, self.identity) for quantity in _TILES)
         return [tile for tile in made if tile is not None]
 
     def stated(self, quantity: str, more: str = "") -> Tile | None:
         """Return the tile of a statement of this account, or None without it."""
         return (
-            None if self.assayed is None else stated_tile(self.assayed, quantity, self.claim, more)
+            None
+            if self.assayed is None
+            else stated_tile(self.assayed, quantity, self.identity, more)
         )
 
     @property

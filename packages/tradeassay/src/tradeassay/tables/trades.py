@@ -56,8 +56,8 @@ _EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}
 class Fill:
     """One trade. ``quantity`` is negative for a sale. ``fee`` is money paid (a rebate is negative).
 
-    ``day`` is the ISO day as written. ``at`` is the time, or None if only a day is known. It has no
-    zone if the log names none, and is then in the market's own time zone. For a decision only
+    ``day`` is the ISO day as written. ``at`` is the time, or None if only a day is known. If the
+    log names no time zone, ``at`` has none and is in the venue's time zone. For a decision only
     ``side`` is known.
     """
 
@@ -419,7 +419,7 @@ def _moment(cell: str, day: str, *, utc: bool) -> datetime | None:
     if clock is None:
         return None
     hour = int(clock[1]) % 12 + 12 * (clock[4].lower() == "pm") if clock[4] else int(clock[1])
-    # A time without a zone is local time of the market.
+    # A time without a zone is local time of the venue.
     wall = datetime.combine(
         datetime.fromisoformat(day).date(), time(hour % 24, int(clock[2]), int(clock[3] or 0))
     )

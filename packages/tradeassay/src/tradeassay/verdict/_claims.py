@@ -218,9 +218,10 @@ def is_recalled(account: AgentFindings, claim: Claim) -> bool:
 
 
 def looks_familiar(account: AgentFindings, claim: Claim) -> bool:
-    """Return whether only familiar questions explain a claim.
+    """Return whether a claim may come from familiar questions.
 
-    The model is right about familiar questions, and no other part of the claim is significant.
+    The model is right more often about familiar questions, and the rest of the claim is not
+    significant.
     """
     recall, split = account.recall, split_of(account, claim)
     if recall is None or recall.interaction is None or recall.told == "no recall is shown":
@@ -308,7 +309,7 @@ def most_portfolios_did_better(account: AgentFindings) -> bool:
 
 
 def lacks_market(account: AgentFindings) -> bool:
-    """Return whether only returns are known, without a benchmark. There is then no alpha."""
+    """Return whether only returns are known, without a benchmark. Then there is no alpha."""
     common = account.parts.get("common")
     return account.method == "returns" and (common is None or common.value is None)
 

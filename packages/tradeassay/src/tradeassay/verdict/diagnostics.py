@@ -136,20 +136,25 @@ def passive_evidence(
 
 
 def timing_evidence(
-    total: Floats, market: Floats, claim: Floats | None, test: MeanTest, *, returns_only: bool
+    total: Floats,
+    benchmark: Floats,
+    timing_gain: Floats | None,
+    test: MeanTest,
+    *,
+    returns_only: bool,
 ) -> TimingEvidence | None:
-    """Return the annual value of timing, or None without a market or with too few rows.
+    """Return the annual value of timing, or None without a benchmark or with too few rows.
 
-    ``claim`` is the return of each session from deviating from the mean share invested. It is None
-    if the share never changed.
+    ``timing_gain`` is the return of each session from deviating from the mean share invested. It is
+    None if the share never changed.
     """
     config, year = test.config, test.year
     least = config.rows_needed(year)
-    if market.size != total.size or market.size < least or not np.ptp(market) > 0.0:
+    if benchmark.size != total.size or benchmark.size < least or not np.ptp(benchmark) > 0.0:
         return None
-    gap = market - market.mean()
-    bent = Regression(total, [market, gap * gap])
-    split = Regression(total, [market, np.maximum(market, 0.0)])
+    gap = benchmark - benchmark.mean()
+    bent = Regression(total, [benchmark, gap * gap])
+    split = Regression(total, [benchmark, np.maximum(benchmark, 0.0)])
     at_tries, likelihood = None, None
     if returns_only:
         variance = float(gap @ gap) / gap.size
@@ -157,10 +162,10 @@ def timing_evidence(
         per_year = bent.coefficient(2, scale=variance * year, level=level, least=least, year=year)
         strict = 1.0 - config.tail(max(test.comparisons, test.tries))
         at_tries = bent.coefficient(2, scale=variance * year, level=strict, least=least, year=year)
-    elif claim is not None:
-        per_year = test.of(claim, HALF)
-        at_tries = test.at_tries(claim, HALF)
-        likelihood = test.likelihood(claim)
+    elif timing_gain is not None:
+        per_year = test.of(timing_gain, HALF)
+        at_tries = test.at_tries(timing_gain, HALF)
+        likelihood = test.likelihood(timing_gain)
     else:
         per_year = not_scored("the share invested never changes")
     return TimingEvidence(
@@ -178,13 +183,13 @@ def tail_evidence(
     rows: Mapping[str, Floats], sessions: Sequence[str], test: MeanTest, *, returns_only: bool
 ) -> TailEvidence:
     """Return the properties of the tails of an account's returns."""
-    total, market, alpha, year = rows["total"], rows.get("market"), rows[ALPHA], test.year
+    total, benchmark, alpha, year = rows["total"], rows.get("market"), rows[ALPHA], test.year
     worst = int(np.argmin(total))
     skew = _skew(total)
     crash = None
     rare = _rare_losses(alpha, year, test.config.tail(test.comparisons)) if returns_only else None
-    if market is not None and market.size == total.size and np.ptp(market) > 0.0:
-        crash = bool(float(drawdowns(growth(market)).min()) <= _CRASH)
+    if benchmark is not None and benchmark.size == total.size and np.ptp(benchmark) > 0.0:
+        crash = bool(float(drawdowns(growth(benchmark)).min()) <= _CRASH)
     return TailEvidence(
         skew=None if skew is None else significant(skew),
         worst=significant(float(total[worst])),
@@ -236,8 +241,10 @@ def _rare_losses(alpha: Floats, year: int, error: float) -> tuple[float, int] | 
     return None
 
 
-def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> AccountCurve | None:
-    """Return the growth of the account and the market, thinned to :data:`_POINTS` sessions.
+def curve_of(
+    total: Floats, benchmark: Floats | None, sessions: Sequence[str]
+) -> AccountCurve | None:
+    """Return the growth of the account and the benchmark, thinned to :data:`_POINTS` sessions.
 
     Returns None without sessions.
     """
@@ -251,7 +258,7 @@ def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> A
     def shown(values: Floats) -> tuple[float, ...]:
         return tuple(round(float(one), 5) for one in values[places])
 
-    beside = market if market is not None and market.size == total.size else None
+    beside = benchmark if benchmark is not None and benchmark.size == total.size else None
     return AccountCurve(
         sessions=tuple(sessions[place] for place in places.tolist()),
         account=shown(path[1:] - 1.0),
@@ -268,7 +275,7 @@ _KNOWN = 0.9
 
 
 def capacity_evidence(
-    alpha: Floats, taken: Sequence[Attribution], test: MeanTest
+    alpha: Floats, attributions: Sequence[Attribution], test: MeanTest
 ) -> CapacityEvidence | None:
     """Return the account size at which alpha is zero.
 
@@ -276,15 +283,15 @@ def capacity_evidence(
     unknown. Alpha of an account of size A is the measured alpha minus sqrt(A) times the impact cost
     of one unit.
     """
-    known = [one.impact_known for one in taken if one.impact_known is not None]
+    known = [one.impact_known for one in attributions if one.impact_known is not None]
     if (
-        len(known) < len(taken)
+        len(known) < len(attributions)
         or not known
         or min(known) < _KNOWN
         or alpha.size <= test.config.rows_needed(test.year)
     ):
         return None
-    rate = np.mean([one.impact for one in taken], axis=0)
+    rate = np.mean([one.impact for one in attributions], axis=0)
     net = alpha[:-1]
     if not (net.mean() * test.year >= test.config.floor and rate.mean() > 0.0):
         return None
@@ -408,7 +415,7 @@ def concentration_of(
 
 
 def tries_evidence(
-    series: Floats, alpha: Alpha, test: MeanTest, *, here: int, tried: Tried
+    series: Floats, alpha: Alpha, test: MeanTest, *, peers: int, tried: Tried
 ) -> TriesEvidence:
     """Return how much of alpha remains after correction for the number of tries."""
     year, config, count = test.year, test.config, max(1.0, float(test.tries))
@@ -432,7 +439,7 @@ def tries_evidence(
         )
         probability = deflated.probability
     return TriesEvidence(
-        here=here,
+        here=peers,
         disclosed=config.tries,
         found=tried.found,
         effective=float(tried.effective),

@@ -22,7 +22,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     folder), unless the assets' returns are given. If weights are given on at most a third of the
     sessions, the account held its positions in between. If they are given on more sessions but not
     on all, ``between`` must say whether the account held its positions or was in cash. A luck
-    baseline needs the account's returns and a benchmark ``suite`` with the market's rules. It also
+    baseline needs the account's returns and a benchmark ``suite`` with the venue's rules. It also
     needs the number of ``names`` held and their annual one-way ``turnover``.
 
     An account's returns may also be a pandas or polars table, or contain the account's value. They

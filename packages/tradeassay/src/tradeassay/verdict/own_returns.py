@@ -16,12 +16,12 @@ import msgspec
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry, did_you_mean
 from tradeassay.reference import (
+    BENCHMARKS,
     FRENCH,
-    MARKETS,
     FactorTable,
     offer,
+    read_benchmark,
     read_factors,
-    read_market,
     refuse_other_days,
 )
 from tradeassay.tables.account import (
@@ -98,8 +98,8 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
     french = isinstance(own.factors, str) and own.factors == FRENCH and own.benchmark is None
     named = (
         isinstance(own.benchmark, str)
-        and own.benchmark in MARKETS
-        and MARKETS[own.benchmark].dividends
+        and own.benchmark in BENCHMARKS
+        and BENCHMARKS[own.benchmark].dividends
     )
     config = msgspec.structs.replace(
         config,
@@ -165,13 +165,13 @@ def _explained(own: OwnAccount) -> OwnSeries:
         series = _series(own)
         _refuse_other_days(own, series, table, cash)
     if first is not None and first.year < series.year:
-        market = (
+        benchmark_series = (
             None
             if series.benchmark is None
             else OwnSeries(returns=series.benchmark, year=series.year)
         )
         series = compounded(series, first)
-        series = series if market is None else with_benchmark(series, market)
+        series = series if benchmark_series is None else with_benchmark(series, benchmark_series)
     earned = None if cash is None else beside(series, replace(cash, notes=()))
     if beyond_it and series.benchmark is not None:
         # The account's returns are in excess of cash, so the market's must be too.
@@ -210,13 +210,13 @@ def _series(own: OwnAccount) -> OwnSeries:
     source = Path(given) if isinstance(given, str) else given
     if isinstance(benchmark, str) and not Path(benchmark).is_file():
         columns = columns_of(source)
-        if benchmark in MARKETS and benchmark not in columns:
+        if benchmark in BENCHMARKS and benchmark not in columns:
             series = read_series(source, reading, alone=True)
-            market = read_market(
+            named = read_benchmark(
                 benchmark, series.returns, None if own.home is None else Path(own.home)
             )
-            return replace(with_benchmark(series, market), benchmark_name=benchmark)
-        markets = ", ".join(MARKETS)
+            return replace(with_benchmark(series, named), benchmark_name=benchmark)
+        names = ", ".join(BENCHMARKS)
         kind = ""
         if any(
             (parent / benchmark / "manifest.json").is_file() for parent in (Path(), Path("runs"))
@@ -225,21 +225,17 @@ def _series(own: OwnAccount) -> OwnSeries:
         elif Path(benchmark).is_dir():
             kind = "a folder"
         if kind and plain_title(benchmark) not in columns:
-            hint = (
-                f"give the benchmark's file, a column of the table, or a market by name: {markets}"
-            )
+            hint = f"give the benchmark's file, a column of the table, or a market by name: {names}"
             raise UserError(f"'{benchmark}' is {kind}, not a benchmark", hint=hint)
         if Path(benchmark).suffix.lower() in _FILES:
-            hint = (
-                f"give the benchmark's file, a column of the table, or a market by name: {markets}"
-            )
+            hint = f"give the benchmark's file, a column of the table, or a market by name: {names}"
             raise UserError(f"no file {benchmark}", hint=hint)
         if plain_title(benchmark) not in columns:
             near = did_you_mean(
-                benchmark, (*columns, *MARKETS), f"columns: {', '.join(sorted(columns))}"
+                benchmark, (*columns, *BENCHMARKS), f"columns: {', '.join(sorted(columns))}"
             )
             raise UserError(
-                f"no file, column or market '{benchmark}'", hint=f"{near}; markets: {markets}"
+                f"no file, column or market '{benchmark}'", hint=f"{near}; markets: {names}"
             )
         return read_series(source, replace(reading, benchmark=benchmark))
     series = read_series(source, reading, alone=benchmark is not None)

@@ -57,16 +57,17 @@ _OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "vola
 """Measures of an account for which only returns are known."""
 
 
-class TrialSetting(msgspec.Struct, frozen=True):
+class JudgingContext(msgspec.Struct, frozen=True):
     """Data for judging an account's daily parts.
 
-    ``here`` and ``tried`` count the tries. ``taken`` are the attributions of the account. Without
-    attributions, ``references`` are the passive portfolios and ``sessions`` the days.
+    ``peers`` is the number of agents judged together, and ``tried`` the tries in other runs.
+    ``attributions`` are the account's attributions. Without attributions, ``references`` are the
+    passive portfolios and ``sessions`` the days.
     """
 
-    here: int = 1
+    peers: int = 1
     tried: diagnostics.Tried = diagnostics.NO_TRIES
-    taken: tuple[Attribution, ...] = ()
+    attributions: tuple[Attribution, ...] = ()
     references: Mapping[str, Floats] | None = None
     sessions: tuple[str, ...] = ()
 
@@ -76,14 +77,14 @@ def with_daily(
     daily: Mapping[str, Floats],
     year: int,
     config: VerdictConfig,
-    setting: TrialSetting,
+    context: JudgingContext,
 ) -> AgentFindings:
     """Return findings with alpha, power, and all tests that follow from daily parts."""
-    market, total, own = daily.get("market"), daily["total"], daily[evidence.ALPHA]
+    benchmark, total, own = daily.get("market"), daily["total"], daily[evidence.ALPHA]
     # Agents in the same setting share the level of intervals. All tries, disclosed, counted or
     # assumed, decide whether a significant result is called skill.
-    tries = max(config.known_tries, setting.here + setting.tried.effective)
-    test = evidence.MeanTest(year, config, comparisons=setting.here, tries=tries)
+    tries = max(config.known_tries, context.peers + context.tried.effective)
+    test = evidence.MeanTest(year, config, comparisons=context.peers, tries=tries)
     # Intervals of parts have the same level as alpha's test. Otherwise a part that excludes zero
     # could contradict a sentence with "cannot be told". The return itself is not tested, so its
     # interval is the usual one.
@@ -112,11 +113,11 @@ def with_daily(
     by_returns = account.method == "returns"
     if by_returns:
         parts["trading"] = not_scored("trading cannot be seen in returns alone")
-    first = setting.taken[0] if setting.taken else None
-    sessions = first.daily.sessions if first is not None else setting.sessions
+    first = context.attributions[0] if context.attributions else None
+    sessions = first.daily.sessions if first is not None else context.sessions
     given = first.daily.references if first is not None else {}
-    references = setting.references or {name: np.array(series) for name, series in given.items()}
-    lags = stale_lags(total, market, year) if by_returns and market is not None else 0
+    references = context.references or {name: np.array(series) for name, series in given.items()}
+    lags = stale_lags(total, benchmark, year) if by_returns and benchmark is not None else 0
     claims = {} if by_returns else evidence.claims_of(daily)
     unstyled = total - daily["style"] if by_returns else total
     styles = None
@@ -129,28 +130,28 @@ def with_daily(
             at_tries=test.at_tries(leaned, evidence.HALF),
             likelihood=test.likelihood(leaned),
         )
-    covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
+    covered = [one.covered_share for one in context.attributions if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
     returned, timing, options, smooth = account.market, None, None, None
     excess, information_ratio = None, None
-    if market is not None:
-        grown = significant(float(np.prod(1.0 + market) - 1.0))
-        returned = Measure(value=grown, n=market.size, note="no interval: as it was")
+    if benchmark is not None:
+        grown = significant(float(np.prod(1.0 + benchmark) - 1.0))
+        returned = Measure(value=grown, n=benchmark.size, note="no interval: as it was")
         timing = diagnostics.timing_evidence(
-            unstyled, market, claims.get("timing"), test, returns_only=by_returns
+            unstyled, benchmark, claims.get("timing"), test, returns_only=by_returns
         )
-        excess, information_ratio = _excess(total, market, test)
+        excess, information_ratio = _excess(total, benchmark, test)
     if by_returns and total.size and not Horizon(total.size, year).is_short:
-        smooth = smoothness(total, year, alpha_ratio=None if market is None else alpha.ratio)
-        if market is not None:
-            options = option_selling(total, market, own, year)
+        smooth = smoothness(total, year, alpha_ratio=None if benchmark is None else alpha.ratio)
+        if benchmark is not None:
+            options = option_selling(total, benchmark, own, year)
     by_name = defaultdict[str, float](
         float
     )  # contribution of names to selection, averaged over seeds
-    for one in setting.taken:
+    for one in context.attributions:
         for name, value in one.by_name.items():
-            by_name[name] += value / len(setting.taken)
+            by_name[name] += value / len(context.attributions)
     tail = None
     concentration = None
     if total.size:
@@ -180,18 +181,20 @@ def with_daily(
         excess=excess,
         information_ratio=information_ratio,
         stability=diagnostics.stability_evidence(own, sessions, test),
-        capacity=diagnostics.capacity_evidence(own, setting.taken, test),
+        capacity=diagnostics.capacity_evidence(own, context.attributions, test),
         concentration=concentration,
-        tries=diagnostics.tries_evidence(own, alpha, test, here=setting.here, tried=setting.tried),
-        curve=diagnostics.curve_of(total, market, sessions),
+        tries=diagnostics.tries_evidence(
+            own, alpha, test, peers=context.peers, tried=context.tried
+        ),
+        curve=diagnostics.curve_of(total, benchmark, sessions),
         styled=fit.full_days / days if fit is not None and days else None,
         covered=min(covered) if covered else None,
     )
 
 
-def _excess(total: Floats, market: Floats, test: evidence.MeanTest) -> tuple[Measure, Measure]:
-    """Return the annual excess return over the market and its information ratio."""
-    return test.of(total - market), test.ratio(total - market)
+def _excess(total: Floats, benchmark: Floats, test: evidence.MeanTest) -> tuple[Measure, Measure]:
+    """Return the annual excess return over the benchmark and its information ratio."""
+    return test.of(total - benchmark), test.ratio(total - benchmark)
 
 
 class _Power(NamedTuple):
@@ -251,13 +254,15 @@ def assay_series(
         notes.append(why)
         series = replace(series, cash=series.cash or series.benchmark, benchmark=None)
     days = _shared_days(series, notes)
-    market = None if series.benchmark is None else np.array([series.benchmark[day] for day in days])
+    benchmark = (
+        None if series.benchmark is None else np.array([series.benchmark[day] for day in days])
+    )
     total = np.array([series.returns[day] for day in days])
     grown = math.prod(1.0 + one for one in series.returns.values()) - 1.0
     whole = grown if series.whole is None else series.whole
-    if market is not None and market.std() < 0.02 * total.std():
+    if benchmark is not None and benchmark.std() < 0.02 * total.std():
         raise UserError(
-            f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
+            f"the benchmark hardly moves (by {benchmark.std():.2g} a row, the account by {total.std():.2g})",
             hint="cash is no market: give the returns of what could have been held, or leave the benchmark out",
         )
     cash = (
@@ -265,9 +270,9 @@ def assay_series(
         if series.cash is None
         else np.array([series.cash[day] for day in days])
     )
-    known = {} if market is None else series.factors
+    known = {} if benchmark is None else series.factors
     factors = {name: np.array([one[day] for day in days]) for name, one in known.items()}
-    daily, betas = _rows_of_series(total, market, cash, factors, series.year)
+    daily, betas = _rows_of_series(total, benchmark, cash, factors, series.year)
     account = own_findings(
         agent,
         days,
@@ -284,10 +289,10 @@ def assay_series(
         notes=tuple(notes),
         doubts=series.doubts,
     )
-    references = {} if market is None else {series.benchmark_name: market}
-    setting = TrialSetting(references=references, sessions=days)
+    references = {} if benchmark is None else {series.benchmark_name: benchmark}
+    context = JudgingContext(references=references, sessions=days)
     account = with_history(
-        with_daily(account, daily, series.year, config, setting), total, days, series.year, config
+        with_daily(account, daily, series.year, config, context), total, days, series.year, config
     )
     parts = dict(account.parts)
     if not factors:
@@ -297,7 +302,7 @@ def assay_series(
     if passive is not None and account.alpha is not None and passive.portfolio != CASH:
         # The return beyond the only benchmark is alpha and has an interval.
         passive = msgspec.structs.replace(passive, beyond=account.alpha.tested)
-    if market is None:
+    if benchmark is None:
         parts = {**parts, "common": not_scored(why), "selection": not_scored(_ALONE)}
     account = msgspec.structs.replace(
         account, parts=parts, styled=1.0 if factors else 0.0, passive=passive
@@ -340,7 +345,7 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
 
 
 def _rows_of_series(
-    total: Floats, market: Floats | None, cash: Floats, factors: Mapping[str, Floats], year: int
+    total: Floats, benchmark: Floats | None, cash: Floats, factors: Mapping[str, Floats], year: int
 ) -> tuple[dict[str, Floats], dict[str, float]]:
     """Return daily parts, and the exposures to factors.
 
@@ -349,9 +354,9 @@ def _rows_of_series(
     nothing = np.zeros(total.size)
     common, style, betas = cash, nothing, {}
     rows: dict[str, Floats] = {}
-    if market is not None:
-        lags = stale_lags(total, market, year)
-        late = lagged(market - cash, lags)
+    if benchmark is not None:
+        lags = stale_lags(total, benchmark, year)
+        late = lagged(benchmark - cash, lags)
         fit = Regression(
             (total - cash)[lags:], [series[lags:] for series in (*late, *factors.values())]
         )
@@ -359,7 +364,7 @@ def _rows_of_series(
         betas = dict(zip(factors, fit.coefficients[2 + lags :].tolist(), strict=True))
         each = {f"style.{name}": betas[name] * row for name, row in factors.items()}
         style = np.sum([*each.values()], axis=0) if each else nothing
-        rows = {"market": market, **each}
+        rows = {"market": benchmark, **each}
     rows |= {"total": total, "common": common, "style": style, "trading": nothing}
     rows["selection"] = total - common - style
     rows[evidence.ALPHA] = rows["selection"]
