@@ -556,9 +556,7 @@ def test_what_rests_on_a_table_s_word_is_said_everywhere(tmp_path, capsys):
     table, page = doubted_account(tmp_path), tmp_path / "page.html"
     assert main(["assay", str(table), "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["agents"]
-    assert [line.partition(":")[0] for line in one["doubts"]] == [
-        "what was paid out is the table's word"
-    ]
+    assert [line.partition(":")[0] for line in one["doubts"]] == ["withdrawals are not verified"]
     assert one["verdict"]["kind"] in ("skill", "timing", "could-be-best-of-few")
     with WIDE:
         assert main(["assay", str(table), "--out", str(page)]) == 0
@@ -571,7 +569,7 @@ def test_what_rests_on_a_table_s_word_is_said_everywhere(tmp_path, capsys):
         "notebook": visible(found._repr_html_()),
     }
     assert [name for name, text in told.items() if one["doubts"][0] not in text] == []
-    assert "what was paid out is the table's word" in row["sentence"] == one["verdict"]["sentence"]
+    assert "withdrawals are not verified" in row["sentence"] == one["verdict"]["sentence"]
 
 
 @pytest.mark.slow

@@ -105,11 +105,9 @@ def test_what_rests_on_the_table_s_word_travels_with_the_parts(home, tiny, tmp_p
     returns = write(tmp_path / "r.parquet", date=days(0, 60), value=value, withdrawals=paid)
     for weights in (None, halves(tmp_path / "w.parquet", days(1, 60))):
         found = tiny(weights, returns)
-        assert [one.partition(":")[0] for one in found.doubts] == [
-            "what was paid out is the table's word"
-        ]
+        assert [one.partition(":")[0] for one in found.doubts] == ["withdrawals are not verified"]
         assert any(
-            "is taken out of the returns, which are time-weighted" in note for note in found.notes
+            "is removed from the returns, which are time-weighted" in note for note in found.notes
         )
         judged = assay(account(weights, returns, home, dataset="tiny-us"), QUICK)
         assert judged.agents[0].doubts == found.doubts

@@ -132,7 +132,7 @@ def test_what_is_no_table_gets_one_line(wrong):
 
 def test_words_for_tables_are_refused_for_runs():
     for words in ({"benchmark": "x"}, {"interest": 0.01}):
-        with pytest.raises(UserError, match="goes with a table"):
+        with pytest.raises(UserError, match="is valid only with a table"):
             tradeassay.assay(played("daily"), **words)
     with pytest.raises(UserError, match="programs"):
         tradeassay.assay(played("systrade-peeps"))

@@ -138,9 +138,9 @@ def test_paths_and_numbers_may_come_from_elsewhere(tmp_path):
 def test_the_command_line_names_options_where_python_names_keywords(tmp_path, tell):
     returns, bars = tmp_path / "returns.csv", tmp_path / "bars.csv"
     returns.write_text("date,return %\n2024-01-02,0.01\n2024-01-03,-0.02\n2024-01-04,0.005\n")
-    with pytest.raises(UserError, match=r"say which: reading=\{'unit': 'percent'\} or reading="):
+    with pytest.raises(UserError, match=r"choose one: reading=\{'unit': 'percent'\} or reading="):
         tradeassay.assay(returns)
-    assert "(say which: --unit percent or --unit fraction)" in tell(["assay", str(returns)], 2)[1]
+    assert "(choose one: --unit percent or --unit fraction)" in tell(["assay", str(returns)], 2)[1]
 
     bars.write_text("when,paid\n2024-01-02,1\n")
     with pytest.raises(UserError, match=r"columns=\{'date': 'NAME'\}; .* header=\('date', 'open'"):

@@ -464,12 +464,12 @@ RETURNS = "date,return\n" + "".join(
         "assay returns.csv --factors folder": "'folder' is a folder, not a table of returns",
         "assay returns.csv --cash runs/small": "'runs/small' is a folder, not a table of returns",
         "assay returns.csv --factors gone.csv": "no file gone.csv",
-        "assay small --benchmark sp500": "--benchmark goes with a table, and small is a run",
-        "assay small --benchmark returns.csv": "--benchmark goes with a table, and small is a run",
-        "assay --benchmark returns.csv small": "--benchmark goes with a table, and small is a run",
+        "assay small --benchmark sp500": "--benchmark is valid only with a table, and small is a run",
+        "assay small --benchmark returns.csv": "--benchmark is valid only with a table, and small is a run",
+        "assay --benchmark returns.csv small": "--benchmark is valid only with a table, and small is a run",
         "assay gone --benchmark sp500": "no recorded run 'gone'",
         "assay gone.csv --leak-test": "no file gone.csv",
-        "assay returns.csv --leak-test": "--leak-test goes with a run, and returns.csv is a table",
+        "assay returns.csv --leak-test": "--leak-test is valid only with a run, and returns.csv is a table",
     }.items(),
 )
 def test_an_error_names_what_is_there(line, says, small_run, place, given):

@@ -49,7 +49,7 @@ CONTRADICTED = {
 @pytest.mark.parametrize("how", CONTRADICTED)
 def test_what_the_value_contradicts_is_refused(how):
     made = invested(FLOWS).assign(flows=CONTRADICTED[how])
-    with pytest.raises(UserError, match="out of 'value': the value does not move by it") as refused:
+    with pytest.raises(UserError, match="from 'value': the value does not change by it") as refused:
         read_series(made[["date", "value", "flows"]])
     assert "\n" not in str(refused.value) and "cumulative deposits" in refused.value.hint
 
@@ -68,7 +68,7 @@ def test_the_page_says_how(tmp_path, monkeypatch):
     )
     assert main(["assay", "mine.csv"]) == 0
     page = Path("mine-assay.html").read_text("utf-8")
-    assert "is taken out of the returns, which are time-weighted" in page
+    assert "is removed from the returns, which are time-weighted" in page
 
 
 def judged(values, flows, market):
@@ -94,8 +94,8 @@ def test_losses_called_withdrawals_are_praised_on_the_table_s_word_only():
     hidden = np.where(lost <= np.sort(lost)[30], lost, 0.0)
     said = judged(values, hidden, market)
     assert said.kind in ("skill", "timing") and not said.firm
-    assert said.limits[1].startswith("what was paid out is the table's word: ")
-    assert "But style is not measured; what was paid out is the table's word; " in said.sentence
+    assert said.limits[1].startswith("withdrawals are not verified: ")
+    assert "But style is not measured; withdrawals are not verified; " in said.sentence
 
 
 def test_losses_diluted_by_money_paid_in_at_their_end_are_said():
@@ -111,7 +111,7 @@ def test_losses_diluted_by_money_paid_in_at_their_end_are_said():
     said = judged(*np.array(rows).T, market)
     assert said.kind == "hidden-risk" or (said.kind in ("skill", "timing") and not said.firm)
     assert any(
-        limit.startswith("when money was paid in is not known: ") for limit in said.limits[:3]
+        limit.startswith("the timing of deposits is not known: ") for limit in said.limits[:3]
     )
 
 

@@ -275,7 +275,7 @@ def test_the_skew_that_is_shown_is_the_tested_one():
 
 def test_cash_is_no_market_and_without_one_nothing_is_claimed():
     total = np.random.default_rng(12).normal(0.002, 0.01, 300)
-    with pytest.raises(UserError, match="cash is no market"):
+    with pytest.raises(UserError, match="cash is not a benchmark"):
         assay(account(total, np.random.default_rng(1).normal(0, 1e-5, 300)))
     made = assay(
         OwnAccount(returns=account(total, None), benchmark=account(np.full(300, 0.0001), None))
@@ -381,7 +381,7 @@ def test_a_market_by_name_says_where_it_ends(tmp_path):
     assert "tradeassay data get skfolio-sp500" in str(caught.value.hint)
     alone = assay(OwnAccount(returns=table))
     assert any("(after tradeassay data get skfolio-sp500)" in note for note in alone.notes)
-    with pytest.raises(UserError, match="no file, column or market 'sp50'") as caught:
+    with pytest.raises(UserError, match="no file, column or named benchmark 'sp50'") as caught:
         assay(OwnAccount(returns=table, benchmark="sp50"))
     assert str(caught.value.hint).startswith("did you mean sp500?")
 

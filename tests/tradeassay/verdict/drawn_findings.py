@@ -303,8 +303,8 @@ class Drawn:
 
     def _of_returns(self) -> dict[str, Any]:
         rng = self.rng
-        word = "what was paid out is the table's word: 5.0% a year"
-        payments = (word, "when money was paid in is not known: +1%")
+        word = "withdrawals are not verified: 5.0% a year"
+        payments = (word, "the timing of deposits is not known: +1%")
         changes: dict[str, Any] = {
             "method": "returns",
             "styled": float(rng.choice([0.0, 1.0])),

@@ -68,7 +68,7 @@ def test_skill_is_said_with_what_it_is_worth():
         ({"failed_seeds": 2}, "some seeds are left out"),
         ({"failure_rate": Measure(value=0.5)}, "many sessions had no usable answer"),
         (
-            {"doubts": ("what was paid out is the table's word: 5%",)},
+            {"doubts": ("withdrawals are not verified: 5%",)},
             "what was paid out is the table's",
         ),
     ],

@@ -71,8 +71,8 @@ LIMITS = {
     "the window is short",
     "some seeds are left out",
     "many sessions had no usable answer",
-    "what was paid out is the table's word",
-    "when money was paid in is not known",
+    "withdrawals are not verified",
+    "the timing of deposits is not known",
     "timing and passive portfolios are not tested",
 }
 """The first clause of every limit that a verdict can have: a new one belongs here, and into what is drawn."""

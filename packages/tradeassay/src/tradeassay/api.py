@@ -203,7 +203,7 @@ def _assay_of_run(
             unused = [name for name, value in own.items() if value is not None]
             if unused:
                 raise UserError(
-                    f"'{unused[0]}' goes with a table, not with a run", hint="leave it out"
+                    f"'{unused[0]}' is valid only with a table, not with a run", hint="leave it out"
                 )
             return judge(config, several_names("agents", agents))
     if isinstance(what, str | Path) and not run_judges.names():

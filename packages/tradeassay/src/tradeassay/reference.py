@@ -90,7 +90,7 @@ def read_benchmark(name: str, days: Iterable[str], home: Path | str | None = Non
         except UserError:
             if first <= asked[0] <= asked[-1] <= last:
                 more = f", or get a data set that has them: tradeassay data get {dataset}"
-    hint = f"give the market's prices or returns on these days as a file (benchmark=FILE){more}"
+    hint = f"give the benchmark's prices or returns on these days as a file (benchmark=FILE){more}"
     refuse_other_days(f"'{name}' is", found, asked, hint)
     note = f"the market is '{name}': {benchmark.title}, {found[0]} to {found[-1]}, from {source}; {benchmark.bias}"
     returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
@@ -207,7 +207,7 @@ def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
     factors = {name: series for name, series in each.items() if name not in found}
     if not factors and not cash:
         raise UserError(
-            "there is no factor in the table", hint="give one column a factor, beside the date"
+            "the table contains no factor", hint="give one column per factor, and a date column"
         )
     if cash and found[0] is None:
         raise UserError("which column of the table is cash?", hint="call it 'cash' or 'RF'")
@@ -231,8 +231,8 @@ def offer(days: Iterable[str]) -> str:
         ):
             fits.append(f"--benchmark {name} (after tradeassay data get {one.stored[0]})")
     if fits:
-        return f"no market was given; known by name for these days: {', '.join(fits)}"
+        return f"no benchmark was given; named benchmarks for these days: {', '.join(fits)}"
     spans = ", ".join(
         f"{name} {one.first[:4]} to {one.last[:4]}" for name, one in BENCHMARKS.items()
     )
-    return f"no market was given, and none known by name covers these days ({spans}): give --benchmark FILE"
+    return f"no benchmark was given, and no named benchmark covers these days ({spans}): give --benchmark FILE"

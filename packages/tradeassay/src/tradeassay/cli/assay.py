@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 trades_options = opt.add_options(
     (
+        opt.advanced("--names", "For a table of returns: number of assets held.", type=opt.COUNT),
         opt.advanced(
-            "--names", "For a table of returns: how many names were held.", type=opt.COUNT
-        ),
-        opt.advanced(
-            "--turnover", "For a table of returns: yearly one-way turnover.", type=opt.Fraction(0.0)
+            "--turnover", "For a table of returns: annual one-way turnover.", type=opt.Fraction(0.0)
         ),
     )
 )
@@ -88,7 +86,9 @@ class _AssayGroup(CommandGroup):
             for name, goes, here in (("run", "a run", "a table"), ("file", "a table", "a run")):
                 params = judging[name].params if name in judging else []
                 if command != name and any(error.option_name in one.opts for one in params):
-                    problem = f"{error.option_name} goes with {goes}, and {subject} is {here}"
+                    problem = (
+                        f"{error.option_name} is valid only with {goes}, and {subject} is {here}"
+                    )
                     raise UserError(problem) from error
             raise
 
@@ -130,14 +130,14 @@ tries_option = opt.option(
     type=opt.COUNT,
 )
 watched_option = opt.flag(
-    "--watched", "It still grows and is looked at again: intervals that hold however often."
+    "--watched", "Use intervals that stay valid if a growing account is judged repeatedly."
 )
 capacity_option = opt.advanced(
-    "--capacity", "Show what larger accounts would have left of alpha.", is_flag=True
+    "--capacity", "Show the alpha that larger accounts would have kept.", is_flag=True
 )
 portfolios_option = opt.advanced(
     "--portfolios",
-    "Random portfolios of the luck baseline (fewer where that is enough); 0 for none.",
+    "Number of random portfolios in the luck baseline (fewer if enough); 0 for none.",
     type=opt.NATURAL,
     default=10_000,
 )
@@ -147,26 +147,30 @@ portfolios_option = opt.advanced(
 @click.argument("table", metavar="FILE")
 @opt.option(
     "--benchmark=MARKET",
-    "A file of a market's prices or returns, a column, or sp500, nasdaq, us-market (until 2018).",
+    "Benchmark: a file of prices or returns, a column, or sp500, nasdaq, us-market (until 2018).",
 )
-@opt.option("--cash=FILE", "What cash earned: a file, or french; none for returns beyond it.")
 @opt.option(
-    "--factors=FILE", "Returns of styles, a column each (RF and Mkt-RF among them), or french."
+    "--cash=FILE", "Returns of cash: a file or french; none if the returns are in excess of cash."
 )
-@opt.option("--dataset=NAME", "The data set with the prices of what was held.")
-@opt.advanced("--universe=NAME", "An index of the data set, or all.", default="all")
 @opt.option(
-    "--weights=FILE", "The weights that were held, beside a table of returns.", type=opt.THERE
+    "--factors=FILE", "Returns of styles, one per column (may include RF and Mkt-RF), or french."
 )
-@opt.option("--prices=FILE", "For a trade log: bars of what was traded, instead of --dataset.")
+@opt.option("--dataset=NAME", "Data set with the prices of the assets held.")
+@opt.advanced("--universe=NAME", "Assets to use: an index of the data set, or all.", default="all")
 @opt.option(
-    "--cash-at-start", "For a trade log: what it began with.", type=opt.Fraction(0.0, min_open=True)
+    "--weights=FILE", "File with the weights held, besides a table of returns.", type=opt.THERE
+)
+@opt.option(
+    "--prices=FILE", "For a trade log: price bars of the traded assets, instead of --dataset."
+)
+@opt.option(
+    "--cash-at-start", "For a trade log: cash at the start.", type=opt.Fraction(0.0, min_open=True)
 )
 @opt.advanced("--until=DAY", "For a trade log: hold on after its last trade.")
-@opt.advanced("--symbol=NAME", "For a list of decisions: what was bought and sold.")
+@opt.advanced("--symbol=NAME", "For a list of decisions: the traded asset.")
 @opt.option(
     "--between",
-    "For weights: what sessions without a row mean. Default: hold where rows are rare, or asked.",
+    "For weights: meaning of sessions without a row. Default: hold if rows are rare, else required.",
     type=click.Choice(["cash", "hold"]),
 )
 @opt.page("page. Default: FILE-assay.html")
@@ -175,21 +179,25 @@ portfolios_option = opt.advanced(
 @opt.option("--column", "The account's column.")
 @opt.option(
     "--unit",
-    "What the numbers are. Default: guessed from their size.",
+    "Unit of the numbers. Default: inferred from their size.",
     type=click.Choice(["fraction", "percent", "basis points"]),
 )
-@opt.option("--dates", "Which way 03/04/2024 is read.", type=click.Choice(["dmy", "mdy"]))
+@opt.option(
+    "--dates",
+    "Order of day and month in dates such as 03/04/2024.",
+    type=click.Choice(["dmy", "mdy"]),
+)
 @opt.advanced(
     "--dividends",
-    "The most that the market's returns leave out a year; 0 for none.",
+    "Highest annual dividend yield missing from the benchmark's returns; 0 for none.",
     type=opt.Fraction(0.0, 1.0),
     default=0.025,
 )
 @opt.advanced(
-    "--interest", "The most that cash earned in a year.", type=opt.Fraction(0.0, 1.0), default=0.05
+    "--interest", "Highest annual interest on cash.", type=opt.Fraction(0.0, 1.0), default=0.05
 )
 @portfolios_option
-@opt.advanced("--suite=ID", "The benchmark suite whose rules a luck baseline follows.")
+@opt.advanced("--suite=ID", "Benchmark suite with the trading rules for the luck baseline.")
 @capacity_option
 @trades_options
 @json_option
@@ -261,7 +269,7 @@ def show_verdicts(made: Assay, as_json: bool, *, capacity: bool) -> None:
     for one in made.agents if capacity else ():
         known = one.capacity
         if known is None:
-            why = "it has no alpha before impact, or the usual amounts of what it traded are not known"
+            why = "it has no alpha before market impact, or the usual volumes of its assets are not known"
             say(f"{one.agent}: no size is known: {why}")
             continue
         say(f"{one.agent}: {known.sentence}")

@@ -43,7 +43,7 @@ def whole_number(name: str, given: object) -> int:
     except TypeError:
         number = None
     if number is None or number < 0:
-        raise UserError(f"{name} cannot be {shown(given)}", hint="give a whole number from 0 on")
+        raise UserError(f"{name} cannot be {shown(given)}", hint="give a whole number of 0 or more")
     return number
 
 

@@ -448,8 +448,8 @@ def clean_foreign(words: _Words) -> _Words:
 
 def lookalikes() -> str | None:
     """Return a warning if external answers contained text that resembles a key, or None."""
-    said = f"what came back holds {KNOWN.lookalikes} text(s) that look like a key but match none configured here"
-    return f"warning: {said}; they are kept as they are" if KNOWN.lookalikes else None
+    said = f"answers contain {KNOWN.lookalikes} text(s) that look like a key but match no configured key"
+    return f"warning: {said}; they are stored unchanged" if KNOWN.lookalikes else None
 
 
 def scrub(error: BaseException) -> None:

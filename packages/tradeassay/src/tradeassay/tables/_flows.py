@@ -101,7 +101,7 @@ class Flows(msgspec.Struct, frozen=True):
         unseen = float(shares[shares <= usual / _CLEAR].sum()) * year / max(1, earned.size)
         if unseen >= _DOUBTED:
             doubts.append(
-                f"what was paid out is the table's word: {unseen:.1%} a year of it came in amounts that cannot be "
+                f"withdrawals are not verified: {unseen:.1%} a year of them came in amounts that cannot be "
                 "told from losses"
             )
         whole, other = float(np.prod(1.0 + earned)) - 1.0, None
@@ -112,20 +112,18 @@ class Flows(msgspec.Struct, frozen=True):
             other = float(np.prod(1.0 + (after / before - 1.0))) - 1.0
             if np.log1p(whole) - np.log1p(other) >= _DOUBTED * max(1.0, earned.size / year):
                 doubts.append(
-                    "when money was paid in is not known: paid in when rows end and out when they begin, "
-                    f"{other:+.1%} was earned, not {whole:+.1%}"
+                    "the timing of deposits is not known: with deposits when rows end and withdrawals when they begin, "
+                    f"the account earned {other:+.1%}, not {whole:+.1%}"
                 )
         if rows := int(np.count_nonzero(net)):
             told = (
                 f"{self.name}: money paid in ({came.sum():,.2f}) and out ({went.sum():,.2f}; {self.said}, "
-                f"net on {rows} row{'s' * (rows != 1)}) is taken out of the returns, which are time-weighted: "
-                "(value + paid out) / (value before + paid in) - 1, as if paid in when a row begins and out when "
+                f"net on {rows} row{'s' * (rows != 1)}) is removed from the returns, which are time-weighted: "
+                "(value + paid out) / (value before + paid in) - 1, with deposits when a row begins and withdrawals when "
                 "it ends"
             )
             if other is not None and abs(other - whole) >= _OTHER_ENDS:
-                told += (
-                    f" ({whole:+.1%} in all); the other way round the account earned {other:+.1%}"
-                )
+                told += f" ({whole:+.1%} in all); with the opposite timing the account earned {other:+.1%}"
             notes.append(told)
         return earned, notes, doubts
 
@@ -144,12 +142,12 @@ class Flows(msgspec.Struct, frozen=True):
             raise UserError(problem, hint="an account's value must be positive")
         if lost.size and before[lost[0]] > 0.0:
             raise UserError(
-                f"{self.name}: '{title}' is zero on {days[lost[0] + 1]}, and nothing is listed as paid out: "
+                f"{self.name}: '{title}' is zero on {days[lost[0] + 1]}, and no withdrawal is listed: "
                 "everything was lost",
                 hint="list it as 'withdrawals' if it was paid out",
             )
         if nothing.size:
-            problem = f"{self.name}: there is no money on {days[nothing[0] + 1]}, and there is some again later"
+            problem = f"{self.name}: there is no money on {days[nothing[0] + 1]}, but there is some again later"
             raise UserError(problem, hint="give the rows before and after as two accounts")
         # If the flows are right, the returns contain none of them. If the value never contained
         # them, the returns contain all of them.
@@ -164,10 +162,10 @@ class Flows(msgspec.Struct, frozen=True):
         if usual <= _CLEAR * weight**0.5 and abs(float(earned @ flows) / weight) >= 0.5:
             far = max(days[1:], key=lambda day: abs(self.net.get(day, 0.0)))
             raise UserError(
-                f"{self.name}: {self.said} cannot be taken out of '{title}': the value does not move by it "
+                f"{self.name}: {self.said} cannot be removed from '{title}': the value does not change by it "
                 f"({abs(self.net[far]):,.2f} on {far})",
-                hint="list what is paid in as 'deposits' and out as 'withdrawals', in the value's currency and on "
-                "the first row whose value holds it; sums are 'cumulative deposits', one share's value a 'price'",
+                hint="list deposits as 'deposits' and withdrawals as 'withdrawals', in the value's currency and on "
+                "the first row whose value includes them; call running totals 'cumulative deposits', and the value of one share 'price'",
             )
 
 
@@ -200,7 +198,7 @@ def read_flows(
                 f"{name}: '{value}' and '{title}' are in {said}", hint="give both in one currency"
             )
         if kind in by_kind:
-            both = f"'{by_kind[kind][0]}' and '{title}' both say what was paid"
+            both = f"'{by_kind[kind][0]}' and '{title}' both list payments"
             raise UserError(
                 f"{name}: {both} {'in or out' if kind == 'net' else kind}", hint="keep one of them"
             )
@@ -214,7 +212,7 @@ def read_flows(
         sign = -1.0 if kind == "out" and True in signs else 1.0
         if sign < 0.0 and len(signs) > 1:
             raise UserError(
-                f"{name}: '{title}' has both signs", hint="write what is paid out without a minus"
+                f"{name}: '{title}' has both signs", hint="write withdrawals without a minus"
             )
         for day, number in by_day.items() if kind != "net" else ():
             net[day] += sign * number
@@ -223,7 +221,7 @@ def read_flows(
         if len(by_kind) > 1 and any(abs(told[day] - net[day]) > _CENT for day in told):
             rest = " and ".join(f"'{one}'" for one, _ in by_kind.values() if one != title)
             raise UserError(
-                f"{name}: '{title}' is not what {rest} add up to", hint="keep one or the other"
+                f"{name}: '{title}' is not the sum of {rest}", hint="keep one or the other"
             )
         net = told
     first = min(days)
@@ -257,7 +255,8 @@ def _by_day(
     for day, number in zip(days, numbers.tolist(), strict=True):
         if by_day.setdefault(day, number) != number:
             raise UserError(
-                f"{name}: {day} is given twice, with other '{title}'", hint="add them into one row"
+                f"{name}: {day} is listed twice with different '{title}'",
+                hint="add them into one row",
             )
     if not since:
         return by_day

@@ -301,7 +301,7 @@ def read_long(
         if "" in cells:
             row = cells.index("")
             where = f"row {row + 1}{f' of {days[row]}' if days else ''}"
-            problem = f"{path}: {where} has no '{name}' that can be used"
+            problem = f"{path}: {where} has no valid '{name}'"
             raise UserError(problem, hint="give one, or leave the row out")
 
     given = table.columns[title_of[DATE]]
@@ -362,7 +362,7 @@ def read_series(
         flows = read_flows(table.name, named, table.columns, days, title)
         if flows is not None and of_one_share(title):
             notes.append(
-                f"{table.name}: {flows.said} is not counted: '{title}' is the value of one share"
+                f"{table.name}: {flows.said} is ignored: '{title}' is the value of one share"
             )
             flows = None
         paid = [named[one] for one in _PAID if one in named and "adj" not in plain_title(title)]
@@ -370,7 +370,7 @@ def read_series(
             read_number(str(cell), comma=False) > 0.0 for one in paid for cell in table.columns[one]
         ):
             notes.append(
-                f"{table.name}: what was paid out ('{paid[0]}') is not counted unless '{title}' holds it"
+                f"{table.name}: withdrawals ('{paid[0]}') are not counted unless '{title}' includes them"
             )
     column = _Column(table.name, title, notes, year, flows=flows)
     returns = column.returns(table.columns[title], days, by_value, reading.unit)
@@ -442,7 +442,7 @@ def _which(
             if one in named:
                 return named[one], one not in _RETURNS
         if title and _NO_RETURN.search(plain_title(title)):
-            what = f"{table.name}: '{title}' is not what was earned from one row to the next"
+            what = f"{table.name}: '{title}' is not a return from one row to the next"
             raise UserError(
                 what, hint="give returns or values; reading={'column': 'NAME'} if it is"
             )
@@ -450,7 +450,7 @@ def _which(
         return title, True
     if not title:
         choice = f"name it with reading={{'column': 'NAME'}}: one of {', '.join(titles) or 'none'}"
-        raise UserError(f"{table.name} does not say which column is the account's", hint=choice)
+        raise UserError(f"{table.name} has no column that is clearly the account's", hint=choice)
     return title, _Column(table.name, title, [], 252).looks_like_value(table.columns[title], days)
 
 
@@ -513,7 +513,7 @@ class _Column:
             )
             if not same or len(first) < 2:  # one day repeated again and again is not an account
                 raise self.wrong(f"{twice} is given twice", "keep one row of each, one a day")
-            self.say(f"rows that are given twice, as {twice}, count once")
+            self.say(f"duplicate rows such as {twice} are counted once")
             kept = sorted(first.values())
             given, numbers = [given[place] for place in kept], numbers[kept]
         order = np.argsort(np.array(given))
@@ -525,8 +525,7 @@ class _Column:
             self.form = "cumulative returns"
             scale, said = self._scale(np.diff(numbers), percent, unit)
             self.say(
-                f"'{self.title}' is read as what was earned since the beginning"
-                + (f", in {said}" if said else "")
+                f"'{self.title}' is read as a cumulative return" + (f", in {said}" if said else "")
             )
             moved = self._moves(days, 1.0 + numbers * scale)
             # A first number no larger than the later moves is the return of its own row. A larger
@@ -540,9 +539,9 @@ class _Column:
             return self._moves(days, numbers)
         if told is None and _accumulates(numbers):
             raise self.wrong(
-                f"'{self.title}' looks like what was earned since the beginning: it starts near zero "
-                "and each number is close to the one before",
-                "call the column 'cumulative return'; reading={'unit': 'fraction'} if rows were earned apart",
+                f"'{self.title}' looks like a cumulative return: it starts near zero "
+                "and changes little between rows",
+                "call the column 'cumulative return'; reading={'unit': 'fraction'} if each row is a separate return",
             )
         scale, said = self._scale(numbers, percent, unit)
         self.form = {1.0: "", 0.01: "percent ", 1e-4: "basis-point "}[scale] + "returns"
@@ -554,15 +553,15 @@ class _Column:
             earned = np.expm1(earned)
             self.say(f"'{self.title}' is read as logarithms, as its name says")
         if np.count_nonzero(earned <= -1.0) > 1:
-            problem = "more than everything is lost again and again"
-            raise self.wrong(problem, "say what the numbers are: reading={'unit': 'percent'}")
+            problem = "several returns are below -100 %"
+            raise self.wrong(problem, "state the unit: reading={'unit': 'percent'}")
         grown = float(np.log1p(np.maximum(earned, -1.0 + 1e-12)).sum())
         years = max(1.0, earned.size / self.year)
         if told is None and grown > years * math.log(_FASTEST):
             raise self.wrong(
                 f"read as {self.form}, '{self.title}' would have multiplied money by "
                 f"{math.exp(min(grown, 700.0)):.3g} in {years:.1f} years",
-                "say what the numbers are: reading={'unit': 'percent'}, or a column called "
+                "state the unit: reading={'unit': 'percent'}, or a column called "
                 "'cumulative return' or 'value'",
             )
         return dict(zip(days, earned.tolist(), strict=True))
@@ -626,8 +625,8 @@ class _Column:
             if re.search(pattern, plain_title(self.title)):
                 if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
                     raise self.wrong(
-                        f"'{self.title}' says per cent, its spread of {_spread(numbers):.4f} says fractions",
-                        "say which: reading={'unit': 'percent'} or reading={'unit': 'fraction'}",
+                        f"'{self.title}' means per cent, but its spread of {_spread(numbers):.4f} means fractions",
+                        "choose one: reading={'unit': 'percent'} or reading={'unit': 'fraction'}",
                     )
                 return unit
         return None
@@ -654,7 +653,7 @@ class _Column:
         if (numbers < -1.0).any():
             raise self.wrong(
                 f"most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or per cent?",
-                "say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or mend the row",
+                "say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or correct the row",
             )
         # Coins trade at weekends and are this volatile. A few rows have no meaningful spread.
         if (
@@ -666,7 +665,7 @@ class _Column:
             raise self.wrong(
                 f"'{self.title}' with its spread of {deviation:.3f} may be fractions of a wild "
                 "account or per cent of a calm one",
-                "say which: reading={'unit': 'fraction'} or reading={'unit': 'percent'}",
+                "choose one: reading={'unit': 'fraction'} or reading={'unit': 'percent'}",
             )
         return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
 
@@ -711,7 +710,7 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
     widest = int(np.argmax(gaps))
     if gaps[widest] > max(_HOLE, 4.0 * middle):
         notes.append(
-            f"no rows between {days[widest]} and {days[widest + 1]}: what happened there is not known"
+            f"no rows between {days[widest]} and {days[widest + 1]}: the returns in between are unknown"
         )
     if middle <= 1.5:
         weekends = bool(np.mean(np.is_busday(np.array(days, dtype="datetime64[D]"))) < 0.95)

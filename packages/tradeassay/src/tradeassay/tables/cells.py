@@ -243,7 +243,7 @@ def _sheet(content: bytes, label: str) -> bytes:
     longest, *others = sorted(tables.values(), key=len, reverse=True)
     if others and len(others[0]) > 12:  # a shorter sheet is a cover
         raise UserError(
-            f"{label} holds several tables", hint="save the sheet that counts as a file of its own"
+            f"{label} contains several tables", hint="save the right sheet as a separate file"
         )
     made = io.StringIO()
     csv.writer(made, lineterminator="\n").writerows(longest)
@@ -282,7 +282,7 @@ def _utf8(content: bytes, label: str) -> bytes:
             text = content.decode(_encoding_of(content))
         except UnicodeDecodeError as error:
             raise UserError(
-                f"{label} is not text in any encoding known here", hint="save it as UTF-8"
+                f"{label} is not text in a supported encoding", hint="save it as UTF-8"
             ) from error
         encoding = "other"
     if "\0" in text:
@@ -509,7 +509,7 @@ def read_numbers(
         numbers = np.array([read_number(text, comma=comma) for text in texts])
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size and not gaps:
-        problem = f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used"
+        problem = f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no valid '{title}'"
         raise UserError(problem, hint="give a number (0 for nothing), or leave the row out")
     return numbers, percent
 

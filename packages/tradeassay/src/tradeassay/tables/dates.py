@@ -205,7 +205,7 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
         if order is None and both and "." not in cells[0]:
             problem = f"{name}: days like {cells[0]} can be read in two ways"
             raise UserError(
-                problem, hint="say which: reading={'dates': 'dmy'} or reading={'dates': 'mdy'}"
+                problem, hint="choose one: reading={'dates': 'dmy'} or reading={'dates': 'mdy'}"
             )
         # If points separate the parts, the day is first.
         chosen = order or ("dmy" if both else _ORDER_OF[spelling])

@@ -121,7 +121,9 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
     notes: list[str] = []
     rows = _only_fills(name, rows, title, notes)
     if not rows:
-        raise UserError(f"{name} holds no trade", hint="; ".join(notes) or "give a log with fills")
+        raise UserError(
+            f"{name} contains no trades", hint="; ".join(notes) or "give a log with fills"
+        )
     if decisions:
         symbols = [row.get(title.get("symbol", ""), "") for row in rows]
         fills = [
@@ -139,7 +141,7 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
     for fill in placed if decisions else ():
         if said_of.setdefault((fill.day, fill.at, fill.symbol), fill.side) != fill.side:
             raise UserError(
-                f"{name} holds two decisions on {fill.day}", hint="keep one a day and symbol"
+                f"{name} contains two decisions on {fill.day}", hint="keep one per day and symbol"
             )
     said = _said(name, placed, decisions)
     return TradeLog(name=name, fills=tuple(placed), decisions=decisions, notes=(said, *notes))
@@ -253,21 +255,21 @@ def _only_fills(
         if level is not None and given["level"].lower() not in (level, ""):
             left["rows of another level of detail"] += 1
         elif side not in _SIDES and _ACTION.search(what):
-            left["dividends or splits (those of the prices' own data count)"] += 1
+            left["dividends or splits (the price data includes them)"] += 1
         elif (side not in _SIDES and _MONEY.search(what)) or kind in ("forex", "cash"):
             left["rows of money paid in or out, or exchanged"] += 1
         elif kind not in _STOCKS:
-            problem = f"{name} holds '{given['kind']}', of which no account can be made"
+            problem = f"{name} holds '{given['kind']}', which cannot be part of an account"
             raise UserError(problem, hint="leave those rows out, or give the account's returns")
         elif re.fullmatch(r"[-+0., ]*[A-Z]*", given.get("quantity", "1")):
             left[
                 "orders that were not filled" if given.get("status") else "rows without a quantity"
             ] += 1
         elif given.get("id") and cells in seen:
-            left["fills that were written twice"] += 1
+            left["duplicate fills"] += 1
         elif side and side not in _SIDES:
             raise UserError(
-                f"{name}: '{given['side']}' is no side of a trade",
+                f"{name}: '{given['side']}' is not a side of a trade",
                 hint="write BUY or SELL" if "quantity" in title else "write BUY, SELL or HOLD",
             )
         else:
@@ -281,12 +283,12 @@ def _only_fills(
     )
     if alike and "quantity" in title:
         notes.append(
-            f"{alike} fills are like another in every cell, without an id: they count as separate ones"
+            f"{alike} fills equal another fill and have no id: they are counted as separate fills"
         )
     ids = [one for row in kept if (one := row.get(title.get("id", ""), ""))]
     if shared := len(ids) - len(set(ids)):
         notes.append(
-            f"{shared} fills have the id of another and other cells: they count as parts of one order"
+            f"{shared} fills share an id with a different fill: they are counted as parts of one order"
         )
     for role, what, hint in (
         ("account", "accounts", "keep the rows of one"),
@@ -295,7 +297,8 @@ def _only_fills(
         values = sorted({row.get(title.get(role, ""), "") for row in kept} - {""})
         if len(values) > 1:
             raise UserError(
-                f"{name} holds trades of {len(values)} {what}: {', '.join(values[:4])}", hint=hint
+                f"{name} contains trades of {len(values)} {what}: {', '.join(values[:4])}",
+                hint=hint,
             )
     return kept
 
@@ -312,7 +315,7 @@ def _filled(name: str, rows: Sequence[_Row], title: Mapping[str, str]) -> list[F
     pairs = [pair_of(row[title["symbol"]]) if coins else ("", "") for row in rows]
     money = sorted({quote for _, quote in pairs})
     if len(money) > 1:
-        problem = f"{name} holds trades in {len(money)} currencies: {', '.join(money)}"
+        problem = f"{name} contains trades in {len(money)} currencies: {', '.join(money)}"
         raise UserError(problem, hint="keep the rows of one")
     cells = {
         role: [
@@ -353,7 +356,7 @@ def _filled(name: str, rows: Sequence[_Row], title: Mapping[str, str]) -> list[F
         quantity, fee = abs(quantity), (-fee if booked else fee) + abs(tax)
         if not (0.0 < quantity < math.inf and 0.0 < price < math.inf and side):
             raise UserError(
-                f"{where} has no quantity and price that can be used", hint="give both, or drop it"
+                f"{where} has no valid quantity and price", hint="give both, or drop it"
             )
         if not math.isfinite(fee):
             raise UserError(
@@ -441,11 +444,11 @@ def _said(name: str, fills: Sequence[Fill], decisions: bool) -> str:
     if decisions:
         counts = Counter(fill.side for fill in fills)
         each = f"{counts[1]} BUY, {counts[-1]} SELL, {counts[0]} HOLD"
-        return f"{name}: read as a list of decisions: {each}, {window}; no fees are in it"
+        return f"{name}: read as a list of decisions: {each}, {window}; without fees"
     paid = sum(fill.fee for fill in fills)
     value = sum(abs(fill.quantity) * fill.price for fill in fills)
     rebates = sum(fill.fee < 0.0 for fill in fills)
     fees = f"fees {100.0 * paid / value:.2g} % of what was traded" if paid or rebates else "no fees"
-    fees += f" ({rebates} negative ones count as rebates)" if rebates else ""
+    fees += f" ({rebates} negative fees are rebates)" if rebates else ""
     names = f"{symbols} symbol{'s' if symbols != 1 else ''}"
     return f"{name}: read as a trade log: {len(fills)} fills in {names}, {window}, {fees}"

@@ -154,7 +154,9 @@ def _explained(own: OwnAccount) -> OwnSeries:
             msgspec.structs.replace(own, reading=replace(own.reading, benchmark=None))
         )
         _refuse_other_days(own, account, table, cash)
-        told = tuple(note for note in account.notes if not note.startswith("no market was given"))
+        told = tuple(
+            note for note in account.notes if not note.startswith("no benchmark was given")
+        )
         account = replace(account, benchmark=None, notes=told)
         bills = {} if cash is None else beside(table.market, cash)
         whole = {day: value + bills.get(day, 0.0) for day, value in table.market.returns.items()}
@@ -225,17 +227,22 @@ def _series(own: OwnAccount) -> OwnSeries:
         elif Path(benchmark).is_dir():
             kind = "a folder"
         if kind and plain_title(benchmark) not in columns:
-            hint = f"give the benchmark's file, a column of the table, or a market by name: {names}"
+            hint = (
+                f"give the benchmark's file, a column of the table, or a named benchmark: {names}"
+            )
             raise UserError(f"'{benchmark}' is {kind}, not a benchmark", hint=hint)
         if Path(benchmark).suffix.lower() in _FILES:
-            hint = f"give the benchmark's file, a column of the table, or a market by name: {names}"
+            hint = (
+                f"give the benchmark's file, a column of the table, or a named benchmark: {names}"
+            )
             raise UserError(f"no file {benchmark}", hint=hint)
         if plain_title(benchmark) not in columns:
             near = did_you_mean(
                 benchmark, (*columns, *BENCHMARKS), f"columns: {', '.join(sorted(columns))}"
             )
             raise UserError(
-                f"no file, column or market '{benchmark}'", hint=f"{near}; markets: {names}"
+                f"no file, column or named benchmark '{benchmark}'",
+                hint=f"{near}; named benchmarks: {names}",
             )
         return read_series(source, replace(reading, benchmark=benchmark))
     series = read_series(source, reading, alone=benchmark is not None)

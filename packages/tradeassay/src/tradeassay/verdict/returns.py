@@ -263,7 +263,7 @@ def assay_series(
     if benchmark is not None and benchmark.std() < 0.02 * total.std():
         raise UserError(
             f"the benchmark hardly moves (by {benchmark.std():.2g} a row, the account by {total.std():.2g})",
-            hint="cash is no market: give the returns of what could have been held, or leave the benchmark out",
+            hint="cash is not a benchmark: give the returns of an asset that could be held, or leave it out",
         )
     cash = (
         np.zeros(total.size)
