@@ -199,10 +199,10 @@ TWO = ["2024-01-29", "2024-01-30"]
         (["2024-01-27", TWO[0]], "S4", [1.0, 1.0], "not a session"),
         (["soon"], "S4", [1.0], "row 1: 'soon' is not a day"),
         ([29], "S4", [1.0], "row 1: '29' is not a day"),
-        (TWO[:1], "S4", [float("inf")], "row 1 of 2024-01-29 has no 'weight'"),
+        (TWO[:1], "S4", [float("inf")], "row 1 of 2024-01-29 has no valid 'weight'"),
         (TWO, "S4", [1.0, float("nan")], "row 2"),
         (TWO, "S4", [1.0, None], "row 2"),
-        ([TWO[0], None], "S4", [1.0, 1.0], "row 2 has no 'date'"),
+        ([TWO[0], None], "S4", [1.0, 1.0], "row 2 has no valid 'date'"),
         ([], "", [], "no rows"),
     ],
 )
@@ -217,7 +217,7 @@ def test_returns_without_a_number_are_refused_and_per_cent_is_said(tmp_path):
     for k, returns in enumerate(
         ([0.01, None, 0.02], [0.01, float("nan"), 0.02], ["1 %", "soon", "3 %"])
     ):
-        with pytest.raises(UserError, match="row 2 of 2024-01-30 has no 'return'") as caught:
+        with pytest.raises(UserError, match="row 2 of 2024-01-30 has no valid 'return'") as caught:
             read_series(write(tmp_path / f"wrong-{k}.parquet", returns, date=days(20, 23)))
         assert "\n" not in str(caught.value)
     spread = "'return' is read as per cent: its spread is 1.19 (--unit says otherwise)"

@@ -139,8 +139,8 @@ def test_a_benchmark_with_holes_is_compared_over_the_same_spans():
 @pytest.mark.parametrize(
     ("head", "lines", "said"),
     [
-        ("Date,Total Return", WANDERING, "since the beginning"),
-        ("Date,Total Return %", WANDERING, "since the beginning"),
+        ("Date,Total Return", WANDERING, "a cumulative return"),
+        ("Date,Total Return %", WANDERING, "a cumulative return"),
         ("date,return", CALM, "{'unit': 'fraction'} or reading={'unit': 'percent'}"),
         ("date,return (%)", [f"{d},{50 + 100 * r:.2f}" for d, r in ROWS], "multiplied money by"),
     ],

@@ -119,8 +119,8 @@ class Flows(msgspec.Struct, frozen=True):
             told = (
                 f"{self.name}: money paid in ({came.sum():,.2f}) and out ({went.sum():,.2f}; {self.said}, "
                 f"net on {rows} row{'s' * (rows != 1)}) is removed from the returns, which are time-weighted: "
-                "(value + paid out) / (value before + paid in) - 1, with deposits when a row begins and withdrawals when "
-                "it ends"
+                "(value + paid out) / (value before + paid in) - 1, with deposits when a row begins "
+                "and withdrawals when it ends"
             )
             if other is not None and abs(other - whole) >= _OTHER_ENDS:
                 told += f" ({whole:+.1%} in all); with the opposite timing the account earned {other:+.1%}"
@@ -165,7 +165,8 @@ class Flows(msgspec.Struct, frozen=True):
                 f"{self.name}: {self.said} cannot be removed from '{title}': the value does not change by it "
                 f"({abs(self.net[far]):,.2f} on {far})",
                 hint="list deposits as 'deposits' and withdrawals as 'withdrawals', in the value's currency and on "
-                "the first row whose value includes them; call running totals 'cumulative deposits', and the value of one share 'price'",
+                "the first row whose value includes them; call running totals 'cumulative deposits', "
+                "and the value of one share 'price'",
             )
 
 
