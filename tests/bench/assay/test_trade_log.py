@@ -220,7 +220,7 @@ def test_a_list_of_decisions(home, tmp_path):
         (["2024-02-01", "S4", "BUY", 10, 400.0], "S4 traded at 400 on 2024-02-01"),
         (["2024-02-01", "XX", "BUY", 10, 40.0], "no name 'XX' in 'tiny-us'"),
         (["2031-02-03", "S4", "BUY", 10, 40.0], "is outside the prices"),
-        (["2024-02-01", "S4", "BUY", 10, -40.0], "no quantity and price"),
+        (["2024-02-01", "S4", "BUY", 10, -40.0], "no valid quantity and price"),
     ],
 )
 def test_what_cannot_be_priced_is_refused(home, tmp_path, row, said):

@@ -63,7 +63,7 @@ def at_two_prices(rows):
         (cheaper, "range"),
         (larger, "11 of 11 fills are of more than 'synthetic/us:7' says was traded that day"),
         (unbought, "short"),
-        (at_two_prices, "1 fills have the id of another and other cells"),
+        (at_two_prices, "1 fills share an id with a different fill"),
     ],
 )
 def test_an_impossible_log_is_doubted(edit, doubt, fills, tmp_path, capsys):

@@ -1,6 +1,6 @@
-"""Read benchmarks and factors by name.
+"""Read benchmarks and factors by name from the package ``arch`` or a stored data set.
 
-The data comes from the package ``arch`` or from a stored data set with a longer span.
+A stored data set is used if it has a longer span.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ index_readers: Registry[IndexReader] = Registry("index_reader")
 
 
 class _NamedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """A named benchmark whose data is in the package ``arch``.
+    """A named benchmark with data in the package ``arch``.
 
     ``module`` is the module with the data. The remaining fields are its title, its span and its
-    bias. ``dividends`` says whether its returns include them. ``stored`` describes a data set with
-    a longer span, used if it is downloaded: its name, its index, first and last day.
+    bias. ``dividends`` is true if its returns include dividends. ``stored`` describes a data set
+    with a longer span, which is used if it is downloaded. Its fields are name, index, first day and
+    last day.
     """
 
     module: str

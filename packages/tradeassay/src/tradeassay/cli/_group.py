@@ -45,7 +45,7 @@ _OWN: CommandTable = {
         "assay": CommandEntry(
             "tradeassay.cli.assay",
             "assay",
-            "Say what a result is made of: skill, luck, style, leaked future or memory.",
+            "Judge a result: is it skill, luck, style, a leaked future or memory?",
         ),
     },
 }

@@ -106,7 +106,7 @@ def several(names: str, help: str | None = None, **fields: Any) -> Callable[[F],
 
 
 def advanced(names: str, help: str, **fields: Any) -> Callable[[F], F]:
-    """Return a decorator for an option of which ``--help`` lists only the name."""
+    """Return a decorator for an advanced option. ``--help`` lists only its name."""
     return option(names, help, cls=Advanced, **fields)
 
 

@@ -113,12 +113,12 @@ def _subject(args: list[str], commands: Iterable[click.Command]) -> str:
 
 @click.group(cls=_AssayGroup, subcommand_metavar="RUN | FILE.csv | self-test [OPTIONS]")
 def assay() -> None:
-    """Say what a result is made of: skill, luck, style, leaked future, or memory.
+    """Judge a result: is it skill, luck, style, a leaked future or memory?
 
     \b
     tradeassay assay my-run                  a recorded run: tradeassay assay run --help
     tradeassay assay returns.csv             an account of your own: tradeassay assay file --help
-    tradeassay assay self-test               the verdict itself, on agents of known nature
+    tradeassay assay self-test               a test of the verdicts on agents of known nature
 
     Every verdict is one sentence, never stronger than the evidence.
     """
@@ -202,7 +202,7 @@ portfolios_option = opt.advanced(
 @trades_options
 @json_option
 def assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **given: Any) -> None:
-    """Say what an account of your own is made of.
+    """Judge an account of your own.
 
     FILE is a Parquet or CSV table of returns or values (date, return), of weights (date, symbol,
     weight), or a trade log (time, symbol, side, quantity, price, fees; a broker's export; days with

@@ -1,7 +1,4 @@
-"""A number with its interval, or the reason for its absence.
-
-Badges state where numbers come from.
-"""
+"""A number with its interval, or the reason for its absence, and badges with a number's origin."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def latest_all(bars: FactorBars) -> dict[str, Floats]:
 def last_row(bars: FactorBars) -> Floats:
     """Return the factors at the close of the last session, shape (9, names).
 
-    The order is that of ``FACTOR_NAMES``. A missing value is NaN. Without bars all values are NaN.
+    The factors are in the order of ``FACTOR_NAMES``. A missing value is NaN. Without bars all
+    values are NaN.
     """
     return _last_row(FACTOR_NAMES, bars.open, bars.high, bars.close, bars.volume, bars.amount)
 

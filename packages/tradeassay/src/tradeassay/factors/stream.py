@@ -1,7 +1,7 @@
 """Compute the nine factors one session at a time.
 
 A new bar costs a few array operations on one row. Simulators and live trading use this module.
-After the same bars, the values equal those of :func:`compute` to the last bit.
+After the same bars, the values equal the result of :func:`compute` to the last bit.
 """
 
 from collections import deque

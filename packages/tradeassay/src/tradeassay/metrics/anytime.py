@@ -49,7 +49,7 @@ class WatchedMean(msgspec.Struct, frozen=True):
 
 
 def watched_mean(values: Floats, *, level: float = 0.95) -> WatchedMean:
-    """Return the band of the mean of a series of shape (n,) at all looks from the first one on."""
+    """Return the band of the mean of a series of shape (n,), at each look from the first one on."""
     sums = _weekly_sums(np.asarray(values, dtype=np.float64))
     low, high = _bounds(sums, 1.0 - level)
     looks = np.flatnonzero(np.isfinite(low))

@@ -207,9 +207,9 @@ def cost_rate(costs: Floats, nav_before: Floats, periods_per_year: float) -> Flo
 def concentration(values: Floats) -> Floats:
     """Return the Herfindahl-Hirschman index of one session: the sum of squared shares.
 
-    ``values`` are position values, shape (..., symbols), with negative short positions. The shares
-    are those of abs(value) in the *invested* value, so cash has no effect: 1.0 = one name, 1 / k =
-    k equal names. NaN without positions.
+    ``values`` are position values, shape (..., symbols), with negative short positions. A share is
+    abs(value) divided by the *invested* value, so cash has no effect: 1.0 = one name, 1 / k = k
+    equal names. NaN without positions.
     """
     size = np.abs(np.asarray(values, dtype=np.float64))
     total = size.sum(axis=-1)

@@ -23,7 +23,7 @@ from tradeassay.metrics.measures import drawdowns, growth
 _LEAST_ROWS = 36
 """Smallest number of rows: three years of months."""
 _DAYS, _DAILY = 252, 100
-"""Sessions per year, and the number of rows per year from which rows are days."""
+"""Sessions per year, and the smallest number of rows per year for which rows are days."""
 _TENORS = (5, 21, 63)
 """Tenors of the options in sessions: a week, a month, a quarter."""
 _TENOR_NAMES = ("weekly", "monthly", "quarterly")

@@ -149,11 +149,11 @@ _PATH_NOTE = "interval: what other orders of the same blocks of sessions would h
 def score(
     series: EpisodeSeries, *, bootstrap: BootstrapConfig = DEFAULT, only: Collection[str] = ()
 ) -> dict[str, Measure]:
-    """Return every measure of the catalogue for one episode, or only those in ``only``.
+    """Return every measure of the catalogue for one episode, or only the measures in ``only``.
 
-    The order is that of the catalogue. Equal input gives equal numbers, to the byte: resamples are
-    seeded by the content, and stored numbers are rounded to twelve significant digits. A bad result
-    does not raise.
+    The measures are in the catalogue's order. Equal input gives equal numbers, to the byte:
+    resamples are seeded by the content, and stored numbers are rounded to twelve significant
+    digits. A bad result does not raise.
     """
     n = len(series.sessions)
     if series.failure is not None:  # without trades there is no return, not a return of zero
@@ -496,8 +496,8 @@ def series_from_nav(
     """Return the series of a value path without trades, such as a foreign backtest or an index.
 
     ``nav`` has shape (n + 1,) with the initial value first. The account is treated as fully
-    invested and without trades. So only measures of return and risk are meaningful, not those of
-    trading, concentration and conduct.
+    invested and without trades. So only measures of return and risk are meaningful. Measures of
+    trading, concentration and conduct are not.
     """
     nav = np.asarray(nav, dtype=np.float64)
     n = nav.shape[0] - 1

@@ -39,9 +39,9 @@ _MOST_FOLLOWS = 0.95
 """Largest autocorrelation for which a Sharpe ratio is corrected."""
 
 _POSITIVE = 0.15
-"""Smallest difference between the share of positive rows and that of a normal record with the same
-Sharpe ratio. The S&P 500 of 1999 to 2018 reaches 0.12 over ten years of months. Carry funds, whose
-losses are rare and large, reach 0.1."""
+"""Smallest excess of the share of positive rows over a normal record with the same Sharpe ratio.
+The S&P 500 of 1999 to 2018 reaches 0.12 over ten years of months. Carry funds have rare and large
+losses and reach 0.1."""
 
 _SMOOTH_SLOW, _SMOOTH_DAILY = 3.0, 4.0
 """Annual Sharpe ratios that no audited record of liquid assets has sustained for years: on weekly
@@ -184,7 +184,7 @@ def _autocorrelation(total: Floats, year: int) -> tuple[Measure, str | None]:
     value = float(products.sum()) / whole
     if n < _LEAST_ROWS:
         return Measure(value=significant(value), n=n, note=f"no interval: {n} rows"), None
-    # The interval is that of the influence function: products minus the effect of the variance.
+    # The influence function gives the interval: products minus the effect of the variance.
     influence = products - value * 0.5 * (gap[1:] ** 2 + gap[:-1] ** 2)
     error = math.sqrt(float(influence @ influence)) / whole
     reach = student_reach(n - 2, 0.95) * error

@@ -187,7 +187,7 @@ def _lag_fit(total: Floats, market: Floats, lags: int) -> _Fit:
 
 
 def lateness(total: Floats, market: Floats, year: int) -> Lateness:
-    """Return the number of rows by which a series lags its market, and the late share of exposure.
+    """Return the lag of a series behind its market in rows, and the late share of its exposure.
 
     ``total`` and ``market`` are returns of the same rows, shape (n,). ``year`` is the number of
     rows per year. Horizons are 1 to 20 rows (daily) or 1 to 12 rows (weekly, monthly; at most n /
@@ -297,7 +297,7 @@ def _priced_rarely(total: Floats, market: Floats) -> Lateness | None:
 
 
 def stale_lags(total: Floats, market: Floats, year: int) -> int:
-    """Return the number of rows by which a series lags its market, or 0. See :func:`lateness`."""
+    """Return the lag of a series behind its market in rows, or 0. See :func:`lateness`."""
     return lateness(total, market, year).lags
 
 

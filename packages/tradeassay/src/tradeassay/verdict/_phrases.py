@@ -16,7 +16,7 @@ _ROWS = {52: "week", 12: "month", 4: "quarter"}
 """Name of a row by the number of rows per year. The default is a session."""
 _SESSION = re.compile(r"\b(session|day)(s?)\b")
 _PACE_FROM = 1.5
-"""Number of years from which a total return is also stated per year."""
+"""Shortest record, in years, with a total return that is also stated per year."""
 
 
 def percent(value: float | None) -> str:
@@ -207,7 +207,7 @@ def leans(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def brought(account: AgentFindings, claim: Claim) -> str:
-    """Return the annual return from a claim other than alpha, and its source, as text."""
+    """Return the annual return from timing, and its source, as text."""
     if claim == "style_timing":
         assert account.styles is not None
         return f"{spanned(account.styles.timing)} a year from leaning to styles when they paid"

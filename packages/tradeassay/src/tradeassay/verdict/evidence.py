@@ -234,10 +234,11 @@ BRIGHT = "bright"
 def memory_evidence(
     bright: Mapping[str, Floats], masked: Mapping[str, Floats], test: MeanTest, *, against: str
 ) -> MemoryEvidence:
-    """Return the contrast of daily parts with those of the same agent under a mask.
+    """Return the contrast between the daily parts of a play and of its masked play.
 
-    Sessions are compared one by one. There is no contrast if the masked play mostly held nothing:
-    an agent that stays out of the market for any reason also loses alpha that is not memory.
+    Both are plays of the same agent. Sessions are compared one by one. There is no contrast if the
+    masked play mostly held nothing: an agent that stays out of the market for any reason also loses
+    alpha that is not memory.
     """
     if bright[ALPHA].size < test.config.rows_needed(test.year):
         return no_memory(f"{TOO_SHORT}: {bright[ALPHA].size} sessions under '{against}'")

@@ -134,12 +134,12 @@ def one_account(
 
 
 def _explained(own: OwnAccount) -> OwnSeries:
-    """Return the account's returns with those of its benchmark, of cash and of factors."""
+    """Return the returns of the account, its benchmark, cash and the factors."""
     if own.factors is None and own.cash is None:
         return _series(own)
     table = None if own.factors is None else read_factors(own.factors)
     cash = None if table is None else table.cash
-    # Returns may already be in excess of cash, as those of a long-short portfolio are.
+    # Returns may already be in excess of cash, for example the returns of a long-short portfolio.
     beyond_it = isinstance(own.cash, str) and own.cash == "none"
     if own.cash is not None and not beyond_it:
         cash = read_factors(own.cash, cash=True).cash

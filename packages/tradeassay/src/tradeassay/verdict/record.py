@@ -251,8 +251,8 @@ class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The rank of a result among random portfolios with the same trades.
 
     ``p`` is the chance of doing as well, ``p_low`` the chance of doing as badly. For several seeds,
-    the ``percentile`` is that of the median seed, and the chances are twice its chances (a bound
-    that is valid for any dependence between seeds).
+    ``percentile`` is the percentile of the median seed, and the chances are twice its chances. This
+    bound is valid for any dependence between seeds.
     """
 
     percentile: Measure
@@ -464,10 +464,11 @@ def money_words(amount: float) -> str:
 class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The annual alpha by period.
 
-    ``first``, ``second`` and ``latest`` are the two halves and the latest third of the window. Two
-    more are without its five best sessions, and without its ``best_month`` (None under a year).
-    ``faded`` is true if the second half contradicts the whole: its alpha is not positive, and
-    smaller than the first half's in a one-sided test.
+    ``first``, ``second`` and ``latest`` are alpha in the two halves and in the latest third of the
+    window. ``without_best`` excludes the five best sessions, and ``without_month`` excludes
+    ``best_month`` (None under a year). ``faded`` is true if the second half contradicts the whole:
+    its alpha is not positive, or it is less than a quarter of the first half's alpha and
+    significantly smaller.
     """
 
     first: Measure

@@ -235,9 +235,9 @@ def regress(
 class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
     """Variance inflation factors: mean over ``sessions`` days of 1 / (1 - R squared).
 
-    R squared is that of a regression of one factor on the other factors. ``kept`` are the factors
-    that remain when the factor with the highest VIF is dropped until none is above ``limit``. If
-    all factors remain, the screen confirms the full set for this window.
+    R squared is from a regression of one factor on the other factors. ``kept`` are the factors that
+    remain when the factor with the highest VIF is dropped until none is above ``limit``. If all
+    factors remain, the screen confirms the full set for this window.
     """
 
     vif: dict[str, Measure]

@@ -74,7 +74,7 @@ def sign_agreement(
     *,
     level: float = 0.95,
 ) -> SignAgreement:
-    """Compare agents' :func:`preferences` with those of factor-model baselines.
+    """Compare agents' :func:`preferences` with the preferences of factor-model baselines.
 
     The intervals are Wilson's. Factors are correlated and agents may be, so the interval of
     ``overall`` is too narrow. Its note says so.

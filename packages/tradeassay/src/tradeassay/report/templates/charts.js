@@ -1,12 +1,12 @@
 "use strict";
-// Charts come drawn. Here lines are hidden, periods chosen, trades put on the price of a symbol, and values read out.
+// Charts are drawn on the server. This script hides lines, selects periods, marks trades on prices and displays values.
 (function () {
   const all = window.shell.all;
   const NS = "http://www.w3.org/2000/svg";
   const view = (plot) => plot.querySelector("svg.data").getAttribute("viewBox").split(" ").map(Number);
   const dayName = (day) => new Date((day - 719163) * 864e5).toISOString().slice(0, 10);
 
-  // Legends and periods: what the buttons say is applied to the charts of their cell --------------------------------
+  // Legends and periods: apply the state of the buttons to the charts of their cell --------------------------------
   function apply(cell) {
     const buttons = (group) => all(group + " button").filter((one) => (one.parentElement.dataset.for || "") === cell);
     const pressed = (one) => one.getAttribute("aria-pressed") === "true";
@@ -28,12 +28,12 @@
     else button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
     apply(group.dataset.for || "");
   });
-  // The arena replaces charts by fresh ones; the reader's choice stays.
+  // The arena replaces charts by new ones. Keep the reader's selection.
   document.addEventListener("arena:settled", () => {
     for (const cell of new Set(all(".legend, .ranges").map((one) => one.dataset.for || ""))) apply(cell);
   });
 
-  // Trades of the chosen symbol on its price -------------------------------------------------------------------------
+  // Trades of the selected symbol on its price -------------------------------------------------------------------------
   function trades(select) {
     const place = document.getElementById(select.dataset.trades);
     const [sheet, some] = JSON.parse(place.dataset.traded)[select.selectedIndex];
@@ -56,7 +56,7 @@
     trades(select);
   }
 
-  // Hovering: the day under the pointer, and what every line says about it ------------------------------------------
+  // Hovering: the day under the pointer, and the value of every line on it ------------------------------------------
   const read = new WeakMap();
   function points(path) {
     if (!read.has(path)) {

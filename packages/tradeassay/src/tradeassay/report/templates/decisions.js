@@ -1,6 +1,6 @@
 "use strict";
-// Decisions come packed (decisions.py). Here they are listed, filtered, and written out one by one when opened. Every
-// text is set as text: nothing that a model wrote becomes markup.
+// Decisions are stored in packed form (decisions.py). This script lists and filters them and unpacks one when it is opened.
+// Every text is inserted as text: no output of a model becomes markup.
 (function () {
   const all = window.shell.all;
   const MOST = 12;

@@ -1,5 +1,5 @@
 "use strict";
-// What every page does: theme, tabs, sorting, filtering, and following links into what is folded.
+// Functions of every page: theme, tabs, sorting, filtering, and links into folded sections.
 (function () {
   const root = document.documentElement;
   const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
@@ -14,14 +14,14 @@
     button.textContent = document.body.dataset[theme] || "Theme: " + theme;
   }
   button.addEventListener("click", () => {
-    // The first click leaves "auto" for the opposite of what is shown, the second for what was shown, the third returns.
+    // The first click changes "auto" to the opposite theme, the second to the original theme, the third to "auto".
     const other = system() === "dark" ? "light" : "dark";
     const now = root.dataset.theme;
     const next = !now ? other : now === other ? system() : null;
     if (next) root.dataset.theme = next; else delete root.dataset.theme;
     try {
       if (next) localStorage.setItem("tradeassay-theme", next); else localStorage.removeItem("tradeassay-theme");
-    } catch (error) { /* a page opened from a file may have no storage; the choice then lasts as long as the page */ }
+    } catch (error) { /* a page opened from a file may have no storage; the choice is then lost with the page */ }
     nameTheme();
   });
   nameTheme();
@@ -49,7 +49,7 @@
     });
   });
 
-  // Links into a tab or into something folded ---------------------------------------------------------------------
+  // Links into a tab or into a folded section ---------------------------------------------------------------------
   function follow(id) {
     const target = id && document.getElementById(id);
     if (!target) return false;
@@ -67,7 +67,7 @@
     const id = link && link.getAttribute("href").slice(1);
     if (!link || !follow(id)) return;
     event.preventDefault();
-    try { history.replaceState(null, "", "#" + id); } catch (error) { /* a file may not change its address */ }
+    try { history.replaceState(null, "", "#" + id); } catch (error) { /* a page opened from a file cannot change its address */ }
   });
 
   // Sorting -----------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@
   const find = document.getElementById("find");
   if (find) {
     const items = all(".item"), same = (copy) => document.getElementById(copy.dataset.same).textContent;
-    // A text that came before on the page is found in every place, and written out where it is opened.
+    // A repeated text is stored once. The filter finds it at every place, and it is displayed when opened.
     const words = (item) => item.dataset.words || item.textContent + all("[data-same]", item).map(same).join("\n");
     const texts = items.map((item) => words(item).toLowerCase());
     document.addEventListener("toggle", (event) => {
@@ -155,7 +155,7 @@
       book.list(items.filter((item, place) => wanted.every((word) => texts[place].includes(word))));
     };
     find.addEventListener("input", filter);
-    // A link to an item on another page turns to that page first.
+    // For a link to an item on another page of the list, open that page first.
     window.shell.turnTo = (target) => {
       const item = target.closest(".item");
       if (!item || !item.hidden) return;
@@ -165,7 +165,7 @@
     filter();
   }
 
-  // What is wider than its frame can be reached and moved with the keyboard.
+  // Make elements wider than their frame focusable, so that the keyboard can scroll them.
   function reach() {
     for (const frame of all(".scroll")) {
       if (frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0; else frame.removeAttribute("tabindex");

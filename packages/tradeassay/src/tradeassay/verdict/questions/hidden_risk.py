@@ -54,7 +54,7 @@ def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | Non
 
 
 _INTEREST, _QUIET = 0.06, 0.02
-"""Highest annual return of cash, and a volatility above that of funds of bills or deposits."""
+"""Highest annual return of cash, and a volatility that funds of bills or deposits do not reach."""
 
 
 def _earns_interest(account: AgentFindings) -> bool:
@@ -91,7 +91,7 @@ def _too_smooth(account: AgentFindings, config: VerdictConfig) -> Verdict | None
         return None
     why = why_too_good(account)
     if smooth is not None and (lacks_market(account) or not too_good(account, config)):
-        # Without a benchmark there is no alpha, and the ratio is that of the whole return.
+        # Without a benchmark there is no alpha. The ratio then refers to the whole return.
         why = f"a Sharpe ratio of {smooth.sharpe.value:.1f}, at least {smooth.sharpe.low:.1f}"
     causes = "losses that are not booked, options sold, and stale or made-up prices"
     said = f"; hidden risk: smoother than any audited record of liquid assets ({why}); look for {causes}."

@@ -44,9 +44,9 @@ def too_short_words(account: AgentFindings) -> str:
 
 
 def why_no_alpha(account: AgentFindings, config: VerdictConfig) -> str | None:
-    """Return the reason against an alpha, or a loss, whose interval excludes zero, or None.
+    """Return the reason against a significant alpha or loss, or None if it is not significant.
 
-    The page never shows such an interval next to "not distinguishable" without this reason.
+    The page never shows a significant interval next to "not distinguishable" without this reason.
     """
     alpha = account.known_alpha.tested
     if not is_significant(alpha):
