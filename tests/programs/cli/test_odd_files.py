@@ -49,7 +49,7 @@ def test_a_ratio_that_no_number_of_sessions_finds_is_refused(given, ratio):
     said = given(f"power --ratio={ratio}", 2).err
     assert (
         said.startswith("error: ")
-        and "means no effect" in said
+        and "is no effect" in said
         and len(said.strip().splitlines()) == 1
     )
 

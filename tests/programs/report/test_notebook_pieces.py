@@ -88,8 +88,8 @@ def test_what_cannot_be_shown_says_what_can(judged, tmp_path, ask, said):
         ({"title": 3}, "title cannot be 3"),
         ({"between": "never"}, "between cannot be 'never'"),
         ({"reading": {"units": "percent"}}, "did you mean unit?"),
-        ({"suite": "daily-us-v1", "names": 5}, "'suite' has no use without a data set"),
-        ({"until": "soon"}, "'until' has no use without a log of trades"),
+        ({"suite": "daily-us-v1", "names": 5}, "'suite' is valid only with a data set"),
+        ({"until": "soon"}, "'until' is valid only with a log of trades"),
         ({"dataset": "no-such-data"}, "no dataset 'no-such-data'"),
     ],
 )

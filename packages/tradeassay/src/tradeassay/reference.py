@@ -66,7 +66,7 @@ BENCHMARKS = {
         title="all US stocks by size, monthly (Kenneth French)",
         first="1926-07-31",
         last="2018-11-30",
-        bias="dividends included; nobody could hold it without costs",
+        bias="dividends included; holding it would have costs",
         dividends=True,
     ),
 }
@@ -211,7 +211,7 @@ def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
             "the table contains no factor", hint="give one column per factor, and a date column"
         )
     if cash and found[0] is None:
-        raise UserError("which column of the table is cash?", hint="call it 'cash' or 'RF'")
+        raise UserError("no column of the table is clearly cash", hint="call it 'cash' or 'RF'")
     held, market = (None if name is None else each[name] for name in found)
     notes = next(iter(each.values())).notes
     return FactorTable(factors=factors, market=market, cash=held, notes=notes)

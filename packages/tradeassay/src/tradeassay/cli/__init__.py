@@ -128,7 +128,7 @@ def _main(argv: list[str] | None) -> int:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
         room = "" if isinstance(error, PermissionError) else "make room, or "
-        hint = f"{room}choose another folder; what was begun can be continued"
+        hint = f"{room}choose another folder; the run can be continued"
         click.echo(f"error: {where}{error.strerror or error} ({hint})", err=True)
         return 2
     return status if isinstance(status, int) else 0

@@ -166,7 +166,7 @@ portfolios_option = opt.advanced(
 @opt.option(
     "--cash-at-start", "For a trade log: cash at the start.", type=opt.Fraction(0.0, min_open=True)
 )
-@opt.advanced("--until=DAY", "For a trade log: hold on after its last trade.")
+@opt.advanced("--until=DAY", "For a trade log: last day, if later than the last trade.")
 @opt.advanced("--symbol=NAME", "For a list of decisions: the traded asset.")
 @opt.option(
     "--between",
@@ -206,8 +206,8 @@ def assay_file(table: str, page: Path | None, capacity: bool, as_json: bool, **g
 
     FILE is a Parquet or CSV table of returns or values (date, return), of weights (date, symbol,
     weight), or a trade log (time, symbol, side, quantity, price, fees; a broker's export; days with
-    BUY, SELL or HOLD). The judgement needs a market to compare with: the prices of --dataset, or
-    the returns of --benchmark.
+    BUY, SELL or HOLD). The verdict needs a benchmark: the returns of --benchmark, or the
+    prices of --dataset.
     """
     with _without_collection():
         _assay_file(table, page, capacity, as_json, **given)

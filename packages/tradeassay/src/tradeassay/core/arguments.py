@@ -56,7 +56,7 @@ def _in_words(complaint: str, kind: Any) -> str:
         part = waiting.pop(0)
         words += [part] if isinstance(part, str) else []
         waiting[:0] = get_args(part)
-    return did_you_mean(wrong[1], words, f"it is one of {', '.join(words)}")
+    return did_you_mean(wrong[1], words, f"use one of {', '.join(words)}")
 
 
 def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:

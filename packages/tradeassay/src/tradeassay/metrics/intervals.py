@@ -233,7 +233,7 @@ class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
         check_fields(self)
         if not 1 <= self.draws <= MOST_DRAWS:
             raise UserError(
-                f"{self.draws} bootstrap draws", hint=f"ask for 1 to {MOST_DRAWS}, better 1000"
+                f"{self.draws} bootstrap draws", hint=f"give 1 to {MOST_DRAWS}, preferably 1000"
             )
         blocks = (self.block is None or self.block >= 1.0) and self.shortest >= 1.0
         if not (0.0 < self.level < 1.0 and blocks and self.least >= 2):

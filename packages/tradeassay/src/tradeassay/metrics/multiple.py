@@ -51,7 +51,7 @@ def lucky_share(gaps: Sequence[Floats]) -> Measure:
     p_values = np.array([float(mean_p_value(gap)) for gap in moving])
     winners = int(((p_values < _LUCKY) & (np.array([gap.mean() for gap in moving]) > 0.0)).sum())
     if not winners:
-        return not_scored("nobody is ahead by more than one in ten would be by luck")
+        return not_scored("no agent leads by more than luck would give to one in ten")
     flat = rate_measure(int((p_values > 0.5).sum()), p_values.size, nothing="", level=0.95)
     value, low, high = (
         significant(
@@ -64,7 +64,7 @@ def lucky_share(gaps: Sequence[Floats]) -> Measure:
         low=low,
         high=high,
         n=p_values.size,
-        note=f"{winners} ahead; an estimate, no test",
+        note=f"{winners} ahead; an estimate, not a test",
     )
 
 

@@ -61,12 +61,12 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
             )
         if not (0.0 < self.level < 1.0 and 0.0 < self.power < 1.0):
             raise UserError(
-                f"level {self.level} and power {self.power}", hint="both lie between 0 and 1"
+                f"level {self.level} and power {self.power}", hint="both must be between 0 and 1"
             )
         if not 0.0 <= self.seed_correlation <= 1.0 or not self.inflation > 0.0:
             raise UserError(
                 f"a seed correlation of {self.seed_correlation} and an inflation of {self.inflation}",
-                hint="a correlation lies from 0 to 1, an inflation above 0",
+                hint="a correlation is from 0 to 1, an inflation above 0",
             )
 
     @property
@@ -126,7 +126,7 @@ def sessions_needed(ratio: float, design: Design) -> int:
         raise UserError(f"an alpha ratio of {ratio}", hint="give a number such as 0.5")
     if abs(ratio) < LEAST_RATIO:
         what = "an alpha ratio of 0" if ratio == 0.0 else f"an alpha ratio as small as {ratio:g}"
-        raise UserError(f"{what} means no effect", hint="give the ratio that you want to see")
+        raise UserError(f"{what} is no effect", hint="give the ratio that you want to detect")
     return math.ceil(design.periods_per_year * (design.reach / ratio) ** 2)
 
 

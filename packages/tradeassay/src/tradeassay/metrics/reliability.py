@@ -125,7 +125,7 @@ def pass_all(
     """
     tried = [group for group in groups if len(group) >= k]
     if not tried or k < 1:
-        return not_scored(f"nothing was played {k} times")
+        return not_scored(f"no group has {k} plays")
     value = float(np.mean([comb(sum(group), k) / comb(len(group), k) for group in tried]))
     if units > 1:
         low, high = wilson_interval(value * units, units, level)
@@ -196,7 +196,7 @@ def reliability(
     table, used = _block(found)
     levels = dict(zip(("model", "wording", "window", "seed"), table.shape, strict=True))
     scored = any(one.score is not None for one in found)
-    why = "no two models met the same wordings and windows" if scored else "no play has a score"
+    why = "no two models have the same wordings and windows" if scored else "no play has a score"
     spread: dict[str, Measure] = dict.fromkeys(PARTS, not_scored(why))
     if table.size:
         value, windows = spread_shares(table), table.shape[2]
@@ -205,7 +205,7 @@ def reliability(
             without = np.stack(
                 [spread_shares(np.delete(table, one, axis=2)) for one in range(windows)]
             )
-        once = "each was played once: it cannot be told from seeds"
+        once = "each was played once, so it cannot be separated from seeds"
         once = once if np.ptp(table) > 0.0 else "all scores are the same"
         for place, part in enumerate(PARTS):
             if np.isnan(value[place]):

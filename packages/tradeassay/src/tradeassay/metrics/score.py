@@ -143,7 +143,7 @@ _YEARLY = "annualised_return volatility sharpe sortino calmar information_ratio 
 _CONDUCT = ("abstention_rate", "failure_rate", "rejection_rate", "hit_rate")
 _VS_INDEX = ("excess_return", "information_ratio")
 _MEANS = ("cumulative_return", "annualised_return", "sharpe", "information_ratio")
-_PATH_NOTE = "interval: what other orders of the same blocks of sessions would have given"
+_PATH_NOTE = "interval: results of other orders of the same blocks of sessions"
 
 
 def score(

@@ -166,11 +166,9 @@ def minimum_track_record(
         return not_scored("fewer than three sessions, or returns that do not vary")
     gap = float(ratio) - threshold / math.sqrt(periods_per_year)
     if gap <= 0.0:
-        return not_scored(
-            "the observed ratio is not above the threshold: no length would show that it is"
-        )
+        return not_scored("the observed ratio is not above the threshold: no length is enough")
     needed = 1.0 + float(spread) ** 2 * (_NORMAL.inv_cdf(level) / gap) ** 2
-    note = "sessions, had the observed ratio been the true one"
+    note = "sessions, if the observed ratio is the true one"
     return Measure(value=significant(needed), level=level, n=returns.size, note=note)
 
 

@@ -492,7 +492,7 @@ class _Column:
         bare = bare_title(self.title)
         if still and numbers.max() < _CASH_UNTIL and bare not in _VALUES and bare not in _RETURNS:
             raise self.wrong(
-                f"'{self.title}' may be a price or the returns of cash: its numbers lie between 0 "
+                f"'{self.title}' may be a price or the returns of cash: its numbers are between 0 "
                 f"and {numbers.max():.2g}",
                 "call the column 'price' or 'return'",
             )
@@ -580,7 +580,8 @@ class _Column:
             self.doubts += doubts
         elif not (numbers > 0).all():
             raise self.wrong(
-                f"'{self.title}' is zero or less somewhere", "an account's value must be positive"
+                f"'{self.title}' is zero or negative in some row",
+                "an account's value must be positive",
             )
         else:
             earned = numbers[1:] / numbers[:-1] - 1.0
@@ -611,7 +612,7 @@ class _Column:
             return
         said = "growth factors, or an account's value?" if around_one else "an account's value?"
         raise self.wrong(
-            f"'{self.title}' lies around {middle:,.4g} and hardly moves: {said}",
+            f"'{self.title}' is around {middle:,.4g} and hardly moves: {said}",
             "give returns (0.01 for 1 %), or a value in a column called 'value'; "
             "reading={'unit': 'fraction'} if they are returns",
         )
@@ -643,7 +644,7 @@ class _Column:
         ):
             raise self.wrong(
                 f"'{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
-                "give the account's value, or what was earned divided by it; "
+                "give the account's value, or returns as a share of it; "
                 "reading={'unit': 'fraction'} if they are returns",
             )
         if daily > _POINTS_FROM:

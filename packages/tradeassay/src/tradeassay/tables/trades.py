@@ -257,7 +257,7 @@ def _only_fills(
         elif side not in _SIDES and _ACTION.search(what):
             left["dividends or splits (the price data includes them)"] += 1
         elif (side not in _SIDES and _MONEY.search(what)) or kind in ("forex", "cash"):
-            left["rows of money paid in or out, or exchanged"] += 1
+            left["rows of deposits, withdrawals or currency exchange"] += 1
         elif kind not in _STOCKS:
             problem = f"{name} holds '{given['kind']}', which cannot be part of an account"
             raise UserError(problem, hint="leave those rows out, or give the account's returns")
@@ -351,16 +351,18 @@ def _filled(name: str, rows: Sequence[_Row], title: Mapping[str, str]) -> list[F
         back = row.get(title.get("side", ""), "").lower().endswith(_CANCELLED)
         given, signed = sides[k], int(math.copysign(1, quantity))
         if given == 1 and signed < 0 and not back:
-            raise UserError(f"{where} buys {quantity:g}", hint="write what was bought as positive")
+            raise UserError(
+                f"{where} buys {quantity:g}", hint="write purchases as positive quantities"
+            )
         side = signed if given is None or back else given
         quantity, fee = abs(quantity), (-fee if booked else fee) + abs(tax)
         if not (0.0 < quantity < math.inf and 0.0 < price < math.inf and side):
             raise UserError(
-                f"{where} has no valid quantity and price", hint="give both, or drop it"
+                f"{where} has no valid quantity and price", hint="give both, or remove the row"
             )
         if not math.isfinite(fee):
             raise UserError(
-                f"{where}: the fee '{cells['fee'][k][0]}' is no number", hint="write 0 for none"
+                f"{where}: the fee '{cells['fee'][k][0]}' is not a number", hint="write 0 for none"
             )
         coin = row.get(title.get("fee currency", ""), "") or cells["fee"][k][1]
         quote = quote or row.get(title.get("currency", ""), "")

@@ -87,7 +87,7 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
     for name, needed in unused.items():
         if getattr(own, name) is not None:
             raise UserError(
-                f"'{name}' has no use without {needed}", hint=f"give {needed}, or leave it out"
+                f"'{name}' is valid only with {needed}", hint=f"give {needed}, or leave it out"
             )
     if own.weights is not None or own.dataset is not None:
         return _holdings_judge()(own, None, config)
