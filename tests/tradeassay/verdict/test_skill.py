@@ -69,7 +69,7 @@ def test_skill_is_said_with_what_it_is_worth():
         ({"failure_rate": Measure(value=0.5)}, "many sessions had no usable answer"),
         (
             {"doubts": ("withdrawals are not verified: 5%",)},
-            "what was paid out is the table's",
+            "withdrawals are not verified",
         ),
     ],
 )
