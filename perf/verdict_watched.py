@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from tradeassay.metrics import rate_measure, watched_sign
-from tradeassay.metrics.anytime import FIRST_LOOK, TOGETHER
+from tradeassay.metrics.anytime import FIRST_LOOK, SESSIONS_PER_SUM
 from tradeassay.metrics.cosine import cosine_t
 
 Series = np.ndarray
@@ -95,7 +95,7 @@ def ever_fixed(at: Callable[[int], Series], n: int) -> Series:
 
 def ever_watched(at: Callable[[int], Series], n: int, alpha: float, *, remade: bool) -> Series:
     """Return who is ever called ahead or behind by the band; ``remade`` where earlier days change with later."""
-    looks = range(FIRST_LOOK, n + 1, TOGETHER) if remade else (n,)
+    looks = range(FIRST_LOOK, n + 1, SESSIONS_PER_SUM) if remade else (n,)
     found = np.zeros((2, at(n).shape[0]), bool)
     for day in looks:
         sign = watched_sign(at(day), level=1.0 - alpha)

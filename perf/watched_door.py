@@ -19,14 +19,14 @@ import numpy as np
 
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import e_bh, e_value, rate_measure
-from tradeassay.metrics.anytime import FIRST_LOOK, TOGETHER
+from tradeassay.metrics.anytime import FIRST_LOOK, SESSIONS_PER_SUM
 from tradeassay.tables.account import OwnSeries
 from tradeassay.verdict import VerdictConfig
 from tradeassay.verdict.returns import assay_series
 from verdict_watched import autoregressive, garch, in_and_out
 
 YEAR, AGENTS = 252, 20
-LOOKS = range(FIRST_LOOK, YEAR + 1, TOGETHER)
+LOOKS = range(FIRST_LOOK, YEAR + 1, SESSIONS_PER_SUM)
 DAYS = [str(day) for day in np.datetime64("2001-01-01") + np.arange(YEAR)]
 
 
