@@ -179,7 +179,10 @@ class AccountOnPage:
 
     @property
     def tiles(self) -> list[Tile]:
-        """The usual measures, as they are stated; one that a short record does not have says so."""
+        """Return the usual measures as stated.
+
+        A short record states the reason for a missing measure.
+        """
         if self.assayed is None or not self.assayed.measures:
             return []
         made = (stated_tile(self.assayed, quantity, self.identity) for quantity in _TILES)

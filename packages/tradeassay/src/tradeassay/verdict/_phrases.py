@@ -166,12 +166,15 @@ def too_few(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def alpha_words(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the yearly alpha with its interval, and beyond what; without an interval, only what it is beyond."""
+    """Return the annual alpha with its interval and its benchmark as text.
+
+    Without an interval the alpha is left out.
+    """
     return f"{alpha_size(account)} beyond {beyond_what(account, config)}{_paid_words(account)}"
 
 
 def both_plays_words(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the yearly alpha over the play and its masked twin together, with its interval, and beyond what."""
+    """Return the annual alpha over the play and its masked twin, with its interval, as text."""
     memory = account.memory
     assert memory is not None and memory.both is not None
     beyond = f"{beyond_what(account, config)}{_paid_words(account)}"
@@ -180,7 +183,8 @@ def both_plays_words(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def _paid_words(account: AgentFindings) -> str:
-    # Returns alone do not say what was paid: an index has no costs, an account's may be in them or not.
+    # A table of returns does not show costs: an index has none, and an account's returns may or may
+    # not include them.
     if account.method == "returns":
         return ""
     unpaid = bool(account.parts) and part_of(account, "trading") is None
