@@ -1,8 +1,8 @@
-"""Programs that trade: a sandbox, tests for look-ahead, two benchmarks, a reward."""
+"""Programs that trade: a sandbox, look-ahead tests, two benchmarks, and a training reward."""
 
 from __future__ import annotations
 
-# As in typing: a zygote imports this package, and must load little.
+# Set like typing.TYPE_CHECKING. A zygote imports this package and must load few modules.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tradeassay_programs import reward as reward

@@ -1,9 +1,9 @@
-"""Run untrusted code in isolation, and report what it tried.
+"""Run untrusted code in isolation, and report refused calls.
 
 Use ``with SandboxPool(workers=2) as pool: result = pool.run(Job(source=..., columns=...))``.
 
-The kernel isolates the code, with namespaces, Landlock, seccomp and limits. Nothing inside Python counts as
-isolation. On a machine whose kernel cannot do this, the code does not run.
+The kernel isolates the code with namespaces, Landlock, seccomp and limits. No Python mechanism
+counts as isolation. On a machine whose kernel lacks these mechanisms, the code does not run.
 """
 
 from tradeassay_programs.sandbox.executor import (

@@ -1,7 +1,8 @@
-"""One child, one job: raise the walls, parse, run, send the columns, end.
+"""Run one job in one child process: isolate it, parse the code, run it, send the columns and exit.
 
-Everything up to :func:`_run` is ours and is trusted; from the moment the code is executed nothing is. That is
-why the parser's verdict goes out first, over a socket that is closed before the first line of the code runs.
+All code up to :func:`_run` belongs to this project and is trusted. After the strategy starts,
+nothing in the process is trusted. The parser's verdict is therefore sent first, over a socket that
+is closed before the strategy runs.
 """
 
 import fcntl
@@ -39,7 +40,7 @@ ORDER_LENGTH: Final = struct.Struct("<I")
 SETUP_FAILED: Final = 70
 _ORDER_FD, _ROWS_FD, _RESULT_FD = 3, 4, 6
 PARK_ABOVE: Final = 100
-"""Descriptors that must survive while low numbers are assigned are kept from here up."""
+"""Lowest number for descriptors that must survive while low numbers are assigned."""
 
 _OPEN_FILES: Final = 64
 _NO_CAPS: Final = Caps(columns=1 << 16, rows=1 << 40, words=1 << 40, total=1 << 40)
@@ -47,7 +48,10 @@ _NO_CAPS: Final = Caps(columns=1 << 16, rows=1 << 40, words=1 << 40, total=1 << 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What the zygote prepared for all its children. Its descriptors are closed before any code runs."""
+    """State prepared by the zygote for its children.
+
+    Its descriptors are closed before strategy code runs.
+    """
 
     machine: str
     program: bytes
@@ -64,7 +68,7 @@ class Stage:
 
 
 def warm_up() -> None:
-    """Do once, in the zygote, what each child would otherwise do for the first time, imports included."""
+    """Do the slow first-time work of a child once in the zygote, including imports."""
     fix_seeds(0)
     order = ChildOrder(call=StrategyCall(), limits=JobLimits(), seed=0, guard_imports=True)
     msgspec.json.decode(msgspec.json.encode(order), type=ChildOrder)
@@ -90,11 +94,16 @@ def warm_up() -> None:
 
 
 def main(fds: list[int], stage: Stage) -> NoReturn:
-    """Be the child of one job. ``fds``: order, rows, result, log, perhaps feed and answers, control."""
+    """Run one job as the child process, and exit.
+
+    ``fds`` are the descriptors of the order, rows, result, log, optional feed and answers, and
+    control line.
+    """
     control: socket.socket | None = None
     try:
-        # Put the job's descriptors where filter and code expect them. The zygote's own 0 is one open file for all
-        # its children: flags set on it by one job are read by the next.
+        # Put the job's descriptors at the numbers that the filter and the code expect. All children
+        # share the zygote's descriptor 0, so flags that one job sets on it would be visible to the
+        # next job.
         fresh = os.open(os.devnull, os.O_RDONLY)
         os.dup2(fresh, 0)
         os.close(fresh)
@@ -147,15 +156,19 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
         except BaseException:
             os._exit(
                 1
-            )  # it has closed its result; a traceback of ours would be read from files it may not open
+            )  # The result is closed. A traceback would need files that the child may not open.
     os._exit(0)
 
 
 def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_bytes: int) -> None:
-    """Raise every wall but the call filter. The host gets this process's memory (for paths) and scratch folder."""
+    """Isolate the process with every mechanism except the call filter.
+
+    The host receives descriptors of this process's memory, for reading paths, and of its scratch
+    folder.
+    """
     kernel.die_with_parent()
     if os.getppid() != stage.parent:
-        os._exit(SETUP_FAILED)  # the zygote ended before it could be watched
+        os._exit(SETUP_FAILED)  # The zygote ended before this process could watch it.
     memory = os.open("self/mem", os.O_RDONLY | os.O_CLOEXEC, dir_fd=stage.proc)
     socket.send_fds(control, [b"M"], [memory])
     rules = list(stage.rules)
@@ -178,7 +191,8 @@ def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_b
     }
     for kind, value in exact.items():
         resource.setrlimit(kind, (value, value))
-    # The signal at the soft limit tells a time-out from a crash; code that catches it dies a second later.
+    # The signal at the soft limit distinguishes a time-out from a crash. Code that catches the
+    # signal is killed one second later.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     if stage.nobody:
@@ -192,7 +206,7 @@ def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_b
 def _run(
     code: CodeType, call: StrategyCall, columns: dict[str, Array], allowed: frozenset[str] | None
 ) -> None:
-    """Run the code and send what it returns, or its claim. Nothing from here on is trusted."""
+    """Run the code, and send its columns or the child's claim. Nothing from here on is trusted."""
     os.close(_ORDER_FD)
     os.close(_ROWS_FD)
     try:
@@ -200,9 +214,7 @@ def _run(
     except BaseException as error:
         parts = [encode_claim(claim_of(error))]
     for stream in (sys.stdout, sys.stderr):
-        with suppress(
-            Exception
-        ):  # it may have closed its streams, or put something else in their place
+        with suppress(Exception):  # The code may have closed or replaced its streams.
             stream.flush()
     for part in parts:
         view = memoryview(part)

@@ -1,10 +1,14 @@
-"""Typed columns as bytes: how rows reach a child and its decisions come back. No pickle, compression or pointers.
+"""Encode typed columns as bytes, for rows sent to a child and decisions returned by it.
 
-``magic (4 bytes) | u32 length of the head | JSON head, padded with spaces | raw little-endian columns``. The
-head is at most 64 KB and names the columns with kind and rows; each column is padded with zeros to eight bytes.
-Kinds: ``f8``, ``i8``, ``b1``, ``M8`` (nanoseconds) and ``str``: int32 codes into a dictionary of words (-1:
-missing), the words' ends as uint32, and their UTF-8. The size of everything follows from the head, and must
-match to the byte.
+The format has no pickle, compression or pointers::
+
+    magic (4 bytes) | u32 length of the head | JSON head, padded with spaces | raw columns
+
+Numbers are little-endian. The head is at most 64 KB and contains the name, kind and row count of
+each column. Each column is padded with zeros to eight bytes. The kinds are ``f8``, ``i8``, ``b1``,
+``M8`` (nanoseconds) and ``str``. A ``str`` column has int32 codes into a dictionary of words (-1 is
+missing), the end offset of each word as uint32, and the words as UTF-8. The head determines every
+size, and sizes must match to the byte.
 """
 
 from __future__ import annotations
@@ -49,11 +53,14 @@ _KIND_OF: Final[dict[str, Kind]] = {
 
 
 class CodecError(ValueError):
-    """The bytes are not well-formed columns, or exceed a cap. The text says what is wrong and quotes nothing."""
+    """Raised for bytes that are not well-formed columns or exceed a cap.
+
+    The message describes the defect and quotes none of the bytes.
+    """
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one message may hold."""
+    """The limits on the size of one message."""
 
     columns: int = 256
     rows: int = 5_000_000
@@ -62,7 +69,7 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One column: ``words`` and ``size`` (bytes of UTF-8) belong to kind ``str`` alone."""
+    """The head of one column. Only kind ``str`` has ``words`` and ``size`` (bytes of UTF-8)."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     kind: Kind
@@ -72,7 +79,7 @@ class ColumnHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClaimHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a child says went wrong."""
+    """The error that a child reports."""
 
     kind: ClaimKind
     error: Annotated[str, msgspec.Meta(max_length=200)]
@@ -81,7 +88,7 @@ class ClaimHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Either columns or a claim."""
+    """The head of a message: either columns or a claim."""
 
     columns: list[ColumnHead] | None = None
     claim: ClaimHead | None = None
@@ -91,7 +98,10 @@ _decode_head = msgspec.json.Decoder(Head).decode
 
 
 def encode(columns: Mapping[str, Any]) -> list[bytes]:
-    """The message for named array-likes, in parts; TypeError or ValueError for what the format cannot hold."""
+    """Return the message for named array-likes, in parts.
+
+    Raises TypeError or ValueError for values that the format cannot represent.
+    """
     heads: list[ColumnHead] = []
     parts: list[bytes] = []
     for key, values in columns.items():
@@ -118,7 +128,10 @@ def encode(columns: Mapping[str, Any]) -> list[bytes]:
 
 
 def _as_array(values: Any) -> Array:
-    """Return values as an array; words in a list stay objects, because numpy's own strings lose trailing NULs."""
+    """Return values as an array.
+
+    Strings in a list stay objects, because numpy's string type drops trailing NULs.
+    """
     if isinstance(values, list | tuple) and any(isinstance(value, str) for value in values):
         words = np.empty(len(values), dtype=object)
         words[:] = values
@@ -126,7 +139,8 @@ def _as_array(values: Any) -> Array:
     array = np.atleast_1d(np.asarray(values))
     if array.dtype.kind != "O" or array.ndim != 1:
         return array
-    # Objects that are all numbers or missing become floats: a frame filled value by value holds such.
+    # Objects that are all numbers or missing become floats. A frame filled cell by cell has such
+    # columns.
     numbers = [math.nan if value is None else value for value in array.tolist()]
     known = all(isinstance(value, _NUMBER) for value in numbers) and any(
         value == value for value in numbers
@@ -160,7 +174,10 @@ def encode_claim(claim: ClaimHead) -> bytes:
 
 
 def decode(data: Buffer, caps: Caps) -> dict[str, Array] | ClaimHead:
-    """Return the columns as read-only arrays over ``data``, which bounds what is allocated, or the claim."""
+    """Return the columns as read-only arrays over ``data``, or the claim.
+
+    The size of ``data`` bounds the memory that is allocated.
+    """
     if len(data) > caps.total:
         raise CodecError(f"{len(data)} bytes, more than the {caps.total} allowed")
     if len(data) < _PREFIX.size:
@@ -181,7 +198,8 @@ def decode(data: Buffer, caps: Caps) -> dict[str, Array] | ClaimHead:
         raise CodecError(
             "no columns" if head.columns is None else f"more than {caps.columns} columns"
         )
-    # A word of two letters takes ten times its bytes as a Python string, so words have a cap of their own.
+    # A word of two letters takes ten times its bytes as a Python string, so words have a separate
+    # cap.
     if sum(column.words for column in head.columns) > caps.words:
         raise CodecError(f"more than {caps.words} different texts")
     columns: dict[str, Array] = {}

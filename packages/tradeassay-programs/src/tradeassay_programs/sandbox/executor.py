@@ -1,7 +1,7 @@
-"""Open executors by name: a pool of sandboxes, a sandbox per Ray worker, or this process.
+"""Open executors by name: a pool of sandboxes, one sandbox per Ray worker, or this process.
 
-Ray's own processes are trusted. On each machine untrusted code runs in a child of a local zygote. Code that runs in
-this process has NO isolation, so only sources that the project ships may run there.
+Ray's processes are trusted. On each machine, untrusted code runs in a child of a local zygote. Code
+that runs in this process has NO isolation, so only sources that the project ships may run there.
 """
 
 import contextlib
@@ -37,17 +37,21 @@ class TrustedCodeInProcess(JobExecutor):
     """Runs reference solutions of this project in this process, without limits or isolation.
 
     It refuses every job that is not marked ``trust="reference"``. The tier of its results is
-    ``trusted-in-process``. It is not thread-safe: while a job runs, it uses the process's global random state and
-    standard output.
+    ``trusted-in-process``. It is not thread-safe: while a job runs, it uses the process's global
+    random state and standard output.
     """
 
     @property
     def tier(self) -> Tier:
-        """The tier without isolation."""
+        """The tier that has no isolation."""
         return IN_PROCESS
 
     def run(self, job: Job) -> JobResult:
-        """Run a trusted job. Raises :class:`SandboxError` for any other, and for a job with a feed."""
+        """Run a trusted job.
+
+        Raises :class:`SandboxError` for a job that is not marked as reference code or that has a
+        feed.
+        """
         if job.trust != "reference":
             hint = "run it in the sandbox"
             raise SandboxError(
@@ -57,7 +61,8 @@ class TrustedCodeInProcess(JobExecutor):
             raise SandboxError("a fed job needs a child of its own", hint="run it in the sandbox")
         started, cpu_started = time.monotonic(), time.process_time()
         printed, outcome = io.StringIO(), None
-        # While the code runs, it has the same randomness as in a child. Afterwards the host gets its own back.
+        # The code gets the same random state as in a child. The host's random state is restored
+        # afterwards.
         numpy = cast(Any, sys.modules["numpy"])
         system = cast(Any, sys.modules["os"])
         random = cast(Any, sys.modules["random"])
@@ -76,7 +81,7 @@ class TrustedCodeInProcess(JobExecutor):
             for owner, name, source in originals:
                 setattr(owner, name, source)
             sys.modules.pop("strategy", None)
-        # The kernel counts in kilobytes on Linux, and in bytes on macOS.
+        # Linux counts in kilobytes, macOS in bytes.
         unit = 1024 if sys.platform == "linux" else 1 << 20
         usage = JobUsage(
             cpu_s=time.process_time() - cpu_started,
@@ -93,7 +98,7 @@ class TrustedCodeInProcess(JobExecutor):
         )
 
     def close(self) -> None:
-        """Do nothing: this executor has no process of its own."""
+        """Do nothing, because this executor has no separate process."""
 
 
 def _outcome(job: Job) -> dict[str, Any] | Failure:
@@ -116,10 +121,11 @@ def _outcome(job: Job) -> dict[str, Any] | Failure:
 
 
 class RaySandboxPool(JobExecutor):
-    """Runs jobs on ``workers`` Ray actors, each with its own sandbox.
+    """Runs jobs on ``workers`` Ray actors, each with a separate sandbox.
 
-    It joins the cluster that ``ray.init()`` finds, or starts a local one, which :meth:`close` ends. Raises
-    MissingExtra if Ray is not installed, and SandboxError if a machine of the cluster cannot contain untrusted code.
+    It joins the cluster that ``ray.init()`` finds, or starts a local cluster, which :meth:`close`
+    ends. Raises MissingExtra if Ray is not installed, and SandboxError if a machine of the cluster
+    cannot contain untrusted code.
     """
 
     def __init__(self, config: SandboxConfig | None = None, *, workers: int) -> None:
@@ -141,7 +147,7 @@ class RaySandboxPool(JobExecutor):
 
     @property
     def tier(self) -> Tier:
-        """The weakest isolation of all machines."""
+        """The weakest isolation among all machines."""
         return min(self._tiers, key=lambda tier: (tier.level == "strong", len(tier.isolation)))
 
     def run(self, job: Job) -> JobResult:
@@ -150,7 +156,10 @@ class RaySandboxPool(JobExecutor):
         return result
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs on all actors and yield their results in order, with few jobs waiting at a time."""
+        """Run jobs on all actors and yield their results in order.
+
+        Only a few jobs wait at a time.
+        """
         waiting: deque[Any] = deque()
         for job in jobs:
             waiting.append(self._submit(job))
@@ -167,7 +176,7 @@ class RaySandboxPool(JobExecutor):
             try:
                 self._ray.get(actor.close.remote(), timeout=30)
             except self._ray.exceptions.RayError:
-                pass  # a lost worker takes its zygote with it
+                pass  # A lost worker's zygote ends with it.
             self._ray.kill(actor)
         self._actors = []
         if self._started:
@@ -233,7 +242,8 @@ def open_executor(
 ) -> JobExecutor:
     """Open an executor by its name, with a number of workers.
 
-    Raises :class:`UserError` for an unknown name, and SandboxRefused if this machine cannot contain untrusted code.
+    Raises :class:`UserError` for an unknown name, and SandboxRefused if this machine cannot contain
+    untrusted code.
     """
     if workers < 1:
         raise UserError(f"workers must be 1 or more, got {workers}", hint="leave it out for 1")

@@ -1,14 +1,14 @@
-"""Why a job gave no result, and how the host decides it.
+"""Classify why a job returned no result.
 
-What the host decided and what the child merely claims are different types. A :data:`HostVerdict` rests on
-something untrusted code cannot forge: the kernel's exit status, its reports of refused calls, a clock, a byte
-count, or a parser that ran before any of the code did. A :class:`ChildClaim` is the child's own word; believing
-it can only hurt the child. Its text is made safe to show first: no control characters, no terminal escapes,
-no endless lines.
+The host's verdicts and the child's claims have different types. A :data:`HostVerdict` rests on
+evidence that untrusted code cannot forge: the kernel's exit status, its reports of refused calls, a
+clock, a byte count, or a parser that ran before the code. A :class:`ChildClaim` is the child's
+unverified report. A false claim can only hurt the child. Its text is sanitised before display: no
+control characters, no terminal escapes, and no endless lines.
 
-:func:`judge` is pure: the same facts give the same verdict. Their order matters. What the kernel or the host
-did to the child comes first; then refused calls, whatever the child says; then whether its bytes are columns at
-all; its own words come last.
+:func:`judge` is pure: the same facts give the same verdict. It checks the facts in this order:
+actions of the kernel or the host against the child, refused calls, whether the child's bytes are
+valid columns, and finally the child's claim.
 """
 
 import os
@@ -26,12 +26,14 @@ from tradeassay_programs.sandbox.kernel import Family
 from tradeassay_programs.sandbox.strategy import Parsed
 
 Stage = Literal["parse", "run"]
-"""How far a child got: our parser, or the code itself."""
+"""The stage that a child reached: the project's parser, or the code."""
 
 
 class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call the kernel refused and reported, whether or not the code swallowed the error. ``detail`` is the path,
-    address family, signal or program asked for, when it is known. ``count`` adds up repeats.
+    """A call that the kernel refused and reported, whether or not the code caught the error.
+
+    ``detail`` is the requested path, address family, signal or program, if known. ``count`` is the
+    number of repeats.
     """
 
     family: Family
@@ -46,7 +48,7 @@ class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure in one line: ``says``, with its fields filled in."""
+    """A failure with a one-line text. The text is the template ``says`` with the fields filled in."""
 
     says: ClassVar[str]
 
@@ -78,7 +80,7 @@ class ForbiddenImport(msgspec.Struct, frozen=True, tag="forbidden_import", kw_on
 
 
 class CpuTimeout(_Verdict, frozen=True, tag="cpu_timeout", kw_only=True):
-    """The kernel ended it for using more processor time than allowed."""
+    """The kernel ended the child because it used more processor time than allowed."""
 
     says = "used {0.used_s:.2f} s of processor time, {0.limit_s:g} s are allowed"
 
@@ -87,7 +89,7 @@ class CpuTimeout(_Verdict, frozen=True, tag="cpu_timeout", kw_only=True):
 
 
 class WallTimeout(_Verdict, frozen=True, tag="wall_timeout", kw_only=True):
-    """The host ended it for taking too long by the clock."""
+    """The host ended the child because it ran too long by the clock."""
 
     says = "not done after {0.limit_s:g} s"
 
@@ -95,7 +97,10 @@ class WallTimeout(_Verdict, frozen=True, tag="wall_timeout", kw_only=True):
 
 
 class OutputLimit(msgspec.Struct, frozen=True, tag="output_limit", kw_only=True):
-    """The host ended it for writing or asking too much: result, log, answers, refused calls, or file calls."""
+    """The host ended the child because it exceeded an output limit.
+
+    The limits apply to the result, the log, the answers, refused calls, and file calls.
+    """
 
     stream: Literal["result", "log", "answers", "refused calls", "file calls"]
     limit: int
@@ -107,7 +112,7 @@ class OutputLimit(msgspec.Struct, frozen=True, tag="output_limit", kw_only=True)
 
 
 class OomKilled(_Verdict, frozen=True, tag="oom_killed", kw_only=True):
-    """The kernel's out-of-memory killer ended it."""
+    """The kernel's out-of-memory killer ended the child."""
 
     says = "killed for lack of memory at {0.peak_mb:.0f} MB"
 
@@ -115,7 +120,10 @@ class OomKilled(_Verdict, frozen=True, tag="oom_killed", kw_only=True):
 
 
 class Crashed(msgspec.Struct, frozen=True, tag="crashed", kw_only=True):
-    """It ended with a signal or an exit code instead of a result. ``stage`` is how far it got."""
+    """The child ended with a signal or an exit code and without a result.
+
+    ``stage`` is the stage reached.
+    """
 
     stage: Stage
     signal: str | None = None
@@ -133,23 +141,23 @@ class _Refused(_Verdict, frozen=True, kw_only=True):
 
 
 class NetworkAttempt(_Refused, frozen=True, tag="network_attempt", kw_only=True):
-    """It tried to reach a network or a socket."""
+    """The code tried to use a network or a socket."""
 
 
 class FileAttempt(_Refused, frozen=True, tag="file_attempt", kw_only=True):
-    """It tried to read or change a file that is not its own."""
+    """The code tried to read or change a file outside its scratch folder."""
 
 
 class ProcessAttempt(_Refused, frozen=True, tag="process_attempt", kw_only=True):
-    """It tried to start, signal or inspect a process or thread."""
+    """The code tried to start, signal or inspect a process or thread."""
 
 
 class PrivilegedAttempt(_Refused, frozen=True, tag="privileged_attempt", kw_only=True):
-    """It tried something that only an administrator needs, or a way around its limits."""
+    """The code tried a call for administrators only, or a way around its limits."""
 
 
 class BadResult(_Verdict, frozen=True, tag="bad_result", kw_only=True):
-    """What it sent back is missing, malformed or over a cap."""
+    """The child's result is missing, malformed or over a cap."""
 
     says = "bad result: {0.reason}"
 
@@ -157,7 +165,7 @@ class BadResult(_Verdict, frozen=True, tag="bad_result", kw_only=True):
 
 
 class SupervisorFault(_Verdict, frozen=True, tag="supervisor_fault", kw_only=True):
-    """The host could not go on supervising it, so it was ended."""
+    """The host could no longer supervise the child, so the child was ended."""
 
     says = "ended because the host could not supervise it: {0.reason}"
 
@@ -179,17 +187,24 @@ HostVerdict = (
     | BadResult
     | SupervisorFault
 )
-"""Decided by the host or the kernel."""
+"""A verdict decided by the host or the kernel."""
 
 
 _HOST_FOLDER = re.compile(r"/[^\s'\"():,]*/(?=(?:site-packages|python3\.\d+)/)")
-"""Where this machine keeps its packages: no business of a model's, and another text on every machine."""
+"""The folders of installed packages. They differ by machine and are not shown to a model."""
 
 
 class ChildClaim(_Verdict, frozen=True, tag="child_claim", kw_only=True):
-    """The child's own account of why it has no result. Nothing checks it. ``kind``: it raised (``exception``),
-    exceeded its memory limit (``memory``), lacked or was refused a module while running (``import``), has no entry
-    function (``no_entry``), returned something no column can hold (``unreturnable``), or called ``exit``.
+    """The child's own explanation of a missing result. It is not verified.
+
+    ``kind`` is one of:
+
+    - ``exception``: the code raised an exception.
+    - ``memory``: the code exceeded its memory limit.
+    - ``import``: a module was missing or refused while the code ran.
+    - ``no_entry``: the code has no entry function.
+    - ``unreturnable``: the code returned a value that no column can hold.
+    - ``exit``: the code called ``exit``.
     """
 
     says = "the code says: {0.error}: {0.message}"
@@ -201,7 +216,7 @@ class ChildClaim(_Verdict, frozen=True, tag="child_claim", kw_only=True):
 
     @property
     def line(self) -> int | None:
-        """The last line of the code itself that its traceback names, if it names one."""
+        """The last line number of the strategy's code in its traceback, or None."""
         found = None
         for part in self.trace.split('File "strategy.py", line ')[1:]:
             digits = part[: len(part) - len(part.lstrip("0123456789"))]
@@ -210,7 +225,7 @@ class ChildClaim(_Verdict, frozen=True, tag="child_claim", kw_only=True):
 
 
 _MOST_DIGITS: Final = 9
-"""Digits of a line's number that are read: a traceback is the child's word like everything else."""
+"""Maximum number of digits read from a line number, because the traceback is untrusted."""
 
 Failure = HostVerdict | ChildClaim
 
@@ -220,17 +235,17 @@ def decided_by_host(failure: Failure) -> bool:
 
 
 def kind_of(failure: Failure) -> str:
-    """Return the short name under which failures are counted, e.g. ``cpu_timeout`` or ``claimed_exception``."""
+    """Return the short name for counting failures, e.g. ``cpu_timeout`` or ``claimed_exception``."""
     if isinstance(failure, ChildClaim):
         return f"claimed_{failure.kind}"
     return str(failure.__struct_config__.tag)
 
 
 Stopped = WallTimeout | OutputLimit | SupervisorFault
-"""The host's own reasons for ending a child."""
+"""The host's reasons for ending a child."""
 
 _CPU_SLACK_S: Final = (
-    0.05  # the kernel sums in ticks, and may act just before the reported sum reaches the limit
+    0.05  # The kernel sums in ticks, and may act just before the sum reaches the limit.
 )
 
 _REFUSAL_ERRORS: Final = frozenset({"PermissionError", "OSError"})
@@ -238,8 +253,10 @@ _REFUSAL_ERRORS: Final = frozenset({"PermissionError", "OSError"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildFacts:
-    """What the host knows about an ended child. ``stopped`` is the host's own reason for killing it, if it did.
-    ``base_mb`` is what it had when it was forked, ``memory_mb`` what it may take on top of that.
+    """The facts that the host knows about an ended child.
+
+    ``stopped`` is the host's reason for killing the child, if the host killed it. ``base_mb`` is
+    the memory at the fork, and ``memory_mb`` is the allowance on top of it.
     """
 
     status: int
@@ -285,7 +302,7 @@ def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
     code = os.waitstatus_to_exitcode(facts.status)
     if code != 0 or parsed is None:
         return Crashed(stage=stage, exit_code=code)
-    # It ended normally: refused calls come next, whatever it says, and its own words last.
+    # The child ended normally. Refused calls take precedence over its claim.
     grave = next((attempt for attempt in facts.attempts if attempt.family in facts.fail_on), None)
     if grave is not None:
         return attempt_verdict(grave)
@@ -295,24 +312,27 @@ def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
         return BadResult(reason=str(error))
     if not isinstance(message, ClaimHead):
         return message
-    # A refused call plus the child's own word that permission was missing is a finding, not a claim.
+    # A refused call together with the child's report of a missing permission is a finding. It is
+    # more than a claim.
     if facts.attempts and message.error in _REFUSAL_ERRORS:
         return attempt_verdict(facts.attempts[-1])
     return claim(message)
 
 
 Doubt = Literal["", "machine", "once"]
-"""Whether an end shows a fault of the code: yes, never, or only if it ends like that again."""
+"""Whether an outcome shows a fault of the code: yes, never, or only if it happens again."""
 
 _ITS_OWN: Final = frozenset(
     "SIGABRT SIGSEGV SIGBUS SIGILL SIGFPE SIGTRAP SIGPIPE SIGXFSZ SIGALRM SIGVTALRM SIGPROF".split()
 )
-"""Signals by which code can end itself."""
+"""Signals with which code can end its own process."""
 
 
 def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
-    """Return how far an outcome can be put down to the code rather than to the machine. What the code can bring
-    about itself is its own once it has begun: a second child could be told what the first one saw.
+    """Return whether an outcome can be attributed to the code and not to the machine.
+
+    Once the code has started, every outcome that it can cause is attributed to it. A second run is
+    not allowed, because the first child could pass information to the second.
     """
     if isinstance(outcome, dict) or facts.stopped is not None:
         return ""
@@ -330,7 +350,10 @@ def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
 
 
 def claim(head: ClaimHead) -> ChildClaim:
-    """Return a child's words, made safe to show, and the interpreter's words in them as Python 3.11 has them."""
+    """Return a child's claim as sanitised text.
+
+    Interpreter messages are worded as in Python 3.11.
+    """
     error, trace = printable(head.error[:200]), printable(head.trace[:16000], kept="\n\t")
     message = _HOST_FOLDER.sub("", printable(head.message[:4000], kept="\n\t"))
     for name, pattern, said in _AS_IN_3_11:
@@ -370,9 +393,12 @@ _AS_IN_3_11: Final = tuple(
         ("ImportError", r"\.cpython-3\d+-", ".cpython-311-"),
     )
 )
-"""What later interpreters word differently: a model is told the same, whatever runs its program."""
+"""Messages that later interpreters word differently.
+
+A model sees the same text with every interpreter.
+"""
 _A_SLICE: Final = re.compile(r"slice\([^()]*\)")
-"""From 3.12 on a slice can be looked up in a mapping, where it is not found."""
+"""Since Python 3.12, looking up a slice in a mapping raises KeyError instead of TypeError."""
 
 
 _ATTEMPTS: Final[dict[str, type[NetworkAttempt | ProcessAttempt | FileAttempt]]] = {

@@ -1,8 +1,10 @@
-"""Rows that reach a child one at a time: the next is sent once the last has been answered.
+"""Send rows to a child one at a time.
 
-A fed child holds no row beyond the first it has not answered. That makes its answers causal by
-construction, whatever the code does. Host to child: frames of one size, down a pipe. Child to host: a u32 length
-and that many bytes for each frame, up another.
+The next row is sent after the child answers the previous row.
+
+A fed child has at most one unanswered row, so its answers are causal by construction, whatever the
+code does. The host sends frames of one fixed size through a pipe. For each frame, the child returns
+a u32 length and that number of bytes through a second pipe.
 """
 
 import fcntl
@@ -25,9 +27,11 @@ _CHUNK: Final = 1 << 16
 
 
 class FrameFeed(msgspec.Struct, frozen=True, kw_only=True):
-    """All frames of a job, one after the other, ``size`` bytes each. They stay in the host until it is their turn.
-    ``until`` is asked about every answer, with its number; once it says yes no more frames are sent. It saves time
-    and nothing else: an executor may go on. Raises UserError when the bytes are not a whole number of frames.
+    """All frames of a job in order, ``size`` bytes each. The host keeps each frame until it is due.
+
+    ``until`` is called with every answer and its number. When it returns true, no more frames are
+    sent. It only saves time, and an executor may ignore it. Raises UserError if the bytes are not a
+    whole number of frames.
     """
 
     frames: bytes
@@ -62,7 +66,10 @@ def answer(payload: bytes = b"") -> None:
 
 
 class FeedLine:
-    """The host's side: sends a frame, waits for its answer, sends the next. Owned by the job's supervisor."""
+    """The host's side of a feed: sends a frame, waits for its answer, and sends the next frame.
+
+    The job's supervisor owns it.
+    """
 
     def __init__(self, feed: FrameFeed, poll: select.poll) -> None:
         self.answers: list[bytes] = []
@@ -82,11 +89,14 @@ class FeedLine:
         self._send(0)
 
     def owns(self, descriptor: int) -> bool:
-        """Return whether an event on this descriptor belongs to :meth:`turn`."""
+        """Return whether an event on this descriptor must be handled by :meth:`turn`."""
         return self.open and descriptor in (self._in, self._out)
 
     def turn(self, limit: int) -> bool:
-        """Take what came and send what is due; returns False for malformed answers or over ``limit`` bytes."""
+        """Read available answers and send due frames.
+
+        Returns False for malformed answers, or for answers of more than ``limit`` bytes.
+        """
         if self._pending:
             self._push()
             return bool(self._pending) or self._take()
@@ -126,7 +136,7 @@ class FeedLine:
 
     def _send(self, number: int) -> None:
         if number >= self._frames:
-            self._hang_up()  # no more frames: the child reads the end
+            self._hang_up()  # There are no more frames. The child reads end of file.
             return
         self._pending = self._rows[number * self._size : (number + 1) * self._size]
         self._push(first=True)

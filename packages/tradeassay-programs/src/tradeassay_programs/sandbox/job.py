@@ -1,4 +1,4 @@
-"""Define jobs: untrusted source, the rows that it may see, its limits, its result, and the executors that run it."""
+"""Define jobs: untrusted source, its rows, its limits, its result, and the executors that run it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,10 +21,11 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one job. A job that exceeds a limit ends, and its result names the limit.
 
     - The kernel counts ``cpu_s`` in whole seconds.
-    - ``memory_mb`` is address space on top of what the preloaded libraries already use.
-    - ``scratch_mb`` and ``scratch_files`` bound the private folder, and ``log_kb`` the printed output.
-    - ``attempts`` is how many refused calls are recorded before the job ends.
-    - ``file_calls`` is how many system calls with a path the job may make.
+    - ``memory_mb`` is address space on top of the preloaded libraries.
+    - ``scratch_mb`` and ``scratch_files`` bound the private folder, and ``log_kb`` the printed
+      output.
+    - ``attempts`` is the number of refused calls that are recorded before the job ends.
+    - ``file_calls`` is the maximum number of system calls with a path.
     """
 
     cpu_s: int = 10
@@ -55,25 +56,29 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Job:
     """One run of untrusted code.
 
-    ``columns`` are the only rows that the code may see: one-dimensional float, int, bool, datetime64 or str arrays.
-    The code's ``entry`` function is called with them and with ``params`` as keywords. ``pass_as`` says in which form:
+    ``columns`` are the only rows that the code may see: one-dimensional float, int, bool,
+    datetime64 or str arrays. The code's ``entry`` function is called with them and with ``params``
+    as keywords. ``pass_as`` selects the form:
 
     - ``columns``: a dict of read-only arrays.
-    - ``frame``: one pandas frame, indexed by the column ``time`` if there is one.
-    - ``frames``: a dict of frames; column ``AAPL/close`` goes to frame ``AAPL``.
+    - ``frame``: one pandas frame, indexed by the column ``time`` if present.
+    - ``frames``: a dict of frames. Column ``AAPL/close`` belongs to frame ``AAPL``.
 
-    The function returns a mapping of columns, a frame, a series or an array: *decisions*, never results.
+    The function returns a mapping of columns, a frame, a series or an array: *decisions*, never
+    results.
 
-    ``harness`` names a function ``module:function`` of a preloaded module, which is called instead with the loaded
-    module, the columns and the params. It runs inside the child, so it is trusted no more than the code itself.
+    ``harness`` names a function ``module:function`` of a preloaded module. It is called instead of
+    the entry function, with the loaded module, the columns and the params. It runs inside the
+    child, so it is trusted no more than the code itself.
 
-    ``feed`` gives a harness further rows one at a time. Each comes after the answer to the one before (see
-    :mod:`tradeassay_programs.sandbox.feed`), and the answers are part of the result. No child holds a row before its
-    turn.
+    ``feed`` sends further rows to a harness one at a time. Each row is sent after the answer to the
+    previous row (see :mod:`tradeassay_programs.sandbox.feed`). The answers are part of the result.
+    No child has a row before it is due.
 
-    ``fail_on`` lists the kinds of refused calls that fail a job even if it went on and returned something.
-    ``guard_imports`` refuses modules that are not on the list. This only helps honest code; the kernel isolates.
-    ``trust`` is ``reference`` only for code that the project ships.
+    ``fail_on`` lists the kinds of refused calls that fail a job even if it continued and returned
+    columns. ``guard_imports`` refuses modules that are not on the list. This only helps honest
+    code, because the kernel does the isolation. ``trust`` is ``reference`` only for code that the
+    project ships.
     """
 
     source: str
@@ -103,7 +108,7 @@ class Job:
 
     @property
     def call(self) -> StrategyCall:
-        """How the child calls the code."""
+        """The description of how the child calls the code."""
         return StrategyCall(
             entry=self.entry, params=dict(self.params), pass_as=self.pass_as, harness=self.harness
         )
@@ -115,9 +120,9 @@ class Job:
 
 
 class ChildOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a job that the child gets besides source and rows.
+    """The part of a job that the child receives in addition to source and rows.
 
-    It goes to the child in sealed memory, so the zygote never sees it.
+    It is sent to the child in sealed memory, so the zygote never sees it.
     """
 
     call: StrategyCall
@@ -127,7 +132,10 @@ class ChildOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources that a job used: processor and clock seconds, and peak resident memory with libraries."""
+    """The resources that a job used.
+
+    These are processor seconds, clock seconds, and peak resident memory including libraries.
+    """
 
     cpu_s: float
     wall_s: float
@@ -138,12 +146,14 @@ class JobUsage(msgspec.Struct, frozen=True, kw_only=True):
 class JobResult:
     """The result of a job: either ``columns`` or a ``failure``, never both.
 
-    - ``source`` is the SHA-256 of the code, and ``tier`` the isolation that it ran in.
-    - ``attempts`` are the refused calls that the kernel reported, even if the job went on and returned something.
-    - ``answers`` are the answers of a fed job to each frame, even if it failed later.
-    - ``log`` is the printed output, and ``files`` is what the code left in its scratch folder. Both are kept for
-      readers and never trusted.
-    - ``retried`` says how an earlier try ended for reasons outside the code. It is empty if the first try counted.
+    - ``source`` is the SHA-256 of the code, and ``tier`` the isolation of the run.
+    - ``attempts`` are the refused calls that the kernel reported, even if the job continued and
+      returned columns.
+    - ``answers`` are a fed job's answers to each frame, even if it failed later.
+    - ``log`` is the printed output, and ``files`` are the files left in the scratch folder. Both
+      are kept for readers and never trusted.
+    - ``retried`` describes how an earlier try ended for reasons outside the code. It is empty if
+      the first try was valid.
     """
 
     source: str
@@ -167,7 +177,9 @@ class JobResult:
         return self.failure is None
 
     def need(self) -> Mapping[str, NDArray[Any]]:
-        """Return the columns. Raises :class:`SandboxError` with the failure's text if there are none."""
+        """Return the columns. Raises :class:`SandboxError` with the failure's text if there are
+        none.
+        """
         if self.columns is None:
             assert self.failure is not None
             raise SandboxError(f"the job failed: {self.failure.text}")
@@ -175,11 +187,14 @@ class JobResult:
 
 
 class JobExecutor(Protocol):
-    """Runs jobs. A bad job is a result; only a broken executor raises :class:`SandboxError`."""
+    """Runs jobs.
+
+    A failing job is returned as a result. Only a broken executor raises :class:`SandboxError`.
+    """
 
     @property
     def tier(self) -> Tier:
-        """The isolation that jobs run in."""
+        """The isolation of the jobs."""
         ...
 
     def run(self, job: Job) -> JobResult:

@@ -1,11 +1,16 @@
-"""The Linux calls that Python does not wrap, Landlock, and which system calls a child may make.
+"""Linux calls that Python does not wrap, Landlock, and the system calls that a child may make.
 
-Three answers: *allowed* calls run at full speed; *watched* calls name a path and are shown to the host, which
-lets them go on or refuses them; every other call is refused, and the host is told. ``QUIET`` calls are refused
-without a report, because libc makes them by itself and falls back. The tables are facts of the Linux ABI: names
-are in the order of their numbers, so a number is a position; ``-`` marks a number without a call. From
-424 on all machines share one table. Landlock says what a child may open; rights that a kernel does not know yet
-are left out, and what it does not cover (chmod, utime, truncate by name, UDP) is refused by seccomp.
+A call gets one of three answers. *Allowed* calls run at full speed. *Watched* calls name a path,
+and the host permits or refuses each of them. Every other call is refused and reported to the host.
+``QUIET`` calls are refused without a report, because libc makes them on its own and falls back.
+
+The tables are facts of the Linux ABI. Names are listed in the order of their numbers, so the
+position is the number, and ``-`` marks a number without a call. From 424 on, all machines share one
+table.
+
+Landlock limits the paths that a child may open. Rights that a kernel does not know yet are left
+out. Operations that Landlock does not cover (chmod, utime, truncate by name, UDP) are refused by
+seccomp.
 """
 
 import ctypes
@@ -103,28 +108,28 @@ SYSCALLS: Final[dict[str, dict[str, int]]] = {
     "x86_64": _table(_X86_64),
     "aarch64": _table(_AARCH64),
 }
-"""Machine name (as ``platform.machine()`` gives it) -> call name -> number."""
+"""Call numbers by machine name (as returned by ``platform.machine()``) and call name."""
 
 AUDIT_ARCH: Final[dict[str, int]] = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""Machine name -> the value of ``seccomp_data.arch`` for its own 64-bit calls."""
+"""The value of ``seccomp_data.arch`` for native 64-bit calls, by machine name."""
 
 
 Family = Literal["network", "process", "file", "memory", "privileged", "other"]
-"""What a refused call was trying to reach."""
+"""The kind of resource that a refused call tried to reach."""
 
 ALLOWED: Final[frozenset[str]] = frozenset(
-    # Memory and the interpreter's own life.
+    # Memory and the interpreter's start and exit.
     "brk mmap munmap mprotect mremap msync exit exit_group futex set_robust_list set_tid_address "
     "restart_syscall getrandom sched_yield sched_getaffinity getcpu "
-    # Descriptors it already has.
+    # Existing descriptors.
     "read write readv writev pread64 pwrite64 preadv pwritev close close_range lseek dup dup2 dup3 "
     "poll ppoll select pselect6 sendfile copy_file_range ftruncate fallocate fsync fdatasync "
-    # Looking at files it can reach.
+    # Metadata of reachable files.
     "fstat getdents getdents64 getcwd fstatfs umask "
-    # Time and its own signals.
+    # Time and the process's own signals.
     "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times alarm setitimer getitimer pause "
     "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack "
-    # Asking who it is; waiting for children it cannot have.
+    # The process's identity, and waiting for children (it cannot have any).
     "getpid gettid getppid getpgrp getpgid getsid getuid geteuid getgid getegid getresuid getresgid getgroups "
     "capget getrlimit getrusage getpriority uname wait4 waitid".split()
 )
@@ -132,15 +137,20 @@ ALLOWED: Final[frozenset[str]] = frozenset(
 STAT: Final[frozenset[str]] = frozenset(
     "stat lstat newfstatat statx access faccessat faccessat2 statfs".split()
 )
-"""Calls that only tell whether a path exists. Landlock does not cover them, and the kernel remembers every name
-that was asked for, which the next job can time: the host answers for names that do not exist.
+"""Calls that only report whether a path exists. Landlock does not cover them.
+
+The kernel caches every looked-up name, and the next job could detect this by timing. The host
+therefore answers for names that do not exist.
 """
 
 WATCHED: Final[frozenset[str]] = frozenset(
     "open openat creat mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 chdir "
     "readlink readlinkat".split()
 )
-"""Calls that name a path. The kernel (Landlock) decides; the host records the ones that reach outside."""
+"""Calls that name a path.
+
+Landlock in the kernel decides, and the host records paths outside the child's reach.
+"""
 
 QUIET: Final[dict[str, int]] = {
     "rseq": errno.ENOSYS,
@@ -148,22 +158,32 @@ QUIET: Final[dict[str, int]] = {
     "sysinfo": errno.ENOSYS,
     "fchdir": errno.EPERM,
 }
-"""Refused without a report: libraries make them by themselves. ``fadvise64`` throws pages of a shared file out of
-memory, which the next job can time: with it two jobs exchanged 128 bits without an error. ``sysinfo`` tells the
-memory that others have taken; ``fchdir`` would make names relative to a folder that the host does not know.
+"""Calls refused without a report, because libraries make them on their own.
+
+``fadvise64`` evicts pages of a shared file from memory, which the next job can detect by timing.
+Two jobs exchanged 128 bits this way without an error. ``sysinfo`` reports memory that other
+processes have taken. ``fchdir`` would make names relative to a folder that the host does not know.
 """
 
 MISSING: Final[dict[str, int]] = {"clone3": errno.ENOSYS, "openat2": errno.ENOSYS}
-"""Refused as if the kernel lacked them, and reported where it can report: libc falls back to clone and openat."""
+"""Calls refused as if the kernel lacked them, and reported where possible.
+
+libc then falls back to clone and openat.
+"""
 
 CONTROL_FD: Final = 5
-"""The only descriptor a child may ``sendmsg`` on; closed before untrusted code runs. No socket can be made."""
+"""The only descriptor on which a child may call ``sendmsg``.
+
+It is closed before untrusted code runs, and no new socket can be created.
+"""
 
 _TTY_AND_CLOEXEC: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _DUP_FLAGS_SEALS: Final = (0, 1, 2, 3, 4, 1030, 1034)
-"""No locks: a library's file is the host's, and a lock on it would be felt outside."""
+"""Locks are excluded. A library's file belongs to the host, so a lock on it would have effects
+outside.
+"""
 _OWN_MEMORY: Final = (0, 1, 2, 3, 4, 8, 14, 15, 16, 17)
-"""None of them puts pages of a shared file out of memory, which its owner may."""
+"""Advice values that evict no pages of a shared file from memory. A file's owner may evict them."""
 SIGABRT: Final = 6
 
 ALLOWED_INT: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
@@ -173,7 +193,7 @@ ALLOWED_INT: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
     "madvise": (2, _OWN_MEMORY),
     "sendmsg": (0, (CONTROL_FD,)),
 }
-"""Call -> (argument, its allowed values), compared as 32-bit integers, which is how the kernel reads them."""
+"""Call -> (argument index, its allowed values). The kernel compares them as 32-bit integers."""
 
 _FAMILIES: Final[dict[Family, str]] = {
     "network": "socket socketpair connect accept accept4 bind listen sendto recvfrom sendmsg recvmsg "
@@ -207,7 +227,7 @@ for _family, _names in _FAMILIES.items():
 
 
 def number(machine: str, name: str) -> int:
-    """Return a call's number; raises KeyError when the machine has no such call."""
+    """Return the number of a call. Raises KeyError if the machine has no such call."""
     return SYSCALLS[machine][name]
 
 
@@ -256,9 +276,9 @@ def _libc() -> ctypes.CDLL:
 
 
 def syscall(name: str, *arguments: int | bytes | None) -> int:
-    """Make the call ``name``; raises OSError with its errno."""
+    """Make the system call ``name``. Raises OSError with its errno."""
     libc = _libc()
-    # ctypes would pass a bare int as 32 bits.
+    # ctypes would pass a plain int as 32 bits.
     long = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
     result = libc.syscall(ctypes.c_long(number(platform.machine(), name)), *long)
     if result < 0:
@@ -268,7 +288,7 @@ def syscall(name: str, *arguments: int | bytes | None) -> int:
 
 
 def collapse(address: int, length: int) -> None:
-    """Put a span of this process's memory into pages of 2 MB; its bytes stay the same."""
+    """Move a span of this process's memory into pages of 2 MB. The content does not change."""
     syscall("madvise", address, length, _MADV_COLLAPSE)
 
 
@@ -300,7 +320,7 @@ def enter_root(folder: str) -> None:
 
 
 def die_with_parent() -> None:
-    """Ask for SIGKILL when the parent ends. Must be asked again after the user id changes."""
+    """Request SIGKILL when the parent ends. Call it again after the user id changes."""
     syscall("prctl", _PR_SET_PDEATHSIG, 9, 0, 0, 0)
 
 
@@ -313,7 +333,10 @@ def drop_capabilities() -> None:
 
 
 def keep_capabilities() -> None:
-    """Carry rights over own namespaces through the next ``exec``, which drops those of other users than root."""
+    """Keep capabilities over the process's own namespaces through the next ``exec``.
+
+    Without this call, ``exec`` drops them for every user except root.
+    """
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         held = next(int(line.split()[1], 16) for line in status if line.startswith("CapPrm:"))
     low, high = held & 0xFFFFFFFF, held >> 32
@@ -354,7 +377,7 @@ def landlock_abi() -> int:
 
 
 def handled_rights(version: int) -> int:
-    """Return every file right that this version can take away."""
+    """Return every file right that this Landlock version can restrict."""
     rights = _ALL_OF_ABI_1
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         if version >= since:
@@ -363,7 +386,10 @@ def handled_rights(version: int) -> int:
 
 
 def ruleset_attributes(version: int) -> bytes:
-    """Return ``struct landlock_ruleset_attr`` sized for this version: files, TCP, abstract sockets, signals."""
+    """Return ``struct landlock_ruleset_attr`` in the size of this Landlock version.
+
+    It covers files, TCP, abstract sockets and signals.
+    """
     words = [handled_rights(version)]
     if version >= 4:
         words.append(_TCP_BIND_CONNECT)
@@ -373,7 +399,10 @@ def ruleset_attributes(version: int) -> bytes:
 
 
 def restrict(version: int, rules: Iterable[tuple[int, int]]) -> None:
-    """Remove every right except ``rules`` (descriptor of a path, rights beneath it), irrevocably."""
+    """Remove every right except ``rules`` (descriptor of a path, rights below it).
+
+    This is irreversible.
+    """
     attributes = ruleset_attributes(version)
     ruleset = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
     handled = handled_rights(version)

@@ -1,4 +1,4 @@
-"""The check that the sandbox adds to ``tradeassay doctor``."""
+"""The sandbox's check for ``tradeassay doctor``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradeassay_programs.sandbox.tier import ask_kernel, refusal
 
 
 def check_level() -> Iterator[MachineFinding]:
-    """Yield the level of isolation that untrusted programs get on this machine. No program is run."""
+    """Yield the isolation level of untrusted programs on this machine. No program is run."""
     kernel = ask_kernel()
     refused = refusal(kernel)
     if refused is not None:

@@ -1,7 +1,7 @@
-"""A child's own view of the machine: which files it may read, and the namespaces it lives in.
+"""Restrict a child's view of the machine: its readable files and its namespaces.
 
-Only the standard library and the packages already loaded are readable; nothing else is needed. Whole
-site-packages folders stay shut: they may hold data sets, and a strategy must not find future prices there.
+Only the standard library and the loaded packages are readable. Whole site-packages folders are not
+readable, because they may contain data sets, and a strategy must not find future prices there.
 """
 
 import os
@@ -23,13 +23,19 @@ from tradeassay_programs.sandbox.sandbox_config import SandboxConfig
 _SITE_NAMES: Final = frozenset({"site-packages", "dist-packages"})
 _ZONES: Final = "/usr/share/zoneinfo"
 DEVICES: Final = ("/dev/null", "/dev/zero")
-"""Device files that are harmless and that libraries open; the first may be written to. None gives randomness: a
-program whose draws nobody can repeat cannot be examined twice.
+"""Harmless device files that libraries open. Only the first is writable.
+
+No device supplies randomness, because a program with random draws that cannot be repeated cannot be
+examined twice.
 """
 
 
 class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
-    """``stdlib`` folders, ``covered`` folders in them that stay shut, ``packages`` (folders or files), zones."""
+    """The readable paths of the libraries.
+
+    ``stdlib`` are folders, and ``covered`` are the unreadable folders within them. ``packages`` are
+    folders or files. Time-zone data are listed separately.
+    """
 
     stdlib: tuple[str, ...]
     covered: tuple[str, ...]
@@ -53,7 +59,8 @@ def find_roots() -> LibraryRoots:
     stdlib = tuple(
         dict.fromkeys(paths[key] for key in ("stdlib", "platstdlib") if os.path.isdir(paths[key]))
     )
-    # In a virtual environment sysconfig names its own lib folder, which holds no standard library.
+    # In a virtual environment sysconfig names the environment's lib folder, which has no standard
+    # library.
     stdlib = tuple(
         folder for folder in stdlib if os.path.exists(os.path.join(folder, "os.py"))
     ) or (os.path.dirname(os.__file__),)
@@ -63,13 +70,13 @@ def find_roots() -> LibraryRoots:
             covered.append(os.path.join(folder, name))
     sites, files = _sites(stdlib), list[str]()
     for module in list(sys.modules.values()):
-        # A namespace package has no file of its own. Some packages put objects into sys.modules whose attributes
-        # are anything at all.
+        # A namespace package has no file. Some packages put objects into sys.modules with
+        # attributes of arbitrary types.
         path, folders = getattr(module, "__file__", None), getattr(module, "__path__", ())
         files += [path] if isinstance(path, str) else []
         if isinstance(folders, Iterable):
             files += [os.path.join(folder, "") for folder in folders if isinstance(folder, str)]
-    # Wheels carry their shared libraries in folders like numpy.libs, which no module names.
+    # Wheels store their shared libraries in folders such as numpy.libs, which no module names.
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         files += [line[line.index("/") :].rstrip("\n") for line in maps if "/" in line]
     packages = package_roots(sites, files) | {os.path.join(site, "tzdata") for site in sites}
@@ -82,7 +89,7 @@ def find_roots() -> LibraryRoots:
 
 
 def _sites(stdlib: Iterable[str]) -> list[str]:
-    """Return the folders of the search path that hold packages, in its order."""
+    """Return the folders of the search path that contain packages, in the order of the path."""
     return [
         entry
         for entry in dict.fromkeys(sys.path)
@@ -95,9 +102,13 @@ def _sites(stdlib: Iterable[str]) -> list[str]:
 
 
 def package_roots(sites: Iterable[str], files: Iterable[str]) -> set[str]:
-    """Return the topmost folder or file below one of ``sites`` for each of ``files``, except our packages."""
+    """Return, for each of ``files``, the topmost folder or file below one of ``sites``.
+
+    This project's packages are left out.
+    """
     roots: set[str] = set()
-    # The innermost site counts: a folder that holds another site must not be opened as if it were a package.
+    # The innermost site decides. A folder that contains another site must not be opened as if it
+    # were a package.
     prefixes = sorted((site.rstrip("/") + "/" for site in sites), key=len, reverse=True)
     for path in files:
         prefix = next((one for one in prefixes if path.startswith(one)), None)
@@ -109,7 +120,7 @@ def package_roots(sites: Iterable[str], files: Iterable[str]) -> set[str]:
 
 
 def module_names(packages: Iterable[str]) -> set[str]:
-    """Return the importable names behind package roots, e.g. ``six`` for ``.../six.py``."""
+    """Return the importable names of package roots, e.g. ``six`` for ``.../six.py``."""
     names = {
         os.path.basename(path).partition(".")[0] for path in packages if not path.endswith(".libs")
     }
@@ -118,9 +129,11 @@ def module_names(packages: Iterable[str]) -> set[str]:
 
 @cache
 def warmed(roots: tuple[str, ...], view: tuple[tuple[str, str], ...]) -> frozenset[str]:
-    """Return every path below ``roots``, each file of which is put into memory: what a child could be the first to
-    read, or to look for, would tell the next one that it had been there. Tests of packages are left out. ``view``
-    says which folder of this machine stands behind a name that a child sees.
+    """Read every file below ``roots`` into memory, and return all paths below ``roots``.
+
+    Otherwise the first child to read or look up a path would leave a trace that the next child can
+    detect. Tests of packages are left out. ``view`` maps each folder name that a child sees to the
+    folder of this machine.
     """
     known = {}
     for root in roots:
@@ -139,13 +152,14 @@ def warmed(roots: tuple[str, ...], view: tuple[tuple[str, str], ...]) -> frozens
     _for_each_file(
         known.values(), lambda file: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
     )
-    # Most file systems note the time of a reading once a day: here, and not when a child is the first to read.
+    # Most file systems record the access time once a day. It is recorded here, and not when a child
+    # reads first.
     _for_each_file(known.values(), lambda file: os.pread(file, 1, 0))
     return frozenset(known)
 
 
 def _for_each_file(paths: Iterable[str], do: Callable[[int], object]) -> None:
-    """Open each file that can be read, and do something with its descriptor that may fail."""
+    """Open each readable file and call ``do`` with its descriptor. Errors of ``do`` are ignored."""
     for path in paths:
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -158,9 +172,9 @@ def _for_each_file(paths: Iterable[str], do: Callable[[int], object]) -> None:
 
 NOBODY: Final = 65534
 SCRATCH: Final = "/scratch"
-"""Where a child finds its private folder."""
+"""The path of a child's private folder."""
 
-_NEW_ROOT: Final = "/tmp"  # covered by a tmpfs in our mount namespace only; the machine's own folder is not touched
+_NEW_ROOT: Final = "/tmp"  # A tmpfs covers it in this mount namespace only.
 _SPACES: Final = (
     kernel.CLONE_NEWNS
     | kernel.CLONE_NEWNET
@@ -171,7 +185,10 @@ _SPACES: Final = (
 
 
 def why_not(action: Callable[[], None]) -> str | None:
-    """Return why something that cannot be undone does not work here; tried in a throw-away process."""
+    """Return the reason why an irreversible action fails on this machine, or None.
+
+    The action is tried in a temporary process.
+    """
     mine, theirs = os.pipe()
     probe = os.fork()
     if probe == 0:
@@ -192,7 +209,7 @@ def why_not(action: Callable[[], None]) -> str | None:
 
 
 def why_not_leave() -> str | None:
-    """Return why namespaces are not allowed here."""
+    """Return the reason why namespaces are not allowed on this machine, or None."""
 
     def attempt() -> None:
         leave_host()
@@ -202,17 +219,19 @@ def why_not_leave() -> str | None:
 
 
 def leave_host() -> None:
-    """Enter new namespaces (a user one when not root); the next fork is process 1 of the new PID namespace."""
+    """Enter new namespaces, including a user namespace if the process is not root.
+
+    The next fork is process 1 of the new PID namespace.
+    """
     uid, gid = os.geteuid(), os.getegid()
     try:
         if uid != 0:
             raise PermissionError
         kernel.unshare(_SPACES)
-    except (
-        OSError
-    ):  # root without CAP_SYS_ADMIN too, as in most containers: a user namespace may be allowed
+    except OSError:  # Root may lack CAP_SYS_ADMIN. A user namespace may be allowed.
         kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
-        # Inside, the only user is nobody; the rights over the new namespaces come from having created them.
+        # Inside, the only user is nobody. Creating the namespaces gives this process the rights
+        # over them.
         maps = {"setgroups": "deny", "uid_map": f"{NOBODY} {uid} 1", "gid_map": f"{NOBODY} {gid} 1"}
         for name, text in maps.items():
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
@@ -226,8 +245,12 @@ _FONTS: Final = f"{_NEW_ROOT}/fonts"
 
 
 def plan_view() -> dict[str, str]:
-    """Return under which names, which say nothing of this machine, a zygote finds the interpreter, each folder of
-    its search path and the list of fonts. Empty where the interpreter does not lie with its own library.
+    """Return neutral paths for the interpreter, the search path and the font list.
+
+    A zygote sees the folders only under these paths.
+
+    The paths reveal nothing about this machine. The mapping is empty if the interpreter is not
+    stored with its library.
     """
     base = sys.base_prefix.rstrip("/")
     if not os.path.realpath(sys.executable).startswith(f"{base}/"):
@@ -236,7 +259,8 @@ def plan_view() -> dict[str, str]:
     site = f"{LIBRARIES}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     for entry in _sites((os.path.dirname(os.__file__),)):
         first = os.path.basename(entry) == "site-packages" and site not in view
-        # Texts name a module by what follows this word, in whichever folder of the search path it lies.
+        # Texts name a module by the part of its path after this word, for every folder of the
+        # search path.
         view[site if first else f"{LIBRARIES}/{len(view)}/site-packages"] = entry
     if fonts := os.environ.get("MPLCONFIGDIR"):
         view[_FONTS] = fonts
@@ -244,7 +268,10 @@ def plan_view() -> dict[str, str]:
 
 
 def enter_view(view: dict[str, str]) -> None:
-    """Mount every folder of :func:`plan_view` under its new name, in this process's namespace only."""
+    """Mount every folder of :func:`plan_view` under its neutral path.
+
+    The mounts exist in this process's namespace only.
+    """
     opened = {shown: os.open(path, os.O_PATH) for shown, path in view.items()}
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", _NEW_ROOT, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
@@ -255,9 +282,11 @@ def enter_view(view: dict[str, str]) -> None:
 
 
 def leave(descriptor: int) -> str | None:
-    """Enter namespaces of its own and start again there, under names that say nothing of the host; returns why
-    that is not possible. The host, at the other end of ``descriptor``, is told first which of its folders has
-    which name. Little is imported until then: all of it is imported again.
+    """Enter new namespaces and restart the process there under neutral paths.
+
+    Returns the reason if this is not possible. The mapping of the host's folders to neutral paths
+    is first sent to the host through ``descriptor``. Few modules are imported before the restart,
+    because all of them are imported again.
     """
     if sys.base_prefix == INTERPRETER:
         sys.prefix = LIBRARIES
@@ -275,7 +304,7 @@ def leave(descriptor: int) -> str | None:
     leave_host()
     inner = (
         os.fork()
-    )  # into the new PID namespace; the outer process only waits, and exits as the inner one does
+    )  # Enter the new PID namespace. The outer process waits and passes on the status.
     if inner:
         os.close(descriptor)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -288,7 +317,7 @@ def leave(descriptor: int) -> str | None:
 
 
 def start_again(view: dict[str, str], descriptor: int) -> None:
-    """Start again under the names of ``view``: all that is loaded from here on knows no other."""
+    """Restart the process under the paths of ``view``. Code loaded afterwards knows no other paths."""
     named = {path: shown for shown, path in view.items()}
     executable = os.path.realpath(sys.executable).replace(view[INTERPRETER], INTERPRETER, 1)
     code = sys.orig_argv[sys.orig_argv.index("-c") + 1]
@@ -304,13 +333,15 @@ def start_again(view: dict[str, str], descriptor: int) -> None:
     if os.geteuid() != 0:
         kernel.keep_capabilities()
     arguments = [executable, *"-S -s -P -B -c".split(), code, *parents, str(descriptor), *folders]
-    enter_view(view)  # only now: the installation may lie below the folder that is covered
+    enter_view(view)  # Last, because the installation may be below the covered folder.
     os.execve(executable, arguments, environment)
 
 
 def enter_private_root(roots: LibraryRoots) -> None:
-    """Build a root of read-only binds, a few devices and an empty scratch folder, and move there. Paths keep
-    their names, so a loaded interpreter finds its libraries where they were.
+    """Build a private root and make it this process's root.
+
+    It has read-only binds, a few devices and an empty scratch folder. Paths are unchanged, so a
+    loaded interpreter still finds its libraries.
     """
     shown = {
         path: os.open(path, os.O_PATH)
@@ -320,7 +351,7 @@ def enter_private_root(roots: LibraryRoots) -> None:
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", _NEW_ROOT, "tmpfs", kernel.MS_NOSUID, "size=1m,mode=0755")
     covered = set(roots.covered)
-    # Outer folders first: a cover must be in place before a package is bound inside it.
+    # Outer folders come first. A cover must be in place before a package is bound inside it.
     for path in sorted({*shown, *covered}):
         target = _NEW_ROOT + path
         if path in covered:
@@ -348,19 +379,22 @@ def enter_private_root(roots: LibraryRoots) -> None:
 
 
 def become_nobody() -> None:
-    """Switch from the user id of root to that of nobody; raises OSError where that is not possible."""
+    """Switch the user id from root to nobody. Raises OSError if this is not possible."""
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
 def can_become_nobody() -> bool:
-    """Return whether :func:`become_nobody` works; it does not where an outer container maps only one user."""
+    """Return whether :func:`become_nobody` works.
+
+    It does not work if an outer container maps only one user.
+    """
     return os.geteuid() == 0 and why_not(become_nobody) is None
 
 
 def enter_scratch(megabytes: int, files: int, owner: int) -> int:
-    """Give this process its own mount namespace with a bounded, empty folder; returns its descriptor."""
+    """Enter a private mount namespace with a bounded, empty folder, and return its descriptor."""
     kernel.unshare(kernel.CLONE_NEWNS)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     options = f"size={megabytes}m,nr_inodes={files},mode=0700,uid={owner},gid={owner}"

@@ -1,6 +1,6 @@
 """Run jobs in a sandbox, one at a time or many at once.
 
-:class:`Sandbox` and :class:`SandboxPool` are the host's handles on a zygote process, which forks one child per job.
+:class:`Sandbox` and :class:`SandboxPool` control a zygote process, which forks one child per job.
 Both may be used from several threads.
 """
 
@@ -35,9 +35,9 @@ from tradeassay_programs.sandbox.watch import Reach
 from tradeassay_programs.sandbox.watchdog import run_watched
 from tradeassay_programs.sandbox.zygote import Hello
 
-# The packages are loaded from the host's own folders, because another version may be installed on the search path.
-# The package ``sandbox`` is set up without running its ``__init__``, which imports the host's side: a zygote needs
-# only some of its modules.
+# The packages are loaded from the host's folders, because another version may be installed on the
+# search path. The package ``sandbox`` is set up without running its ``__init__``, which imports the
+# host's side. A zygote needs only some of its modules.
 _START: Final = """
 import importlib.util, sys
 instrument, programs = sys.argv[1:3]
@@ -102,7 +102,7 @@ def _font_list(config: SandboxConfig) -> dict[str, str]:
         folder = data_home().absolute() / "matplotlib"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
-        # There is no space, no permission or no home folder. Each zygote makes its own list.
+        # There is no space, no permission or no home folder. Each zygote builds its own list.
         return {}
     return {"MPLCONFIGDIR": str(folder)} if os.access(folder, os.W_OK) else {}
 
@@ -110,15 +110,16 @@ def _font_list(config: SandboxConfig) -> dict[str, str]:
 class ZygoteProcess:
     """A running zygote.
 
-    Raises SandboxError if it does not start, and SandboxRefused if its isolation is too weak for the config.
+    Raises SandboxError if it does not start, and SandboxRefused if its isolation is too weak for
+    the config.
     """
 
     def __init__(self, config: SandboxConfig) -> None:
         self._owner, self._view = os.getpid(), Hello().view
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as complaints:
-            # In a session of its own the zygote does not get the terminal's Ctrl-C. It ends when the host closes
-            # its end of the socket.
+            # A separate session protects the zygote from the terminal's Ctrl-C. The zygote ends
+            # when the host closes its end of the socket.
             self._process = subprocess.Popen(
                 [
                     *(
@@ -172,7 +173,7 @@ class ZygoteProcess:
         return self._process.pid
 
     def alive(self) -> bool:
-        """Return whether the zygote still runs."""
+        """Return whether the zygote is still running."""
         return self._process.poll() is None
 
     def close(self) -> None:
@@ -187,7 +188,9 @@ class ZygoteProcess:
             self._process.wait()
 
     def _greet(self, config: SandboxConfig) -> Hello:
-        """Send the configuration, and read the zygote's two messages: its view of folders, then its state."""
+        """Send the configuration, and read the zygote's two messages: its view of folders, then its
+        state.
+        """
         try:
             self.socket.send(msgspec.json.encode(config))
         except OSError:
@@ -203,7 +206,7 @@ class ZygoteProcess:
                     f"the sandbox's zygote was not ready after {config.start_s:g} s", hint=hint
                 )
             message = b""
-            with suppress(OSError):  # the zygote ended before it read the configuration
+            with suppress(OSError):  # The zygote ended before it read the configuration.
                 message = self.socket.recv(_HELLO_BYTES)
             if not message:
                 raise SandboxError("the sandbox's zygote ended while it loaded its libraries")
@@ -221,13 +224,13 @@ class ZygoteProcess:
 
 
 class Sandbox(JobExecutor):
-    """Runs untrusted code, in a fresh child for each job.
+    """Runs untrusted code in a fresh child for each job.
 
-    A sandbox takes a second or two to start, and a job some milliseconds. Close the sandbox or use it as a context
-    manager. One that is left open is closed when the interpreter exits.
+    A sandbox starts in one or two seconds, and a job in some milliseconds. Close the sandbox or use
+    it as a context manager. An open sandbox is closed when the interpreter exits.
 
-    Raises :class:`SandboxRefused` if this machine cannot contain untrusted code at the level that the config
-    requires.
+    Raises :class:`SandboxRefused` if this machine cannot contain untrusted code at the level that
+    the config requires.
     """
 
     def __init__(self, config: SandboxConfig | None = None) -> None:
@@ -240,7 +243,7 @@ class Sandbox(JobExecutor):
 
     @property
     def tier(self) -> Tier:
-        """The isolation that jobs run in."""
+        """The isolation of the jobs."""
         return self._line.current().tier
 
     def isolation_tier(self) -> Tier:
@@ -249,7 +252,7 @@ class Sandbox(JobExecutor):
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """The preload modules that are not installed."""
+        """The modules of ``preload`` that are not installed."""
         return self._line.current().hello.absent
 
     @property
@@ -258,10 +261,11 @@ class Sandbox(JobExecutor):
         return self._line.current().modules
 
     def run(self, job: Job) -> JobResult:
-        """Run one job in its own child. A bad job is a result, not an error.
+        """Run one job in a new child. A failing job returns a result and raises no error.
 
-        If a child ends before any of the code ran, the job gets a second child. Code that has begun never gets one,
-        because the first child could tell the second what it saw. Raises SandboxError if the machine ended the job.
+        If a child ends before any of the code ran, the job is run in a second child. Code that has
+        started is never run again, because the first child could pass information to the second.
+        Raises SandboxError if the machine ended the job.
         """
         zygote = self._line.current()
         try:
@@ -286,7 +290,10 @@ class Sandbox(JobExecutor):
 
 
 def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
-    """Run a job in a child of a zygote; return the result, and whether it may be the machine's fault."""
+    """Run a job in a child of a zygote.
+
+    Returns the result, and whether the machine may have caused it.
+    """
     if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
         hint = "pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'"
         raise UserError(
@@ -297,13 +304,13 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
         result, doubt = run_watched(supervisor, zygote.socket)
     except ZygoteLost as error:
         if supervisor.stopped is not None:
-            # The host has ended the child already. Only the report of its exit is missing.
+            # The host has already ended the child. Only the report of its exit is missing.
             return supervisor.failed(supervisor.stopped), ""
         if supervisor.began:
             raise _not_judged(error.message) from error
         raise
     grave = next((call for call in result.attempts if call.family in job.fail_on), None)
-    # A grave refused call decides, however the child ended.
+    # A grave refused call decides the verdict, however the child ended.
     if isinstance(result.failure, Crashed | OomKilled) and grave is not None:
         return replace(result, failure=attempt_verdict(grave)), ""
     if doubt == "machine" and supervisor.began:
@@ -320,7 +327,7 @@ def _not_judged(why: str) -> SandboxError:
 
 
 class _ZygoteLine:
-    """The current zygote of a sandbox. A lost zygote is replaced by a new one."""
+    """The current zygote of a sandbox. A lost zygote is replaced by a new zygote."""
 
     def __init__(self, config: SandboxConfig) -> None:
         self._config = config
@@ -329,7 +336,9 @@ class _ZygoteLine:
         self._zygote: ZygoteProcess | None = ZygoteProcess(config)
 
     def current(self) -> ZygoteProcess:
-        """Return the zygote. Raises SandboxError if the sandbox is closed or this process was forked."""
+        """Return the zygote. Raises SandboxError if the sandbox is closed or this process was
+        forked.
+        """
         zygote = self._zygote
         if zygote is None:
             raise SandboxError("the sandbox is closed", hint="open a new one")
@@ -340,7 +349,10 @@ class _ZygoteLine:
         return zygote
 
     def replace(self, lost: ZygoteProcess) -> ZygoteProcess:
-        """Replace ``lost`` by a new zygote, unless another thread has done so already, and return the new one."""
+        """Replace ``lost`` by a new zygote, and return the new zygote.
+
+        If another thread has already replaced it, that zygote is returned.
+        """
         with self._lock:
             if self.current() is lost:
                 lost.close()
@@ -357,8 +369,8 @@ class _ZygoteLine:
 class SandboxPool(JobExecutor):
     """Runs up to ``workers`` children at once.
 
-    The machine needs memory for ``workers`` times ``JobLimits.memory_mb``. Raises :class:`SandboxRefused` like
-    :class:`Sandbox`.
+    The machine needs memory for ``workers`` times ``JobLimits.memory_mb``. Raises
+    :class:`SandboxRefused` like :class:`Sandbox`.
     """
 
     def __init__(self, config: SandboxConfig | None = None, *, workers: int = 1) -> None:
@@ -370,7 +382,7 @@ class SandboxPool(JobExecutor):
 
     @property
     def tier(self) -> Tier:
-        """The isolation that jobs run in."""
+        """The isolation of the jobs."""
         return self._sandbox.tier
 
     @property
@@ -379,7 +391,7 @@ class SandboxPool(JobExecutor):
         return self._sandbox.modules
 
     def run(self, job: Job) -> JobResult:
-        """Run one job, once a worker is free."""
+        """Run one job when a worker is free."""
         return self.submit(job).result()
 
     def submit(self, job: Job) -> Future[JobResult]:
@@ -392,7 +404,10 @@ class SandboxPool(JobExecutor):
             raise SandboxError(str(error), hint="use fewer workers") from error
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs on all workers and yield their results in order, with few jobs waiting at a time."""
+        """Run jobs on all workers and yield their results in order.
+
+        Only a few jobs wait at a time.
+        """
         waiting: deque[Future[JobResult]] = deque()
         try:
             for job in jobs:

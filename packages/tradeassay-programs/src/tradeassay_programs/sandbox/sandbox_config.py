@@ -1,4 +1,4 @@
-"""The configuration of a sandbox. It is the same on every machine that shares a run."""
+"""The configuration of a sandbox. All machines that share a run use the same configuration."""
 
 from collections.abc import Iterable
 from typing import Final, Literal
@@ -11,7 +11,7 @@ PRELOAD: Final = tuple(
     "numpy pandas scipy.stats scipy.signal scipy.optimize talib matplotlib.pyplot backtrader calendar csv "
     "decimal fractions graphlib statistics uuid zoneinfo".split()
 )
-"""Modules that the zygote imports once, if they are installed, so that no job has to."""
+"""Modules that the zygote imports once, if installed, to save every job the import."""
 
 HIDDEN: Final = ("pyarrow", "polars")
 """Modules that cannot be imported. Both start threads, and a process with threads must not fork."""
@@ -34,10 +34,13 @@ OURS: Final = (
     "tradeassay_programs.code.harness.",
     "tradeassay_programs.code.systrade_child",
 )
-"""The modules of this project that may be loaded in a child. A name that ends in a dot stands for a whole package.
+"""The modules of this project that may be loaded in a child.
 
-Code in a child can reach every loaded module. The generators of markets, the tasks, the references and the judges
-know what a later bar holds or what the examiner will ask. So the zygote does not start if one of them is loaded.
+A trailing dot stands for a whole package.
+
+Code in a child can reach every loaded module. Market generators, tasks, references and judges
+contain later bars or the examiner's questions. The zygote therefore does not start if one of them
+is loaded.
 """
 
 
@@ -52,13 +55,13 @@ def not_for_children(loaded: Iterable[str]) -> list[str]:
 
 
 class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The modules that the zygote loads, and the isolation that is required.
+    """The modules that the zygote loads, and the required isolation.
 
     - ``preload`` modules are skipped if they are not installed. ``harnesses`` must import.
-    - ``require`` is the weakest level of isolation that is acceptable.
-    - ``namespaces=False`` does without namespaces, for tests and for machines that forbid them.
-    - ``start_s`` is how long the zygote may take to load its libraries, in seconds.
-    - ``hash_seed`` is the seed with which every child hashes texts.
+    - ``require`` is the weakest acceptable level of isolation.
+    - ``namespaces=False`` disables namespaces, for tests and for machines that forbid them.
+    - ``start_s`` is the time limit for loading the libraries, in seconds.
+    - ``hash_seed`` is the seed for hashing strings in every child.
     """
 
     preload: tuple[str, ...] = PRELOAD
@@ -79,4 +82,4 @@ ENVIRONMENT: Final[dict[str, str]] = {
     "NUMEXPR_NUM_THREADS": "1",
     "MPLBACKEND": "Agg",
 }
-"""The zygote's whole environment. No variable of the host's environment reaches it."""
+"""The zygote's whole environment. It inherits no variable of the host."""

@@ -1,8 +1,9 @@
-"""Seccomp: the filter as a classic BPF program, how a child installs it, and how the host answers its reports.
+"""Build the seccomp filter as a classic BPF program, install it in a child, and answer its reports.
 
-The program is built from names, for one machine and one process: a flat list of "is it this call? then this
-answer" pairs, so it can be read, and checked call by call by a twenty-line interpreter in the tests.
-Kernels remember the always-allowed calls in a bitmap, so its length costs nothing.
+The program is built from call names, for one machine and one process. It is a flat list of pairs of
+a call and its answer. This makes it readable, and a twenty-line interpreter in the tests checks it
+call by call. Kernels cache the always-allowed calls in a bitmap, so the program's length costs
+nothing.
 """
 
 import ctypes
@@ -39,11 +40,14 @@ _X32_BIT: Final = 0x40000000
 
 
 ANY_PID: Final = 0x7FFFFFF0
-"""Stands for a child's process id in a program that is built before there is a child."""
+"""Placeholder for a child's process id in a program that is built before the child exists."""
 
 
 class _Program:
-    """Instructions, after those that kill a call of another machine's kind; jumps skip only the next few."""
+    """Instructions of a filter.
+
+    The first ones kill calls of another machine type. Jumps skip only the next few instructions.
+    """
 
     def __init__(self, machine: str) -> None:
         self._code: list[bytes] = []
@@ -59,12 +63,18 @@ class _Program:
         self._code.append(struct.pack("=HBBI", code, if_true, if_false, value))
 
     def answer(self, nr: int, action: int) -> None:
-        """Add "call ``nr`` gets ``action``"; the accumulator holds the number before and after."""
+        """Add the rule "call ``nr`` gets ``action``".
+
+        The accumulator holds the call number before and after.
+        """
         self.emit(_JEQ, nr, 0, 1)
         self.emit(_RETURN, action)
 
     def allow_if(self, nr: int, tests: list[tuple[int, int]]) -> None:
-        """Add "call ``nr`` is allowed when every 32-bit word at an offset has its value"; otherwise go on."""
+        """Allow call ``nr`` if every 32-bit word at an offset has its value.
+
+        Otherwise the next rule applies.
+        """
         self.emit(_JEQ, nr, 0, 2 * len(tests) + 2)
         for position, (offset, value) in enumerate(tests):
             self.emit(_LOAD, offset)
@@ -77,20 +87,24 @@ class _Program:
 
 
 def _low(argument: int) -> int:
-    return _ARGS + 8 * argument  # both machines are little-endian: the low word comes first
+    return _ARGS + 8 * argument  # Both machines are little-endian, so the low word is first.
 
 
 def for_process(program: bytes, pid: int) -> bytes:
-    """Return a program that was built for ``ANY_PID`` as the program of process ``pid``."""
+    """Return a program built for ``ANY_PID`` as the program of process ``pid``."""
     before, mark, after = program.partition(struct.pack("=I", ANY_PID))
     assert mark
     return before + struct.pack("=I", pid) + after
 
 
 def build(machine: str, pid: int = ANY_PID, *, notify: bool = True) -> bytes:
-    """Return a child's program as packed ``struct sock_filter``; KeyError for an unknown machine. ``pid`` is the
-    child's own as it sees it (it may abort itself). Where the kernel gives no listener (not ``notify``),
-    refused calls fail with EPERM, unreported, and calls that name a path are left to its other rules.
+    """Return a child's program as packed ``struct sock_filter``.
+
+    Raises KeyError for an unknown machine.
+
+    ``pid`` is the child's process id as the child sees it, because the child may abort itself.
+    Without ``notify`` (the kernel offers no listener), refused calls fail with EPERM and are not
+    reported. Calls that name a path are then left to the kernel's other rules.
     """
     known = SYSCALLS[machine]
     refuse = RET_NOTIFY if notify else RET_ERRNO | errno.EPERM
@@ -102,7 +116,8 @@ def build(machine: str, pid: int = ANY_PID, *, notify: bool = True) -> bytes:
     for name, (argument, values) in sorted(ALLOWED_INT.items()):
         for value in values:
             program.allow_if(number(machine, name), [(_low(argument), value)])
-    # abort() of itself, and reading (never setting) its own limits: pid 0, and both halves of the pointer zero.
+    # The child may abort() itself, and read its own limits but not set them: pid is 0 and both
+    # halves of the pointer are zero.
     program.allow_if(number(machine, "tgkill"), [(_low(0), pid), (_low(2), SIGABRT)])
     program.allow_if(number(machine, "prlimit64"), [(_low(0), 0), (_low(2), 0), (_low(2) + 4, 0)])
     for name, code in sorted(QUIET.items()):
@@ -117,7 +132,7 @@ def build(machine: str, pid: int = ANY_PID, *, notify: bool = True) -> bytes:
 
 
 def refusing(machine: str, calls: Iterable[str], code: int) -> bytes:
-    """Return a program that refuses some calls with ``code`` and lets all others go on."""
+    """Return a program that refuses ``calls`` with error ``code`` and allows all other calls."""
     program, known = _Program(machine), SYSCALLS[machine]
     for name in calls:
         if name in known:
@@ -136,7 +151,7 @@ _ANSWER: Final = struct.Struct("=QqiI")
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """One call that waits for the host's answer: its ticket, number and six raw arguments."""
+    """A call that waits for the host's answer: its ticket, number and six raw arguments."""
 
     ticket: int
     nr: int
@@ -144,7 +159,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 def has_action(action: int) -> bool:
-    """Return whether the kernel knows a filter action (one of the ``RET_`` constants)."""
+    """Return whether the kernel supports a filter action (one of the ``RET_`` constants)."""
     try:
         kernel.syscall("seccomp", _GET_ACTION_AVAILABLE, 0, struct.pack("=I", action))
     except OSError:
@@ -159,7 +174,7 @@ def install(program: bytes, *, listener: bool) -> int:
 
 
 def receive(listener: int) -> Notice | None:
-    """Return the next report, or None when the caller died while waiting."""
+    """Return the next report, or None if the caller died while waiting."""
     packet = bytearray(_NOTICE.size)
     try:
         fcntl.ioctl(listener, _IOCTL_RECEIVE, packet)
@@ -174,7 +189,7 @@ def refuse(listener: int, notice: Notice, code: int) -> None:
 
 
 def let_go_on(listener: int, notice: Notice) -> None:
-    """Let the kernel decide the call by its other rules (Landlock, permissions, limits)."""
+    """Permit the call as far as the kernel's other rules allow it (Landlock, permissions, limits)."""
     _send(listener, _ANSWER.pack(notice.ticket, 0, 0, _CONTINUE))
 
 
@@ -182,4 +197,4 @@ def _send(listener: int, packet: bytes) -> None:
     try:
         fcntl.ioctl(listener, _IOCTL_SEND, bytearray(packet))
     except OSError:
-        return  # the caller was killed meanwhile: nobody waits for the answer
+        return  # The caller was killed in the meantime, so no process waits for the answer.

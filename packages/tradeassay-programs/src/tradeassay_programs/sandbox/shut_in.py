@@ -1,4 +1,4 @@
-"""Isolate a running process, for code that needs its own process without the limits of a job."""
+"""Isolate a running process, for code that needs a separate process without the limits of a job."""
 
 import errno
 import os
@@ -17,10 +17,10 @@ _REFUSED: Final = (
 
 
 def shut_in(readable: Iterable[Path], listable: Iterable[Path]) -> None:
-    """End this process's access to the disk, the network and other processes, for good.
+    """Remove this process's access to the disk, the network and other processes, permanently.
 
-    Paths in ``readable`` stay readable, folders with all their content. The names in ``listable`` folders may be
-    listed. Paths that do not exist are left out.
+    Paths in ``readable`` stay readable, including all content of folders. The names in ``listable``
+    folders can be listed. Paths that do not exist are ignored.
     """
     rules = [(path, kernel.READ) for path in readable] + [(path, kernel.LIST) for path in listable]
     descriptors = [

@@ -1,8 +1,8 @@
-"""Load a piece of strategy code, call it with its columns, and turn what it returns into columns.
+"""Load strategy code, call it with its columns, and convert its return value to columns.
 
-Runs in the child for untrusted code and in the host for trusted reference code, so that both mean the same. The
-list of modules that a strategy may import is a courtesy that gives honest code an early answer; it is not a
-wall.
+This module runs in the child for untrusted code and in the host for trusted reference code, so both
+behave the same. The list of permitted modules gives honest code an early answer. It is not
+isolation.
 """
 
 import ast
@@ -27,7 +27,7 @@ from tradeassay.core.syntax import TOO_DEEP, SourceFault, is_too_deep, program_t
 from tradeassay_programs.sandbox.codec import ClaimHead, ClaimKind, encode
 
 DENIED_STDLIB: Final[frozenset[str]] = frozenset(
-    # The kernel refuses what they are for anyway, so it is better to answer the import at once.
+    # The kernel refuses the calls of these modules anyway, so the import is refused at once.
     "socket socketserver ssl select selectors asyncio http urllib ftplib smtplib imaplib poplib nntplib telnetlib "
     "xmlrpc webbrowser wsgiref subprocess multiprocessing concurrent threading _thread signal pty tty termios "
     "fcntl mmap resource ctypes _ctypes importlib imp pkgutil runpy pickle _pickle shelve marshal "
@@ -37,25 +37,31 @@ DENIED_STDLIB: Final[frozenset[str]] = frozenset(
 
 
 class ImportFound(msgspec.Struct, frozen=True):
-    """A module that is not on the list, and the line that imports it."""
+    """A module that is not on the list, and the line of its import."""
 
     module: str
     line: int
 
 
 def allowed_modules(third_party: Iterable[str]) -> frozenset[str]:
-    """Return the top-level names that may be imported: most of the standard library, and ``third_party``."""
+    """Return the importable top-level names: most of the standard library, and ``third_party``."""
     return (frozenset(sys.stdlib_module_names) - DENIED_STDLIB) | frozenset(third_party)
 
 
 def is_allowed(module: str, allowed: frozenset[str]) -> bool:
-    """Return whether ``module`` (dotted) is on the list; an empty name (a relative import) will fail by itself."""
+    """Return whether ``module`` (dotted) is on the list.
+
+    An empty name is a relative import, which fails on its own.
+    """
     top = module.partition(".")[0]
     return not top or top in allowed
 
 
 def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | None:
-    """Return the first import, by line, of a module not on the list; one whose error is caught is left to fail."""
+    """Return the first import, by line, of a module that is not on the list.
+
+    An import whose error the code catches is left out. It fails when it runs.
+    """
     found: list[ImportFound] = []
     optional: set[int] = set()
     for attempt in ast.walk(tree):
@@ -93,7 +99,7 @@ Scalar = bool | int | float | str
 
 
 class StrategyCall(msgspec.Struct, frozen=True, kw_only=True):
-    """What to call in the loaded code, and in which shape it gets its columns (see :class:`Job`)."""
+    """The function to call in the loaded code, and the form of its columns (see :class:`Job`)."""
 
     entry: str = "run"
     params: dict[str, Scalar] = {}
@@ -102,7 +108,7 @@ class StrategyCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parsed(msgspec.Struct, frozen=True, kw_only=True):
-    """The parser's verdict: nothing (go on), a syntax error, or a module that is not on the list."""
+    """The parser's verdict: no finding, a syntax error, or a module that is not on the list."""
 
     syntax: str = ""
     line: int | None = None
@@ -114,7 +120,7 @@ class NoEntry(LookupError):
 
 
 class Unreturnable(TypeError):
-    """The code returned something that no column can hold."""
+    """The code returned a value that no column can hold."""
 
 
 _OTHER_CLAIM: Final[ClaimKind] = "exception"
@@ -128,26 +134,30 @@ _CLAIMS: Final[tuple[tuple[type[BaseException], ClaimKind], ...]] = (
 
 
 BOM: Final = "\ufeff"
-"""A byte-order mark, with which some editors begin a file; Python reads over it in files."""
+"""The byte-order mark that some editors write at the start of a file. Python ignores it in files.
+"""
 
 
 def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
-    """Compile ``source`` without running any of it; ``allowed`` None checks no imports."""
+    """Compile ``source`` without running it. ``allowed=None`` skips the check of imports."""
     lines = source.splitlines(keepends=True)
-    linecache.cache[FILE] = (len(source), None, lines, FILE)  # for readable tracebacks
+    linecache.cache[FILE] = (len(source), None, lines, FILE)  # This makes tracebacks readable.
     return _compiled(source, allowed)
 
 
 @lru_cache(maxsize=32)
 def _compiled(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
-    """Trusted code is called again and again by one process, on other bars each time: it is compiled once."""
+    """Return the compiled source, cached.
+
+    One process calls trusted code again and again with different bars, so it is compiled once.
+    """
     try:
         tree = syntax_tree(source.removeprefix(BOM), FILE)
         if is_too_deep(tree):
             return None, Parsed(syntax=TOO_DEEP)
         found = None if allowed is None else first_forbidden(tree, allowed)
         if found is not None:
-            # A name may be as long as the source; the host reads one message of limited length.
+            # A name may be as long as the source, but the host reads one message of limited length.
             return None, Parsed(
                 forbidden=ImportFound(found.module[:_LONGEST_NAME], found.line), line=found.line
             )
@@ -155,20 +165,24 @@ def _compiled(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | N
     except SyntaxError as error:
         fault = program_tree(
             source.removeprefix(BOM)
-        )  # in words of ours, which every interpreter says alike
+        )  # This text is fixed here, because interpreters word it differently.
         if isinstance(fault, SourceFault):
             return None, Parsed(syntax=_clean(fault.words, 500), line=fault.line)
         return None, Parsed(syntax=_clean(error.msg or "invalid syntax", 500), line=error.lineno)
     except RecursionError:
         return None, Parsed(syntax=TOO_DEEP)
     except Exception as error:
-        # A null byte, a lone surrogate, or nesting beyond what the parser can hold. Whatever it is, the source
-        # brought it about: a child that ended here without a word would be put down to the machine.
+        # The causes are a null byte, a lone surrogate, or nesting too deep for the parser. In every
+        # case the source is the cause. If the child ended here without a message, the machine would
+        # be blamed.
         return None, Parsed(syntax=_clean(f"{type(error).__name__}: {error}", 500))
 
 
 def fix_seeds(seed: int) -> None:
-    """Seed every source of randomness that Python code normally uses, the system's own included."""
+    """Seed every source of randomness that Python code normally uses.
+
+    This includes the operating system's source.
+    """
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
@@ -188,7 +202,10 @@ def fix_seeds(seed: int) -> None:
 def run_code(
     code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
 ) -> dict[str, Any]:
-    """Execute the code and call it; raises what it raises, :class:`NoEntry`, or :class:`Unreturnable`."""
+    """Execute the code, call its function, and return the columns.
+
+    Raises the code's exceptions, :class:`NoEntry`, or :class:`Unreturnable`.
+    """
     module = _loaded(code, allowed)
     if call.harness:
         where, _, name = call.harness.partition(":")
@@ -206,7 +223,10 @@ def run_code(
 def run_encoded(
     code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
 ) -> list[bytes]:
-    """Run code as :func:`run_code` does; return its columns as a message in parts, or Unreturnable is raised."""
+    """Run code as :func:`run_code` does, and return its columns as a message in parts.
+
+    Raises :class:`Unreturnable` if the columns cannot be encoded.
+    """
     returned = run_code(code, call, columns, allowed)
     try:
         return encode(returned)
@@ -215,7 +235,10 @@ def run_encoded(
 
 
 def _loaded(code: CodeType, allowed: frozenset[str] | None) -> ModuleType:
-    """Return the code as a module; its ``__loader__`` makes another one, for a harness with several tables."""
+    """Return the code as a module.
+
+    Its ``__loader__`` creates another module from the same code, for a harness with several tables.
+    """
     module = ModuleType(MODULE)
     names, real = dict(vars(builtins)), builtins.__import__
 
@@ -232,13 +255,13 @@ def _loaded(code: CodeType, allowed: frozenset[str] | None) -> ModuleType:
         names["__import__"] = guarded
     module.__dict__.update(__builtins__=names, __loader__=partial(_loaded, code, allowed))
     module.__file__ = FILE
-    sys.modules[MODULE] = module  # where backtrader looks up a strategy class's module
+    sys.modules[MODULE] = module  # backtrader looks up a strategy class's module here.
     exec(code, module.__dict__)
     return module
 
 
 def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
-    """Return the columns as the code wants them: a dict of arrays, one frame, or a dict of frames."""
+    """Return the columns in the requested form: a dict of arrays, one frame, or a dict of frames."""
     if pass_as == "columns":
         return dict(columns)
     if pass_as == "frame":
@@ -247,7 +270,7 @@ def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
 
 
 def by_table(columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return columns by the table they belong to: ``A/close`` is column ``close`` of table ``A``."""
+    """Return columns grouped by table: ``A/close`` is column ``close`` of table ``A``."""
     tables: dict[str, dict[str, Any]] = {}
     for name, values in columns.items():
         table, _, column = name.rpartition("/")
@@ -266,7 +289,8 @@ def claim_of(error: BaseException) -> ClaimHead:
         while start is not None and start.tb_frame.f_code.co_filename != FILE:
             start = start.tb_next
         read = linecache.updatecache
-        # Files of ours cannot be read here: trying would be told to the host as the code's own attempt.
+        # The child cannot read this project's files. Trying would be reported to the host as an
+        # attempt of the code.
         linecache.updatecache = lambda filename, module_globals=None: (
             [] if filename.startswith(_OUR_FOLDERS) else read(filename, module_globals)
         )
@@ -292,7 +316,8 @@ def _frame(columns: Mapping[str, Any]) -> Any:
     data = {name: values for name, values in columns.items() if name != _TIME}
     index = pd.Index(columns[_TIME], name=_TIME) if _TIME in columns else None
     if {getattr(values, "dtype", None) for values in data.values()} == {_FLOAT}:
-        # As one block, which pandas would make of them at eight times the cost: code is called on many tables.
+        # Build one block. pandas would need eight times as long for it, and code is called on many
+        # tables.
         return pd.DataFrame(
             np.array([*data.values()]).T, index=index, columns=pd.Index([*data]), copy=False
         )
@@ -300,7 +325,7 @@ def _frame(columns: Mapping[str, Any]) -> Any:
 
 
 def columns_of(returned: Any) -> dict[str, Any]:
-    """Return what a strategy returned as named array-likes; raises :class:`Unreturnable` for None."""
+    """Return a strategy's return value as named array-likes. Raises :class:`Unreturnable` for None."""
     if hasattr(returned, "columns") and hasattr(returned, "to_numpy"):
         return {str(name): returned[name].to_numpy() for name in returned.columns}
     if hasattr(returned, "to_numpy"):

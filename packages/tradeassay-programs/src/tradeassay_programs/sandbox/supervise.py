@@ -1,4 +1,4 @@
-"""Supervise one child from the host: start it, read its pipes within limits, answer the kernel, and see it end."""
+"""Supervise one child from the host: start it, read its pipes within limits, and answer the kernel."""
 
 from __future__ import annotations
 
@@ -40,19 +40,22 @@ from tradeassay_programs.sandbox.zygote import Exit
 _START_S: Final = 60.0
 _DEATH_S: Final = 30.0
 _BEAT_S: Final = 1.0
-"""How often the host wakes while it waits, in seconds. If it wakes twice as late, the machine stood still."""
+"""The interval between two wake-ups of a waiting host, in seconds.
+
+A wake-up after more than twice the interval means that the whole machine was suspended.
+"""
 _MOST_WAITING: Final = 9.0
-"""How long a child may wait for a processor before the wait counts as the code's, in multiples of its time limit."""
+"""The longest excused wait for a processor, in multiples of the child's time limit."""
 _CHUNK: Final = 1 << 20
 _PIPE_BYTES: Final = 1 << 20
 
 
 class ZygoteLost(SandboxError):
-    """The zygote ended or stopped answering while a job was running. This says nothing about the job."""
+    """The zygote ended or stopped answering while a job was running. The job is not to blame."""
 
 
 class IsolationFailed(SandboxError):
-    """A child could not be isolated, so its code did not run. This says nothing about the job."""
+    """A child could not be isolated, so its code did not run. The job is not to blame."""
 
 
 class SupervisorStuck(BaseException):
@@ -62,8 +65,9 @@ class SupervisorStuck(BaseException):
 class Supervisor:
     """Runs one job in a child, and owns every descriptor of the job.
 
-    Use it as a context manager and call :meth:`run` once. It works in its own thread under a watchdog, which reads
-    :attr:`steps` and :attr:`busy_with`. Only :meth:`give_up` and :meth:`failed` may be called from another thread.
+    Use it as a context manager and call :meth:`run` once. It works in a separate thread under a
+    watchdog, which reads :attr:`steps` and :attr:`busy_with`. Only :meth:`give_up` and
+    :meth:`failed` may be called from another thread.
     """
 
     def __init__(self, job: Job, tier: Tier, reach: Reach) -> None:
@@ -98,7 +102,8 @@ class Supervisor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # If the child's handle was not read yet, its zygote kills it when the control line closes.
+        # If the child's handle has not been read yet, its zygote kills the child when the control
+        # line closes.
         with self._closing:
             if self._exit is None:
                 self._kill()
@@ -112,10 +117,12 @@ class Supervisor:
                 self._control.close()
 
     def give_up(self) -> None:
-        """End the job from another thread: kill the child and wake the supervisor, which then ends too."""
+        """End the job from another thread: kill the child and wake the supervisor, which then ends
+        too.
+        """
         self._given_up = True
         if not self._closing.acquire(timeout=_BEAT_S):
-            return  # the supervisor is closing everything itself
+            return  # The supervisor is already closing everything.
         try:
             self._kill()
             if self._control is not None:
@@ -125,7 +132,7 @@ class Supervisor:
             self._closing.release()
 
     def failed(self, failure: Failure) -> JobResult:
-        """Return the result of a job that ended without an exit status, from what is known so far."""
+        """Return the result, from the facts known so far, of a job without an exit status."""
         if self._exit is not None:
             cpu_s, peak_mb = self._exit.cpu_s, self._exit.peak_mb
         else:
@@ -141,7 +148,7 @@ class Supervisor:
 
     @property
     def stopped(self) -> Stopped | None:
-        """Why the host ended the child; None if it did not."""
+        """The host's reason for ending the child, or None if the host did not end it."""
         return self._stopped
 
     @property
@@ -150,7 +157,7 @@ class Supervisor:
         return self._parsed is not None
 
     def run(self, zygote: socket.socket) -> tuple[JobResult, Doubt]:
-        """Run the job. Return its result, and whether the machine rather than the code may be the cause."""
+        """Run the job. Return its result, and whether the machine may have caused it."""
         killed_before = _oom_kills()
         started = self._started
         self._step("sending the job")
@@ -267,14 +274,17 @@ class Supervisor:
         try:
             fcntl.fcntl(mine, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         except OSError:
-            pass  # over the user's pipe memory quota: smaller pipes only mean more turns
+            pass  # The user's quota of pipe memory is used up. Smaller pipes only need more turns.
         self._poll.register(mine, select.POLLIN)
         self._buffers[mine] = bytearray()
         self._open_pipes.add(mine)
         return mine, theirs
 
     def _next_events(self, seconds: float) -> list[tuple[int, int]]:
-        """Wait for events, and count the child's time without the time in which the whole machine stood still."""
+        """Wait for events, and add the elapsed time to the child's time.
+
+        Time during which the whole machine was suspended does not count.
+        """
         events = self._poll.poll((seconds if seconds < _BEAT_S else _BEAT_S) * 1000 + 1)
         before, self._woke = self._woke, time.monotonic()
         if self._process >= 0:
@@ -283,9 +293,9 @@ class Supervisor:
         return events
 
     def _seconds_left(self, started: float) -> float:
-        """Return how long to wait, in seconds. Stop the child if its time is up.
+        """Return the time left to wait, in seconds. Stop the child if its time is up.
 
-        Time in which the child waited for a processor does not count.
+        Time during which the child waited for a processor does not count.
         """
         if self._stopped is not None:
             left = self._stopped_at + _DEATH_S - time.monotonic()
@@ -344,12 +354,12 @@ class Supervisor:
 
     def _take_report(self, event: int) -> None:
         if not event & select.POLLIN:
-            self._poll.unregister(self._listener)  # the child is gone
+            self._poll.unregister(self._listener)  # The child has ended.
             return
         limits = self._job.limits
         try:
             self._watch.answer(self._listener)
-        except Exception as error:  # the call still waits: the child must not outlive this
+        except Exception as error:  # The call is still waiting, so the child must be killed here.
             self._stop(
                 SupervisorFault(reason=f"a system call brought {type(error).__name__}: {error}")
             )
@@ -375,7 +385,7 @@ class Supervisor:
         buffer += data
 
     def _stop(self, why: Stopped) -> None:
-        """Kill the child; the first reason is kept."""
+        """Kill the child. The first reason is kept."""
         if self._stopped is None:
             self._stopped, self._stopped_at = why, time.monotonic()
         self._kill()
@@ -385,7 +395,7 @@ class Supervisor:
             try:
                 signal.pidfd_send_signal(self._process, signal.SIGKILL)
             except ProcessLookupError:
-                return  # it ended by itself meanwhile
+                return  # The child ended on its own in the meantime.
 
 
 _Message = TypeVar("_Message")
@@ -401,13 +411,16 @@ def _read(body: bytes, kind: type[_Message]) -> _Message:
 
 
 def _pid_of(process: int) -> str:
-    """Return the process id behind a pidfd; raises OSError or StopIteration where there is none."""
+    """Return the process id of a pidfd. Raises OSError or StopIteration if there is none."""
     with open(f"/proc/self/fdinfo/{process}", encoding="ascii") as file:
         return next(line.split()[1] for line in file if line.startswith("Pid:"))
 
 
 def _used_by(process: int) -> tuple[float, float]:
-    """Return the processor seconds and the peak of memory in MB of a child (a pidfd) that still lives, else 0."""
+    """Return a live child's processor seconds and peak memory in MB. Both are 0 for an ended child.
+
+    ``process`` is a pidfd.
+    """
     try:
         pid = _pid_of(process)
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
@@ -421,7 +434,10 @@ def _used_by(process: int) -> tuple[float, float]:
 
 
 def _waited_for_processor(process: int) -> float:
-    """Return the seconds for which a child (a pidfd) was ready to run and had to wait; 0 where nobody counts."""
+    """Return the seconds during which a child was ready to run but waited for a processor.
+
+    ``process`` is a pidfd. Returns 0 if the kernel does not count this time.
+    """
     try:
         pid = _pid_of(process)
         with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:

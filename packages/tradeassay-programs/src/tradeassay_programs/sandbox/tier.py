@@ -1,8 +1,8 @@
-"""Find out how well this machine can isolate code, and refuse to run code where it cannot.
+"""Determine the isolation that this machine supports, and refuse to run code without enough of it.
 
-The level ``strong`` has every mechanism. The level ``standard`` has Landlock, seccomp and limits, but no namespaces,
-so there is no private root and no scratch folder. Untrusted code does not run at all without Landlock or seccomp, or
-on an architecture whose system calls are unknown.
+The level ``strong`` has every mechanism. The level ``standard`` has Landlock, seccomp and limits
+but no namespaces, so there is no private root and no scratch folder. Untrusted code does not run
+without Landlock or seccomp, or on an architecture with unknown system calls.
 """
 
 import platform
@@ -25,13 +25,17 @@ _CONTAINER = (
 
 
 class SandboxRefused(SandboxError):
-    """This machine cannot contain untrusted code. The message names what is missing, the hint what to do."""
+    """This machine cannot contain untrusted code.
+
+    The message names the missing mechanism, the hint a remedy.
+    """
 
 
 class Tier(msgspec.Struct, frozen=True, kw_only=True):
-    """The isolation that a job ran in.
+    """The isolation of a job's run.
 
-    ``isolation`` names its mechanisms. ``missing`` names each mechanism that is absent, and the consequence.
+    ``isolation`` lists its mechanisms. ``missing`` lists each absent mechanism with the
+    consequence.
     """
 
     level: Level
@@ -49,10 +53,10 @@ IN_PROCESS = Tier(
 
 
 class Kernel(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about the machine's kernel that can be learned without starting a process.
+    """Facts about the machine's kernel that are available without starting a process.
 
-    ``filtered`` means that this process already runs under a call filter, as in most containers. A mechanism that
-    seems to be missing may then be there and forbidden.
+    ``filtered`` is true if this process already runs under a call filter, as in most containers. A
+    mechanism that seems to be missing may then exist and be forbidden.
     """
 
     system: str
@@ -64,7 +68,7 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask_kernel() -> Kernel:
-    """Return what this machine's kernel offers. This works on every operating system."""
+    """Return the isolation features of this machine's kernel. This works on every operating system."""
     machine, system, filtered = platform.machine(), sys.platform, False
     known = system == "linux" and machine in SYSCALLS
     with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
@@ -89,7 +93,7 @@ _PROFILE = (
 
 
 def refusal(kernel: Kernel) -> SandboxRefused | None:
-    """Return why untrusted code must not run on this machine; None if it may."""
+    """Return the error why untrusted code must not run on this machine, or None."""
     if kernel.system != "linux":
         name = {"darwin": "macOS", "win32": "Windows"}.get(kernel.system, kernel.system)
         return SandboxRefused(f"untrusted code runs on Linux only, this is {name}", hint=_CONTAINER)

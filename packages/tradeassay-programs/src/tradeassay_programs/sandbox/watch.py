@@ -1,11 +1,13 @@
-"""The host's side of the call filter: what a waiting call was after, whether it may go on, and the record of it.
+"""Decide the calls that the call filter reports to the host.
 
-A refusal here is always safe. Letting a call go on decides nothing: Landlock, the private root and the limits
-still apply. A child has one thread and shares no writable memory, so the path that is read is the
-path that is used.
+For each waiting call, the host identifies the target, decides the call, and records it.
 
-The code chooses every byte that is read here, and the child waits while the host decides. So a decision takes a
-number of steps that is bounded by the longest path of the kernel, whatever the path says.
+A refusal here is always safe. Permitting a call does not bypass Landlock, the private root or the
+limits, which still apply. A child has one thread and shares no writable memory, so the path that
+the host reads is the path that the kernel uses.
+
+The code chooses every byte that is read here, and the child waits while the host decides. The
+number of steps of a decision is therefore bounded by the kernel's longest path.
 """
 
 import errno
@@ -26,7 +28,7 @@ from tradeassay_programs.sandbox.seccomp import Notice
 
 _MAX_PATH: Final = 4096
 _MAX_KINDS: Final = 64
-"""How many calls are kept with their details; those after them are added up by call."""
+"""Number of refused calls recorded with details. Later calls are counted by name only."""
 _OTHERS: Final = "others"
 _AT_FDCWD: Final = 0xFFFFFF9C
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -37,7 +39,10 @@ _RELATIVE_TO_DESCRIPTOR: Final = frozenset(
 )
 _SECOND_PATH: Final[dict[str, int]] = {"rename": 1, "renameat": 3, "renameat2": 3}
 _CHANGES: Final = WATCHED - {"open", "openat", "readlink", "readlinkat"}
-"""Only within the child's own folder; ``chdir`` among them, so that a relative name is always one in there."""
+"""Calls allowed only within the child's own folder.
+
+With ``chdir`` among them, a relative name is always in that folder.
+"""
 
 UNREMARKABLE: Final[frozenset[str]] = frozenset(
     {
@@ -47,18 +52,26 @@ UNREMARKABLE: Final[frozenset[str]] = frozenset(
         "/sys/devices/system/cpu/possible",
     }
 )
-"""Files that libc asks for by itself. Refused like everything else, but not counted as the code's attempts."""
+"""Files that libc opens on its own. They are refused, but do not count as attempts of the code."""
 
 _SHARED_LIBRARY: Final = re.compile(r"\.so(\.[0-9]+)*$")
-"""How the file name of a shared library ends. Only names are searched: with a folder in the pattern, a path of a
-thousand ``/lib/`` would be searched a thousand times.
+"""Pattern for the end of a shared library's file name.
+
+Only file names are searched. With a folder in the pattern, a path with a thousand ``/lib/`` would
+be searched a thousand times.
 """
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """Which paths a child can reach: folders ``readable`` in depth, ``listable`` by themselves, its ``home``.
-    ``searched`` are folders that the importer looks into by itself: shut, but not counted as the code's attempts.
-    ``known`` is every path there is below them: no other name gets as far as the kernel, which would remember it.
+    """The paths that a child can reach.
+
+    - ``readable`` folders are readable with all their content.
+    - ``listable`` folders can be listed but not read.
+    - ``home`` is the child's own folder.
+    - ``searched`` folders are searched by the importer. They are not readable, and looking there
+      does not count as an attempt.
+    - ``known`` contains every existing path below them. No other name reaches the kernel, which
+      would cache it.
     """
 
     readable: frozenset[str]
@@ -69,7 +82,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChildWatch:
-    """Answers one child's reports and keeps the record."""
+    """Answers one child's reports and records them."""
 
     def __init__(self, machine: str, reach: Reach) -> None:
         self._machine = machine
@@ -87,7 +100,7 @@ class ChildWatch:
         return tuple(self._seen.values())
 
     def answer(self, listener: int) -> None:
-        """Take one report, decide it, record it."""
+        """Read, decide and record one report."""
         notice = seccomp.receive(listener)
         if notice is None:
             return
@@ -125,7 +138,10 @@ class ChildWatch:
         seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
 
     def _path(self, notice: Notice, position: int) -> str:
-        """Return the path of an argument; one relative to a descriptor, opened under these rules, stays so."""
+        """Return the path in an argument.
+
+        A path relative to a descriptor stays relative. The descriptor was opened under these rules.
+        """
         path = self._text(notice.arguments[position])
         if path.startswith("/"):
             return _without_detours(path)
@@ -135,7 +151,7 @@ class ChildWatch:
         return path
 
     def _nowhere(self, name: str, notice: Notice, path: str) -> bool:
-        """Return whether a name does not exist, or is relative to a folder that is not the child's own."""
+        """Return whether a name does not exist, or is relative to a folder outside the child's."""
         if path.startswith("/"):
             own = path == SCRATCH or path.startswith(SCRATCH + "/")
             return bool(self._reach.known) and not own and path not in self._reach.known
@@ -159,7 +175,7 @@ class ChildWatch:
             return path == "/dev/null"
         if path in self._reach.listable:
             return True
-        # No folder above the path can be readable that is deeper than the deepest readable one.
+        # No readable folder can be deeper than the deepest readable folder.
         parts = path.split("/", self._deepest + 1)
         above = ("/".join(parts[:length]) for length in range(2, self._deepest + 2))
         return any(folder in self._reach.readable for folder in above)
@@ -216,7 +232,8 @@ class ChildWatch:
         self.refused += 1
         detail = printable(detail[:200])
         if (name, detail) not in self._seen and len(self._seen) >= _MAX_KINDS:
-            # Details are the code's own words and without end; calls are not, so none goes uncounted.
+            # The code chooses the details, so they are unbounded. The set of calls is bounded, so
+            # every call is counted.
             detail = _OTHERS
         known = self._seen.get((name, detail))
         count = known.count + 1 if known else 1
@@ -226,8 +243,9 @@ class ChildWatch:
 
 
 def _without_detours(path: str) -> str:
-    """Return an absolute path without ``.``, ``..``, and repeated slashes. POSIX lets two slashes at the start
-    mean something else, so ``normpath`` keeps them; for Linux they are one.
+    """Return an absolute path without ``.``, ``..`` and repeated slashes.
+
+    ``normpath`` keeps two slashes at the start, as POSIX requires. On Linux they equal one slash.
     """
     return "/" + posixpath.normpath(path).lstrip("/")
 

@@ -1,8 +1,9 @@
-"""A watchdog over the host's own supervisors: one that is stuck costs its own job, and no other.
+"""Watch the host's supervisors, so that a stuck supervisor fails only its own job.
 
-Each supervisor works in a thread of its own, and whoever asked for the job waits here and looks after it. A
-supervisor that takes no further step is interrupted. One that cannot be interrupted either (it waits inside the
-operating system) is left behind: its child is killed, and its thread closes what it holds if it ever goes on.
+Each supervisor works in a separate thread. The thread that submitted the job waits here and
+monitors the supervisor. A supervisor that makes no progress is interrupted. If it waits inside the
+operating system, it cannot be interrupted and is abandoned. Its child is killed, and its thread
+closes its descriptors if it ever continues.
 """
 
 import ctypes
@@ -17,15 +18,21 @@ from tradeassay_programs.sandbox.job import JobResult
 from tradeassay_programs.sandbox.supervise import Supervisor, SupervisorStuck
 
 STUCK_S: Final = 120.0
-"""A supervisor that takes longer for one step is stuck; the longest honest ones take a few seconds."""
+"""Seconds without progress after which a supervisor is stuck.
+
+The longest normal steps take a few seconds.
+"""
 LEAVE_S: Final = 15.0
-"""What a supervisor gets to end in, once it was interrupted."""
+"""Seconds that an interrupted supervisor has to finish."""
 _BEAT_S: Final = 1.0
-"""The watchdog looks this often; waking late by as much again, it was the machine that stood still."""
+"""The watchdog's interval in seconds.
+
+If it wakes up later than twice the interval, the machine was suspended.
+"""
 
 
 class _Work:
-    """A supervisor at work in a thread of its own, and what came of it."""
+    """A supervisor at work in a separate thread, and its outcome."""
 
     def __init__(self, supervisor: Supervisor, zygote: socket.socket) -> None:
         self.supervisor = supervisor
@@ -33,7 +40,7 @@ class _Work:
         self.outcome: tuple[JobResult, Doubt] | None = None
         self.error: BaseException | None = None
         self._zygote = zygote
-        # A daemon: the interpreter's end does not wait for a thread that was left behind.
+        # The thread is a daemon, so the interpreter's exit does not wait for an abandoned thread.
         self._thread = threading.Thread(target=self._run, name="sandbox-supervisor", daemon=True)
 
     def start(self) -> None:
@@ -46,7 +53,7 @@ class _Work:
         try:
             with self.supervisor:
                 self.outcome = self.supervisor.run(self._zygote)
-        except BaseException as error:  # it belongs to the thread that asked for the job
+        except BaseException as error:  # The submitting thread raises this exception.
             self.error = error
         finally:
             self.done.set()
@@ -58,12 +65,15 @@ class _Work:
 
 
 def run_watched(supervisor: Supervisor, zygote: socket.socket) -> tuple[JobResult, Doubt]:
-    """Run a supervisor's job; raises what the supervisor raises. A supervisor that is stuck gives a failed job."""
+    """Run a supervisor's job, and return its result. Raises the supervisor's exceptions.
+
+    A stuck supervisor returns a failed job.
+    """
     work = _Work(supervisor, zygote)
     try:
         work.start()
         stuck = not _wait(work)
-    except BaseException:  # Ctrl-C: the job goes first, and nothing of it stays open
+    except BaseException:  # On Ctrl-C the job ends first, and all its descriptors are closed.
         supervisor.give_up()
         work.done.wait(LEAVE_S)
         raise
@@ -81,7 +91,10 @@ def run_watched(supervisor: Supervisor, zygote: socket.socket) -> tuple[JobResul
 
 
 def _wait(work: _Work) -> bool:
-    """Wait until a supervisor is done; returns False for one that neither goes on nor can be interrupted."""
+    """Wait until a supervisor is done.
+
+    Returns False if the supervisor makes no progress and cannot be interrupted.
+    """
     steps, without_step, interrupted = work.supervisor.steps, 0.0, False
     woke = time.monotonic()
     while not work.done.wait(_BEAT_S):

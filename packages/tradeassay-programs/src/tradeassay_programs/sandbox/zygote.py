@@ -1,7 +1,9 @@
-"""The zygote: a clean process that has loaded the libraries and forks one child per job, running no strategy code.
+"""The zygote: a clean process that loads the libraries and forks one child per job.
 
-It never sees a job either: source, rows and orders bypass it in sealed memory that only the child maps, so
-what one child could read in its inherited memory tells nothing about another.
+It runs no strategy code.
+
+It never sees a job. Source, rows and orders bypass it in sealed memory that only the child maps, so
+a child's inherited memory reveals nothing about another job.
 """
 
 import fcntl
@@ -40,13 +42,17 @@ from tradeassay_programs.sandbox.strategy import allowed_modules
 from tradeassay_programs.sandbox.tier import Tier
 
 FDS_PER_JOB: Final = 7
-"""At most: order, rows, result, log, then feed and answers of a fed job, control; in this order."""
+"""Maximum number of descriptors of a job: order, rows, result, log, feed and answers of a fed job,
+and control.
+"""
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """What the zygote says of itself: first ``view``, by which names it knows the host's folders; then that it is
-    ready, with which isolation, and what a child may read; or why not. ``listable`` are folders that may be listed
-    but not read; ``searched`` are those the importer looks into.
+    """The zygote's greeting to the host.
+
+    The first message has ``view``, the zygote's names for the host's folders. The second message
+    reports its isolation and a child's readable paths, or the error. ``listable`` folders can be
+    listed but not read. ``searched`` folders are searched by the importer.
     """
 
     view: tuple[tuple[str, str], ...] = ()
@@ -60,7 +66,10 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
-    """How a child ended, as the kernel tells it; ``base_mb`` is the zygote's own memory, which it began with."""
+    """A child's exit as reported by the kernel.
+
+    ``base_mb`` is the zygote's memory, with which the child started.
+    """
 
     status: int
     cpu_s: float
@@ -69,7 +78,10 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main(descriptor: int, refused: str | None) -> None:
-    """Serve the host at ``descriptor`` until it hangs up; ``refused``: why there are no namespaces."""
+    """Serve the host at ``descriptor`` until it closes the connection.
+
+    ``refused`` is the reason why there are no namespaces, or None.
+    """
     host = socket.socket(fileno=descriptor)
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)
@@ -85,7 +97,7 @@ def main(descriptor: int, refused: str | None) -> None:
 
 def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, Hello]:
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("1000")  # if memory runs out, the sandbox goes first
+        file.write("1000")  # If memory runs out, the kernel kills the sandbox first.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     proc = _open_high("/proc")
@@ -185,12 +197,12 @@ def _listen() -> None:
 
 
 def _load(config: SandboxConfig) -> tuple[str, ...]:
-    """Import the libraries; returns the names that are not installed."""
+    """Import the libraries, and return the names that are not installed."""
     for name in HIDDEN:
         sys.modules[name] = None  # type: ignore[assignment]  # the documented way to make an import fail
     absent = []
     settings = None
-    if "MPLCONFIGDIR" not in os.environ:  # matplotlib writes a list of fonts while it is imported
+    if "MPLCONFIGDIR" not in os.environ:  # matplotlib writes a list of fonts while it is imported.
         settings = tempfile.mkdtemp(prefix="zygote-")
         os.environ["MPLCONFIGDIR"] = settings
     try:
@@ -204,12 +216,12 @@ def _load(config: SandboxConfig) -> tuple[str, ...]:
         if settings is not None:
             shutil.rmtree(settings, ignore_errors=True)
         os.environ["MPLCONFIGDIR"] = SCRATCH
-        tempfile.tempdir = None  # what this process chose does not exist in a child
+        tempfile.tempdir = None  # Choices of this process do not exist in a child.
     return tuple(absent)
 
 
 def _open_high(path: str) -> int:
-    """Open a path, out of the way of the low numbers that a child assigns."""
+    """Open a path at a high descriptor number, because a child assigns the low numbers."""
     low = os.open(path, os.O_PATH | os.O_CLOEXEC)
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, child.PARK_ABOVE)
     os.close(low)
@@ -217,7 +229,7 @@ def _open_high(path: str) -> int:
 
 
 def _assert_one_thread() -> None:
-    """Raise RuntimeError unless this is the only thread; a timer that was cancelled gets a moment to end."""
+    """Raise RuntimeError unless this is the only thread. A cancelled timer gets a moment to end."""
     until = time.monotonic() + 2.0
     while (count := len(os.listdir("/proc/self/task"))) != 1:
         if time.monotonic() > until:
@@ -228,7 +240,7 @@ def _assert_one_thread() -> None:
 
 
 def _memory(proc: int) -> tuple[int, int]:
-    """Return the bytes of this process's address space, and of the memory that a fork of it begins with."""
+    """Return this process's address space and a fork's initial memory, both in bytes."""
     descriptor = os.open("self/statm", os.O_RDONLY, dir_fd=proc)
     reserved, resident, of_files = (int(pages) for pages in os.read(descriptor, 256).split()[:3])
     os.close(descriptor)
@@ -240,7 +252,10 @@ _LARGE: Final = 2 << 20
 
 
 def _take_large_pages(proc: int) -> None:
-    """Put the libraries' data into large pages: every fork copies the table of pages, most of its cost."""
+    """Move the libraries' data into large pages.
+
+    Every fork copies the page table, its largest cost.
+    """
     with open(
         os.open("self/maps", os.O_RDONLY, dir_fd=proc), encoding="utf-8", errors="replace"
     ) as file:
@@ -250,17 +265,20 @@ def _take_large_pages(proc: int) -> None:
         if file_number == "0" and rights.startswith("rw") and ours:
             low, high = (int(end, 16) for end in span.split("-"))
             low, high = -(-low // _LARGE) * _LARGE, high // _LARGE * _LARGE
-            with suppress(OSError):  # none are free, or this kernel is older: it only costs time
+            with suppress(OSError):  # The kernel has no large pages to offer. This only costs time.
                 if low < high:
                     kernel.collapse(low, high - low)
 
 
 def _serve(host: socket.socket, stage: child.Stage) -> None:
-    """Fork on request, report how children ended, kill those the host gave up; leave when it hangs up."""
+    """Serve the host until it closes the connection.
+
+    Serving means to fork on request, report exits, and kill abandoned children.
+    """
     poll = select.poll()
     poll.register(host, select.POLLIN)
     living: dict[int, tuple[int, socket.socket]] = {}
-    controlled: dict[int, int] = {}  # by the number of a control line: the handle of its child
+    controlled: dict[int, int] = {}  # Maps the number of a control line to the handle of its child.
     while True:
         ready = [descriptor for descriptor, _ in poll.poll()]
         given_up = [descriptor for descriptor in ready if descriptor in controlled]
@@ -276,7 +294,7 @@ def _serve(host: socket.socket, stage: child.Stage) -> None:
                 living[handle] = pid, line
                 controlled[line.fileno()] = handle
                 poll.register(handle, select.POLLIN)
-                poll.register(line, 0)  # that the host has closed its end is told unasked
+                poll.register(line, 0)  # A closed connection is reported without a request.
             elif descriptor not in given_up:
                 poll.unregister(descriptor)
                 pid, line = living.pop(descriptor)
@@ -293,7 +311,7 @@ def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
     for descriptor in fds[:-1]:
         os.close(descriptor)
     handle = os.pidfd_open(pid)
-    with suppress(OSError):  # the host gave up already
+    with suppress(OSError):  # The host has already abandoned the job.
         socket.send_fds(control, [b"P"], [handle])
     return handle, pid, control
 
@@ -303,5 +321,5 @@ def _report_exit(handle: int, pid: int, control: socket.socket, base_mb: float) 
     _, status, used = os.wait4(pid, 0)
     cpu_s = used.ru_utime + used.ru_stime
     report = Exit(status=status, cpu_s=cpu_s, peak_mb=used.ru_maxrss / 1024, base_mb=base_mb)
-    with suppress(OSError), control:  # the host gave up on this job
+    with suppress(OSError), control:  # The host abandoned this job.
         control.send(b"X" + msgspec.json.encode(report))
